@@ -1,0 +1,1 @@
+"""Group-based policy gradients: credit, losses, learner."""

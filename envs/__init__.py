@@ -1,0 +1,1 @@
+"""Multi-agent environments whose observations and actions are token sequences."""

@@ -1,0 +1,1 @@
+"""Policies that play expert roles: servers, other models, scripts."""

@@ -1,0 +1,1 @@
+"""Configuration, run directories, checkpoints, and the training loop's parts."""

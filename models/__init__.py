@@ -1,0 +1,1 @@
+"""Causal language models: loading, adapters, tokenizers, sampling."""

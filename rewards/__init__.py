@@ -1,0 +1,1 @@
+"""Reward terms as pure functions, and the scorer that feeds them."""

@@ -1,0 +1,1 @@
+"""Playing episodes: environments against asynchronous policies."""

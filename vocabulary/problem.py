@@ -1,0 +1,32 @@
+"""A reasoning problem and its reference answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+AnswerKind = Literal["math", "number", "choice", "list", "text"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One question with one gold answer; plain data, so it can be stored and hashed.
+
+    Example: ``Problem(id="chains:17", question="7 + 8 - 3 =", gold="2", kind="number")``
+    """
+
+    id: str
+    """Unique within its source and stable between runs."""
+    question: str
+    """The text that a model reads; choices, if any, already stand in it as ``A. ...`` lines."""
+    gold: str
+    """The reference answer: LaTeX for ``math``, the letter for ``choice``, comma-separated for
+    ``list``."""
+    kind: AnswerKind = "math"
+    """How answers are compared: ``math`` and ``number`` by value, ``choice`` by letter or option
+    text, ``list`` as an unordered collection of values, ``text`` as a normalised string."""
+    choices: tuple[str, ...] = ()
+    """Option texts in the order of their letters (``choice`` only)."""
+    percent: bool = False
+    """Whether 50 % also equals 0.5 (a property of the data set)."""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    """Anything else worth keeping (level, family, source); JSON values only."""

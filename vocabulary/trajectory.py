@@ -1,0 +1,67 @@
+"""What comes back from a rollout, and what the algorithms consume."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One training row: an agent's context with the tokens it sampled.
+
+    Legend: P prompt, a sampled, E inserted by the environment::
+
+        tokens    P  P  a  a  E  a
+        mask      0  0  1  1  0  1
+        logprobs  0  0 -.7 -.1 0 -.3
+    """
+
+    agent: str
+    role: str
+    tokens: npt.NDArray[np.int64]
+    """(T,) the exact ids, in the order in which the model saw them."""
+    mask: npt.NDArray[np.bool_]
+    """(T,) true on the policy's own sampled tokens, and only there."""
+    logprobs: npt.NDArray[np.float32]
+    """(T,) the sampler's log-probabilities where ``mask``; 0 elsewhere."""
+    reward: float
+    reward_terms: Mapping[str, float]
+    """Weighted values by name; they sum to ``reward``."""
+    groups: Mapping[str, str]
+    """Key name -> the group that this row belongs to under that key."""
+    loss_weight: float = 1.0
+    """Multiplies this row's loss after advantages are taken; never the reward."""
+    status: str = "ok"
+    """``ok``, or why there is no usable sample; such rows carry no loss."""
+    weight_version: int = 0
+    """The oldest weights that sampled a token of this row."""
+    turns: tuple[tuple[int, int], ...] = ()
+    """Spans [start, end) of each sampled turn in ``tokens``."""
+    texts: tuple[str, ...] = ()
+    """The pieces of context as text, in order: given and sampled in turn."""
+    finish: tuple[str, ...] = ()
+    """Why each sampled turn ended."""
+    info: Mapping[str, Any] = field(default_factory=dict)
+    """What the environment measured (correct, hinted, rescued, ...); plain data."""
+
+    @property
+    def trainable(self) -> bool:
+        """Whether this row may enter a loss."""
+        return self.status == "ok" and bool(self.mask.any())
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One play of an environment: a function of (problem, seed, options, actions)."""
+
+    problem_id: str
+    seed: int
+    step: int
+    mode: str
+    """``train`` or ``eval``."""
+    trajectories: tuple[Trajectory, ...]
+    info: Mapping[str, Any] = field(default_factory=dict)
+    """Episode-level measurements of the environment; plain data."""
