@@ -1,0 +1,132 @@
+"""Checkpoints: directories that are there whole or not at all.
+
+::
+
+    checkpoints/step-000150/
+        state.json                      step, cursor, log sizes, each learner's counters
+        rng.safetensors                 torch's generator
+        alice/model.safetensors ...     weights in their own format (peft's for an adapter)
+        alice/optimizer.safetensors     moments by parameter name
+
+A checkpoint is written beside its place and renamed into it, so a kill leaves the one before.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from vocabulary import UserError
+
+_NAME = re.compile(r"step-(\d{6,})")
+
+
+class Learning(Protocol):
+    """What is saved of one trained role."""
+
+    def save(self, directory: Path) -> None: ...
+
+    def load(self, directory: Path) -> None: ...
+
+    def state_dict(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]: ...
+
+    def load_state_dict(self, tensors: dict[str, torch.Tensor], plain: dict[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands: all that a step depends on, apart from weights and optimisers."""
+
+    step: int
+    cursor: int
+    logs: Mapping[str, int]
+    counters: Mapping[str, float]
+
+
+def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep: int) -> Path:
+    """Write one checkpoint and delete all but the newest ``keep``.
+
+    Raises:
+        UserError: the disk is full or cannot be written.
+    """
+    target = root / f"step-{progress.step:06d}"
+    draft = root / f".{target.name}.part"
+    try:
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        learners = {}
+        for name, role in roles.items():
+            (draft / name).mkdir()
+            role.save(draft / name)
+            tensors, learners[name] = role.state_dict()
+            save_file(tensors, draft / name / "optimizer.safetensors")
+        save_file({"torch": torch.get_rng_state()}, draft / "rng.safetensors")
+        state = {
+            "step": progress.step,
+            "cursor": progress.cursor,
+            "logs": dict(progress.logs),
+            "counters": dict(progress.counters),
+            "learners": learners,
+        }
+        (draft / "state.json").write_text(json.dumps(state))
+        _sync(draft)
+        shutil.rmtree(target, ignore_errors=True)
+        draft.rename(target)
+    except OSError as error:
+        raise UserError(
+            f"the checkpoint of step {progress.step} could not be written under {root} "
+            f"({error.strerror}); free some disk, then --resume {root.parent}"
+        ) from None
+    for old in _complete(root)[:-keep]:
+        shutil.rmtree(old, ignore_errors=True)
+    return target
+
+
+def latest(root: Path) -> Path:
+    """The newest checkpoint.
+
+    Raises:
+        UserError: there is none.
+    """
+    found = _complete(root)
+    if not found:
+        raise UserError(
+            f"{root.parent} has no checkpoint to resume from; start it anew with another --run-dir"
+        )
+    return found[-1]
+
+
+def load(path: Path, roles: Mapping[str, Learning]) -> Progress:
+    """Restore every role from ``path``, and torch's generator; returns where the run stands."""
+    state = json.loads((path / "state.json").read_text())
+    for name, role in roles.items():
+        role.load(path / name)
+        role.load_state_dict(
+            load_file(path / name / "optimizer.safetensors"), state["learners"][name]
+        )
+    torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
+    return Progress(state["step"], state["cursor"], state["logs"], state["counters"])
+
+
+def _complete(root: Path) -> list[Path]:
+    if not root.is_dir():
+        return []
+    found = [path for path in root.iterdir() if _NAME.fullmatch(path.name)]
+    return sorted(found, key=lambda path: int(path.name.removeprefix("step-")))
+
+
+def _sync(directory: Path) -> None:
+    """Have the disk hold every file before the rename can be seen."""
+    for path in [*directory.rglob("*"), directory]:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

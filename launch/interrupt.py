@@ -1,0 +1,44 @@
+"""Ctrl-C and SIGTERM, taken between two steps rather than in the middle of one."""
+
+import signal
+from types import FrameType
+
+
+class Stop(Exception):
+    """The user asked the run to stop; its state is whole."""
+
+
+class Interruptible:
+    """While open, the first SIGINT or SIGTERM only sets :attr:`asked`; the second one strikes.
+
+    ::
+
+        with Interruptible() as interrupt:
+            for step in steps:
+                work()
+                interrupt.check()  # raises Stop
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> "Interruptible":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Raise :class:`Stop` if a signal has come."""
+        if self.asked:
+            raise Stop
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        print("\nStopping after the step in flight; once more to stop at once.", flush=True)

@@ -1,0 +1,103 @@
+"""Where a step's numbers go: TensorBoard, metrics.jsonl, the terminal."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from launch.rundir import RunDirectory
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
+
+class Logbook:
+    """Scalars of every step, to every place that wants them.
+
+    On a terminal there is a bar with the numbers that matter; elsewhere one line every tenth of
+    the run.
+    """
+
+    def __init__(
+        self, run: RunDirectory, console: Console, *, first: int, last: int, headline: Sequence[str]
+    ) -> None:
+        """Log steps ``first..last``; ``headline`` names the metrics that the bar shows."""
+        self._run = run
+        self._console = console
+        self._first, self._last = first, last
+        self._headline = headline
+        self._writer: SummaryWriter | None = None
+        self._bar = Progress(
+            TextColumn("training"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[numbers]}"),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=last, completed=first - 1, numbers="")
+        self._since = time.perf_counter()
+
+    def __enter__(self) -> "Logbook":
+        # Importing TensorBoard takes a second; only runs that train pay for it.
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(
+            str(self._run.path / "tensorboard"), purge_step=self._first, flush_secs=10
+        )
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+        if self._writer is not None:
+            self._writer.close()
+
+    def step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Record one training step."""
+        assert self._writer is not None
+        for name, value in metrics.items():
+            self._writer.add_scalar(name, value, step)
+        self._run.append("metrics.jsonl", [{"step": step, **metrics}])
+        numbers = "  ".join(
+            f"{name.rpartition('/')[2] if name.count('/') < 2 else name.partition('/')[2]} "
+            f"{metrics[name]:.2f}"
+            for name in self._headline
+            if name in metrics
+        )
+        self._bar.update(self._task, completed=step, numbers=numbers)
+        tenth = max(1, self._last // 10)
+        if not self._console.is_terminal and (step % tenth == 0 or step == self._first):
+            seconds = time.perf_counter() - self._since
+            self._console.print(f"step {step}/{self._last}  {numbers}  {seconds:.0f} s")
+
+    def text(self, step: int, name: str, markdown: str) -> None:
+        """Show a transcript in TensorBoard."""
+        assert self._writer is not None
+        self._writer.add_text(name, markdown, step)
+
+    def scalars(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Scalars beside the steps (an evaluation)."""
+        assert self._writer is not None
+        for name, value in metrics.items():
+            self._writer.add_scalar(name, value, step)
+
+
+def mean_by(values: Mapping[str, list[float]]) -> dict[str, float]:
+    """Mean of each list that has a value."""
+    return {name: sum(items) / len(items) for name, items in values.items() if items}
+
+
+def record(value: Any) -> Any:
+    """Round floats of a log record, which are read and not computed with."""
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, Mapping):
+        return {key: record(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [record(item) for item in value]
+    return value

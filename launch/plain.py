@@ -1,0 +1,53 @@
+"""Settings as plain data, and back: for config.json, presets and resume."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vocabulary import UserError
+
+T = TypeVar("T")
+
+
+def to_plain(value: Any) -> Any:
+    """``value`` as JSON data: dataclasses become dictionaries, tuples lists, paths strings."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    return value
+
+
+def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
+    """``default`` (a frozen dataclass) with ``values`` laid over it, field by field.
+
+    Nested mappings reach into nested dataclasses, whose types stay those of ``default``.
+
+    Raises:
+        UserError: a name that ``default`` does not have.
+    """
+    changes: dict[str, Any] = {}
+    known = {field.name for field in dataclasses.fields(default)}  # type: ignore[arg-type]
+    for name, new in values.items():
+        if name not in known:
+            raise UserError(f"no setting is called {at}{name}; known here: {', '.join(sorted(known))}")
+        old = getattr(default, name)
+        if dataclasses.is_dataclass(old) and not isinstance(old, type) and isinstance(new, Mapping):
+            changes[name] = override(old, new, at=f"{at}{name}.")
+        else:
+            changes[name] = _like(old, new)
+    return dataclasses.replace(default, **changes)  # type: ignore[type-var]
+
+
+def _like(old: Any, new: Any) -> Any:
+    """JSON has no tuples and no paths: give ``new`` the kind that ``old`` has."""
+    if isinstance(new, list):
+        return tuple(_like(None, item) for item in new)
+    if isinstance(old, Path) and new is not None:
+        return Path(new)
+    return new

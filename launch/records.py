@@ -1,0 +1,76 @@
+"""Episodes as JSON records and as transcripts."""
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from vocabulary import Episode, Trajectory
+
+
+def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[str, Any]:
+    """One line of episodes.jsonl: everything that was seen, sampled and paid; no timings.
+
+    Args:
+        episode: what was played.
+        advantages: ``id(trajectory)`` -> advantage, for those that entered a loss.
+    """
+    return {
+        "step": episode.step,
+        "problem": episode.problem_id,
+        "seed": episode.seed,
+        "mode": episode.mode,
+        "info": dict(episode.info),
+        "trajectories": [
+            {
+                "agent": row.agent,
+                "status": row.status,
+                "reward": row.reward,
+                "reward_terms": dict(row.reward_terms),
+                "advantage": advantages.get(id(row)),
+                "loss_weight": row.loss_weight,
+                "groups": dict(row.groups),
+                "weight_version": row.weight_version,
+                "tokens": row.tokens,
+                "turns": [list(span) for span in row.turns],
+                "finish": list(row.finish),
+                # Six decimals say more than float32 holds for the logs' readers.
+                "logprobs": [
+                    np.round(row.logprobs[start:end].astype(np.float64), 6).tolist()
+                    for start, end in row.turns
+                ],
+                "texts": list(row.texts),
+                "info": dict(row.info),
+            }
+            for row in episode.trajectories
+        ],
+    }
+
+
+def transcript(episode: Episode) -> str:
+    """An episode as Markdown for TensorBoard; what models wrote is escaped."""
+    parts = [f"### {escape(episode.problem_id)}"]
+    parts += [_row(row) for row in episode.trajectories]
+    return "\n\n".join(parts)
+
+
+def _row(row: Trajectory) -> str:
+    terms = ", ".join(f"{name} {value:+.2f}" for name, value in row.reward_terms.items())
+    text = "\n".join(escape(piece) for piece in row.texts)
+    return f"**{escape(row.agent)}** ({row.status}) reward {row.reward:+.2f} [{terms}]\n\n<pre>{text}</pre>"
+
+
+def reward_metrics(rows: Iterable[Trajectory]) -> dict[str, float]:
+    """Mean reward and mean of each term, by role, over the rows that answered."""
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        if row.status != "ok":
+            continue
+        values.setdefault(f"reward/{row.role}", []).append(row.reward)
+        for name, value in row.reward_terms.items():
+            values.setdefault(f"reward/{row.role}/{name}", []).append(value)
+        for name, value in row.info.items():
+            if isinstance(value, bool | int | float | np.number):
+                values.setdefault(f"measured/{row.role}/{name}", []).append(float(value))
+    return {name: sum(items) / len(items) for name, items in values.items()}

@@ -1,0 +1,139 @@
+"""A run's directory: what is written where, and how it is taken up again.
+
+::
+
+    runs/x/
+        config.json          every setting, resolved
+        environment.json     package versions, problem fingerprints
+        episodes.jsonl       every training episode
+        metrics.jsonl        every scalar of every step
+        evaluation/          before.json, after.json: outcomes problem by problem
+        tensorboard/         scalars and sample transcripts
+        checkpoints/         step-000150/ ...
+        final/alice/ ...     the trained models, in the format they came in
+        summary.json         the result
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from vocabulary import UserError
+
+LOGS = ("episodes.jsonl", "metrics.jsonl")
+_SPARE_BYTES = 64 * 2**20
+
+
+class RunDirectory:
+    """Paths of one run, and its append-only logs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path, config: Mapping[str, Any]) -> "RunDirectory":
+        """Start a new run.
+
+        Raises:
+            UserError: the directory holds something, cannot be written, or has no room left.
+        """
+        check_new(path)
+        run = cls(path)
+        try:
+            run.checkpoints.mkdir(parents=True, exist_ok=True)
+            run.write_json("config.json", config)
+        except OSError as error:
+            raise UserError(f"cannot write to the run directory {path}: {error.strerror}") from None
+        return run
+
+    @classmethod
+    def reopen(cls, path: Path) -> "RunDirectory":
+        """Open an existing run.
+
+        Raises:
+            UserError: there is no run at ``path``.
+        """
+        run = cls(path)
+        if not (path / "config.json").is_file():
+            raise UserError(
+                f"{path} is not a run (no config.json in it); --resume takes the directory that "
+                "--run-dir named"
+            )
+        return run
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where checkpoints are kept."""
+        return self.path / "checkpoints"
+
+    def config(self) -> dict[str, Any]:
+        """The settings that the run was started with."""
+        try:
+            return json.loads((self.path / "config.json").read_text())
+        except (OSError, ValueError):
+            raise UserError(f"{self.path / 'config.json'} cannot be read as JSON") from None
+
+    def append(self, log: str, records: list[Any]) -> None:
+        """Append one JSON line a record."""
+        lines = b"".join(
+            orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+            for record in records
+        )
+        with (self.path / log).open("ab") as file:
+            file.write(lines)
+
+    def log_sizes(self) -> dict[str, int]:
+        """Bytes in each log; a checkpoint remembers them."""
+        return {log: _size(self.path / log) for log in LOGS}
+
+    def cut_logs(self, sizes: Mapping[str, int]) -> None:
+        """Cut every log back to what it held at a checkpoint."""
+        for log, size in sizes.items():
+            if _size(self.path / log) > size:
+                os.truncate(self.path / log, size)
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write one JSON file, whole or not at all."""
+        target = self.path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f".{target.name}.part")
+        draft.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        draft.replace(target)
+
+    def read_json(self, name: str) -> Any | None:
+        """What :meth:`write_json` wrote, or None."""
+        path = self.path / name
+        return json.loads(path.read_text()) if path.is_file() else None
+
+
+def check_new(path: Path) -> None:
+    """Refuse a directory in which a new run cannot start.
+
+    Raises:
+        UserError: it is a file, is not empty, or its disk is full.
+    """
+    if path.is_file():
+        raise UserError(f"the run directory {path} is a file; name another with --run-dir")
+    if path.is_dir() and any(path.iterdir()):
+        raise UserError(
+            f"the run directory {path} is not empty; continue that run with --resume {path} or "
+            "name another with --run-dir"
+        )
+    parent = next((p for p in (path, *path.parents) if p.exists()), Path("/"))
+    if not os.access(parent, os.W_OK):
+        raise UserError(f"cannot write in {parent}; name another place with --run-dir")
+    free = shutil.disk_usage(parent).free
+    if free < _SPARE_BYTES:
+        raise UserError(
+            f"only {free // 2**20} MiB of disk are free under {parent}; a run needs at least "
+            f"{_SPARE_BYTES // 2**20} MiB: free some or name another disk with --run-dir"
+        )
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,98 @@
+"""What a run can be told, apart from its environment and its algorithm.
+
+Each field's docstring is its help text on the command line.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """One role's model."""
+
+    model: str
+    """Hub id, local path, or tiny:NAME for a model that ships with the repository."""
+    trained: bool = True
+    """Whether this role learns; a frozen role only answers."""
+    tuning: Literal["auto", "full", "lora"] = "auto"
+    """Full weights or LoRA; auto: full for tiny models, LoRA for all others."""
+    lora_rank: int = 16
+    """Rank of the LoRA update."""
+    lora_alpha: int = 32
+    """LoRA scale is alpha / rank."""
+    chat: Literal["auto", "template", "plain"] = "auto"
+    """Prompt through the tokenizer's chat template, or as plain text; auto: if it has one."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Weights' number format; auto: float32 on a CPU, bfloat16 on a GPU."""
+    device: str = "auto"
+    """Where the model lives: cpu, cuda, cuda:1, ...; auto: a GPU if there is one."""
+    revision: str | None = None
+    """Commit, tag or branch on the hub."""
+    trust_remote_code: bool = False
+    """Run code that comes with the checkpoint. Only for models whose authors you trust."""
+
+
+@dataclass(frozen=True)
+class RolloutSettings:
+    """How training episodes are sampled."""
+
+    problems_per_step: int = 32
+    """Problems in one training step."""
+    replicas: int = 0
+    """Episodes per problem; 0: as many as the environment asks for."""
+    temperature: float = 1.0
+    """Sampling temperature; log-probabilities are taken at the same one."""
+    top_p: float = 1.0
+    """Nucleus filter; 1 is off. Anything else biases the importance ratios."""
+    top_k: int = 0
+    """Keep the k likeliest tokens; 0 is off."""
+    concurrency: int = 1024
+    """Episodes in flight."""
+    call_deadline_s: float | None = None
+    """Seconds after which a policy's answer counts as failed."""
+    episode_deadline_s: float | None = None
+    """Seconds after which whoever has not answered counts as failed."""
+    max_staleness: int = 4
+    """Drop trajectories sampled by weights that are more updates old than this."""
+
+
+@dataclass(frozen=True)
+class EvalSettings:
+    """Evaluation on held-out problems, before and after training."""
+
+    problems: int = 512
+    """Held-out problems, none of which occurs in training; 0 switches evaluation off."""
+    every: int = 0
+    """Also evaluate after every so many steps (logged, not in the table); 0: never."""
+    temperature: float | None = None
+    """Sampling temperature; default: the training temperature."""
+    top_p: float | None = None
+    """Nucleus filter; default: the training one."""
+    resamples: int = 10_000
+    """Bootstrap resamples over problems for the intervals."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The run itself."""
+
+    steps: int = 150
+    """Training steps."""
+    seed: int = 0
+    """Everything random derives from it."""
+    run_dir: Path | None = None
+    """Where the run is written; must be new or empty. Default: runs/ENV-ALGO-TIME."""
+    checkpoint_every: int = 1
+    """Steps between checkpoints."""
+    keep_checkpoints: int = 2
+    """Older checkpoints are deleted."""
+    group_by: str | None = None
+    """Which traces are compared with each other; default: the environment's choice."""
+    threads: int = 0
+    """CPU threads for tensor operations; 0: one per physical core."""
+    episodes_log: bool = True
+    """Write every training episode to episodes.jsonl."""
+    transcripts_every: int = 10
+    """Steps between sample transcripts in TensorBoard; 0: none."""

@@ -1,0 +1,123 @@
+"""Many episodes at once."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rollouts.coalesce import Coalescer
+from rollouts.deadlines import Deadlines
+from rollouts.play import TokenEnvironment, play
+from vocabulary import Episode, Policy, Problem, Sampling, Scorer, ScoreRequests, derive_seed
+
+
+@dataclass(frozen=True)
+class Task:
+    """One episode to be played: everything that it depends on."""
+
+    problem: Problem | None
+    seed: int
+    replica: int = 0
+    step: int = 0
+    epoch: int = 1
+    mode: str = "train"
+
+    def options(self) -> dict[str, Any]:
+        """The environment's reset options."""
+        options: dict[str, Any] = {"step": self.step, "epoch": self.epoch, "mode": self.mode}
+        return options if self.problem is None else {"problem": self.problem, **options}
+
+
+def tasks_for(
+    problems: Iterable[Problem],
+    *,
+    seed: int,
+    step: int = 0,
+    epoch: int = 1,
+    mode: str = "train",
+    replicas: int = 1,
+) -> list[Task]:
+    """One task per problem and replica; replicas share the environment's seed, so they differ only
+    in what is sampled."""
+    return [
+        Task(problem, derive_seed(seed, mode, step, problem.id, place), replica, step, epoch, mode)
+        for place, problem in enumerate(problems)
+        for replica in range(replicas)
+    ]
+
+
+class Collector:
+    """Plays episodes concurrently against one team.
+
+    Environments are built once and reused; ``concurrency`` bounds how many episodes are in flight.
+    What a step asks of the scorer is computed in one batch over all episodes that are about to
+    step.
+    """
+
+    def __init__(
+        self,
+        make_env: Callable[[], TokenEnvironment],
+        policies: Mapping[str, Policy],
+        *,
+        sampling: Sampling,
+        scorer: Scorer | None = None,
+        deadlines: Deadlines = Deadlines(),  # noqa: B008 (frozen)
+        concurrency: int = 1024,
+    ) -> None:
+        self.policies = dict(policies)
+        self.sampling = sampling
+        self.deadlines = deadlines
+        self.concurrency = concurrency
+        self._make_env = make_env
+        self._idle: list[TokenEnvironment] = []
+        self._scorer = scorer
+
+    async def collect(
+        self, tasks: Sequence[Task], *, done: Callable[[], None] | None = None
+    ) -> list[Episode]:
+        """Play every task; the episodes come back in the order of the tasks.
+
+        Args:
+            tasks: what to play.
+            done: called after each finished episode (for a progress bar).
+        """
+        prefetch = None
+        if self._scorer is not None:
+            prefetch = Coalescer(_batched(self._scorer))
+        episodes: list[Episode | None] = [None] * len(tasks)
+        waiting = iter(enumerate(tasks))
+
+        async def worker() -> None:
+            env = self._idle.pop() if self._idle else self._make_env()
+            try:
+                for place, task in waiting:
+                    episodes[place] = await play(
+                        env,
+                        self.policies,
+                        seed=task.seed,
+                        replica=task.replica,
+                        options=task.options(),
+                        sampling=self.sampling,
+                        deadlines=self.deadlines,
+                        prefetch=prefetch,
+                    )
+                    if done is not None:
+                        done()
+            finally:
+                self._idle.append(env)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self.concurrency, len(tasks))):
+                    group.create_task(worker())
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+        return [episode for episode in episodes if episode is not None]
+
+
+def _batched(scorer: Scorer) -> Callable[[list[ScoreRequests]], list[None]]:
+    def run(requests: list[ScoreRequests]) -> list[None]:
+        scorer.prefetch(requests)
+        return [None] * len(requests)
+
+    return run

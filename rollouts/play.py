@@ -1,0 +1,164 @@
+"""One episode: an environment against its policies."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from rollouts.deadlines import Deadlines
+from rollouts.recorder import Recorder
+from vocabulary import (
+    Completion,
+    Episode,
+    Policy,
+    PolicyFailure,
+    Problem,
+    Prompt,
+    Sampling,
+    ScoreRequests,
+    derive_seed,
+)
+
+Prefetch = Callable[[ScoreRequests], Awaitable[None]]
+
+
+class TokenEnvironment(Protocol):
+    """The token view, as far as a rollout needs it: a ``pettingzoo.ParallelEnv``."""
+
+    agents: list[str]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any: ...
+
+    def step(self, actions: dict[str, Any]) -> Any: ...
+
+
+async def play(
+    env: TokenEnvironment,
+    policies: Mapping[str, Policy],
+    *,
+    seed: int,
+    replica: int = 0,
+    options: Mapping[str, Any],
+    sampling: Sampling,
+    deadlines: Deadlines = Deadlines(),  # noqa: B008 (frozen)
+    prefetch: Prefetch | None = None,
+) -> Episode:
+    """Play one episode to its end.
+
+    Args:
+        env: a token view; this call owns it until it returns.
+        policies: role -> policy, for every role that may be asked.
+        seed: the environment's seed; with ``replica`` it also names every row's random stream.
+        replica: which copy of the same (problem, seed) this is.
+        options: the environment's reset options (``problem``, ``step``, ``epoch``, ``mode``).
+        sampling: defaults; the environment sets token limits and stop strings turn by turn.
+        prefetch: awaited with what a step is about to ask of the scorer, so that many episodes
+            can be scored in one batch.
+
+    Raises:
+        KeyError: an active agent's role has no policy.
+    """
+    observations, infos = env.reset(seed=seed, options=dict(options))
+    recorders = {agent: Recorder(agent) for agent in env.agents}
+    rewards = dict.fromkeys(env.agents, 0.0)
+    last_infos: dict[str, Mapping[str, Any]] = dict(infos)
+    problem = options.get("problem")
+    loop = asyncio.get_running_loop()
+    until = None if deadlines.episode_s is None else loop.time() + deadlines.episode_s
+
+    for _ in range(deadlines.turns):
+        if not env.agents:
+            break
+        asked = [agent for agent in env.agents if observations[agent].get("active", 1)]
+        answers = await _ask(
+            asked, observations, infos, recorders, policies,
+            problem=problem, seed=seed, replica=replica,
+            sampling=sampling, call_s=deadlines.call_s, until=until,
+        )  # fmt: skip
+        actions = {agent: completion.tokens for agent, completion in answers.items()}
+        if prefetch is not None and hasattr(env, "score_requests"):
+            await prefetch(env.score_requests(actions))  # pyright: ignore[reportAttributeAccessIssue]
+        observations, step_rewards, _, _, infos = env.step(actions)
+        for agent, reward in step_rewards.items():
+            rewards[agent] += float(reward)
+        last_infos.update(infos)
+    else:
+        for recorder in recorders.values():
+            recorder.failed(f"episode cut off after {deadlines.turns} turns")
+
+    group = f"{_problem_id(problem)}@{seed}"
+    return Episode(
+        problem_id=_problem_id(problem),
+        seed=seed,
+        step=int(options.get("step", 0)),
+        mode=str(options.get("mode", "train")),
+        trajectories=tuple(
+            trajectory
+            for agent, recorder in recorders.items()
+            if recorder.asked
+            for trajectory in recorder.trajectories(rewards[agent], last_infos[agent], group)
+        ),
+        info=next((info["episode"] for info in last_infos.values() if "episode" in info), {}),
+    )
+
+
+async def _ask(
+    asked: list[str],
+    observations: Mapping[str, Mapping[str, Any]],
+    infos: Mapping[str, Mapping[str, Any]],
+    recorders: Mapping[str, Recorder],
+    policies: Mapping[str, Policy],
+    *,
+    problem: Problem | None,
+    seed: int,
+    replica: int,
+    sampling: Sampling,
+    call_s: float | None,
+    until: float | None,
+) -> dict[str, Completion]:
+    """Ask all active agents at once; those that fail have no entry in the answer."""
+
+    async def one(agent: str) -> Completion:
+        recorder = recorders[agent]
+        context = np.asarray(observations[agent]["tokens"], dtype=np.int64)
+        recorder.given(context)
+        prompt = Prompt(
+            tokens=context,
+            text=str(infos[agent].get("text", "")),
+            agent=agent,
+            seed=derive_seed(seed, replica, agent, recorder.turn),
+            problem=problem,
+        )
+        limits = replace(
+            sampling,
+            max_new_tokens=int(infos[agent].get("max_new_tokens", sampling.max_new_tokens)),
+            stop=tuple(infos[agent].get("stop", sampling.stop)),
+        )
+        loop = asyncio.get_running_loop()
+        limit = min(
+            (time for time in (until, None if call_s is None else loop.time() + call_s) if time),
+            default=None,
+        )
+        try:
+            async with asyncio.timeout_at(limit):
+                return await policies[recorder.role](prompt, limits)
+        except TimeoutError:
+            raise PolicyFailure("deadline") from None
+
+    results = await asyncio.gather(*(one(agent) for agent in asked), return_exceptions=True)
+    answers: dict[str, Completion] = {}
+    for agent, result in zip(asked, results):
+        if isinstance(result, PolicyFailure):
+            recorders[agent].failed(str(result) or "no reason given")
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            recorders[agent].sampled(result)
+            answers[agent] = result
+    return answers
+
+
+def _problem_id(problem: Problem | None) -> str:
+    return problem.id if problem is not None else "seeded"

@@ -1,0 +1,125 @@
+"""Turning what one agent saw and sampled into training rows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabulary import Completion, Trajectory
+
+_STRUCTURAL = ("reward_terms", "groups", "loss_weight", "episode", "max_new_tokens", "stop", "piece")
+
+
+class Recorder:
+    """Records one agent's turns in one episode, token by token as the model saw them.
+
+    A context normally grows at its end. Where an observation does not start with what was recorded
+    so far (an environment that rewrites history), the row is closed and a new one begins, so that
+    every row is a sequence that the model really conditioned on.
+    """
+
+    def __init__(self, agent: str) -> None:
+        self.agent = agent
+        self.role = agent.rpartition("_")[0] or agent
+        self.turn = 0
+        self.status = "ok"
+        self._rows: list[_Row] = [_Row()]
+
+    def given(self, context: npt.NDArray[np.int64]) -> None:
+        """Record what the agent is shown: its full context, (T,)."""
+        row = self._rows[-1]
+        seen = row.length
+        if len(context) < seen or not np.array_equal(context[:seen], row.tokens()):
+            row = _Row()
+            self._rows.append(row)
+            seen = 0
+        row.append(context[seen:])
+
+    def sampled(self, completion: Completion) -> None:
+        """Record the policy's answer to the context given last."""
+        self._rows[-1].append_sampled(completion)
+        self.turn += 1
+
+    def failed(self, reason: str) -> None:
+        """Record that the policy did not answer; the rows so far stay as data, without loss."""
+        self.status = f"failed: {reason}"
+        self.turn += 1
+
+    @property
+    def asked(self) -> bool:
+        """Whether the agent was ever asked."""
+        return self.turn > 0
+
+    def trajectories(
+        self, reward: float, info: Mapping[str, Any], default_group: str
+    ) -> list[Trajectory]:
+        """The finished rows, each with the agent's whole reward.
+
+        Args:
+            reward: sum of the rewards that the environment paid this agent.
+            info: the agent's last info; see ``docs/architecture.md`` for its keys.
+            default_group: id of the replicas' group, for environments that name no groups.
+        """
+        terms = dict(info.get("reward_terms") or {"reward": reward})
+        groups = dict(info.get("groups") or {"problem+role": f"{default_group}/{self.role}"})
+        measured = {key: value for key, value in info.items() if key not in _STRUCTURAL}
+        rows = [row for row in self._rows if row.turns] or self._rows[-1:]
+        return [
+            Trajectory(
+                agent=self.agent,
+                role=self.role,
+                tokens=row.tokens(),
+                mask=row.mask(),
+                logprobs=row.logprobs(),
+                reward=reward,
+                reward_terms=terms,
+                groups=groups,
+                loss_weight=float(info.get("loss_weight", 1.0)),
+                status=self.status,
+                weight_version=min(row.versions, default=0),
+                turns=tuple(row.turns),
+                finish=tuple(row.finish),
+                info=measured,
+            )
+            for row in rows
+        ]
+
+
+class _Row:
+    """One growing token sequence with its mask and log-probabilities."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.turns: list[tuple[int, int]] = []
+        self.finish: list[str] = []
+        self.versions: list[int] = []
+        self._tokens: list[npt.NDArray[np.int64]] = []
+        self._logprobs: list[npt.NDArray[np.float32]] = []
+
+    def append(self, tokens: npt.NDArray[np.int64]) -> None:
+        self._tokens.append(np.asarray(tokens, dtype=np.int64))
+        self._logprobs.append(np.zeros(len(tokens), dtype=np.float32))
+        self.length += len(tokens)
+
+    def append_sampled(self, completion: Completion) -> None:
+        start = self.length
+        self.append(completion.tokens)
+        self._logprobs[-1] = np.asarray(completion.logprobs, dtype=np.float32)
+        self.turns.append((start, self.length))
+        self.finish.append(completion.finish_reason)
+        self.versions.append(completion.weight_version)
+
+    def tokens(self) -> npt.NDArray[np.int64]:
+        if len(self._tokens) > 1:
+            self._tokens = [np.concatenate(self._tokens)]
+        return self._tokens[0] if self._tokens else np.zeros(0, dtype=np.int64)
+
+    def logprobs(self) -> npt.NDArray[np.float32]:
+        return np.concatenate([np.zeros(0, dtype=np.float32), *self._logprobs])
+
+    def mask(self) -> npt.NDArray[np.bool_]:
+        mask = np.zeros(self.length, dtype=np.bool_)
+        for start, end in self.turns:
+            mask[start:end] = True
+        return mask
