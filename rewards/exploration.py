@@ -1,0 +1,118 @@
+"""What a trace earns by standing apart from the other traces of its question."""
+
+# B traces of one question, S strategies inside one trace
+
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from vocabulary import UserError
+
+ExplorationMode = Literal["literal", "leave-one-out", "mean-pairwise"]
+StopReason = Literal["margin", "cap", "exhausted"]
+
+
+def greedy_set(
+    distance_BB: npt.ArrayLike, score_B: npt.ArrayLike, *, margin: float, cap: int
+) -> tuple[list[int], StopReason]:
+    """Indices of a diverse set in the order of their choice, and why it grew no further.
+
+    It starts with the highest score and takes the trace with the largest minimum distance to the
+    set while that distance is at least ``margin``; ties go to the earlier trace, so that any two
+    members are ``margin`` apart (CoRe, arXiv:2601.21600, Prop. B.1). ``"cap"`` says that the cap
+    kept a trace out, ``"exhausted"`` that none was left.
+    """
+    distance_BB = np.asarray(distance_BB, dtype=np.float64)
+    score_B = np.asarray(score_B, dtype=np.float64)
+    if cap < 1:
+        raise UserError(f"The exploration cap is {cap}: it must be at least 1.")
+    if not len(score_B):
+        return [], "exhausted"
+    chosen = [int(np.argmax(score_B))]
+    outside_B = np.ones(len(score_B), dtype=bool)
+    outside_B[chosen] = False
+    nearest_B = distance_BB[chosen[0]].copy()
+    while outside_B.any():
+        farthest = int(np.argmax(np.where(outside_B, nearest_B, -np.inf)))
+        if nearest_B[farthest] < margin:
+            return chosen, "margin"
+        if len(chosen) == cap:
+            return chosen, "cap"
+        chosen.append(farthest)
+        outside_B[farthest] = False
+        nearest_B = np.minimum(nearest_B, distance_BB[farthest])
+    return chosen, "exhausted"
+
+
+def exploration(
+    distance_BB: npt.ArrayLike,
+    score_B: npt.ArrayLike,
+    *,
+    mode: ExplorationMode,
+    margin: float,
+    cap: int,
+    pool_B: npt.ArrayLike | None = None,
+    eligible_B: npt.ArrayLike | None = None,
+) -> npt.NDArray[np.float64]:
+    """(B,) unweighted reward for distance from the traces of the same pool.
+
+    ``literal``: nothing for members of the greedy set, ``max(0, min_S d - margin)`` for the others
+    (CoRe, arXiv:2601.21600, eq. 3). It is zero everywhere unless the cap binds, because a set that
+    stops at the margin leaves only traces nearer than the margin.
+    ``leave-one-out``: ``max(0, min d - margin)`` over all other traces of the pool.
+    ``mean-pairwise``: ``max(0, mean d - margin)`` over them.
+
+    ``score_B`` (the exploitation reward) and ``cap`` matter to ``literal`` only. ``pool_B`` labels
+    pools that are treated apart, one pool without it; a trace alone in its pool earns 0.
+    ``eligible_B`` restricts who is paid, not whom one is compared with.
+    """
+    if mode not in get_args(ExplorationMode):
+        known = ", ".join(get_args(ExplorationMode))
+        raise UserError(f"Unknown exploration mode {mode!r}; choose one of {known}.")
+    distance_BB = np.asarray(distance_BB, dtype=np.float64)
+    score_B = np.asarray(score_B, dtype=np.float64)
+    pool_B = np.zeros(len(score_B)) if pool_B is None else np.asarray(pool_B)
+    reward_B = np.zeros(len(score_B))
+    for pool in np.unique(pool_B):
+        members = np.flatnonzero(pool_B == pool)
+        within = distance_BB[np.ix_(members, members)]
+        if mode == "literal":
+            reward_B[members] = _outside(within, score_B[members], margin, cap)
+        elif len(members) > 1:
+            reward_B[members] = np.maximum(0.0, _to_others(within, mode) - margin)
+    if eligible_B is not None:
+        reward_B[~np.asarray(eligible_B, dtype=bool)] = 0.0
+    return reward_B
+
+
+def strategy_ratio(distance_SS: npt.ArrayLike, *, margin: float, cap: int) -> float:
+    """Share of the strategies inside one trace that belong to their greedy set, which starts with
+    the first; 0 with fewer than two (older research code of CoRe, arXiv:2601.21600)."""
+    distance_SS = np.asarray(distance_SS, dtype=np.float64)
+    count = len(distance_SS)
+    if count < 2:
+        return 0.0
+    chosen, _ = greedy_set(distance_SS, np.zeros(count), margin=margin, cap=cap)
+    return len(chosen) / count
+
+
+def _outside(
+    distance_BB: npt.NDArray[np.float64],
+    score_B: npt.NDArray[np.float64],
+    margin: float,
+    cap: int,
+) -> npt.NDArray[np.float64]:
+    chosen, _ = greedy_set(distance_BB, score_B, margin=margin, cap=cap)
+    reward_B = np.maximum(0.0, distance_BB[:, chosen].min(axis=1) - margin)
+    reward_B[chosen] = 0.0
+    return reward_B
+
+
+def _to_others(
+    distance_BB: npt.NDArray[np.float64], mode: ExplorationMode
+) -> npt.NDArray[np.float64]:
+    others_BB = ~np.eye(len(distance_BB), dtype=bool)
+    if mode == "leave-one-out":
+        return distance_BB.min(axis=1, where=others_BB, initial=np.inf)
+    return distance_BB.mean(axis=1, where=others_BB)
