@@ -104,9 +104,8 @@ def _outside(
     cap: int,
 ) -> npt.NDArray[np.float64]:
     chosen, _ = greedy_set(distance_BB, score_B, margin=margin, cap=cap)
-    reward_B = np.maximum(0.0, distance_BB[:, chosen].min(axis=1) - margin)
-    reward_B[chosen] = 0.0
-    return reward_B
+    # Members are at distance 0 from the set, so they earn nothing.
+    return np.maximum(0.0, distance_BB[:, chosen].min(axis=1) - margin)
 
 
 def _to_others(

@@ -49,9 +49,9 @@ OPERATIONS: dict[str, str] = {
     "case_analysis": r"\b(?:cases?|if|when|scenarios?)\b",
     "induction": r"\b(?:patterns?|sequences?|induct(?:ion|ive|ively))\b",
 }
-"""Class name -> trigger, case-insensitive."""
+"""Class name -> trigger in lower-case text."""
 
-_COMPILED = tuple(re.compile(pattern, re.IGNORECASE) for pattern in OPERATIONS.values())
+_COMPILED = tuple(re.compile(pattern) for pattern in OPERATIONS.values())
 # A tag begins with a letter: "x < 3 and y > 2" has none.
 _TAG = re.compile(r"</?[A-Za-z_][\w.-]*(?:\s[^<>]*)?>")
 
@@ -63,6 +63,6 @@ def signatures(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
     """
     present_BC = np.zeros((len(texts), len(_COMPILED)), dtype=bool)
     for row, text in enumerate(texts):
-        bare = _TAG.sub(" ", text)
+        bare = _TAG.sub(" ", text).lower()
         present_BC[row] = [pattern.search(bare) is not None for pattern in _COMPILED]
     return present_BC

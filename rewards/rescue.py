@@ -29,9 +29,11 @@ def eligible(
     cold_B = round_B == COLD
     asked = set(role_B[cold_B].tolist())
     solved = set(role_B[cold_B & correct_B].tolist())
-    failed_cold_B = np.array([role in asked - solved for role in role_B.tolist()], dtype=bool)
-    peer_solved_B = np.array([bool(solved - {role}) for role in role_B.tolist()], dtype=bool)
-    return (round_B == HINT) & hinted_B & failed_cold_B & peer_solved_B
+    if not solved:
+        return np.zeros(len(correct_B), dtype=bool)
+    # Somebody solved it cold; for a role that did not, that is a peer.
+    failed_cold_B = np.isin(role_B, list(asked - solved))
+    return (round_B == HINT) & hinted_B & failed_cold_B
 
 
 def rescued(
