@@ -1,0 +1,132 @@
+"""Intervals: percentile bootstrap over questions, and Wilson's for counts."""
+
+# Q questions, M columns of values, R resamples
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
+
+RESAMPLES = 10_000
+_CHUNK = 4_000_000  # numbers held at a time
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its interval. NaN throughout where nothing was measured."""
+
+    value: float
+    low: float
+    high: float
+    count: int
+    """Questions (or trials) behind it."""
+
+
+def resampled_means(
+    values_QM: npt.ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
+) -> Floats:
+    """(R, M) column means over questions drawn with replacement.
+
+    A resample takes whole rows, so that columns stay paired. NaN values are left out of their
+    column's mean.
+    """
+    values_QM = as_floats(values_QM)
+    questions, columns = values_QM.shape
+    means_RM = np.full((resamples, columns), np.nan)
+    if not questions:
+        return means_RM
+    present_QM = ~np.isnan(values_QM)
+    known_QM = np.where(present_QM, values_QM, 0.0)
+    complete = bool(present_QM.all())
+    random = np.random.default_rng(seed)
+    step = max(1, _CHUNK // questions)
+    for start in range(0, resamples, step):
+        rows = min(step, resamples - start)
+        drawn = random.integers(0, questions, (rows, questions), dtype=np.int64)
+        drawn += questions * np.arange(rows)[:, None]
+        times_RQ = np.bincount(drawn.ravel(), minlength=rows * questions)
+        times_RQ = times_RQ.reshape(rows, questions).astype(np.float64)
+        count = questions if complete else times_RQ @ present_QM.astype(np.float64)
+        means_RM[start : start + rows] = ratio(times_RQ @ known_QM, count)
+    return means_RM
+
+
+def interval(samples_R: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """Percentile interval of resampled values, undefined ones left out."""
+    samples_R = as_floats(samples_R)
+    samples_R = samples_R[~np.isnan(samples_R)]
+    if not len(samples_R):
+        return float("nan"), float("nan")
+    low, high = np.quantile(samples_R, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def bootstrap(
+    values_QM: npt.ArrayLike,
+    statistic: Callable[[Floats], npt.ArrayLike],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Estimate:
+    """Interval of a function of column means.
+
+    ``statistic`` maps means of shape (..., M) to (...): a ratio of two columns, the largest of
+    several, a correlation of indicators.
+    """
+    values_QM = as_floats(values_QM)
+    value = float(np.asarray(statistic(mean_present(values_QM, axis=0))))
+    samples_R = statistic(resampled_means(values_QM, resamples=resamples, seed=seed))
+    low, high = interval(samples_R, level)
+    return Estimate(value, low, high, int((~np.isnan(values_QM)).any(axis=1).sum()))
+
+
+def mean_intervals(
+    values_QM: npt.ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0, level: float = 0.95
+) -> list[Estimate]:
+    """Mean and interval of each column, all from the same resamples."""
+    values_QM = as_floats(values_QM)
+    means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
+    counts = (~np.isnan(values_QM)).sum(axis=0)
+    return [
+        Estimate(float(value), *interval(samples_R, level), int(count))
+        for value, samples_R, count in zip(
+            mean_present(values_QM, axis=0), means_RM.T, counts, strict=True
+        )
+    ]
+
+
+def paired_difference(
+    before_Q: npt.ArrayLike,
+    after_Q: npt.ArrayLike,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Estimate:
+    """Mean of ``after - before`` over the questions that both have."""
+    difference_Q = as_floats(after_Q) - as_floats(before_Q)
+    columns = difference_Q[:, None]
+    return mean_intervals(columns, resamples=resamples, seed=seed, level=level)[0]
+
+
+def wilson(successes: int, trials: int, level: float = 0.95) -> Estimate:
+    """Wilson's score interval of a rate whose trials are independent (Wilson 1927)."""
+    if not trials:
+        return Estimate(float("nan"), float("nan"), float("nan"), 0)
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    rate = successes / trials
+    centre = (rate + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    half = z * np.sqrt(rate * (1 - rate) / trials + z**2 / (4 * trials**2)) / (1 + z**2 / trials)
+    low, high = max(0.0, centre - half), min(1.0, centre + half)
+    # At the ends one bound is the rate itself; arithmetic leaves it a rounding error away.
+    return Estimate(
+        rate,
+        0.0 if not successes else float(low),
+        1.0 if successes == trials else float(high),
+        trials,
+    )

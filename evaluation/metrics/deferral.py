@@ -1,0 +1,180 @@
+"""A small model that hands what it is unsure of to a large one: costs, curves, baselines."""
+
+# Q questions (one pair of responses each), D points of a curve
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.metrics.present import Floats, as_floats
+
+OUTPUT_WEIGHT = 4.0
+"""Price of an output token in prompt tokens (COREA, arXiv:2603.03752)."""
+
+_GRID = tuple(step / 20 for step in range(23))
+_STEP = 1e-9
+
+
+def response_cost(
+    prompt_tokens: npt.ArrayLike,
+    output_tokens: npt.ArrayLike,
+    *,
+    size_ratio: float = 1.0,
+    output_weight: float = OUTPUT_WEIGHT,
+) -> Floats:
+    """``(n_prompt + w n_out) * size_ratio`` in prompt tokens of the small model; ``size_ratio`` is
+    parameters over those of the small model, nominal sizes (arXiv:2603.03752)."""
+    return (as_floats(prompt_tokens) + output_weight * as_floats(output_tokens)) * size_ratio
+
+
+@dataclass(frozen=True)
+class DeferralCurve:
+    """What each threshold gives, in rising order of deferral. A response is kept if its
+    confidence is at least the threshold; without one it is always deferred."""
+
+    threshold_D: Floats
+    accuracy_D: Floats
+    cost_D: Floats
+    """Mean over all questions; a kept question costs nothing at the large model."""
+    deferred_D: Floats
+    """Share of questions that go to the large model."""
+    accuracy_small: float
+    accuracy_large: float
+
+
+def deferral_curve(
+    confidence_Q: npt.ArrayLike,
+    correct_small_Q: npt.ArrayLike,
+    correct_large_Q: npt.ArrayLike,
+    cost_small_Q: npt.ArrayLike,
+    cost_large_Q: npt.ArrayLike,
+) -> DeferralCurve:
+    """The curve over thresholds 0, .05, ... 1.05, 1.1 and just above every stated confidence.
+
+    One fixed pair of responses a question; NaN confidences are missing ones.
+    """
+    confidence_Q = as_floats(confidence_Q)
+    small_Q, large_Q = as_floats(correct_small_Q), as_floats(correct_large_Q)
+    cost_small_Q, cost_large_Q = as_floats(cost_small_Q), as_floats(cost_large_Q)
+    if not len(confidence_Q):
+        raise ValueError("a deferral curve needs at least one question")
+    # Silence sorts below every threshold.
+    order_Q = np.argsort(np.where(np.isnan(confidence_Q), -np.inf, confidence_Q), kind="stable")
+    sorted_Q = np.where(np.isnan(confidence_Q), -np.inf, confidence_Q)[order_Q]
+    stated = np.unique(sorted_Q[np.isfinite(sorted_Q)])
+    threshold_D = np.unique(np.concatenate([_GRID, stated, stated + _STEP]))
+    deferred_D = np.searchsorted(sorted_Q, threshold_D, side="left")
+
+    def mean_when_deferred(kept_Q: Floats, moved_Q: Floats) -> Floats:
+        change = np.concatenate([[0.0], np.cumsum((moved_Q - kept_Q)[order_Q])])
+        return (kept_Q.sum() + change[deferred_D]) / len(kept_Q)
+
+    return DeferralCurve(
+        threshold_D=threshold_D,
+        accuracy_D=mean_when_deferred(small_Q, large_Q),
+        cost_D=mean_when_deferred(cost_small_Q, cost_small_Q + cost_large_Q),
+        deferred_D=deferred_D / len(confidence_Q),
+        accuracy_small=float(small_Q.mean()),
+        accuracy_large=float(large_Q.mean()),
+    )
+
+
+def random_deferral(
+    accuracy_small: npt.ArrayLike, accuracy_large: npt.ArrayLike, deferred: npt.ArrayLike
+) -> Floats:
+    """Expected accuracy when a share ``deferred`` of questions is handed on by lot."""
+    small, large = as_floats(accuracy_small), as_floats(accuracy_large)
+    return small + as_floats(deferred) * (large - small)
+
+
+def random_deferral_gain(
+    accuracy: npt.ArrayLike,
+    accuracy_small: npt.ArrayLike,
+    accuracy_large: npt.ArrayLike,
+    deferred: npt.ArrayLike,
+) -> Floats:
+    """What a cascade's confidence is worth: accuracy above random deferral of as many."""
+    return as_floats(accuracy) - random_deferral(accuracy_small, accuracy_large, deferred)
+
+
+def area_over_random(curve: DeferralCurve) -> float:
+    """Area between the curve and the chord of random deferral, over the deferred share."""
+    deferred_D, accuracy_D = _complete(curve)
+    chord_D = random_deferral(curve.accuracy_small, curve.accuracy_large, deferred_D)
+    return float(np.trapezoid(accuracy_D - chord_D, deferred_D))
+
+
+def performance_gap_recovered(
+    accuracy: npt.ArrayLike, accuracy_small: float, accuracy_large: float
+) -> Floats:
+    """``(acc - acc_S) / (acc_L - acc_S)`` (RouteLLM, arXiv:2406.18665); NaN without a gap."""
+    gap = accuracy_large - accuracy_small
+    return (as_floats(accuracy) - accuracy_small) / (gap if gap else np.nan)
+
+
+def average_gap_recovered(curve: DeferralCurve) -> float:
+    """APGR: area under the recovered gap over the deferred share in [0, 1]; .5 is random."""
+    deferred_D, accuracy_D = _complete(curve)
+    recovered_D = performance_gap_recovered(accuracy_D, curve.accuracy_small, curve.accuracy_large)
+    return float(np.trapezoid(recovered_D, deferred_D))
+
+
+def call_performance_threshold(curve: DeferralCurve, recovered: float) -> float:
+    """CPT(x): the smallest deferred share that recovers ``recovered`` of the gap, linear between
+    points (arXiv:2406.18665); NaN where it is never reached."""
+    deferred_D, accuracy_D = _complete(curve)
+    recovered_D = performance_gap_recovered(accuracy_D, curve.accuracy_small, curve.accuracy_large)
+    reached = np.flatnonzero(recovered_D >= recovered)
+    if not len(reached):
+        return float("nan")
+    first = reached[0]
+    if first == 0:
+        return float(deferred_D[0])
+    low, high = recovered_D[first - 1], recovered_D[first]
+    share = (recovered - low) / (high - low)
+    return float(deferred_D[first - 1] + share * (deferred_D[first] - deferred_D[first - 1]))
+
+
+@dataclass(frozen=True)
+class BudgetMatch:
+    """Deferral of a fixed share of questions, the least confident first."""
+
+    accuracy: float
+    """Expected over the lots drawn among equal confidences."""
+    threshold: float
+    """Below it everything is deferred, above it nothing. -inf: only silence is deferred."""
+    tied: int
+    """Questions exactly at the threshold."""
+    tied_deferred: float
+    """Share of them that is deferred by lot."""
+
+
+def match_budget(
+    confidence_Q: npt.ArrayLike,
+    correct_small_Q: npt.ArrayLike,
+    correct_large_Q: npt.ArrayLike,
+    deferred: float,
+) -> BudgetMatch:
+    """Defer exactly the share ``deferred`` of questions; confidences are discrete, so ties are
+    broken by lot and reported."""
+    confidence_Q = as_floats(confidence_Q)
+    if not 0 <= deferred <= 1:
+        raise ValueError(f"deferred share {deferred} is not in [0, 1]")
+    ranked_Q = np.where(np.isnan(confidence_Q), -np.inf, confidence_Q)
+    budget = deferred * len(ranked_Q)
+    last = max(int(np.ceil(round(budget, 9))) - 1, 0)
+    threshold = np.sort(ranked_Q)[last]
+    below_Q, tied_Q = ranked_Q < threshold, ranked_Q == threshold
+    share = (budget - below_Q.sum()) / tied_Q.sum()
+    move_Q = below_Q + share * tied_Q
+    expected_Q = (1 - move_Q) * as_floats(correct_small_Q) + move_Q * as_floats(correct_large_Q)
+    return BudgetMatch(float(expected_Q.mean()), float(threshold), int(tied_Q.sum()), float(share))
+
+
+def _complete(curve: DeferralCurve) -> tuple[Floats, Floats]:
+    """Deferred share and accuracy from 0 to 1. Silent responses are deferred at every threshold;
+    below their share the curve follows random choice among them."""
+    deferred_D = np.concatenate([[0.0], curve.deferred_D, [1.0]])
+    accuracy_D = np.concatenate([[curve.accuracy_small], curve.accuracy_D, [curve.accuracy_large]])
+    return deferred_D, accuracy_D

@@ -1,0 +1,87 @@
+"""What several roles solve together, with the controls that make it comparable."""
+
+# Q questions, N samples of one role
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.metrics.passk import any_of_first, pass_at_k
+from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
+from vocabulary import UserError
+
+# Role -> (Q, N of that role), the same questions in the same order.
+Samples = Mapping[str, npt.ArrayLike]
+
+
+def union(solved: Mapping[str, npt.ArrayLike]) -> Floats:
+    """(Q,) probability that a role solves the question, of each role's (Q,) probability.
+
+    ``1 - prod_m (1 - p_m)``: the roles' samples are independent given the question, and for zeros
+    and ones it is the plain "any". NaN where a role is missing.
+    """
+    return 1.0 - np.prod([1.0 - as_floats(values) for values in solved.values()], axis=0)
+
+
+def team_any_of_first(correct: Samples, k: int) -> Floats:
+    """(Q,) 1 where any role is right in its first ``k`` samples (Team Pass@k of CoRe,
+    arXiv:2601.21600): it looks at ``roles * k`` candidates."""
+    return union({role: any_of_first(correct_QN, k) for role, correct_QN in correct.items()})
+
+
+def team_pass_at_k(correct: Samples, k: int) -> Floats:
+    """(Q,) the same without bias, ``1 - prod_m C(n_m - c_m, k) / C(n_m, k)``."""
+    return union({role: pass_at_k(correct_QN, k) for role, correct_QN in correct.items()})
+
+
+def equal_candidates(correct: Samples, k: int) -> dict[str, Floats]:
+    """(Q,) unbiased pass@(roles * k) of each role alone: the control for Team Pass@k, which sees
+    as many candidates."""
+    candidates = len(correct) * k
+    for role, correct_QN in correct.items():
+        sampled = as_floats(correct_QN).shape[1]
+        if sampled < candidates:
+            raise UserError(
+                f"Comparing {role} with its team at {k} samples a role needs {candidates} samples "
+                f"of {role}, not {sampled}: raise the number of evaluation samples."
+            )
+    return {role: pass_at_k(correct_QN, candidates) for role, correct_QN in correct.items()}
+
+
+def best_role(solved: Mapping[str, npt.ArrayLike]) -> str:
+    """The role with the highest mean; the first of equals."""
+    means = {role: float(mean_present(values)) for role, values in solved.items()}
+    return max(means, key=lambda role: -np.inf if np.isnan(means[role]) else means[role])
+
+
+def gain_over_best(solved: Mapping[str, npt.ArrayLike]) -> float:
+    """Mean of the union less that of the best role, over questions that all roles have."""
+    union_Q = union(solved)
+    shared = ~np.isnan(union_Q)
+    best = max(float(mean_present(as_floats(values)[shared])) for values in solved.values())
+    return float(mean_present(union_Q)) - best
+
+
+def subset_unions(solved: Mapping[str, npt.ArrayLike]) -> dict[tuple[str, ...], float]:
+    """Mean of the union of each non-empty subset of roles, smaller subsets first."""
+    return {
+        subset: float(mean_present(union({role: solved[role] for role in subset})))
+        for size in range(1, len(solved) + 1)
+        for subset in combinations(solved, size)
+    }
+
+
+def shapley_shares(solved: Mapping[str, npt.ArrayLike]) -> dict[str, float]:
+    """Each role's Shapley share of the questions that the team solves; the shares sum to the union.
+
+    Takes zeros and ones: a question's worth is divided equally among those who solve it, which is
+    the Shapley value of a union.
+    """
+    solved_MQ = np.stack([as_floats(values) for values in solved.values()])
+    if not np.isin(solved_MQ[~np.isnan(solved_MQ)], (0.0, 1.0)).all():
+        raise ValueError("Shapley shares are of solved and unsolved questions, not of rates")
+    solvers_Q = solved_MQ.sum(axis=0)
+    share_MQ = np.where(solvers_Q == 0, 0.0, ratio(solved_MQ, solvers_Q))
+    return dict(zip(solved, mean_present(share_MQ, axis=1).tolist(), strict=True))

@@ -1,0 +1,135 @@
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evaluation.metrics.bootstrap import (
+    bootstrap,
+    interval,
+    mean_intervals,
+    paired_difference,
+    resampled_means,
+    wilson,
+)
+from evaluation.metrics.present import mean_present, ratio
+
+NAN = np.nan
+
+
+def test_two_questions_by_hand():
+    # (0, 1) drawn twice with replacement: mean 0 with 1/4, .5 with 1/2, 1 with 1/4.
+    means = resampled_means([[0.0], [1.0]], resamples=40_000, seed=1)
+    values, counts = np.unique(means, return_counts=True)
+    assert values.tolist() == [0.0, 0.5, 1.0]
+    # Four standard deviations of a share of .25 over 40,000 draws are .0087.
+    np.testing.assert_allclose(counts / 40_000, [0.25, 0.5, 0.25], rtol=0, atol=0.0087)
+
+
+def test_agrees_with_scipy():
+    values = np.random.default_rng(0).random(80)
+    ours = mean_intervals(values[:, None], resamples=20_000, seed=3)[0]
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(4)
+    ).confidence_interval
+    # The standard error of the mean is about .032; the ends carry some 2 % of it as noise.
+    assert ours.value == pytest.approx(values.mean(), abs=1e-15)
+    assert ours.low == pytest.approx(theirs.low, abs=2e-3)
+    assert ours.high == pytest.approx(theirs.high, abs=2e-3)
+    assert ours.count == 80
+
+
+def test_the_seed_names_the_resamples():
+    values = np.random.default_rng(0).random((30, 2))
+    assert np.array_equal(resampled_means(values, seed=5), resampled_means(values, seed=5))
+    assert not np.array_equal(resampled_means(values, seed=5), resampled_means(values, seed=6))
+
+
+def test_chunks_draw_what_one_piece_draws(monkeypatch):
+    values = np.random.default_rng(0).random((30, 2))
+    whole = resampled_means(values, resamples=100)
+    monkeypatch.setattr("evaluation.metrics.bootstrap._CHUNK", 70)
+    pieces = resampled_means(values, resamples=100)
+    np.testing.assert_allclose(pieces, whole, rtol=0, atol=1e-12)
+
+
+def test_rows_stay_together():
+    column = np.random.default_rng(0).random(25)
+    means = resampled_means(np.stack([column, 1 - column], axis=1), resamples=500)
+    np.testing.assert_allclose(means.sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
+def test_missing_values_leave_numerator_and_denominator():
+    complete, missing = mean_intervals([[1, 1], [1, NAN], [1, 1], [0, NAN]], resamples=2000)
+    assert complete.value == 0.75
+    assert (missing.value, missing.low, missing.high, missing.count) == (1.0, 1.0, 1.0, 2)
+    # A resample may miss every value: it has no mean, and the interval does without it.
+    assert np.isnan(resampled_means([[NAN], [1.0]], resamples=50)).any()
+
+
+def test_nothing_measured():
+    (estimate,) = mean_intervals([[NAN], [NAN]])
+    assert np.isnan([estimate.value, estimate.low, estimate.high]).all()
+    assert estimate.count == 0
+    assert np.isnan(mean_intervals(np.zeros((0, 1)))[0].value)
+    assert np.isnan(interval([NAN])).all()
+
+
+def test_a_function_of_means():
+    # 3 rescued of 4 eligible over five questions.
+    table = np.array([[1, 1], [1, 1], [0, 1], [1, 1], [0, 0]], dtype=float)
+    estimate = bootstrap(table, lambda mean: ratio(mean[..., 0], mean[..., 1]))
+    assert estimate.value == pytest.approx(0.75, abs=1e-12)
+    assert estimate.count == 5
+    # Of four 0/1 trials with rate 3/4, P(none right) = .4 % < 2.5 % < P(at most 1 of 4) = 5 %.
+    assert 0.2 <= estimate.low <= 1 / 3
+    assert estimate.high == 1.0
+
+
+def test_paired_differences_are_tighter():
+    random = np.random.default_rng(2)
+    difficulty = random.random(300)
+    before = (difficulty > 0.6).astype(float)
+    after = (difficulty > 0.5).astype(float)
+    paired = paired_difference(before, after)
+    assert paired.value == pytest.approx(after.mean() - before.mean(), abs=1e-12)
+    # 30-odd questions of 300 changed: sd sqrt(.1 * .9 / 300) = .017, so about +-.034.
+    assert 0.05 < paired.high - paired.low < 0.08
+    before[0] = NAN
+    assert paired_difference(before, after).count == 299
+
+
+def test_coverage_of_the_percentile_interval():
+    random = np.random.default_rng(11)
+    covered = 0
+    for trial in range(200):
+        values = random.random((100, 1)) < 0.4
+        (estimate,) = mean_intervals(values, resamples=1000, seed=trial)
+        covered += estimate.low <= 0.4 <= estimate.high
+    # 95 % nominal, sd 1.5 points over 200 trials.
+    assert 178 <= covered <= 200
+
+
+@pytest.mark.parametrize(("right", "trials"), [(0, 10), (3, 10), (10, 10), (1, 1), (50, 319)])
+def test_wilson_against_scipy(right, trials):
+    theirs = stats.binomtest(right, trials).proportion_ci(0.95, method="wilson")
+    ours = wilson(right, trials)
+    assert (ours.value, ours.count) == (right / trials, trials)
+    assert ours.low == pytest.approx(theirs.low, abs=1e-12)
+    assert ours.high == pytest.approx(theirs.high, abs=1e-12)
+
+
+def test_wilson_of_nothing():
+    assert np.isnan(wilson(0, 0).value)
+
+
+def test_five_hundred_questions_by_twenty_metrics_are_quick():
+    values = np.random.default_rng(0).random((500, 20))
+    start = time.perf_counter()
+    mean_intervals(values)
+    assert time.perf_counter() - start < 5  # about .4 s on an idle core
+
+
+def test_mean_of_nothing_is_nan():
+    assert np.isnan(mean_present([]))
+    np.testing.assert_array_equal(mean_present([[1, NAN], [NAN, NAN]], axis=1), [1, NAN])

@@ -1,0 +1,63 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from evaluation.metrics.passk import any_of_first, pass_at_every_k, pass_at_k, unbiased
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("samples", "right", "k", "value"),
+    # 1 - C(3,2)/C(4,2) = 1 - 3/6; 1 - C(6,4)/C(8,4) = 1 - 15/70; fewer than k wrong ones.
+    [(4, 1, 2, 0.5), (8, 2, 4, 55 / 70), (2, 1, 2, 1.0), (5, 0, 3, 0.0), (3, 3, 1, 1.0)],
+)
+def test_by_hand(samples, right, k, value):
+    assert unbiased(samples, right, k) == pytest.approx(value, abs=1e-15)
+
+
+def test_against_all_draws():
+    for samples in range(1, 7):
+        for right in range(samples + 1):
+            outcomes = [1] * right + [0] * (samples - right)
+            for k in range(1, samples + 1):
+                draws = list(combinations(outcomes, k))
+                wanted = sum(any(draw) for draw in draws) / len(draws)
+                assert unbiased(samples, right, k) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_large_counts_are_exact():
+    # 1 - 9999/10000; 1 - C(5000, 2)/C(10000, 2) = 1 - 5000 4999 / (10000 9999)
+    assert unbiased(10_000, 1, 1) == pytest.approx(1e-4, abs=1e-15)
+    assert unbiased(10_000, 5000, 2) == pytest.approx(1 - 0.5 * 4999 / 9999, abs=1e-12)
+
+
+def test_missing_samples_were_never_asked_for():
+    correct = [[1, 0, 0, 0], [NAN, 1, NAN, 0], [NAN, NAN, NAN, 1], [NAN] * 4]
+    np.testing.assert_allclose(pass_at_k(correct, 1), [0.25, 0.5, 1, NAN])
+    np.testing.assert_allclose(pass_at_k(correct, 2), [0.5, 1, NAN, NAN])
+    # The first two that exist: (1, 0), (1, 0), too few, none.
+    np.testing.assert_array_equal(any_of_first(correct, 2), [1, 1, NAN, NAN])
+    np.testing.assert_array_equal(any_of_first([[NAN, 0, 0, 1]], 2), [0])
+
+
+def test_every_k():
+    # One right of four: k / 4.
+    table = pass_at_every_k(np.array([[False, True, False, False], [True] * 4]))
+    np.testing.assert_allclose(table, [[0.25, 0.5, 0.75, 1], [1, 1, 1, 1]], rtol=0, atol=1e-12)
+
+
+def test_first_k_is_the_estimator_at_full_size():
+    correct = np.random.default_rng(0).random((50, 4)) < 0.3
+    np.testing.assert_allclose(any_of_first(correct, 4), pass_at_k(correct, 4), atol=1e-12)
+    # On average over the order of samples it is the estimator at any k: 0 of (0, 0), 1 otherwise.
+    assert any_of_first([[0, 0, 1]], 2) == 0
+    assert any_of_first([[0, 1, 0]], 2) == 1
+
+
+def test_k_is_positive():
+    with pytest.raises(ValueError, match="at least 1"):
+        pass_at_k([[1]], 0)
+    with pytest.raises(ValueError, match="at least 1"):
+        any_of_first([[1]], 0)

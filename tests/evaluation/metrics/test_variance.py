@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from evaluation.metrics.variance import mean_at_n, variance
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("scores", "between", "within"),
+    [
+        ([[1, 1], [0, 0]], 0.25, 0.0),  # one always right, one never
+        ([[1, 0], [0, 1]], 0.0, 0.25),  # coin flips
+        # mu = 1, .5: between .0625; within (0 + .25) / 2.
+        ([[1, 1], [1, 0]], 0.0625, 0.125),
+        # Missing samples and missing questions do not count.
+        ([[1, NAN, 1], [1, 0, NAN], [NAN, NAN, NAN]], 0.0625, 0.125),
+    ],
+)
+def test_by_hand(scores, between, within):
+    parts = variance(scores)
+    assert parts.between == pytest.approx(between, abs=1e-15)
+    assert parts.within == pytest.approx(within, abs=1e-15)
+    assert parts.total == pytest.approx(between + within, abs=1e-15)
+
+
+def test_the_parts_are_the_whole():
+    scores = np.random.default_rng(0).random((30, 8))
+    parts = variance(scores)
+    assert parts.total == pytest.approx(scores.var(), abs=1e-12)
+    mean = scores.mean()
+    assert parts.between <= mean * (1 - mean)
+
+
+def test_score_std_is_that_of_repeated_runs():
+    # Coin flips on two questions, four samples each: sqrt(2 * .25 / 4) / 2.
+    assert variance([[1, 0, 1, 0]] * 2).score_std == pytest.approx(np.sqrt(0.125) / 2, abs=1e-15)
+
+
+def test_mean_at_n():
+    np.testing.assert_array_equal(mean_at_n([[1, 0, NAN, 0.5], [NAN] * 4]), [0.5, NAN])
+    empty = variance([[NAN]])
+    assert np.isnan([empty.between, empty.within, empty.score_std]).all()
