@@ -1,0 +1,183 @@
+"""Replies kept on disk by exact request."""
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vocabulary import Completion, Policy, Prompt, Sampling, UserError
+
+_FINISH = ("eos", "stop", "length")
+
+
+@dataclass
+class CacheCounters:
+    """Counts since the start of the process."""
+
+    hits: int = 0
+    misses: int = 0
+    corrupt: int = 0
+    """Entries that could not be used (they are misses too) and were written anew."""
+    written: int = 0
+    written_bytes: int = 0
+    not_written: int = 0
+    """Replies that the disk did not take."""
+
+
+class CachedPolicy:
+    """Answers a request that was answered before from disk, and asks the policy otherwise.
+
+    For frozen policies: the key says what was asked, by whose settings and with which seed, but
+    knows no weights. Failures are not kept. Entries are JSON; one that was cut off, edited or mixed
+    up is found by its digest and asked for again. Several processes may share a folder.
+    """
+
+    def __init__(self, policy: Policy, folder: str | Path, *, identity: Mapping[str, Any]) -> None:
+        """
+        Args:
+            policy: what is asked on a miss.
+            folder: where entries lie; made if it does not exist.
+            identity: whatever decides how the policy answers (model, address, codec, ...), as JSON
+                values; entries of another identity are never used.
+
+        Raises:
+            UserError: the folder cannot be made.
+        """
+        self.policy = policy
+        self.counters = CacheCounters()
+        self._folder = Path(folder)
+        self._identity = dict(identity)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"cannot use {self._folder} as a cache ({error.strerror}): name another cache_dir"
+            ) from None
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """The stored reply, or the policy's, which is then stored."""
+        request = cache_request(self._identity, prompt, sampling)
+        path = self._path(request)
+        completion = self._load(path, request)
+        if completion is not None:
+            self.counters.hits += 1
+            return completion
+        self.counters.misses += 1
+        completion = await self.policy(prompt, sampling)
+        self._store(path, request, completion)
+        return completion
+
+    def size(self) -> tuple[int, int]:
+        """Entries in the folder and their bytes, counted on disk."""
+        sizes = []
+        for path in self._folder.glob("??/*.json"):
+            try:
+                sizes.append(path.stat().st_size)
+            except OSError:  # another process has just replaced it
+                continue
+        return len(sizes), sum(sizes)
+
+    def as_dict(self) -> dict[str, float]:
+        """Flat names and numbers for a log."""
+        return {name: float(value) for name, value in asdict(self.counters).items()}
+
+    async def aclose(self) -> None:
+        """Close the policy, where it can be closed."""
+        close = getattr(self.policy, "aclose", None)
+        if close is not None:
+            await close()
+
+    def _path(self, request: Mapping[str, Any]) -> Path:
+        key = _digest(request)
+        return self._folder / key[:2] / f"{key}.json"
+
+    def _load(self, path: Path, request: Mapping[str, Any]) -> Completion | None:
+        try:
+            entry = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, RecursionError):
+            entry = None
+        completion = _completion(entry, request)
+        self.counters.corrupt += completion is None
+        return completion
+
+    def _store(self, path: Path, request: Mapping[str, Any], completion: Completion) -> None:
+        stored = _stored(completion)
+        entry = {"request": request, "completion": stored, "sha256": _digest(stored)}
+        data = json.dumps(entry, allow_nan=False).encode()
+        temporary = ""
+        try:
+            path.parent.mkdir(exist_ok=True)
+            # Renaming is atomic: a reader sees the old entry, the new one or none.
+            descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            os.replace(temporary, path)
+        except OSError:
+            self.counters.not_written += 1
+            if temporary:
+                Path(temporary).unlink(missing_ok=True)
+            return
+        self.counters.written += 1
+        self.counters.written_bytes += len(data)
+
+
+def cache_request(
+    identity: Mapping[str, Any], prompt: Prompt, sampling: Sampling
+) -> dict[str, Any]:
+    """Everything that a reply depends on, as JSON values."""
+    tokens = np.asarray(prompt.tokens, dtype="<i8")
+    return {
+        "version": 1,
+        "identity": dict(identity),
+        "text": prompt.text,
+        "tokens_sha256": hashlib.sha256(tokens.tobytes()).hexdigest(),
+        "sampling": asdict(sampling) | {"stop": list(sampling.stop)},
+        "seed": prompt.seed,
+        "problem": prompt.problem.id if prompt.problem is not None else None,
+    }
+
+
+def _digest(value: Any) -> str:
+    """SHA-256 of the canonical JSON of ``value``."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _stored(completion: Completion) -> dict[str, Any]:
+    # JSON has only finite numbers; a float32 goes through a double and back unchanged.
+    logprobs = [x if math.isfinite(x) else None for x in completion.logprobs.tolist()]
+    return {
+        "tokens": completion.tokens.tolist(),
+        "logprobs": logprobs,
+        "finish_reason": completion.finish_reason,
+        "weight_version": completion.weight_version,
+    }
+
+
+def _completion(entry: Any, request: Mapping[str, Any]) -> Completion | None:
+    """The stored completion, or None where the entry is not one for ``request``."""
+    try:
+        stored = entry["completion"]
+        if entry["sha256"] != _digest(stored) or _digest(entry["request"]) != _digest(request):
+            return None
+        if stored["finish_reason"] not in _FINISH:
+            return None
+        logprobs = [math.nan if x is None else float(x) for x in stored["logprobs"]]
+        completion = Completion(
+            tokens=np.asarray([int(x) for x in stored["tokens"]], dtype=np.int64),
+            logprobs=np.asarray(logprobs, dtype=np.float32),
+            finish_reason=stored["finish_reason"],
+            weight_version=int(stored["weight_version"]),
+        )
+    except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    return completion if completion.tokens.shape == completion.logprobs.shape else None

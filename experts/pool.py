@@ -1,0 +1,80 @@
+"""Several experts behind one role."""
+
+import re
+from collections.abc import Mapping
+
+from experts.counters import ExpertCounters
+from vocabulary import Completion, Policy, PolicyFailure, Prompt, Sampling, UserError
+
+
+class ExpertPool:
+    """The policy of a role whose seats ``expert_0, expert_1, ...`` are played by different experts.
+
+    Seat i is played by expert ``i mod n``, in the order of the mapping: one expert fills all seats,
+    three different ones fill one each.
+
+    Example: ``ExpertPool({"small": ask_small, "large": ask_large})``
+    """
+
+    def __init__(self, experts: Mapping[str, Policy]) -> None:
+        """
+        Args:
+            experts: expert id -> policy.
+
+        Raises:
+            UserError: there is no expert.
+        """
+        if not experts:
+            raise UserError("a pool of experts needs at least one expert: name one")
+        self.experts = dict(experts)
+        self.counters = {expert: ExpertCounters() for expert in self.experts}
+        """What each expert was asked through this pool; failures by their reasons."""
+        self._seats = tuple(self.experts)
+
+    def expert_at(self, agent: str) -> str:
+        """Id of the expert that plays ``agent``.
+
+        >>> ExpertPool({"a": ..., "b": ...}).expert_at("expert_2")
+        'a'
+        """
+        number = re.fullmatch(r".*_(\d{1,9})", agent, re.DOTALL)
+        if number is None:
+            raise UserError(f"agent {agent!r} has no seat number; name agents like expert_0")
+        return self._seats[int(number[1]) % len(self._seats)]
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Ask the expert that plays ``prompt.agent``."""
+        expert = self.expert_at(prompt.agent)
+        counters = self.counters[expert]
+        counters.calls += 1
+        try:
+            completion = await self.experts[expert](prompt, sampling)
+        except PolicyFailure as failure:
+            counters.failures[str(failure) or "no reason given"] += 1
+            raise
+        except BaseException:
+            counters.failures["cancelled"] += 1
+            raise
+        counters.answered += 1
+        counters.shortened += completion.finish_reason == "length"
+        counters.reply_tokens += len(completion.tokens)
+        return completion
+
+    def as_dict(self) -> dict[str, float]:
+        """``<expert id>/<counter>`` -> value, for a log.
+
+        Where an expert counts for itself (servers do), its own counters are reported.
+        """
+        flat: dict[str, float] = {}
+        for expert, policy in self.experts.items():
+            own = getattr(policy, "counters", None)
+            counters = own if isinstance(own, ExpertCounters) else self.counters[expert]
+            flat |= {f"{expert}/{name}": value for name, value in counters.as_dict().items()}
+        return flat
+
+    async def aclose(self) -> None:
+        """Close the experts that can be closed."""
+        for policy in self.experts.values():
+            close = getattr(policy, "aclose", None)
+            if close is not None:
+                await close()

@@ -1,0 +1,258 @@
+"""A role played by a model behind an OpenAI-compatible server."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import httpx2
+
+from experts.backoff import backoff_s
+from experts.breaker import CircuitBreaker
+from experts.counters import ExpertCounters
+from experts.encode import as_unicode, encode_reply, tail
+from experts.failure import AttemptFailure
+from experts.reply import Reply, read_reply
+from experts.settings import ServerSettings
+from experts.thinking import split_thinking
+from experts.transport import open_client, send
+from vocabulary import Completion, PolicyFailure, Prompt, Sampling, TokenCodec, UserError
+from vocabulary.policy import FinishReason
+
+
+class ServerPolicy:
+    """Asks a server, and says why not where it has no answer.
+
+    Nothing that a server does ends in another exception than PolicyFailure, or lasts longer than
+    ``settings.timeout_s``. Connections belong to one event loop: close the policy (or leave its
+    ``async with``) before that loop ends. Another loop may use it afterwards.
+    """
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        codec: TokenCodec,
+        *,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        """
+        Args:
+            settings: where the server is and how patient to be.
+            codec: the role's, in which replies are encoded.
+            environ: where the API key's variable is looked up.
+
+        Raises:
+            UserError: the API key's variable is not set, or does not hold a key.
+        """
+        self.settings = settings
+        self.counters = ExpertCounters()
+        self.breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_cooldown_s)
+        self._codec = codec
+        self._key = _api_key(settings.api_key_env, environ)
+        self._session: _Session | None = None
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """The server's reply to ``prompt``, in the role's vocabulary, without log-probabilities."""
+        self.counters.calls += 1
+        session = self._open()
+        content = json.dumps(self.request(prompt, sampling), allow_nan=False).encode()
+        try:
+            async with session.places:
+                reply = await self._ask(session.client, content, prompt.seed)
+            completion = self._completion(reply, sampling)
+        except AttemptFailure as failure:
+            self.counters.failures[failure.kind] += 1
+            raise PolicyFailure(failure.reason) from None
+        except asyncio.CancelledError:
+            self.counters.failures["cancelled"] += 1
+            raise
+        self.counters.answered += 1
+        self.counters.shortened += completion.finish_reason == "length"
+        self.counters.reply_tokens += len(completion.tokens)
+        return completion
+
+    def request(self, prompt: Prompt, sampling: Sampling) -> dict[str, Any]:
+        """The JSON body that is sent for ``prompt``."""
+        settings = self.settings
+        text = as_unicode(prompt.text or self._codec.decode(prompt.tokens))
+        body: dict[str, Any] = {"model": settings.model, "stream": False}
+        if settings.api == "chat":
+            system = [{"role": "system", "content": settings.system_prompt}]
+            user = [{"role": "user", "content": text}]
+            body["messages"] = (system if settings.system_prompt else []) + user
+        else:
+            body["prompt"] = text
+        body["max_tokens"] = settings.max_tokens or self._limit(sampling)
+        body["temperature"] = sampling.temperature
+        body["top_p"] = sampling.top_p
+        if sampling.top_k:
+            body["top_k"] = sampling.top_k
+        if sampling.stop:
+            body["stop"] = list(sampling.stop)
+        if settings.send_seed:
+            body["seed"] = prompt.seed % 2**31
+        return body | settings.extra()
+
+    def identity(self) -> dict[str, Any]:
+        """Whatever decides how a given prompt is answered, for caches."""
+        settings = self.settings
+        return {
+            "policy": "server",
+            "endpoint": settings.endpoint,
+            "model": settings.model,
+            "system_prompt": settings.system_prompt,
+            "max_tokens": settings.max_tokens,
+            "max_reply_tokens": settings.max_reply_tokens,
+            "strip_thinking": settings.strip_thinking,
+            "keep_thinking_tokens": settings.keep_thinking_tokens,
+            "send_seed": settings.send_seed,
+            "extra_body": settings.extra(),
+        }
+
+    async def aclose(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        session, self._session = self._session, None
+        if session is not None and session.loop is asyncio.get_running_loop():
+            await session.client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def models(self) -> list[str]:
+        """Names of the models that the server serves: a check that it can be reached.
+
+        Raises:
+            PolicyFailure: it cannot, or does not say.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            answer = await send(
+                self._open().client,
+                "GET",
+                f"{self.settings.api_root}/models",
+                deadline=loop.time() + min(10.0, self.settings.timeout_s),
+                max_bytes=self.settings.max_body_bytes,
+            )
+            return [str(entry["id"]) for entry in json.loads(answer.body)["data"]]
+        except AttemptFailure as failure:
+            raise PolicyFailure(failure.reason) from None
+        except (ValueError, LookupError, TypeError, RecursionError):
+            raise PolicyFailure("server does not list its models") from None
+
+    async def _ask(self, client: httpx2.AsyncClient, content: bytes, seed: int) -> Reply:
+        """Try until there is a reply, attempts or time are used up, or the breaker opens."""
+        settings, counters = self.settings, self.counters
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + settings.timeout_s
+        last = AttemptFailure("circuit_open", "server keeps failing and is left alone for a while")
+        for attempt in range(settings.retries + 1):
+            if not self.breaker.allow():
+                break
+            counters.attempts += 1
+            counters.retries += attempt > 0
+            started = loop.time()
+            try:
+                answer = await send(
+                    client,
+                    "POST",
+                    settings.endpoint,
+                    content=content,
+                    deadline=deadline,
+                    max_bytes=settings.max_body_bytes,
+                )
+                reply = read_reply(answer.body, answer.content_type)
+            except AttemptFailure as failure:
+                (self.breaker.success if failure.healthy else self.breaker.failure)()
+                counters.failed_attempts[failure.kind] += 1
+                if failure.example:
+                    counters.examples[failure.kind] = self._without_key(failure.example)
+                last = failure
+            except BaseException:
+                self.breaker.abandoned()
+                raise
+            else:
+                self.breaker.success()
+                return reply
+            finally:
+                counters.seconds += loop.time() - started
+            pause = backoff_s(
+                attempt, base_s=settings.backoff_s, limit_s=settings.max_backoff_s, seed=seed
+            )
+            pause = max(pause, last.retry_after_s)
+            final = attempt == settings.retries or not last.retry or self.breaker.is_open
+            if final or loop.time() + pause >= deadline:
+                break
+            await asyncio.sleep(pause)
+        raise last
+
+    def _completion(self, reply: Reply, sampling: Sampling) -> Completion:
+        """The part of the reply that the role says."""
+        self.counters.server_prompt_tokens += reply.prompt_tokens
+        self.counters.server_completion_tokens += reply.completion_tokens
+        text, thinking = reply.text, reply.thinking
+        if self.settings.strip_thinking:
+            inline, said = split_thinking(text)
+            if said is None or (not said and (inline or thinking)):
+                raise AttemptFailure("thinking_only", "server's model only thought")
+            text, thinking = said, thinking or inline
+            if self.settings.keep_thinking_tokens and thinking:
+                kept = tail(thinking, self._codec, self.settings.keep_thinking_tokens)
+                text = f"{kept}\n{text}"
+        if not text.strip():
+            raise AttemptFailure("empty", "server sent an empty reply")
+        text, stopped = _cut_at_stop(text + reply.stopped_by, sampling.stop)
+        finish: FinishReason = "stop" if stopped else "eos" if reply.ended else "length"
+        return encode_reply(text, self._codec, self._limit(sampling), finish)
+
+    def _limit(self, sampling: Sampling) -> int:
+        return min(self.settings.max_reply_tokens, sampling.max_new_tokens)
+
+    def _open(self) -> "_Session":
+        """The session of the running event loop."""
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.loop is not loop:
+            settings = self.settings
+            client = open_client(
+                settings.base_url,
+                connections=settings.concurrency,
+                connect_s=settings.connect_timeout_s,
+                read_s=settings.read_timeout_s,
+                api_key=self._key,
+            )
+            self._session = _Session(loop, client, asyncio.Semaphore(settings.concurrency))
+        return self._session
+
+    def _without_key(self, text: str) -> str:
+        """``text``, unless it repeats (perhaps the beginning of) the API key."""
+        return "(not shown)" if self._key and self._key[:8] in text else text
+
+
+@dataclass(frozen=True)
+class _Session:
+    """What belongs to one event loop."""
+
+    loop: asyncio.AbstractEventLoop
+    client: httpx2.AsyncClient
+    places: asyncio.Semaphore
+
+
+def _cut_at_stop(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
+    """``text`` up to the end of its first stop string, and whether it has one."""
+    ends = [text.find(mark) + len(mark) for mark in stop if mark and mark in text]
+    return (text[: min(ends)], True) if ends else (text, False)
+
+
+def _api_key(variable: str, environ: Mapping[str, str]) -> str:
+    if not variable:
+        return ""
+    key = environ.get(variable, "").strip()
+    if not key:
+        raise UserError(f"api_key_env names {variable}, which is not set: export it first")
+    if not (key.isascii() and key.isprintable()):
+        raise UserError(f"{variable} does not hold an API key: it has unprintable characters")
+    return key

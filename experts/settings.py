@@ -1,0 +1,170 @@
+"""What the user says about experts: where a server is, how long to wait, how a script behaves."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from vocabulary import UserError
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """A role that is played by a model behind an OpenAI-compatible server (vLLM, llama.cpp, ...).
+
+    Example: ``ServerSettings(base_url="http://127.0.0.1:8000/v1", model="expert")``
+    """
+
+    base_url: str
+    """Address of the server, http or https; ``/v1`` is added where the address has no path."""
+    model: str
+    """The name under which the server serves the model."""
+    api: Literal["chat", "completions"] = "chat"
+    """``chat``: the context is one user message and the server applies its template;
+    ``completions``: the context is continued as it stands."""
+    system_prompt: str = ""
+    """Sent ahead of the context (``chat`` only); empty sends none."""
+    api_key_env: str = ""
+    """Name of the environment variable that holds the API key; empty sends no key."""
+    max_tokens: int | None = None
+    """Tokens that the server may generate, thinking included, in the server's vocabulary; None asks
+    for as many as the reply may have."""
+    max_reply_tokens: int = 1024
+    """Tokens of a reply that are kept, in the role's vocabulary; the turn's own limit holds too."""
+    strip_thinking: bool = True
+    """Keep only what follows the closing think marker."""
+    keep_thinking_tokens: int = 0
+    """How many of the last thinking tokens to keep in front of the reply (``strip_thinking``)."""
+    send_seed: bool = True
+    """Send each prompt's seed, reduced to 31 bits; switch off for servers that refuse it."""
+    extra_body: str = ""
+    """A JSON object that is merged into each request, such as
+    ``{"chat_template_kwargs": {"enable_thinking": false}}``."""
+    concurrency: int = 32
+    """Calls in flight; the others wait, and waiting costs none of their time."""
+    connect_timeout_s: float = 5.0
+    """Seconds for opening a connection."""
+    read_timeout_s: float = 300.0
+    """Seconds of silence after which an attempt is given up. A server that does not stream is
+    silent while it generates."""
+    timeout_s: float = 600.0
+    """Seconds for one call, its retries and pauses included."""
+    retries: int = 2
+    """Attempts after the first one."""
+    backoff_s: float = 0.5
+    """The longest first pause between attempts; it doubles with each retry."""
+    max_backoff_s: float = 30.0
+    """The longest later pause; a server's Retry-After may exceed it."""
+    breaker_failures: int = 8
+    """Failed attempts in a row after which the server is left alone."""
+    breaker_cooldown_s: float = 10.0
+    """Seconds for which it is left alone before one call tries again."""
+    max_body_bytes: int = 4 * 2**20
+    """A reply longer than this is dropped unread."""
+    cache_dir: str = ""
+    """Folder in which replies are kept by exact request; empty keeps none."""
+
+    def __post_init__(self) -> None:
+        _check_url(self.base_url)
+        if not self.model:
+            raise UserError(f"the server at {self.base_url} needs a model name: set model")
+        if self.system_prompt and self.api != "chat":
+            raise UserError("system_prompt needs api 'chat'; put the text into the prompt instead")
+        if self.keep_thinking_tokens and not self.strip_thinking:
+            raise UserError("keep_thinking_tokens needs strip_thinking; leave out one of the two")
+        for name in ("max_reply_tokens", "concurrency", "breaker_failures", "max_body_bytes"):
+            _at_least(name, getattr(self, name), 1)
+        if self.max_tokens is not None:
+            _at_least("max_tokens", self.max_tokens, 1)
+        for name in ("retries", "keep_thinking_tokens", "backoff_s", "breaker_cooldown_s"):
+            _at_least(name, getattr(self, name), 0)
+        for name in ("connect_timeout_s", "read_timeout_s", "timeout_s"):
+            _above_zero(name, getattr(self, name))
+        _at_least("max_backoff_s", self.max_backoff_s, self.backoff_s)
+        self.extra()
+
+    @property
+    def endpoint(self) -> str:
+        """The address that requests are posted to."""
+        path = "chat/completions" if self.api == "chat" else "completions"
+        return f"{self.api_root}/{path}"
+
+    @property
+    def api_root(self) -> str:
+        """``base_url`` with its ``/v1`` and without a slash at its end."""
+        root = self.base_url.rstrip("/")
+        return root if urlsplit(root).path else f"{root}/v1"
+
+    def extra(self) -> dict[str, Any]:
+        """``extra_body`` as a dictionary."""
+        if not self.extra_body:
+            return {}
+        try:
+            extra = json.loads(self.extra_body)
+        except (ValueError, RecursionError):
+            extra = None
+        if not isinstance(extra, dict):
+            raise UserError('extra_body must be a JSON object, such as {"min_p": 0.05}')
+        taken = sorted({"stream", "n", "messages", "prompt", "model"} & extra.keys())
+        if taken:
+            raise UserError(f"extra_body cannot set {taken[0]!r}: it has a meaning of its own here")
+        return extra
+
+
+@dataclass(frozen=True)
+class ScriptedSettings:
+    """An expert without a model, for tests and for the noise settings of arXiv:2509.23730."""
+
+    kind: Literal["oracle", "gold-hint", "useless", "silent"] = "oracle"
+    """``oracle``: right with probability ``p_right``, otherwise wrong; ``gold-hint``: always the
+    gold answer, worded as a hint; ``useless``: always ``useless_text``; ``silent``: never
+    answers."""
+    p_right: float = 1.0
+    """Probability that an oracle is right."""
+    wrong: tuple[str, ...] = ()
+    """Answers to draw from when an oracle is wrong; none: the gold answer, changed."""
+    template: str = "Answer: {answer}"
+    """An oracle's reply; ``{answer}`` stands for the answer."""
+    hint_template: str = "Hint: the result should come out as {answer}."
+    """A gold hint; ``{answer}`` stands for the gold answer."""
+    useless_text: str = "This is an interesting question. It can be looked at from many sides."
+    """What a useless expert says."""
+    delay_s: float = 0.0
+    """Seconds that pass before any of them answers."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.p_right <= 1.0:
+            raise UserError(f"p_right is a probability between 0 and 1, not {self.p_right}")
+        _at_least("delay_s", self.delay_s, 0)
+        for name in ("template", "hint_template"):
+            if "{answer}" not in getattr(self, name):
+                raise UserError(f"{name} must say where the answer goes: write {{answer}} in it")
+
+
+def _check_url(url: str) -> None:
+    """Raise UserError unless ``url`` is the plain address of a server."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+        valid = parts.scheme in ("http", "https") and bool(host) and url.isprintable()
+        if valid and host is not None:
+            host.encode("idna")
+    except (ValueError, UnicodeError):
+        valid, parts = False, None
+    if not valid or parts is None or any(character.isspace() for character in url):
+        raise UserError("base_url must be an address like http://127.0.0.1:8000/v1")
+    if parts.username is not None or parts.password is not None:
+        raise UserError("base_url must not hold a password: name a variable with api_key_env")
+    if parts.query or parts.fragment:
+        raise UserError("base_url must end with its path: leave out what follows '?' or '#'")
+
+
+# The comparisons are negated so that NaN is refused too.
+def _at_least(name: str, value: float, least: float) -> None:
+    if not value >= least:
+        raise UserError(f"{name} must be at least {least:g}, not {value}")
+
+
+def _above_zero(name: str, value: float) -> None:
+    if not value > 0:
+        raise UserError(f"{name} must be above 0, not {value}")

@@ -1,0 +1,130 @@
+"""One HTTP request to a server: a status, its headers and a bounded body, or why not."""
+
+import asyncio
+import ssl
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx2
+
+from experts.backoff import retry_after_s
+from experts.failure import AttemptFailure
+from experts.reply import shown
+
+# The idle limit of uvicorn, on which most of these servers run, is 5 s: closing earlier on this
+# side keeps a request from meeting a connection that is just being closed.
+_IDLE_S = 4.0
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response with status 200."""
+
+    content_type: str
+    body: bytes
+
+
+def open_client(
+    url: str, *, connections: int, connect_s: float, read_s: float, api_key: str
+) -> httpx2.AsyncClient:
+    """A client for the server at ``url`` that keeps its connections open between requests.
+
+    Proxies named by the environment are used, except for servers on this machine.
+    """
+    headers = {"accept": "application/json", "accept-encoding": "identity"}
+    if api_key:
+        headers["authorization"] = f"Bearer {api_key}"
+    parts = urlsplit(url)
+    local = parts.hostname in _LOCAL
+    # Reading the certificates takes longer than a call; a context without any trusts nobody.
+    bare = local and parts.scheme == "http"
+    return httpx2.AsyncClient(
+        headers=headers,
+        limits=httpx2.Limits(
+            max_connections=connections,
+            max_keepalive_connections=connections,
+            keepalive_expiry=_IDLE_S,
+        ),
+        timeout=httpx2.Timeout(read_s, connect=connect_s),
+        trust_env=not local,
+        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if bare else True,
+    )
+
+
+async def send(
+    client: httpx2.AsyncClient,
+    method: str,
+    url: str,
+    *,
+    content: bytes = b"",
+    deadline: float,
+    max_bytes: int,
+) -> Answer:
+    """Send one request and read its response.
+
+    Args:
+        content: a JSON body.
+        deadline: the event loop's time at which to give up, whatever has arrived by then.
+        max_bytes: the largest body that is read; a larger one is dropped with its connection.
+
+    Raises:
+        AttemptFailure: no response with status 200.
+    """
+    try:
+        async with (
+            asyncio.timeout_at(deadline),
+            client.stream(
+                method, url, content=content, headers={"content-type": "application/json"}
+            ) as response,
+        ):
+            body = await _read(response, max_bytes)
+    except (TimeoutError, httpx2.TimeoutException):
+        raise AttemptFailure("timeout", "server did not answer in time", retry=True) from None
+    except httpx2.ConnectError:
+        raise AttemptFailure("connect", "server cannot be reached", retry=True) from None
+    except httpx2.HTTPError as error:
+        raise AttemptFailure(
+            "broken", "connection broke", retry=True, example=type(error).__name__
+        ) from None
+    _check_status(response, body)
+    if body is None:
+        raise AttemptFailure("too_large", f"reply is longer than {max_bytes} bytes")
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise AttemptFailure("schema", "server compressed its reply unasked")
+    return Answer(response.headers.get("content-type", ""), body)
+
+
+async def _read(response: httpx2.Response, max_bytes: int) -> bytes | None:
+    """The raw body, or None where it is longer than ``max_bytes``."""
+    declared = response.headers.get("content-length", "")
+    if declared.isdigit() and (len(declared) > 18 or int(declared) > max_bytes):
+        return None
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > max_bytes:
+            return None
+    return bytes(body)
+
+
+def _check_status(response: httpx2.Response, body: bytes | None) -> None:
+    status = response.status_code
+    if status == 200:
+        return
+    example = "" if status in (401, 403) else shown(body or b"")  # may repeat parts of the key
+    wait = retry_after_s(response.headers.get("retry-after"), now=time.time())
+    if status == 429:
+        raise AttemptFailure(
+            "rate_limited", "server has too much to do (429)",
+            retry=True, healthy=True, retry_after_s=wait, example=example,
+        )  # fmt: skip
+    if status >= 500 or status == 408:
+        raise AttemptFailure(
+            f"http_{status}", f"server failed ({status})",
+            retry=True, retry_after_s=wait, example=example,
+        )  # fmt: skip
+    raise AttemptFailure(
+        f"http_{status}", f"server refused the request ({status})", healthy=True, example=example
+    )

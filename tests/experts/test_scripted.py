@@ -1,0 +1,116 @@
+"""Scripts, and the wrong answers they give."""
+
+import asyncio
+import math
+import random
+from fractions import Fraction
+
+import pytest
+
+from experts import ScriptedPolicy, ScriptedSettings
+from experts.perturb import wrong_answer
+from experts.scripted import scripted_reply
+from vocabulary import PolicyFailure, Problem, Sampling, UserError
+
+LIMITS = Sampling(max_new_tokens=64)
+
+
+def share_right(four, **settings):
+    script = ScriptedSettings(**settings)
+    replies = [scripted_reply(script, four, seed) for seed in range(2000)]
+    return sum(reply == "Answer: 4" for reply in replies) / len(replies)
+
+
+def test_oracle_is_right_with_probability_p(four):
+    assert share_right(four, p_right=1.0) == 1.0
+    assert share_right(four, p_right=0.0) == 0.0
+    # Four standard errors: 4 * sqrt(.7 * .3 / 2000) = .041.
+    assert share_right(four, p_right=0.7) == pytest.approx(0.7, abs=0.041)
+
+
+def test_oracle_repeats_itself_for_a_seed(four):
+    script = ScriptedSettings(p_right=0.5)
+    first = [scripted_reply(script, four, seed) for seed in range(50)]
+    assert first == [scripted_reply(script, four, seed) for seed in range(50)]
+    assert len(set(first)) > 2
+
+
+def test_wrong_answers_come_from_the_list_and_are_wrong(four):
+    script = ScriptedSettings(p_right=0.0, wrong=("7", " 4 ", "9"), template="It is {answer}!")
+    said = {scripted_reply(script, four, seed) for seed in range(100)}
+    assert said == {"It is 7!", "It is 9!"}
+    only_gold = ScriptedSettings(p_right=0.0, wrong=("4",))
+    assert scripted_reply(only_gold, four, 1) != "Answer: 4"
+
+
+async def test_policy_speaks_the_roles_vocabulary(ask, codec, four):
+    expert = ScriptedPolicy(ScriptedSettings(), codec)
+    completion = await expert(ask(problem=four), LIMITS)
+    assert codec.decode(completion.tokens) == "Answer: 4"
+    assert completion.finish_reason == "eos"
+    assert all(math.isnan(x) for x in completion.logprobs)
+    cut = await expert(ask(problem=four), Sampling(max_new_tokens=3))
+    assert (codec.decode(cut.tokens), cut.finish_reason) == ("Ans", "length")
+    assert (expert.counters.answered, expert.counters.reply_tokens) == (2, 12)
+    assert expert.counters.shortened == 1
+
+
+async def test_useless_and_gold_hint(ask, codec, four):
+    useless = ScriptedPolicy(ScriptedSettings(kind="useless", useless_text="Hm."), codec)
+    assert codec.decode((await useless(ask(), LIMITS)).tokens) == "Hm."
+    braces = Problem(id="x", question="?", gold=r"\frac{1}{2}{answer}")
+    hint = ScriptedPolicy(ScriptedSettings(kind="gold-hint", hint_template="{answer}?"), codec)
+    said = codec.decode((await hint(ask(problem=braces), LIMITS)).tokens)
+    assert said == r"\frac{1}{2}{answer}?"
+
+
+async def test_silent_and_slow(ask, codec):
+    silent = ScriptedPolicy(ScriptedSettings(kind="silent"), codec)
+    with pytest.raises(PolicyFailure, match="silent"):
+        await silent(ask(), LIMITS)
+    assert silent.counters.as_dict()["failed/silent"] == 1
+    slow = ScriptedPolicy(ScriptedSettings(kind="useless", delay_s=0.05), codec)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await slow(ask(), LIMITS)
+    assert slow.counters.answered == 0
+    assert slow.counters.calls == slow.counters.failed == 1
+
+
+@pytest.mark.parametrize("kind", ["oracle", "gold-hint"])
+async def test_without_a_problem_there_is_nothing_to_read(ask, codec, kind):
+    with pytest.raises(UserError, match="gold answer"):
+        await ScriptedPolicy(ScriptedSettings(kind=kind), codec)(ask(), LIMITS)
+
+
+@pytest.mark.parametrize("gold", ["0", "-3", "+5", "12.50", "3/4", "-7/2", "1,234", "9" * 40])
+def test_wrong_numbers_differ_in_value(gold):
+    problem = Problem(id="n", question="", gold=gold, kind="number")
+    plain = Fraction(gold.replace(",", ""))
+    wrong = {wrong_answer(problem, random.Random(seed)) for seed in range(100)}
+    assert {Fraction(text) - plain for text in wrong} == {-10, -2, -1, 1, 2, 10}
+
+
+def test_wrong_answers_of_the_other_kinds():
+    def wrong(gold, kind, **more):
+        problem = Problem(id="w", question="", gold=gold, kind=kind, **more)
+        return {wrong_answer(problem, random.Random(seed)) for seed in range(60)}
+
+    assert wrong("B", "choice", choices=("w", "x", "y", "z")) == {"A", "C", "D"}
+    assert wrong("(b)", "choice", choices=("w", "x")) == {"A"}
+    assert wrong("A", "choice") == {"B"}
+    assert wrong("Paris", "text") == {"not Paris"}
+    # One entry becomes larger than all: no reordering of the gold list.
+    assert wrong("1, 20,3", "list") == {"100, 20,3"}
+    assert wrong("x, y", "list") == {"x, y, 0, 0"}
+    assert wrong(r"\sqrt{2}", "math") == {r"\sqrt{2}+1"}
+    assert wrong("", "math") == {"0"}
+
+
+@pytest.mark.parametrize(
+    "gold", ["1e999999999", "9" * 10**6, "1/" + "9" * 10**6, "," * 10**5, "1/0"]
+)
+@pytest.mark.parametrize("kind", ["math", "number", "list", "choice", "text"])
+def test_hostile_gold_is_survived(gold, kind):
+    problem = Problem(id="h", question="", gold=gold, kind=kind)
+    assert wrong_answer(problem, random.Random(0)) != gold

@@ -1,0 +1,338 @@
+"""A server that misbehaves ends in a PolicyFailure with its reason and count, in bounded time."""
+
+import asyncio
+import gzip
+import json
+import time
+
+import pytest
+
+from experts.breaker import CircuitBreaker
+from vocabulary import PolicyFailure, Sampling
+
+LIMITS = Sampling(max_new_tokens=64)
+
+
+async def dies_before_replying(exchange):
+    exchange.writer.transport.abort()
+
+
+async def dies_mid_reply(exchange):
+    exchange.writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n" + b'{"choices": [{"mes')
+    await exchange.writer.drain()
+    exchange.writer.close()
+
+
+async def hangs(exchange):
+    await asyncio.sleep(30)
+
+
+async def drips(exchange):
+    exchange.writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n")
+    while True:
+        exchange.writer.write(b" ")
+        await exchange.writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def speaks_no_http(exchange):
+    exchange.writer.write(b"\x00\xff" * 64 + b"\r\n\r\n")
+    await exchange.writer.drain()
+
+
+async def chunks_badly(exchange):
+    exchange.writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n")
+    await exchange.writer.drain()
+
+
+async def refused(expert, ask, match):
+    with pytest.raises(PolicyFailure, match=match):
+        await expert(ask(), LIMITS)
+
+
+@pytest.mark.parametrize(
+    "death", [dies_before_replying, dies_mid_reply, speaks_no_http, chunks_badly]
+)
+async def test_broken_connections(server, policy, ask, death):
+    server.script = [death]
+    expert = policy(retries=2)
+    await refused(expert, ask, "^connection broke$")
+    assert len(server.requests) == 3  # one and two retries, no more
+    assert server.connections == 3
+    assert expert.counters.failures == {"broken": 1}
+    assert expert.counters.failed_attempts == {"broken": 3}
+    assert (expert.counters.attempts, expert.counters.retries) == (3, 2)
+
+
+async def test_recovers_after_a_death(server, policy, ask):
+    server.script = [dies_mid_reply, server.says()]
+    expert = policy()
+    await expert(ask(), LIMITS)
+    assert (expert.counters.answered, expert.counters.failed) == (1, 0)
+    assert expert.counters.failed_attempts == {"broken": 1}
+
+
+async def test_hanging_server(server, policy, ask):
+    server.script = [hangs]
+    expert = policy(read_timeout_s=0.05, retries=1)
+    started = time.monotonic()
+    await refused(expert, ask, "in time")
+    # Two attempts of 50 ms and a pause of at most 2 ms.
+    assert 0.1 <= time.monotonic() - started < 5
+    assert expert.counters.failures == {"timeout": 1}
+    assert len(server.requests) == 2
+
+
+async def test_slow_drip_ends_at_the_call_deadline(server, policy, ask):
+    server.script = [drips]
+    expert = policy(timeout_s=0.15, retries=5)
+    started = time.monotonic()
+    await refused(expert, ask, "in time")
+    assert 0.15 <= time.monotonic() - started < 5
+    # Each byte resets the read time-out, so there is one attempt, and no time for another.
+    assert (len(server.requests), expert.counters.failures) == (1, {"timeout": 1})
+
+
+async def test_500s_then_recovery(server, policy, ask):
+    error = server.sends(b"Internal Server Error", status="500 Internal Server Error")
+    server.script = [error, error, server.says()]
+    expert = policy(retries=2)
+    await expert(ask(), LIMITS)
+    assert expert.counters.failed_attempts == {"http_500": 2}
+    assert (expert.counters.answered, expert.counters.retries) == (1, 2)
+
+
+async def test_retries_are_bounded(server, policy, ask):
+    server.script = [server.sends(b"no", status="503 Service Unavailable")]
+    await refused(policy(retries=4), ask, r"failed \(503\)")
+    assert len(server.requests) == 5
+    await refused(policy(retries=0), ask, r"failed \(503\)")
+    assert len(server.requests) == 6
+
+
+async def test_429_waits_as_long_as_it_is_told(server, policy, ask):
+    busy = server.sends(b"{}", status="429 Too Many Requests", retry_after="1")
+    server.script = [busy, server.says()]
+    expert = policy()
+    started = time.monotonic()
+    await expert(ask(), LIMITS)
+    assert time.monotonic() - started >= 1.0
+    assert expert.counters.failed_attempts == {"rate_limited": 1}
+    # Telling a client to come back later is not a failure of the server.
+    assert not expert.breaker.is_open
+
+
+async def test_429_beyond_the_deadline_fails_at_once(server, policy, ask):
+    server.script = [server.sends(b"{}", status="429 Too Many Requests", retry_after="9999999")]
+    started = time.monotonic()
+    await refused(policy(), ask, "429")
+    assert time.monotonic() - started < 5
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "status", ["400 Bad Request", "401 Unauthorized", "404 Not Found", "302 Found"]
+)
+async def test_refusals_are_not_repeated(server, policy, ask, status):
+    server.script = [server.sends(b'{"error": "no"}', status=status, location="/elsewhere")]
+    expert = policy(breaker_failures=1)
+    await refused(expert, ask, rf"refused the request \({status[:3]}\)")
+    assert len(server.requests) == 1
+    assert expert.counters.failures == {f"http_{status[:3]}": 1}
+    assert not expert.breaker.is_open
+    shown = {} if status.startswith("401") else {f"http_{status[:3]}": '{"error": "no"}'}
+    assert expert.counters.examples == shown
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "kind", "attempts"),
+    [
+        (b'{"choices": [{"message": {"content": "An', "application/json", "bad_json", 3),
+        (b"", "application/json", "bad_json", 3),
+        (b"\xff\xfe\x00", "application/json", "bad_json", 3),
+        (b"[" * 100_000, "application/json", "bad_json", 3),
+        (b'{"a":' * 100_000, "application/json", "bad_json", 3),
+        (b"data: {}\n\n", "text/event-stream", "bad_json", 3),
+        (b"<html><body>Welcome</body></html>", "application/json", "html", 3),
+        (b"Bad gateway", "text/html; charset=utf-8", "html", 3),
+        (b"[]", "application/json", "schema", 1),
+        (b"3", "application/json", "schema", 1),
+        (b'{"choices": []}', "application/json", "schema", 1),
+        (b'{"choices": {"0": 1}}', "application/json", "schema", 1),
+        (b'{"choices": ["4"]}', "application/json", "schema", 1),
+        (b'{"choices": [{"message": {"content": 4}}]}', "application/json", "schema", 1),
+        (b'{"choices": [{"message": {"content": null}}]}', "application/json", "schema", 1),
+        (b'{"error": {"message": "overloaded"}}', "application/json", "schema", 1),
+        (b'{"choices": [{"message": {"content": " "}}]}', "application/json", "empty", 1),
+    ],
+)
+async def test_useless_bodies(server, policy, ask, body, content_type, kind, attempts):
+    server.script = [server.sends(body, content_type=content_type)]
+    expert = policy(retries=2)
+    await refused(expert, ask, "server")
+    assert expert.counters.failures == {kind: 1}
+    assert len(server.requests) == attempts
+
+
+async def test_surprising_but_usable_bodies(server, policy, ask, codec):
+    reply = {"choices": [{"message": {"content": "4"}, "finish_reason": 9, "stop_reason": 151643}]}
+    for usage in (
+        None,
+        [],
+        {"prompt_tokens": -3, "completion_tokens": 1e99},
+        {"prompt_tokens": "x"},
+    ):
+        body = json.dumps(reply | {"usage": usage}).encode()
+        server.script = [server.sends(body, content_type="text/plain")]
+        expert = policy()
+        completion = await expert(ask(), LIMITS)
+        assert (codec.decode(completion.tokens), completion.finish_reason) == ("4", "eos")
+        assert expert.counters.server_prompt_tokens == 0
+        assert expert.counters.server_completion_tokens == 0
+
+
+@pytest.mark.parametrize("declared", [True, False])
+async def test_ten_megabytes_are_never_read_whole(server, policy, ask, declared):
+    sent = 0
+
+    async def floods(exchange):
+        nonlocal sent
+        length = f"content-length: {10 * 2**20}" if declared else "connection: close"
+        exchange.writer.write(f"HTTP/1.1 200 OK\r\n{length}\r\n\r\n".encode())
+        for _ in range(160):
+            exchange.writer.write(b"x" * 2**16)
+            await exchange.writer.drain()
+            sent += 2**16
+
+    server.script = [floods, server.says()]
+    expert = policy(max_body_bytes=2**16)
+    await refused(expert, ask, "longer than 65536 bytes")
+    assert expert.counters.failures == {"too_large": 1}
+    assert len(server.requests) == 1
+    await expert(ask(), LIMITS)  # the next call has a connection of its own
+    assert server.connections == 2
+    # What the operating system buffers on loopback is less than what the flood holds.
+    assert sent < 10 * 2**20
+
+
+async def test_a_body_just_within_the_cap(server, policy, ask):
+    body = server.body()
+    server.script = [server.sends(body)]
+    await policy(max_body_bytes=len(body))(ask(), LIMITS)
+    await refused(policy(max_body_bytes=len(body) - 1), ask, "longer than")
+
+
+async def test_compressed_reply_is_not_unpacked(server, policy, ask):
+    bomb = gzip.compress(b" " * 2**22)
+    server.script = [server.sends(bomb, content_encoding="gzip")]
+    expert = policy()
+    await refused(expert, ask, "compressed")
+    assert server.requests[0].headers["accept-encoding"] == "identity"
+
+
+async def test_endless_headers(server, policy, ask):
+    async def behave(exchange):
+        exchange.writer.write(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            exchange.writer.write(b"x-filler: " + b"x" * 10_000 + b"\r\n")
+            await exchange.writer.drain()
+
+    server.script = [behave]
+    expert = policy(retries=0)
+    await refused(expert, ask, "connection broke")
+
+
+async def test_connection_refused(server, policy, ask):
+    unused = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{unused.sockets[0].getsockname()[1]}"
+    unused.close()
+    await unused.wait_closed()
+    expert = policy(base_url=url, retries=1)
+    await refused(expert, ask, "cannot be reached")
+    assert expert.counters.failures == {"connect": 1}
+    assert expert.counters.failed_attempts == {"connect": 2}
+    with pytest.raises(PolicyFailure, match="cannot be reached"):
+        await expert.models()
+
+
+async def test_breaker_opens_and_closes(server, policy, ask):
+    error = server.sends(b"no", status="500 Oops")
+    server.script = [error, error, error, error, server.says()]
+    expert = policy(retries=0)
+    now = [0.0]
+    expert.breaker = CircuitBreaker(3, 10.0, lambda: now[0])
+    for _ in range(3):
+        await refused(expert, ask, "500")
+    assert expert.breaker.is_open
+    for _ in range(5):
+        await refused(expert, ask, "left alone")
+    assert len(server.requests) == 3  # nobody was bothered
+    now[0] = 10.0
+    await refused(expert, ask, "500")  # the probe fails and opens it anew
+    await refused(expert, ask, "left alone")
+    assert len(server.requests) == 4
+    now[0] = 20.0
+    await expert(ask(), LIMITS)
+    assert not expert.breaker.is_open
+    assert expert.breaker.opened == 2
+    assert expert.counters.failures == {"http_500": 4, "circuit_open": 6}
+    assert expert.counters.calls == 11
+
+
+async def test_an_open_breaker_ends_the_retries_of_a_call(server, policy, ask):
+    server.script = [server.sends(b"no", status="500 Oops")]
+    expert = policy(retries=9, breaker_failures=2, breaker_cooldown_s=60.0)
+    await refused(expert, ask, "500")
+    assert len(server.requests) == 2
+
+
+async def test_one_probe_at_a_time_and_a_cancelled_probe_is_forgotten(server, policy, ask):
+    server.script = [server.sends(b"no", status="500 Oops"), hangs, server.says()]
+    expert = policy(retries=0, breaker_failures=1, breaker_cooldown_s=0.01)
+    await refused(expert, ask, "500")
+    await asyncio.sleep(0.02)
+    probe = asyncio.create_task(expert(ask(), LIMITS))
+    async with asyncio.timeout(5):
+        while len(server.requests) < 2:
+            await asyncio.sleep(0.005)
+    await refused(expert, ask, "left alone")
+    probe.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await probe
+    await expert(ask(), LIMITS)
+    counters = expert.counters
+    assert counters.failures == {"http_500": 1, "circuit_open": 1, "cancelled": 1}
+    assert counters.calls == counters.answered + counters.failed == 4
+
+
+async def test_a_cancelled_call_frees_its_place_and_leaves_no_task(server, policy, ask):
+    server.script = [hangs, server.says()]
+    expert = policy(concurrency=1)
+    before = asyncio.all_tasks()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await expert(ask(), LIMITS)
+    await expert(ask(), LIMITS)
+    assert {task for task in asyncio.all_tasks() - before if task not in server.handlers} == set()
+
+
+async def test_a_storm_of_failures_stays_within_its_bounds(server, policy, ask):
+    """200 calls against a server that does everything wrong in turn: all end, all are counted."""
+    wrongs = [
+        dies_mid_reply, hangs, server.sends(b"no", status="500 Oops"), server.sends(b'{"cho'),
+        server.sends(b"<html>", content_type="text/html"), server.sends(b"[]"),
+        dies_before_replying, server.says(),
+    ]  # fmt: skip
+    server.script = wrongs * 100
+    expert = policy(read_timeout_s=0.02, retries=2, concurrency=16, breaker_failures=10**6)
+    results = await asyncio.gather(
+        *(expert(ask(seed=i), LIMITS) for i in range(200)), return_exceptions=True
+    )
+    failed = [result for result in results if isinstance(result, BaseException)]
+    assert {type(failure) for failure in failed} == {PolicyFailure}
+    counters = expert.counters
+    assert counters.answered == 200 - len(failed) > 0
+    assert counters.failures.total() == len(failed) > 0
+    assert counters.attempts == len(server.requests) <= 600
+    assert counters.failed_attempts.total() == counters.attempts - counters.answered
+    assert server.most_in_flight <= 16 + counters.failed_attempts["timeout"]

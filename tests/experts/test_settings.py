@@ -1,0 +1,73 @@
+"""A wrong setting is refused with a sentence."""
+
+import pytest
+
+from experts import ScriptedSettings, ServerSettings
+from vocabulary import UserError
+
+
+@pytest.mark.parametrize(
+    ("base_url", "endpoint"),
+    [
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000/v1/chat/completions"),
+        ("http://127.0.0.1:8000/", "http://127.0.0.1:8000/v1/chat/completions"),
+        ("http://localhost:8000/v1/", "http://localhost:8000/v1/chat/completions"),
+        ("https://example.org/llm/v3", "https://example.org/llm/v3/chat/completions"),
+        ("http://[::1]:8000", "http://[::1]:8000/v1/chat/completions"),
+    ],
+)
+def test_endpoint(base_url, endpoint):
+    assert ServerSettings(base_url=base_url, model="m").endpoint == endpoint
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "", "127.0.0.1:8000", "localhost", "ftp://host/v1", "http://", "http:///v1", "file:///etc",
+        "http://host:99999/v1", "http://host:port/v1", "http://ho st/v1", "http://host/v1\n",
+        "http://[::1/v1", "http://user:secret@host/v1", "http://host/v1?key=secret",
+        "http://host/v1#x", "http://" + "a" * 300 + "/v1", "http://a..b/v1",
+    ],
+)  # fmt: skip
+def test_bad_address(base_url):
+    with pytest.raises(UserError, match="base_url") as error:
+        ServerSettings(base_url=base_url, model="m")
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"model": ""}, "model name"),
+        ({"api": "completions", "system_prompt": "x"}, "system_prompt"),
+        ({"strip_thinking": False, "keep_thinking_tokens": 5}, "keep_thinking_tokens"),
+        ({"retries": -1}, "retries must be at least 0"),
+        ({"concurrency": 0}, "concurrency must be at least 1"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"timeout_s": 0}, "timeout_s must be above 0"),
+        ({"read_timeout_s": float("nan")}, "read_timeout_s"),
+        ({"backoff_s": 2.0, "max_backoff_s": 1.0}, "max_backoff_s must be at least 2"),
+        ({"extra_body": "{"}, "JSON object"),
+        ({"extra_body": "[1]"}, "JSON object"),
+        ({"extra_body": "[" * 100_000}, "JSON object"),
+        ({"extra_body": '{"stream": true}'}, "'stream'"),
+    ],
+)
+def test_bad_server_setting(settings, match):
+    with pytest.raises(UserError, match=match):
+        ServerSettings(**({"base_url": "http://h", "model": "m"} | settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"p_right": 1.5}, "p_right"),
+        ({"p_right": float("nan")}, "p_right"),
+        ({"delay_s": -1}, "delay_s"),
+        ({"template": "Answer:"}, "template"),
+        ({"hint_template": ""}, "hint_template"),
+    ],
+)
+def test_bad_scripted_setting(settings, match):
+    with pytest.raises(UserError, match=match):
+        ScriptedSettings(**settings)
