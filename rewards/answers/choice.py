@@ -1,0 +1,62 @@
+"""Answers to multiple-choice questions: a letter, or the text of an option."""
+
+import re
+from collections.abc import Sequence
+
+from rewards.answers.extract import bare, candidates
+from rewards.answers.normalise import key, plain
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+_LETTER = re.compile(
+    r"(?:(?:the )?(?:option|choice|answer)(?: is)?:? )?[(\[{]?\s?(?P<letter>[A-Za-z])\s?[)\]}]?"
+    r"(?:\s?[.:)]|\*\*)*(?P<rest>(?:[\s.:,;)*-].*)?)",
+    re.IGNORECASE | re.DOTALL,
+)
+_MAX_LENGTH = 4096
+
+
+def letter_of(text: str, choices: Sequence[str]) -> str | None:
+    """The letter that ``text`` stands for: ``B``, ``(B)``, ``**B.** four``, or option B's text.
+
+    A letter with words behind it counts only where they are that option's text, or where the
+    letter is set off (``B.``, ``(B)``): "A force acts" is not option A.
+    """
+    if not text or len(text) > _MAX_LENGTH:
+        return None
+    allowed = LETTERS[: len(choices)] if choices else LETTERS
+    text = plain(text)
+    match = _LETTER.fullmatch(text)
+    letter = match["letter"].upper() if match else ""
+    rest = match["rest"].strip(" .:,;)*-") if match else ""
+    if match and not rest:
+        return letter if letter in allowed else None
+    options = [key(choice, fold=True) for choice in choices]
+    if options.count(key(text, fold=True)) == 1:
+        return LETTERS[options.index(key(text, fold=True))]
+    if match is None or letter not in allowed:
+        return None
+    if choices and key(rest, fold=True) == options[LETTERS.index(letter)]:
+        return letter
+    set_off = text[match.start("letter") - 1 : match.start("letter")] in ("(", "[") or text[
+        match.end("letter") : match.end("letter") + 1
+    ] in (".", ")", ":", "*")
+    return letter if set_off and match["letter"].isupper() else None
+
+
+def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | None]:
+    """(answer as written, letter) of the last stated answer that is an option.
+
+    Both None where nothing is stated; the letter None where what is stated is no option.
+    """
+    found = candidates(response)
+    for candidate in reversed(found):
+        letter = letter_of(candidate.text, choices)
+        if letter is not None:
+            return candidate.text, letter
+    if found:
+        return found[-1].text or None, None
+    text = bare(response)
+    if text is None:
+        return None, None
+    return text, letter_of(text, choices)

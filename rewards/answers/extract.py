@@ -1,0 +1,143 @@
+"""Where a response states its answer.
+
+Rules of CoRe (arXiv:2601.21600, appendix A): tags, answer lines and boxes are candidates; the one
+that starts last wins; the last number of a text is never taken for an answer. Every function is
+linear in the length of the text and raises on none.
+"""
+
+import re
+from dataclasses import dataclass
+
+from rewards.answers.normalise import plain
+from rewards.answers.rational import exact
+
+_CLOSE_THINK = ("</think>", "[/THINK]")
+_OPEN_THINK = ("<think>", "[THINK]")
+
+_TAG = re.compile(
+    r"<(?P<slash>/?)(?P<name>final[_-]answer|answer|outcome|result|strategy_\w{1,40}_outcome)"
+    r"(?:\s[^<>]{0,80})?>",
+    re.IGNORECASE,
+)
+_HASHES = re.compile(r"^[ \t]{0,8}####(?!#)(?P<rest>.*)$", re.MULTILINE)
+_ANSWER_LINE = re.compile(
+    r"^[ \t>*_#]{0,12}(?:the[ \t]{1,4})?(?:final[ \t]{1,4})?answer"
+    r"[ \t*_]{0,8}(?::|=|is\b)[ \t*_:]{0,8}(?P<rest>.*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NEXT_LINE = re.compile(r"\s{0,16}(\S.*)")
+_BOX = re.compile(r"\\f?boxed\s{0,8}\{")
+_BRACE = re.compile(r"\\[\\{}]|[{}]")
+_LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
+_BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One place where a response may state its answer."""
+
+    start: int
+    """Offset of its marker in the text after the thinking."""
+    text: str
+    """What stands there, trimmed."""
+
+
+def after_thinking(text: str) -> str:
+    """What follows the last closing think marker.
+
+    A thought that is opened and never closed is dropped: nothing in it is an answer yet.
+    """
+    for marker in _CLOSE_THINK:
+        text = text.rpartition(marker)[2]
+    for marker in _OPEN_THINK:
+        text = text.partition(marker)[0]
+    return text
+
+
+def boxes(text: str) -> list[tuple[int, int, int]]:
+    r"""The outermost balanced ``\boxed{...}`` of ``text`` in order.
+
+    Returns (start of the command, start of the content, end of the content).
+    """
+    starts = {match.end() - 1: match.start() for match in _BOX.finditer(text)}
+    if not starts:
+        return []
+    # One pass with a stack, so that 10^5 unclosed boxes cost no more than one.
+    closed: dict[int, int] = {}
+    stack: list[int] = []
+    for match in _BRACE.finditer(text):
+        token = match.group()
+        if token == "{":
+            stack.append(match.start())
+        elif token == "}" and stack:
+            closed[stack.pop()] = match.start()
+    found: list[tuple[int, int, int]] = []
+    reached = 0
+    for brace, start in starts.items():
+        end = closed.get(brace)
+        if end is not None and start >= reached:
+            found.append((start, brace + 1, end))
+            reached = end
+    return found
+
+
+def _tagged(text: str) -> list[Candidate]:
+    found: list[Candidate] = []
+    opened: dict[str, tuple[int, int]] = {}
+    for match in _TAG.finditer(text):
+        name = match["name"].lower().replace("-", "_")
+        if not match["slash"]:
+            opened[name] = match.span()
+        elif name in opened:
+            start, content = opened.pop(name)
+            found.append(Candidate(start, text[content : match.start()].strip()))
+    return found
+
+
+def _lines(text: str) -> list[Candidate]:
+    found: list[Candidate] = []
+    for match in _HASHES.finditer(text):
+        rest = match["rest"].strip()
+        # "#### Answer: 7" is met a second time below, with its own prefix taken off.
+        if rest and not _ANSWER_LINE.match(rest):
+            found.append(Candidate(match.start(), rest))
+    for match in _ANSWER_LINE.finditer(text):
+        rest = match["rest"].strip().rstrip("*").rstrip()
+        if not rest:
+            # "Final answer:" alone announces the line that follows.
+            following = _NEXT_LINE.match(text, match.end())
+            rest = following[1].strip() if following else ""
+        if rest:
+            found.append(Candidate(match.start(), rest))
+    return found
+
+
+def candidates(response: str) -> list[Candidate]:
+    """Every stated answer of ``response`` after its thinking, in the order of their markers."""
+    text = after_thinking(response)
+    found = [Candidate(start, text[a:b].strip()) for start, a, b in boxes(text)]
+    found += _tagged(text)
+    found += _lines(text)
+    return sorted(found, key=lambda candidate: candidate.start)
+
+
+def bare(response: str) -> str | None:
+    """The whole text where it is nothing but a number, one capital letter or one ``[...]``."""
+    text = after_thinking(response).strip()
+    if not text or len(text) > 512:
+        return None
+    if _LETTER.fullmatch(text) or _BRACKET.fullmatch(text) or exact(plain(text)) is not None:
+        return text
+    return None
+
+
+def extract(response: str) -> str | None:
+    r"""The answer that ``response`` states, as it is written; None where it states none.
+
+    Examples: ``"... \boxed{\frac{1}{2}}."`` gives ``\frac{1}{2}``; ``"#### 1,080"`` gives
+    ``1,080``; ``"so 3 and then 4"`` gives None.
+    """
+    found = candidates(response)
+    if found:
+        return found[-1].text or None
+    return bare(response)

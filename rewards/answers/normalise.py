@@ -1,0 +1,108 @@
+r"""One spelling for answers that are written differently and mean the same.
+
+``plain`` keeps what carries meaning (brackets of intervals and tuples, case of variables,
+percent signs) and drops what is only typesetting.
+"""
+
+import re
+
+_UNICODE = str.maketrans(
+    {
+        "−": "-",
+        "–": "-",
+        "－": "-",
+        "＋": "+",
+        "，": ",",
+        "：": ":",
+        "（": "(",
+        "）": ")",
+        "％": "%",
+        "\u00a0": " ",
+        "\u2009": " ",
+        "\u202f": " ",
+        "\u200b": "",
+        "×": r"\times ",
+        "·": r"\cdot ",
+        "÷": "/",
+        "π": r"\pi ",
+        "∞": r"\infty ",
+        "√": r"\sqrt ",
+        "±": r"\pm ",
+        "≤": r"\le ",
+        "≥": r"\ge ",
+        "∪": r"\cup ",
+        "∈": r"\in ",
+        "°": r"^\circ ",
+    }
+)
+
+_REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        # A comma in braces, or before a thin space, is a thousands separator.
+        (r"(?<=[0-9])(?:\{,\}|,\\!)\s*(?=[0-9])", ""),
+        # \[ \] \( \) only where no other backslash stands before them (as in "\\[2pt]").
+        (r"(?<!\\)\\[\[\]()]", " "),
+        (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\.?", ""),
+        (r"\\(?:displaystyle|textstyle|limits|quad|qquad|hfill)(?![A-Za-z])", " "),
+        (r"(?<!\\)\\[!]", ""),
+        (r"(?<!\\)\\[,;: ]", " "),
+        (r"~", " "),
+        (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
+        (r"\\(?:leqslant|leq)(?![A-Za-z])", r"\\le"),
+        (r"\\(?:geqslant|geq)(?![A-Za-z])", r"\\ge"),
+        (r"\\(?:lbrace)(?![A-Za-z])", r"\\{"),
+        (r"\\(?:rbrace)(?![A-Za-z])", r"\\}"),
+        (r"\\\$|\$", ""),
+        (r"\\%", "%"),
+        (r"\\#", "#"),
+        (r"\^\s*\{\s*\\circ\s*\}", r"^\\circ"),
+    )
+)
+
+_WRAPPERS = re.compile(
+    r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox|operatorname)"
+    r"\s{0,4}\{([^{}]*)\}"
+)
+_WORDY = re.compile(r"\s*\\(?:text|textbf|textit|textrm|mathrm|mbox)\s{0,4}\{([^{}]*)\}\s*\.?\s*")
+_SPACE = re.compile(r"\s+")
+# A space between two letters, or between a command and a letter, may carry meaning.
+_LOOSE = re.compile(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])")
+_EDGES = " \t\r\n*_。"
+_NESTING = 4
+
+
+def plain(text: str) -> str:
+    r"""``text`` without typesetting: ``\left( \dfrac{1}{2},\, 3 \right)`` -> ``(\frac{1}{2}, 3)``.
+
+    Linear in the length of ``text``; ``\text{}`` is unwrapped four levels deep.
+    """
+    text = text.translate(_UNICODE)
+    for pattern, replacement in _REWRITES:
+        text = pattern.sub(replacement, text)
+    for _ in range(_NESTING):
+        text, count = _WRAPPERS.subn(r" \1 ", text)
+        if not count:
+            break
+    return _SPACE.sub(" ", text).lstrip(_EDGES).rstrip(_EDGES + ".!")
+
+
+def key(text: str, *, fold: bool) -> str:
+    """The string under which two answers are the same to the letter.
+
+    ``fold`` ignores case (words do not carry meaning in it, variables do).
+    """
+    text = plain(text)
+    if fold:
+        return text.casefold()
+    return _LOOSE.sub("", text)
+
+
+def is_words(text: str) -> bool:
+    r"""Whether an answer is a word and no formula: all of it stands in ``\text{}``, or it is one of
+    the words that answer a question of truth."""
+    match = _WORDY.fullmatch(text.replace("$", ""))
+    inside = match[1] if match else text
+    if match is None and plain(inside).casefold() not in {"yes", "no", "true", "false"}:
+        return False
+    return not any(character.isdigit() for character in inside)

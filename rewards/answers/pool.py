@@ -1,0 +1,198 @@
+"""Worker processes that are killed when they miss their deadline, and replaced.
+
+Plain subprocesses on pipes: they need neither signals nor a main thread, they do not import the
+caller's main module, and killing one ends whatever sympy is doing in it.
+"""
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Literal, cast
+
+from vocabulary import UserError
+
+Outcome = Literal["equal", "different", "unparsed", "timeout", "error"]
+Pair = tuple[str, str]
+"""(gold, answer), both as ``normalise.plain`` writes them."""
+
+_WORKER = Path(__file__).with_name("worker.py")
+_OUTCOMES = frozenset({"equal", "different", "unparsed", "error"})
+START_S = 120.0
+"""Seconds that a worker may take to import sympy."""
+PAIRS_PER_WORKER = 8
+"""A second worker is started only when there is this much for each."""
+
+
+class _Worker:
+    """One process and the question it is at."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self.deadline_s = deadline_s
+        self.ready = False
+        self.job: int | None = None
+        self.due = time.monotonic() + START_S
+        self.process = subprocess.Popen(
+            # -P: the folder of the file holds modules of ours, none of which it shall find.
+            [sys.executable, "-P", "-W", "ignore", str(_WORKER), str(deadline_s)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # Ctrl-C is for the parent, which then ends the worker.
+            start_new_session=True,
+        )
+        self.questions = cast(IO[bytes], self.process.stdin)
+        self.replies = cast(IO[bytes], self.process.stdout)
+        self.read = b""
+
+    def ask(self, job: int, pair: Pair) -> None:
+        """Send a question; a worker that has died is noticed when its reply is read."""
+        self.job = job
+        self.due = time.monotonic() + self.deadline_s
+        with contextlib.suppress(OSError):
+            self.questions.write(json.dumps(pair).encode() + b"\n")
+            self.questions.flush()
+
+    def receive(self) -> str | None:
+        """One whole line, empty at the end of the process, None while a line is incomplete."""
+        chunk = os.read(self.replies.fileno(), 4096)
+        if not chunk:
+            return ""
+        self.read += chunk
+        if not self.read.endswith(b"\n"):
+            return None
+        line, self.read = self.read.decode("ascii", "replace").strip(), b""
+        return line
+
+    def kill(self) -> None:
+        """End the process now and collect it."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.questions, self.replies):
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def _end(workers: list[_Worker], owner: int) -> None:
+    """Kill what this process has started (a forked child owns none of it)."""
+    if os.getpid() == owner:
+        while workers:
+            workers.pop().kill()
+
+
+class WorkerPool:
+    """Runs comparisons in at most ``workers`` processes, each comparison under a deadline.
+
+    Nothing is started before the first comparison. May be called from any thread (calls take
+    turns) and inside a running event loop (which waits).
+    """
+
+    def __init__(self, workers: int = 1, deadline_s: float = 5.0) -> None:
+        if workers < 1:
+            raise UserError(f"answer checking needs at least 1 worker, not {workers}")
+        if not deadline_s > 0:
+            raise UserError(f"the deadline of an answer must be above 0 s, not {deadline_s}")
+        self.size = workers
+        self.deadline_s = deadline_s
+        self.timeouts = 0
+        """Workers that were killed at their deadline."""
+        self._lock = threading.Lock()
+        self._workers: list[_Worker] = []
+        self._owner = os.getpid()
+        self._finalizer = weakref.finalize(self, _end, self._workers, self._owner)
+
+    @property
+    def alive(self) -> int:
+        """Worker processes that are running now."""
+        return len(self._workers)
+
+    def run(self, pairs: Sequence[Pair]) -> list[Outcome]:
+        """Compare each (gold, answer); outcomes in the order of ``pairs``."""
+        if not pairs:
+            return []
+        with self._lock:
+            if os.getpid() != self._owner:
+                # After a fork the pipes belong to the parent's conversation.
+                self._workers, self._owner = [], os.getpid()
+                self._finalizer.detach()
+                self._finalizer = weakref.finalize(self, _end, self._workers, self._owner)
+            try:
+                return self._run(pairs)
+            except BaseException:
+                # Interrupted: a reply that is still to come must not answer a later question.
+                _end(self._workers, self._owner)
+                raise
+
+    def _run(self, pairs: Sequence[Pair]) -> list[Outcome]:
+        outcomes: list[Outcome] = ["error"] * len(pairs)
+        todo = deque(range(len(pairs)))
+        failed_starts = 0
+        with selectors.DefaultSelector() as selector:
+            for worker in list(self._workers):
+                if worker.process.poll() is None:
+                    selector.register(worker.replies, selectors.EVENT_READ, worker)
+                else:  # died while idle, so no answer is to blame
+                    self._workers.remove(worker)
+                    worker.kill()
+
+            def replace(worker: _Worker) -> None:
+                selector.unregister(worker.replies)
+                self._workers.remove(worker)
+                worker.kill()
+
+            while todo or any(worker.job is not None for worker in self._workers):
+                wanted = min(self.size, 1 + (len(todo) - 1) // PAIRS_PER_WORKER)
+                while todo and len(self._workers) < wanted:
+                    worker = _Worker(self.deadline_s)
+                    self._workers.append(worker)
+                    selector.register(worker.replies, selectors.EVENT_READ, worker)
+                for worker in self._workers:
+                    if todo and worker.ready and worker.job is None:
+                        job = todo.popleft()
+                        worker.ask(job, pairs[job])
+                waiting = [w for w in self._workers if w.job is not None or not w.ready]
+                pause = max(0.0, min(w.due for w in waiting) - time.monotonic())
+                for selected, _ in selector.select(pause):
+                    worker = cast(_Worker, selected.data)
+                    line = worker.receive()
+                    if line is None:
+                        continue
+                    if not worker.ready:
+                        worker.ready = line == "ready"
+                        if not worker.ready:
+                            replace(worker)
+                            failed_starts += 1
+                            if failed_starts > self.size:
+                                raise UserError(
+                                    "the worker for math-verify does not start; try "
+                                    "`python -c 'import math_verify'`"
+                                )
+                    elif worker.job is not None and line in _OUTCOMES:
+                        outcomes[worker.job] = cast(Outcome, line)
+                        worker.job = None
+                    else:
+                        worker.job = None
+                        replace(worker)
+                now = time.monotonic()
+                for worker in list(self._workers):
+                    if worker.job is not None and now >= worker.due:
+                        outcomes[worker.job] = "timeout"
+                        worker.job = None
+                        self.timeouts += 1
+                        replace(worker)
+                    elif not worker.ready and now >= worker.due:
+                        raise UserError(f"the worker for math-verify took over {START_S:.0f} s")
+        return outcomes
+
+    def close(self) -> None:
+        """End every worker; the pool starts new ones when it is used again."""
+        with self._lock:
+            _end(self._workers, self._owner)

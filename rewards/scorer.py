@@ -1,0 +1,122 @@
+"""The scorer that is injected into environments: memoised, batched, pure as seen from outside."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rewards.answers import Checker
+from rewards.embeddings import Encoder, make_encoder
+from vocabulary import Problem, ScoreRequests, Verdict
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class _Memory(Generic[Key, Value]):
+    """The most recently used values, at most ``limit`` of them."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._values: OrderedDict[Key, Value] = OrderedDict()
+
+    def get(self, key: Key) -> Value | None:
+        value = self._values.get(key)
+        if value is not None:
+            self._values.move_to_end(key)
+        return value
+
+    def put(self, key: Key, value: Value) -> None:
+        self._values[key] = value
+        self._values.move_to_end(key)
+        while len(self._values) > self.limit:
+            self._values.popitem(last=False)
+
+
+class AnswerScorer:
+    """Implements :class:`vocabulary.Scorer` with answer checking and an encoder.
+
+    Args:
+        encoder: how texts are embedded; a name (``hashed`` or ``minilm``) or an encoder.
+        shortcuts: as in :class:`rewards.answers.Checker`.
+        workers: processes for math-verify; none is started before one is needed.
+        deadline_s: seconds for one comparison by math-verify.
+        remember_verdicts: verdicts kept.
+        remember_vectors: vectors kept (1.5 KB each with MiniLM).
+
+    Nothing heavy is imported and no process is started before a request needs it. Safe to call
+    from several threads, which take turns. ``close()`` ends the processes; the interpreter's exit
+    does so too.
+    """
+
+    def __init__(
+        self,
+        *,
+        encoder: Encoder | str = "hashed",
+        shortcuts: bool = True,
+        workers: int = 1,
+        deadline_s: float = 5.0,
+        remember_verdicts: int = 1 << 15,
+        remember_vectors: int = 1 << 13,
+    ) -> None:
+        self.encoder = make_encoder(encoder) if isinstance(encoder, str) else encoder
+        self._checker = Checker(shortcuts=shortcuts, workers=workers, deadline_s=deadline_s)
+        self._verdicts: _Memory[Hashable, Verdict] = _Memory(remember_verdicts)
+        self._vectors: _Memory[str, npt.NDArray[np.float32]] = _Memory(remember_vectors)
+        self._lock = threading.RLock()
+
+    def check(self, response: str, problem: Problem) -> Verdict:
+        """Extract the answer of ``response`` and compare it with the gold answer."""
+        return self._check([(response, problem)])[0]
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """(n, D) unit vectors, one a text."""
+        with self._lock:
+            found = {text: self._vectors.get(text) for text in texts}
+            missing = [text for text, vector in found.items() if vector is None]
+            if missing:
+                for text, vector in zip(missing, self.encoder.encode(missing), strict=True):
+                    found[text] = vector
+                    self._vectors.put(text, vector)
+        if not texts:
+            return np.zeros((0, self.encoder.dimensions), dtype=np.float32)
+        return np.stack([vector for text in texts if (vector := found[text]) is not None])
+
+    def prefetch(self, requests: Sequence[ScoreRequests]) -> None:
+        """Check every answer in one batch and embed every text in one batch."""
+        self._check([check for request in requests for check in request.checks])
+        self.embed([text for request in requests for text in request.embeddings])
+
+    def stats(self) -> dict[str, int]:
+        """Counts since the start: ``checks/<method>`` by the rule that decided (each question
+        once), and ``timeouts``, the processes killed at the deadline."""
+        with self._lock:
+            counts = {f"checks/{name}": n for name, n in sorted(self._checker.methods.items())}
+            return counts | {"timeouts": self._checker.pool.timeouts}
+
+    def close(self) -> None:
+        """End the worker processes; they start again when they are needed."""
+        self._checker.close()
+
+    def _check(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
+        with self._lock:
+            keys = [_key(response, problem) for response, problem in requests]
+            found = {key: self._verdicts.get(key) for key in keys}
+            missing = {
+                key: request
+                for key, request in zip(keys, requests, strict=True)
+                if found[key] is None
+            }
+            fresh = self._checker.check_many(list(missing.values()))
+            for key, verdict in zip(missing, fresh, strict=True):
+                found[key] = verdict
+                self._verdicts.put(key, verdict)
+        return [verdict for key in keys if (verdict := found[key]) is not None]
+
+
+def _key(response: str, problem: Problem) -> Hashable:
+    """What a verdict depends on."""
+    return (response, problem.gold, problem.kind, problem.choices, problem.percent)
