@@ -26,8 +26,8 @@ class ServerPolicy:
     """Asks a server, and says why not where it has no answer.
 
     Nothing that a server does ends in another exception than PolicyFailure, or lasts longer than
-    ``settings.timeout_s``. Connections belong to one event loop: close the policy (or leave its
-    ``async with``) before that loop ends. Another loop may use it afterwards.
+    ``settings.timeout_s``. Connections belong to the event loop that opened them: close the policy
+    (or leave its ``async with``) in each loop before that loop ends.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ServerPolicy:
         self.breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_cooldown_s)
         self._codec = codec
         self._key = _api_key(settings.api_key_env, environ)
-        self._session: _Session | None = None
+        self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """The server's reply to ``prompt``, in the role's vocabulary, without log-probabilities."""
@@ -112,9 +112,9 @@ class ServerPolicy:
         }
 
     async def aclose(self) -> None:
-        """Close the connections; the next call opens new ones."""
-        session, self._session = self._session, None
-        if session is not None and session.loop is asyncio.get_running_loop():
+        """Close the running loop's connections; the next call opens new ones."""
+        session = self._sessions.pop(asyncio.get_running_loop(), None)
+        if session is not None:
             await session.client.aclose()
 
     async def __aenter__(self) -> Self:
@@ -215,7 +215,7 @@ class ServerPolicy:
     def _open(self) -> "_Session":
         """The session of the running event loop."""
         loop = asyncio.get_running_loop()
-        if self._session is None or self._session.loop is not loop:
+        if loop not in self._sessions:
             settings = self.settings
             client = open_client(
                 settings.base_url,
@@ -224,8 +224,10 @@ class ServerPolicy:
                 read_s=settings.read_timeout_s,
                 api_key=self._key,
             )
-            self._session = _Session(loop, client, asyncio.Semaphore(settings.concurrency))
-        return self._session
+            alive = {at: each for at, each in self._sessions.items() if not at.is_closed()}
+            session = _Session(client, asyncio.Semaphore(settings.concurrency))
+            self._sessions = alive | {loop: session}
+        return self._sessions[loop]
 
     def _without_key(self, text: str) -> str:
         """``text``, unless it repeats (perhaps the beginning of) the API key."""
@@ -236,7 +238,6 @@ class ServerPolicy:
 class _Session:
     """What belongs to one event loop."""
 
-    loop: asyncio.AbstractEventLoop
     client: httpx2.AsyncClient
     places: asyncio.Semaphore
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from experts import ExpertPool, ScriptedPolicy, ScriptedSettings, TranslatedPolicy
+from rollouts import play
 from vocabulary import Completion, PolicyFailure, Sampling, UserError
 
 LIMITS = Sampling(max_new_tokens=64)
@@ -83,3 +84,37 @@ async def test_translation_between_vocabularies(ask, codec):
     assert codec.decode(completion.tokens) == "cba"
     assert (completion.finish_reason, completion.weight_version) == ("stop", 3)
     assert np.isnan(completion.logprobs).all()
+
+
+class OneTurn:
+    """Asks ``expert_0`` and ``expert_1`` once and notes who answered."""
+
+    def __init__(self):
+        self.agents = []
+        self.answered = []
+
+    def reset(self, seed=None, options=None):
+        self.agents = ["expert_0", "expert_1"]
+        tokens = np.frombuffer(b"2 + 2 = ?", dtype=np.uint8).astype(np.int64)
+        return {a: {"tokens": tokens, "active": 1} for a in self.agents}, {
+            a: {"max_new_tokens": 64} for a in self.agents
+        }
+
+    def step(self, actions):
+        self.answered = sorted(actions)
+        agents, self.agents = self.agents, []
+        nothing = dict.fromkeys(agents, False)
+        return {}, dict.fromkeys(agents, 1.0), nothing, nothing, {}
+
+
+async def test_a_failed_expert_is_data_in_a_rollout(server, policy, codec, four):
+    server.script = [server.sends(b"<html>", content_type="text/html")]
+    pool = ExpertPool({"server": policy(retries=0), "script": useless("x", codec)})
+    env = OneTurn()
+    episode = await play(env, {"expert": pool}, seed=3, options={"problem": four}, sampling=LIMITS)
+    assert env.answered == ["expert_1"]
+    failed, answered = episode.trajectories
+    assert (failed.status, failed.trainable) == ("failed: server sent a web page", False)
+    assert (answered.status, answered.tokens[answered.mask].tolist()) == ("ok", [ord("x")])
+    # No text in the infos: the server was asked the decoded context.
+    assert server.requests[0].json["messages"][0]["content"] == "2 + 2 = ?"

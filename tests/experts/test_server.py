@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -65,7 +66,7 @@ async def test_completions_request(server, policy, ask, codec):
 
 
 async def test_context_without_text_is_decoded(server, policy, ask, codec):
-    await policy()(ask("2 + 2 = ?").__class__(**{**vars(ask("7 - 1")), "text": ""}), LIMITS)
+    await policy()(replace(ask("7 - 1"), text=""), LIMITS)
     assert server.requests[0].json["messages"] == [{"role": "user", "content": "7 - 1"}]
 
 
@@ -193,7 +194,7 @@ async def test_concurrency_limit(server, policy, ask):
     assert expert.counters.answered == 30
 
 
-async def test_used_from_one_event_loop_after_another(server, policy, ask):
+async def test_each_event_loop_has_its_own_connections(server, policy, ask):
     expert = policy()
 
     def in_a_thread():
@@ -204,10 +205,11 @@ async def test_used_from_one_event_loop_after_another(server, policy, ask):
         return asyncio.run(main())
 
     await expert(ask(), LIMITS)
-    await expert.aclose()
     assert (await asyncio.to_thread(in_a_thread)).finish_reason == "eos"
     await expert(ask(), LIMITS)
     assert expert.counters.answered == 3
+    # Two for this loop's calls would mean that the other loop took its connection away.
+    assert [request.connection for request in server.requests] == [1, 2, 1]
 
 
 async def test_models(server, policy):
