@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from evaluation.metrics.bootstrap import Estimate, bootstrap
 from evaluation.metrics.passk import any_of_first, pass_at_k
 from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
 from vocabulary import UserError
@@ -56,12 +57,14 @@ def best_role(solved: Mapping[str, npt.ArrayLike]) -> str:
     return max(means, key=lambda role: -np.inf if np.isnan(means[role]) else means[role])
 
 
-def gain_over_best(solved: Mapping[str, npt.ArrayLike]) -> float:
-    """Mean of the union less that of the best role, over questions that all roles have."""
-    union_Q = union(solved)
-    shared = ~np.isnan(union_Q)
-    best = max(float(mean_present(as_floats(values)[shared])) for values in solved.values())
-    return float(mean_present(union_Q)) - best
+def gain_over_best(solved: Mapping[str, npt.ArrayLike], *, seed: int = 0) -> Estimate:
+    """Mean of the union less that of the best role, over questions that all roles have.
+
+    Each resample has a best role of its own, so that the interval knows that the best was chosen.
+    """
+    columns_QM = np.stack([union(solved), *map(as_floats, solved.values())], axis=1)
+    columns_QM[np.isnan(columns_QM).any(axis=1)] = np.nan
+    return bootstrap(columns_QM, lambda mean: mean[..., 0] - mean[..., 1:].max(axis=-1), seed=seed)
 
 
 def subset_unions(solved: Mapping[str, npt.ArrayLike]) -> dict[tuple[str, ...], float]:

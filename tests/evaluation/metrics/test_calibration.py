@@ -26,6 +26,8 @@ def test_binning_in_integers():
     assert bin_index([0.3, 0.6, 0.7]).tolist() == [3, 6, 7]
     assert bin_index([0, 0.1, 0.0999, 0.95, 1]).tolist() == [0, 1, 0, 9, 9]
     assert bin_index([0, 0.1, 0.1001, 0.3, 1], closed="right").tolist() == [0, 0, 1, 2, 9]
+    assert 1 - 0.9 < 0.1  # said as .1, stored a rounding error below it
+    assert bin_index([1 - 0.9]).tolist() == [1]
     assert bin_index([0.5, 1 / 3], bins=15).tolist() == [7, 4]
     with pytest.raises(ValueError, match="lie in"):
         bin_index([1.2])

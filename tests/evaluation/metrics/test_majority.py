@@ -21,6 +21,10 @@ def test_two_of_two_tied():
     assert majority_vote(answers, correct) == Vote(winner="1", correct=1.0, expected=0.5)
 
 
+def test_an_answer_is_as_right_as_its_first_vote():
+    assert majority_vote({"a": ["1", "1"]}, {"a": [True, False]}).correct == 1.0
+
+
 def test_silence_is_no_vote():
     assert majority_vote({"a": [None, None, "5"]}, {"a": [0, 0, 1]}).winner == "5"
     assert majority_vote({"a": [None]}, {"a": [False]}) == Vote(None, 0.0, 0.0)

@@ -46,10 +46,17 @@ def test_a_role_alone_with_the_candidates_of_the_team():
 
 def test_gain_over_the_best_role():
     solved = {"a": [1, 1, 0, 0], "b": [1, 0, 1, 0], "c": [1, 0, 0, 0]}
-    assert gain_over_best(solved) == 0.25
-    # Without b's fourth answer: three questions, union 1, best 2/3.
-    solved["b"] = [1, 0, 1, NAN]
-    assert gain_over_best(solved) == pytest.approx(1 / 3, abs=1e-15)
+    gain = gain_over_best(solved)
+    assert (gain.value, gain.count) == (0.25, 4)
+    # The gain is the lesser count of a's own and of b's own question among four drawn, over 4:
+    # 0 with probability 2 (3/4)^4 - (1/2)^4 = .57, and 2 in 6 cases of 256, 2.3 %.
+    assert gain.low == 0.0
+    assert 0.25 <= gain.high <= 0.5
+    # Without b's first answer three questions are shared: union 2/3, a and b 1/3 each.
+    solved["b"] = [NAN, 0, 1, 0]
+    gain = gain_over_best(solved)
+    assert gain.value == pytest.approx(1 / 3, abs=1e-12)
+    assert gain.count == 3
 
 
 def test_unions_of_subsets_and_shares():
