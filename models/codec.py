@@ -1,0 +1,102 @@
+"""A transformers tokenizer as a token codec: append-only, exact, and safe against user text.
+
+Text of users, problems and peers never becomes a control token: where it spells one
+(``<|im_end|>``), the characters are encoded instead.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from models.chat import ChatFrame, read_frame
+from models.encoding import PlainText
+from models.spec import ChatMode
+from vocabulary import UserError
+
+
+class HFCodec:
+    """Implements :class:`vocabulary.TokenCodec` over a fast tokenizer.
+
+    Raises :class:`UserError` for a tokenizer without a fast implementation, and for
+    ``chat="template"`` without a usable chat template. ``vocab_size`` is the width of the model's
+    logits, which may exceed the tokenizer's vocabulary.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        chat: ChatMode = "auto",
+        vocab_size: int | None = None,
+        eos_ids: Sequence[int] = (),
+    ) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise UserError(
+                f"{type(tokenizer).__name__} has no fast implementation; "
+                "convert it to tokenizer.json first"
+            )
+        self._plain = PlainText(tokenizer)
+        self._vocab_size = max(vocab_size or 0, len(tokenizer))
+        wants_template = chat == "template" or (chat == "auto" and bool(tokenizer.chat_template))
+        self._frame: ChatFrame | None = read_frame(tokenizer) if wants_template else None
+        ends = set(eos_ids)
+        if tokenizer.eos_token_id is not None:
+            ends.add(int(tokenizer.eos_token_id))
+        if self._frame is not None and self._frame.between is not None:
+            # The mark with which the template closes a turn, where it is a control token.
+            ids = self._plain.encode_markup(self._frame.between[0])
+            if ids and self._plain.is_special(ids[0]):
+                ends.add(ids[0])
+        self._eos_ids = tuple(sorted(ends))
+        pad = tokenizer.pad_token_id
+        self._silent = ends | ({int(pad)} if pad is not None else set())
+
+    @property
+    def vocab_size(self) -> int:
+        return self._vocab_size
+
+    @property
+    def eos_ids(self) -> tuple[int, ...]:
+        """Every id that ends a turn."""
+        return self._eos_ids
+
+    def open(self, message: str) -> list[int]:
+        if self._frame is None:
+            return self._plain.start_ids + self._plain.encode(message)
+        return self._plain.encode_framed(*self._frame.opening, self._frame.trim(message))
+
+    def follow(self, message: str, *, ended: bool) -> list[int]:
+        """See :class:`vocabulary.TokenCodec`.
+
+        A context is never rendered anew, so a template that would drop earlier thinking from its
+        history keeps it here. Plain text: end of sequence (where there is one), a line break, the
+        message. Raises :class:`UserError` for a template that cannot hold a second turn.
+        """
+        if self._frame is None:
+            end = [] if ended or not self._eos_ids else [self._eos_ids[0]]
+            return end + self._plain.encode_after("\n" + message)
+        if self._frame.between is None:
+            raise UserError("this chat template has no second turn of the user; say --chat plain")
+        ids = self._plain.encode_framed(*self._frame.between, self._frame.trim(message))
+        return ids[1:] if ended and ids and ids[0] in self._eos_ids else ids
+
+    def extend(self, text: str) -> list[int]:
+        return self._plain.encode_after(text)
+
+    def decode(self, tokens: Sequence[int] | npt.NDArray[np.int64]) -> str:
+        ids = tokens.tolist() if isinstance(tokens, np.ndarray) else tokens
+        known, silent = self._vocab_size, self._silent
+        return self._plain.decode([i for i in ids if 0 <= i < known and i not in silent])
+
+    def count(self, text: str) -> int:
+        return len(self._plain.encode(text))
+
+    def truncate(self, text: str, limit: int, *, keep: Literal["head", "tail"] = "head") -> str:
+        return self._plain.truncate(text, limit, keep)
+
+    def unknown_tokens(self, text: str) -> list[str]:
+        """Parts of ``text`` that the tokenizer cannot represent: mapped to its unknown token, or
+        left out. Empty for a tokenizer that falls back to bytes."""
+        return self._plain.unknown(text)

@@ -1,0 +1,137 @@
+"""Encoding text so that no user text turns into control tokens, and cutting it exactly."""
+
+from typing import Any, Literal
+
+# A character that no pre-tokenizer joins to what follows, tried in this order.
+_ANCHORS = ("\n", "\x00", "a")
+
+
+class PlainText:
+    """Encoding with the tokenizer's own rules, less its reading of control tokens in text."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._rust = tokenizer.backend_tokenizer
+        self._special = frozenset(int(i) for i in tokenizer.all_special_ids) | frozenset(
+            int(i) for i, t in tokenizer.added_tokens_decoder.items() if t.special
+        )
+        self._unknown_id: int | None = tokenizer.unk_token_id
+        self.start_ids = self._read_start_ids()
+        """Ids that the tokenizer puts before a text of its own accord (beginning of sequence)."""
+        self._lead: list[int] = self._read_lead()
+
+    def is_special(self, token: int) -> bool:
+        """Whether the id is a control token."""
+        return token in self._special
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of plain text; what looks like a control token is spelt out."""
+        return self._encode(text, literal=True).ids
+
+    def encode_markup(self, text: str) -> list[int]:
+        """Ids of a template's own text, control tokens included."""
+        return self._encode(text, literal=False).ids
+
+    def encode_framed(self, before: str, after: str, message: str) -> list[int]:
+        """Ids of ``before + message + after`` exactly as the tokenizer would encode the whole,
+        but with control tokens in the message spelt out."""
+        message = _sound(message)
+        encoding = self._encode(before + message + after, literal=False)
+        start, end = len(before), len(before) + len(message)
+        ids: list[int] = []
+        for token, (left, right) in zip(encoding.ids, encoding.offsets):
+            if token in self._special and left >= start and right <= end and right > left:
+                ids += self.encode_after((before + message)[left:right])
+            else:
+                ids.append(token)
+        return ids
+
+    def encode_after(self, text: str) -> list[int]:
+        """Ids of ``text`` as the continuation of other text: without the space that some
+        tokenizers put before the first word."""
+        text = _sound(text)
+        for anchor in _ANCHORS:
+            alone = self.encode(anchor)
+            if not alone or self._decoded(alone) != anchor:
+                continue
+            ids = self.encode(anchor + text)
+            if ids[: len(alone)] == alone:
+                return ids[len(alone) :]
+        return self.encode(text)
+
+    def decode(self, ids: list[int]) -> str:
+        """Text of ids as the continuation of other text: a space at their start stays. Never
+        raises for ids in the vocabulary."""
+        if not self._lead or not ids:
+            return self._decoded(ids)
+        return self._decoded(self._lead + ids)[1:]
+
+    def truncate(self, text: str, limit: int, keep: Literal["head", "tail"]) -> str:
+        """A head (tail) of at most ``limit`` tokens that cannot be lengthened by a character."""
+        if limit <= 0:
+            return ""
+        text = _sound(text)
+        offsets = self._encode(text, literal=True).offsets
+        if len(offsets) <= limit:
+            return text
+        size = len(text)
+        # The first character of the token that is one too many; a character may span several.
+        cut = offsets[limit][0] if keep == "head" else size - offsets[-limit - 1][1]
+
+        def piece(length: int) -> str:
+            return text[:length] if keep == "head" else text[size - length :]
+
+        # Cutting changes how the neighbourhood is split, by a few tokens at most.
+        while cut > 0 and (excess := len(self.encode(piece(cut))) - limit) > 0:
+            cut = max(0, cut - excess)
+        while cut < size and len(self.encode(piece(cut + 1))) <= limit:
+            cut += 1
+        return piece(cut)
+
+    def unknown(self, text: str) -> list[str]:
+        """Parts of ``text`` that become the unknown token, or no token at all (spaces aside)."""
+        text = _sound(text)
+        encoding = self._encode(text, literal=True)
+        bad = []
+        covered = 0
+        for token, (left, right) in zip(encoding.ids, encoding.offsets):
+            if text[covered:left].strip():
+                bad.append(text[covered:left].strip())
+            if token == self._unknown_id:
+                bad.append(text[left:right])
+            covered = max(covered, right)
+        if text[covered:].strip():
+            bad.append(text[covered:].strip())
+        return bad
+
+    def _encode(self, text: str, *, literal: bool) -> Any:
+        self._rust.encode_special_tokens = literal
+        return self._rust.encode(_sound(text), add_special_tokens=False)
+
+    def _decoded(self, ids: list[int]) -> str:
+        return self._rust.decode(ids, skip_special_tokens=False)
+
+    def _read_lead(self) -> list[int]:
+        """Ids of one character to decode before others, where decoding strips a first space."""
+        alone, word, spaced = self.encode("a"), self.encode_after("a"), self.encode_after(" a")
+        strips = self._decoded(spaced) == "a" == self._decoded(alone)
+        helps = self._decoded(alone + spaced) == "a a" and self._decoded(alone + word) == "aa"
+        return alone if strips and helps else []
+
+    def _read_start_ids(self) -> list[int]:
+        self._rust.encode_special_tokens = False
+        inner = self._rust.encode("a", add_special_tokens=False).ids
+        whole = self._rust.encode("a", add_special_tokens=True).ids
+        for start in range(len(whole) - len(inner) + 1):
+            if whole[start : start + len(inner)] == inner:
+                return whole[:start]
+        return []
+
+
+def _sound(text: str) -> str:
+    """``text`` without lone surrogates, which no tokenizer accepts."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text

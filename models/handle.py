@@ -1,0 +1,247 @@
+"""One role's causal language model: what is trained, sampled, saved and restored."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vocabulary import UserError
+
+# B rows, T tokens, D model width, V vocabulary
+
+
+class Switch:
+    """Which adapter of a shared base is on; one object per base, held by all of its roles."""
+
+    def __init__(self) -> None:
+        self.state: tuple[str, bool] | None = None
+        """(role's adapter, whether it is on), while a context manager is open."""
+
+
+class ModelHandle:
+    """A causal language model as one role trains and samples it.
+
+    With full weights the role owns ``module``; with LoRA ``module`` is a peft model that may be
+    shared, and this role's adapter is one of several. The module is always in eval mode.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        tokenizer: Any,
+        trained: bool,
+        context: int,
+        adapter: str | None = None,
+        switch: Switch | None = None,
+    ) -> None:
+        self.module = module
+        self.adapter = adapter
+        self.trained = trained
+        self.context = context
+        """Longest context in tokens, prompt and answer together."""
+        self.version = 0
+        """Number of updates so far; whoever changes the weights counts it up."""
+        self._loads = 0
+        self._tokenizer = tokenizer
+        self._switch = switch or Switch()
+
+    @property
+    def causal_lm(self) -> Any:
+        """The transformers model itself, without peft's wrapper (adapters are inside it)."""
+        return self.module if self.adapter is None else self.module.get_base_model()  # type: ignore[operator]
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.module.parameters()).device
+
+    @property
+    def vocab_size(self) -> int:
+        """Width of the logits; a tokenizer may use fewer ids."""
+        return int(self.causal_lm.config.get_text_config().vocab_size)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Size of the model's weights, adapters included."""
+        return sum(p.numel() * p.element_size() for p in self.module.parameters())
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Changes whenever the weights have changed."""
+        return self.version, self._loads
+
+    def parameters(self) -> dict[str, nn.Parameter]:
+        """This role's own trainable parameters by a name that does not depend on the role; none
+        for a frozen role."""
+        if not self.trained:
+            return {}
+        if self.adapter is None:
+            return dict(self.module.named_parameters())
+        mark = f".{self.adapter}."
+        return {
+            name.replace(mark, "."): p
+            for name, p in self.module.named_parameters()
+            if mark in name and ".lora_" in name
+        }
+
+    def backbone(
+        self, input_ids: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None
+    ) -> Tensor:
+        """(B, T, D) last hidden states; all inputs are (B, T).
+
+        With LoRA the adapter is on, unless this handle's :meth:`reference` is open.
+        """
+        with self._own_turn():
+            lm = self.causal_lm
+            out = getattr(lm, lm.base_model_prefix)(
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                position_ids=position_ids,
+                use_cache=False,
+            )
+            return out.last_hidden_state
+
+    def head(self, hidden: Tensor) -> Tensor:
+        """(..., V) logits of hidden states (..., D), scaled or capped as the model does."""
+        lm = self.causal_lm
+        config = lm.config.get_text_config()
+        logits = lm.get_output_embeddings()(hidden)
+        if (multiply := getattr(config, "logit_scale", None)) is not None:  # Cohere
+            logits = logits * multiply
+        if (divide := getattr(config, "logits_scaling", None)) is not None:  # Granite
+            logits = logits / divide
+        if (cap := getattr(config, "final_logit_softcapping", None)) is not None:  # Gemma
+            logits = cap * torch.tanh(logits / cap)
+        return logits
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """This role's weights answer: its adapter is on, the base's other adapters are off."""
+        with self._turn(on=True):
+            yield
+
+    @contextmanager
+    def reference(self) -> Iterator[None]:
+        """The weights before training answer: the adapter is off.
+
+        Raises :class:`NotImplementedError` with full weights, of which no copy is kept.
+        """
+        if self.adapter is None:
+            raise NotImplementedError(
+                "full weights keep no copy of the reference model; train with LoRA for a KL term"
+            )
+        with self._turn(on=False):
+            yield
+
+    def save(self, directory: Path | str) -> None:
+        """Write what this role trains: a checkpoint in the hub's format with its tokenizer, or an
+        adapter in peft's format; safetensors and JSON only."""
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        module: Any = self.module
+        if self.adapter is None:
+            module.save_pretrained(folder)
+            self._tokenizer.save_pretrained(folder)
+            return
+        from peft import get_peft_model_state_dict
+        from safetensors.torch import save_file
+
+        state = get_peft_model_state_dict(module, adapter_name=self.adapter)
+        state = {name: tensor.contiguous() for name, tensor in state.items()}
+        save_file(state, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+        module.peft_config[self.adapter].save_pretrained(str(folder))
+
+    def load_weights(self, directory: Path | str) -> None:
+        """Restore in place what :meth:`save` wrote, bit for bit.
+
+        Raises :class:`UserError` where the folder holds something else.
+        """
+        folder = Path(directory)
+        self._loads += 1
+        if self.adapter is None:
+            self._load_full(folder)
+        else:
+            load_adapter(self.module, folder, self.adapter)
+
+    def _load_full(self, folder: Path) -> None:
+        module: Any = self.module
+        if not (folder / "config.json").is_file():
+            raise UserError(f"{folder} holds no checkpoint of full weights: no config.json")
+        saved = (
+            type(module)
+            .from_pretrained(
+                folder, dtype=module.dtype, use_safetensors=True, local_files_only=True
+            )
+            .state_dict()
+        )
+        own = module.state_dict()
+        if {k: v.shape for k, v in saved.items()} != {k: v.shape for k, v in own.items()}:
+            raise UserError(f"{folder} holds the weights of another architecture")
+        with torch.no_grad():
+            for name, tensor in own.items():
+                tensor.copy_(saved[name])
+
+    @contextmanager
+    def _turn(self, *, on: bool) -> Iterator[None]:
+        if self.adapter is None:
+            yield
+            return
+        before, wanted = self._switch.state, (self.adapter, on)
+        self._set(wanted)
+        try:
+            yield
+        finally:
+            self._switch.state = before
+            if before is not None:
+                self._set(before)
+
+    @contextmanager
+    def _own_turn(self) -> Iterator[None]:
+        state = self._switch.state
+        if state is None:
+            with self._turn(on=True):
+                yield
+        elif state[0] == self.adapter:
+            yield
+        else:
+            raise RuntimeError(f"the shared base answers for {state[0]!r}, not {self.adapter!r}")
+
+    def _set(self, state: tuple[str, bool]) -> None:
+        from peft.tuners.tuners_utils import BaseTunerLayer
+
+        adapter, on = state
+        self._switch.state = state
+        for part in self.module.modules():
+            if isinstance(part, BaseTunerLayer):
+                # Order matters: switching on makes the layer's current adapter trainable.
+                if part.disable_adapters == on:
+                    part.enable_adapters(on)
+                if on:
+                    part.set_adapter(adapter, inference_mode=not self.trained)
+
+
+def load_adapter(module: Any, folder: Path, adapter: str) -> None:
+    """Copy the adapter in ``folder`` (peft's format) into ``module``'s adapter of that name.
+
+    Raises :class:`UserError` where names or shapes do not fit.
+    """
+    from peft import get_peft_model_state_dict, set_peft_model_state_dict
+    from safetensors.torch import load_file
+
+    path = folder / "adapter_model.safetensors"
+    if not path.is_file():
+        raise UserError(f"{folder} holds no adapter: adapter_model.safetensors is missing")
+    saved = load_file(path)
+    own = get_peft_model_state_dict(module, adapter_name=adapter)
+    if {k: v.shape for k, v in saved.items()} != {k: v.shape for k, v in own.items()}:
+        raise UserError(f"{folder} holds an adapter for other layers or of another rank")
+    set_peft_model_state_dict(module, saved, adapter_name=adapter)
+
+
+def adapter_settings(folder: Path) -> dict[str, Any]:
+    """The content of an adapter's configuration file."""
+    return json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))

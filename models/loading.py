@@ -1,0 +1,173 @@
+"""From settings to models in memory, sharing a base where roles can."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from models import rope
+from models.codec import HFCodec
+from models.handle import ModelHandle, Switch
+from models.locate import check, local_folder
+from models.lora import add_adapter
+from models.spec import ModelSpec
+from vocabulary import UserError, derive_seed
+
+_NO_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True)
+class LoadedRole:
+    """All that a role needs of its model."""
+
+    handle: ModelHandle
+    codec: HFCodec
+    tokenizer: Any
+
+
+def load_team(
+    specs: Mapping[str, ModelSpec], trained: Set[str], *, seed: int = 0
+) -> dict[str, LoadedRole]:
+    """Load every role's model. ``seed`` names the random start of new adapters.
+
+    Roles that name the same model with LoRA share one base in memory; with full weights each has
+    its own copy. Roles not in ``trained`` require no gradient. All specs are checked before the
+    first weight is read. Raises :class:`UserError`.
+    """
+    unknown = set(trained) - set(specs)
+    if unknown:
+        raise UserError(f"no model is given for trained roles {', '.join(sorted(unknown))}")
+    for spec in specs.values():
+        check(spec)
+    bases: dict[tuple[Any, ...], _Base] = {}
+    roles: dict[str, tuple[_Base, ModelSpec]] = {}
+    for role, spec in specs.items():
+        if spec.lora is None:
+            base = _load_base(spec)
+        else:
+            key = _base_key(spec)
+            if key not in bases:
+                bases[key] = _load_base(spec)
+            base = bases[key]
+            name = role.replace(".", "-")
+            base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
+        roles[role] = base, spec
+    return {role: _role(role, base, spec, role in trained) for role, (base, spec) in roles.items()}
+
+
+@dataclass
+class _Base:
+    module: Any
+    tokenizer: Any
+    switch: Switch
+    eos_ids: tuple[int, ...]
+
+
+def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
+    adapter = None if spec.lora is None else role.replace(".", "-")
+    handle = ModelHandle(
+        base.module,
+        tokenizer=base.tokenizer,
+        trained=trained,
+        context=_context(base.module.config, spec),
+        adapter=adapter,
+        switch=base.switch,
+    )
+    if adapter is None:
+        base.module.requires_grad_(trained)
+    _check_head(handle)
+    codec = HFCodec(
+        base.tokenizer, chat=spec.chat, vocab_size=handle.vocab_size, eos_ids=base.eos_ids
+    )
+    return LoadedRole(handle, codec, base.tokenizer)
+
+
+def _base_key(spec: ModelSpec) -> tuple[Any, ...]:
+    folder = local_folder(spec)
+    name = spec.model if folder is None else str(folder.resolve())
+    return (
+        name,
+        spec.revision,
+        _dtype(spec),
+        _device(spec),
+        spec.trust_remote_code,
+        spec.context,
+    )
+
+
+def _load_base(spec: ModelSpec) -> _Base:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = local_folder(spec)
+    common: dict[str, Any] = {"trust_remote_code": spec.trust_remote_code}
+    if folder is None:
+        common["revision"] = spec.revision
+    else:
+        common["local_files_only"] = True
+    name = spec.model if folder is None else str(folder)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, **common)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            name, dtype=_dtype(spec), use_safetensors=True, output_loading_info=True, **common
+        )
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        reason = str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
+        raise UserError(f"model {spec.model!r} cannot be loaded: {reason}") from error
+    module, info = loaded
+    lacking = sorted(info["missing_keys"]) + sorted(str(k) for k in info["mismatched_keys"])
+    if lacking:
+        raise UserError(
+            f"the weights of {spec.model!r} do not fit its config.json; "
+            f"missing or of another shape: {', '.join(lacking[:3])}"
+        )
+    module = module.to(_device(spec)).eval()  # type: ignore[arg-type]
+    rope.pin(module, _context(module.config, spec))
+    return _Base(module, tokenizer, Switch(), _eos_ids(module, tokenizer))
+
+
+def _check_head(handle: ModelHandle) -> None:
+    """Refuse a model whose logits are not the known function of its last hidden states."""
+    ids = torch.arange(4, device=handle.device)[None] % handle.vocab_size
+    with torch.no_grad(), handle.active():
+        ours = handle.head(
+            handle.backbone(ids, torch.ones_like(ids), torch.arange(4)[None].to(ids))
+        )
+        theirs = handle.causal_lm(input_ids=ids, use_cache=False).logits
+    if not torch.allclose(ours.float(), theirs.float(), rtol=1e-3, atol=1e-3):
+        kind = handle.causal_lm.config.model_type
+        raise UserError(f"models of type {kind!r} compute their logits in a way we do not know")
+
+
+def _eos_ids(module: Any, tokenizer: Any) -> tuple[int, ...]:
+    """Every id that ends a text: the generation settings may list several."""
+    ids: set[int] = set()
+    for value in (
+        module.generation_config.eos_token_id if module.generation_config is not None else None,
+        tokenizer.eos_token_id,
+    ):
+        ids.update(value if isinstance(value, list | tuple) else () if value is None else (value,))
+    return tuple(sorted(ids))
+
+
+def _context(config: Any, spec: ModelSpec) -> int:
+    most = getattr(config.get_text_config(), "max_position_embeddings", None) or _NO_LIMIT
+    if spec.context is not None and spec.context > most:
+        raise UserError(f"context {spec.context} is more than the {most} tokens of {spec.model!r}")
+    return spec.context or most
+
+
+def _device(spec: ModelSpec) -> torch.device:
+    if spec.device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(spec.device)
+
+
+def _dtype(spec: ModelSpec) -> torch.dtype:
+    if spec.dtype == "auto":
+        return torch.float32 if _device(spec).type == "cpu" else torch.bfloat16
+    return {
+        "float32": torch.float32,
+        "bfloat16": torch.bfloat16,
+        "float16": torch.float16,
+    }[spec.dtype]

@@ -1,0 +1,148 @@
+"""From a model's name to a folder on disk, with every mistake told before weights are loaded."""
+
+import json
+import re
+from pathlib import Path
+
+from models.spec import ModelSpec
+from vocabulary import UserError
+
+TINY = Path(__file__).parent / "tiny"
+_HUB_ID = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+# All that describes a checkpoint, but no weights.
+_DESCRIPTION = ("*.json", "*.jinja", "*.txt", "*.model")
+
+
+def check(spec: ModelSpec) -> None:
+    """Raise :class:`UserError` where ``spec`` cannot be loaded; reads no weights."""
+    _check_device(spec.device)
+    if spec.context is not None and spec.context < 2:
+        raise UserError(f"context is {spec.context} tokens; it must hold a prompt and an answer")
+    if spec.lora is not None:
+        if spec.lora.rank < 1:
+            raise UserError(f"LoRA rank is {spec.lora.rank}; it must be at least 1")
+        if not spec.lora.targets:
+            raise UserError("LoRA names no target layers; leave the setting out for the default")
+        if spec.lora.adapter is not None:
+            _check_adapter(Path(spec.lora.adapter).expanduser())
+    folder = local_folder(spec)
+    if folder is None:
+        _check_hub(spec)
+    else:
+        _check_folder(folder, spec.model)
+
+
+def local_folder(spec: ModelSpec) -> Path | None:
+    """The folder that ``spec.model`` names, or None where it is a hub id.
+
+    Raises :class:`UserError` for an unknown ``tiny:`` name and for a path that does not exist.
+    """
+    name = spec.model
+    if name.startswith("tiny:"):
+        folder = TINY / name.removeprefix("tiny:")
+        known = sorted(p.parent.name for p in TINY.glob("*/config.json"))
+        if folder.name not in known:
+            raise UserError(f"unknown tiny model {name!r}; known: {', '.join(known) or 'none'}")
+        return folder
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.exists():
+        raise UserError(f"{name} is a file; name the folder of a checkpoint in the hub's format")
+    if name.startswith((".", "~", "/")) or not _HUB_ID.fullmatch(name):
+        raise UserError(f"no model folder {name!r}; name an existing folder, a hub id or tiny:NAME")
+    return None
+
+
+def has_adapter_weights(folder: Path) -> bool:
+    """Whether ``folder`` holds an adapter in peft's format, as safetensors."""
+    return all(
+        (folder / name).is_file() for name in ("adapter_config.json", "adapter_model.safetensors")
+    )
+
+
+def _check_adapter(folder: Path) -> None:
+    if not has_adapter_weights(folder):
+        raise UserError(
+            f"{folder} is no adapter: it needs adapter_config.json and adapter_model.safetensors"
+        )
+
+
+def _check_folder(folder: Path, name: str) -> None:
+    if not (folder / "config.json").is_file():
+        hint = " (it holds a LoRA adapter: name its base model and set lora.adapter)"
+        extra = hint if (folder / "adapter_config.json").is_file() else ""
+        raise UserError(f"{name} is no checkpoint: it has no config.json{extra}")
+    _read_json(folder / "config.json")
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        named = _read_json(index).get("weight_map")
+        shards = set(named.values()) if isinstance(named, dict) else set()
+        missing = sorted(s for s in shards if not (folder / str(s)).is_file())
+        if missing or not shards:
+            what = ", ".join(missing) or "all of them"
+            raise UserError(f"{name} lacks weight files that its index names: {what}")
+    elif not (folder / "model.safetensors").is_file():
+        if any(True for pattern in _PICKLES for _ in folder.glob(pattern)):
+            raise UserError(
+                f"{name} has its weights as pickles, which may run code; "
+                "save them as safetensors (save_pretrained does)"
+            )
+        raise UserError(f"{name} has no weights: model.safetensors is missing")
+    if not any((folder / f).is_file() for f in ("tokenizer.json", "tokenizer_config.json")):
+        raise UserError(f"{name} has no tokenizer: tokenizer.json is missing")
+
+
+def _read_json(path: Path) -> dict[str, object]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read as JSON ({error})") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path} holds no JSON object")
+    return content
+
+
+def _check_device(name: str) -> None:
+    if name == "auto":
+        return
+    import torch
+
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f"unknown device {name!r}; say cpu, cuda or cuda:N") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise UserError(f"there is no device {name!r} here; say --device cpu or auto")
+
+
+def _check_hub(spec: ModelSpec) -> None:
+    from huggingface_hub import HfApi, constants, snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    name = spec.model
+    try:
+        cached = snapshot_download(name, revision=spec.revision, local_files_only=True)
+    except (OSError, ValueError, HFValidationError):
+        cached = None
+    if cached is not None and any(Path(cached).glob("*.safetensors")):
+        return
+    way_out = "check the name and the network, or give the folder of a local copy"
+    if constants.HF_HUB_OFFLINE:
+        raise UserError(
+            f"{name!r} is not in the local cache and the hub is switched off; {way_out}"
+        )
+    try:
+        files = HfApi().list_repo_files(name, revision=spec.revision)
+        snapshot_download(name, revision=spec.revision, allow_patterns=list(_DESCRIPTION))
+    except Exception as error:
+        # The client raises its own errors and those of three HTTP layers; none is ours to mend.
+        reason = type(error).__name__
+        raise UserError(
+            f"model {name!r} cannot be had from the hub ({reason}); {way_out}"
+        ) from error
+    if "config.json" not in files:
+        raise UserError(f"{name!r} on the hub is no checkpoint: it has no config.json")
+    if not any(f.endswith(".safetensors") for f in files):
+        raise UserError(f"{name!r} on the hub has no safetensors weights; choose another revision")

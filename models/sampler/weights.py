@@ -1,0 +1,120 @@
+"""The weights of a Llama-like decoder, fused for sampling and refreshed in place."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+# D model width, H query heads, J key-value heads, E head width, R rotary width, F feed-forward
+
+FAMILIES = frozenset({"llama", "mistral", "qwen2", "qwen3", "phi3"})
+
+
+@dataclass
+class LayerWeights:
+    """One decoder layer. Matrices are (in, out): rows of activations multiply from the left."""
+
+    input_norm_D: Tensor
+    qkv: Tensor
+    """(D, (H + 2J) E); within each query and key head the rotary pairs lie side by side."""
+    qkv_bias: Tensor | None
+    qk_norm: Tensor | None
+    """(H + J, E) weights of the query and key norms."""
+    out: Tensor
+    out_bias: Tensor | None
+    post_norm_D: Tensor
+    gate_up: Tensor
+    """(D, 2F)"""
+    gate_up_bias: Tensor | None
+    down: Tensor
+    down_bias: Tensor | None
+    window: int | None
+    """Number of latest positions that a token attends to, itself included."""
+
+
+def supported(model: nn.Module) -> bool:
+    """Whether ``model`` is a causal LM of transformers' own Llama family."""
+    config: Any = getattr(model, "config", None)
+    return (
+        getattr(config, "model_type", None) in FAMILIES
+        and type(model).__module__.startswith("transformers.models.")
+        and type(model).__name__.endswith("ForCausalLM")
+    )
+
+
+def layer_weights(layer: Any, config: Any, adapter: str | None) -> LayerWeights:
+    """Fused copies of one layer's weights, its adapter merged."""
+    attention, mlp = layer.self_attn, layer.mlp
+    if hasattr(attention, "qkv_proj"):
+        qkv, qkv_bias = _dense([attention.qkv_proj], adapter)
+    else:
+        parts = [attention.q_proj, attention.k_proj, attention.v_proj]
+        qkv, qkv_bias = _dense(parts, adapter)
+    if hasattr(mlp, "gate_up_proj"):
+        gate_up, gate_up_bias = _dense([mlp.gate_up_proj], adapter)
+    else:
+        gate_up, gate_up_bias = _dense([mlp.gate_proj, mlp.up_proj], adapter)
+    out, out_bias = _dense([attention.o_proj], adapter)
+    down, down_bias = _dense([mlp.down_proj], adapter)
+
+    order = _pair_order(config, qkv.shape[1], qkv.device)
+    qk_norm = None
+    if hasattr(attention, "q_norm"):
+        heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
+        rows = [attention.q_norm.weight] * heads + [attention.k_norm.weight] * kv_heads
+        qk_norm = torch.stack(rows).reshape(-1)[order[: len(rows) * attention.head_dim]]
+        qk_norm = qk_norm.view(len(rows), attention.head_dim)
+    return LayerWeights(
+        input_norm_D=layer.input_layernorm.weight.clone(),
+        qkv=qkv[:, order].contiguous(),
+        qkv_bias=None if qkv_bias is None else qkv_bias[order],
+        qk_norm=qk_norm,
+        out=out,
+        out_bias=out_bias,
+        post_norm_D=layer.post_attention_layernorm.weight.clone(),
+        gate_up=gate_up,
+        gate_up_bias=gate_up_bias,
+        down=down,
+        down_bias=down_bias,
+        window=_window(config, attention),
+    )
+
+
+def _dense(linears: list[Any], adapter: str | None) -> tuple[Tensor, Tensor | None]:
+    """(in, sum of out) weights of several linear layers side by side, and their bias."""
+    weights, biases = [], []
+    for linear in linears:
+        weight, bias = linear.weight, linear.bias
+        if adapter is not None and adapter in getattr(linear, "lora_A", {}):
+            weight = weight + linear.get_delta_weight(adapter).to(weight.dtype)
+        weights.append(weight)
+        biases.append(bias)
+    fused = torch.cat([w.detach() for w in weights]).t().contiguous()
+    if all(b is None for b in biases):
+        return fused, None
+    return fused, torch.cat([b.detach() for b in biases])
+
+
+def _pair_order(config: Any, columns: int, device: torch.device) -> Tensor:
+    """Column order that brings the rotary pairs (i, i + R/2) of each query and key head together.
+
+    Scores are dot products, so one permutation of both sides changes nothing; a rotation is then
+    one complex multiplication.
+    """
+    heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
+    width = columns // (heads + 2 * kv_heads)
+    rotary = int(width * (config.rope_parameters.get("partial_rotary_factor") or 1.0))
+    pairs = torch.arange(rotary, device=device).view(2, -1).t().reshape(-1)
+    head = torch.cat([pairs, torch.arange(rotary, width, device=device)])
+    starts = torch.arange(heads + kv_heads, device=device)[:, None] * width
+    turned = (starts + head).reshape(-1)
+    return torch.cat([turned, torch.arange(len(turned), columns, device=device)])
+
+
+def _window(config: Any, attention: Any) -> int | None:
+    if config.model_type in ("qwen2", "qwen3"):
+        return attention.sliding_window
+    if config.model_type in ("mistral", "phi3"):
+        return getattr(config, "sliding_window", None)
+    return None

@@ -1,0 +1,60 @@
+"""Which model plays a role, and how it is held: plain settings, nothing is loaded here."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+ChatMode = Literal["auto", "template", "plain"]
+DtypeName = Literal["auto", "float32", "bfloat16", "float16"]
+
+
+@dataclass(frozen=True)
+class LoraSpec:
+    """Low-rank adapters (arXiv:2106.09685) instead of full weights.
+
+    There is no dropout: the ratio of new to old probabilities compares one function with itself.
+    """
+
+    rank: int = 16
+    """Rank of every update."""
+    alpha: float = 32.0
+    """The update is scaled by alpha / rank."""
+    targets: tuple[str, ...] = (
+        "q_proj",
+        "k_proj",
+        "v_proj",
+        "o_proj",
+        "gate_proj",
+        "up_proj",
+        "down_proj",
+    )
+    """Linear layers that get an adapter. Where an architecture fuses several of them into one
+    layer (Phi-3), naming all of its parts names the fused layer."""
+    adapter: str | None = None
+    """Folder of an adapter in peft's format to start from; its own settings then hold."""
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """One role's model.
+
+    Example: ``ModelSpec("Qwen/Qwen2.5-3B-Instruct", lora=LoraSpec(rank=8))``
+    """
+
+    model: str
+    """A hub id, a local folder in the hub's format, or ``tiny:NAME`` for a shipped checkpoint."""
+    lora: LoraSpec | None = None
+    """Train low-rank adapters on a frozen base; without, the full weights. Roles that name the
+    same model with LoRA share one base in memory."""
+    chat: ChatMode = "auto"
+    """How messages are rendered: through the tokenizer's chat template, as plain text, or by the
+    template where the tokenizer has one."""
+    dtype: DtypeName = "auto"
+    """Number format of the weights; auto: float32 on the CPU, else bfloat16."""
+    device: str = "auto"
+    """``cpu``, ``cuda``, ``cuda:1``; auto: a GPU if there is one."""
+    context: int | None = None
+    """Longest context in tokens, prompt and answer together; without, what the model allows."""
+    trust_remote_code: bool = False
+    """Run modelling code that comes with the checkpoint."""
+    revision: str | None = None
+    """Branch, tag or commit on the hub."""

@@ -1,0 +1,73 @@
+"""One batched call for many concurrent ones, closed when nobody has anything more to ask."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+
+class Coalescer(Generic[Request, Answer]):
+    """Turns a synchronous batch function into an async call for one request.
+
+    A batch closes once the event loop has gone round ``quiet_turns`` times without a new request:
+    by then every coroutine that could ask without waiting for an answer has asked. The batch is
+    sorted by ``key``, so that it does not depend on the order of arrival. What ``answer`` raises,
+    every call of the batch raises; calls cancelled before the batch closes are left out.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[list[Request]], Sequence[Answer]],
+        *,
+        key: Callable[[Request], Any],
+        quiet_turns: int = 8,
+    ) -> None:
+        self._answer = answer
+        self._key = key
+        self._quiet_turns = quiet_turns
+        self._waiting: list[tuple[Request, asyncio.Future[Answer]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def __call__(self, request: Request) -> Answer:
+        """The batch function's answer to ``request``."""
+        loop = asyncio.get_running_loop()
+        if self._task is None or self._task.done():
+            # Whoever still waits belongs to a loop that was closed under them.
+            self._waiting = []
+            self._task = loop.create_task(self._serve())
+        future: asyncio.Future[Answer] = loop.create_future()
+        self._waiting.append((request, future))
+        return await future
+
+    async def _serve(self) -> None:
+        try:
+            while self._waiting:
+                await self._silence()
+                self._answer_all()
+        finally:
+            for _, future in self._waiting:
+                future.cancel()
+
+    async def _silence(self) -> None:
+        turns, seen = 0, len(self._waiting)
+        while turns < self._quiet_turns:
+            await asyncio.sleep(0)
+            turns = turns + 1 if len(self._waiting) == seen else 0
+            seen = len(self._waiting)
+
+    def _answer_all(self) -> None:
+        batch, self._waiting = self._waiting, []
+        batch = [(request, future) for request, future in batch if not future.done()]
+        if not batch:
+            return
+        try:
+            batch.sort(key=lambda item: self._key(item[0]))
+            answers = self._answer([request for request, _ in batch])
+        except Exception as error:
+            for _, future in batch:
+                future.set_exception(error)
+            return
+        for (_, future), answer in zip(batch, answers, strict=True):
+            future.set_result(answer)

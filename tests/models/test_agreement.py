@@ -1,0 +1,103 @@
+"""The sampler's log-probabilities are those of the model's own forward pass.
+
+The reference reads each row alone, unpadded, without a cache: no mask, batch or position of ours.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from models.loading import LoadedRole, load_team
+from models.sampler import Row, Sampler
+from models.spec import LoraSpec, ModelSpec
+from vocabulary import Completion, Sampling
+
+NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "gemma2"]
+
+
+def load(folder: Path, lora: LoraSpec | None = None) -> LoadedRole:
+    spec = ModelSpec(str(folder), lora=lora, device="cpu", dtype="float32")
+    role = load_team({"alice": spec}, {"alice"})["alice"]
+    if lora is not None:
+        perturb(role, 0.2, only="lora_B")
+    return role
+
+
+def perturb(role: LoadedRole, size: float, only: str = "") -> None:
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for name, p in role.handle.parameters().items():
+            if only in name:
+                p += size * torch.randn(p.shape, generator=generator)
+    role.handle.version += 1
+
+
+def ragged_rows(temperature: float = 1.0) -> list[Row]:
+    rng = np.random.default_rng(1)
+    prompts = [rng.integers(2, 300, size=n) for n in (1, 3, 7, 12, 19)]
+    # Two rows of each prompt; answers of different length, so that rows leave the batch early.
+    return [
+        Row(prompts[i // 2], 100 + i, Sampling(5 + i, temperature=temperature)) for i in range(10)
+    ]
+
+
+def reference(role: LoadedRole, row: Row, out: Completion) -> np.ndarray:
+    ids = torch.tensor(np.concatenate([row.tokens, out.tokens]))[None]
+    with torch.no_grad(), role.handle.active():
+        logits = role.handle.causal_lm(input_ids=ids, use_cache=False).logits[0].double()
+    logp = torch.log_softmax(logits / row.sampling.temperature, -1)[len(row.tokens) - 1 : -1]
+    return logp.gather(1, ids[0, len(row.tokens) :, None])[:, 0].numpy()
+
+
+def worst_gap(role: LoadedRole, sampler: Sampler, rows: list[Row]) -> float:
+    outs = sampler.sample(rows)
+    assert [len(o.tokens) for o in outs] == [r.sampling.max_new_tokens for r in rows]
+    return max(np.abs(reference(role, r, o) - o.logprobs).max() for r, o in zip(rows, outs))
+
+
+@pytest.mark.parametrize("lora", [None, LoraSpec(rank=4)], ids=["full", "lora"])
+@pytest.mark.parametrize("name", NAMES)
+def test_logprobs_before_and_after_an_update(checkpoint, name: str, lora: LoraSpec | None) -> None:
+    role = load(checkpoint(name), lora)
+    sampler = Sampler(role.handle, role.codec.decode, ())
+    assert sampler.fused == (name != "gemma2")
+    rows = ragged_rows()
+    assert worst_gap(role, sampler, rows) < 1e-4
+    before = sampler.sample(rows)[9]
+    perturb(role, 0.05)
+    assert worst_gap(role, sampler, rows) < 1e-4
+    # The update is large enough that stale weights would have failed.
+    assert np.abs(reference(role, rows[9], before) - before.logprobs).max() > 1e-2
+
+
+@pytest.mark.parametrize("name", ["qwen3", "phi3"])
+def test_the_generic_decoder_draws_the_same_tokens(checkpoint, name: str) -> None:
+    role = load(checkpoint(name))
+    rows = ragged_rows(temperature=0.8)
+    fused = Sampler(role.handle, role.codec.decode, ()).sample(rows)
+    generic = Sampler(role.handle, role.codec.decode, (), fused=False).sample(rows)
+    for a, b in zip(fused, generic, strict=True):
+        assert a.tokens.tolist() == b.tokens.tolist()
+        np.testing.assert_allclose(a.logprobs, b.logprobs, atol=1e-4)
+
+
+def test_backbone_and_head_compose_to_the_model(checkpoint) -> None:
+    for name in ("gemma2", "phi3"):
+        handle = load(checkpoint(name)).handle
+        ids = torch.tensor([[5, 9, 77, 12, 3]])
+        with torch.no_grad():
+            ours = handle.head(handle.backbone(ids, None, torch.arange(5)[None]))
+            theirs = handle.causal_lm(input_ids=ids).logits
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_padding_on_the_right_changes_nothing(checkpoint) -> None:
+    handle = load(checkpoint("qwen2")).handle
+    ids = torch.tensor([[5, 9, 77, 12, 3]])
+    padded = torch.cat([ids, torch.zeros(1, 6, dtype=torch.long)], 1)
+    with torch.no_grad():
+        alone = handle.backbone(ids, None, torch.arange(5)[None])
+        beside = handle.backbone(padded, None, torch.arange(11)[None])
+    torch.testing.assert_close(alone[0], beside[0, :5], rtol=1e-5, atol=1e-5)
