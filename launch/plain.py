@@ -35,7 +35,9 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
     known = {field.name for field in dataclasses.fields(default)}  # type: ignore[arg-type]
     for name, new in values.items():
         if name not in known:
-            raise UserError(f"no setting is called {at}{name}; known here: {', '.join(sorted(known))}")
+            raise UserError(
+                f"no setting is called {at}{name}; known here: {', '.join(sorted(known))}"
+            )
         old = getattr(default, name)
         if dataclasses.is_dataclass(old) and not isinstance(old, type) and isinstance(new, Mapping):
             changes[name] = override(old, new, at=f"{at}{name}.")

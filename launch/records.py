@@ -58,7 +58,8 @@ def transcript(episode: Episode) -> str:
 def _row(row: Trajectory) -> str:
     terms = ", ".join(f"{name} {value:+.2f}" for name, value in row.reward_terms.items())
     text = "\n".join(escape(piece) for piece in row.texts)
-    return f"**{escape(row.agent)}** ({row.status}) reward {row.reward:+.2f} [{terms}]\n\n<pre>{text}</pre>"
+    heading = f"**{escape(row.agent)}** ({row.status}) reward {row.reward:+.2f} [{terms}]"
+    return f"{heading}\n\n<pre>{text}</pre>"
 
 
 def reward_metrics(rows: Iterable[Trajectory]) -> dict[str, float]:

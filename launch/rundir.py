@@ -16,7 +16,9 @@
 
 import json
 import os
+import re
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -111,15 +113,19 @@ class RunDirectory:
         return json.loads(path.read_text()) if path.is_file() else None
 
 
-def check_new(path: Path) -> None:
+def check_new(path: Path, *, may_hold_runs: bool = False) -> None:
     """Refuse a directory in which a new run cannot start.
+
+    Args:
+        path: the run's own directory, or the one that it will be made in.
+        may_hold_runs: whether it is the latter.
 
     Raises:
         UserError: it is a file, is not empty, or its disk is full.
     """
     if path.is_file():
         raise UserError(f"the run directory {path} is a file; name another with --run-dir")
-    if path.is_dir() and any(path.iterdir()):
+    if path.is_dir() and not may_hold_runs and any(path.iterdir()):
         raise UserError(
             f"the run directory {path} is not empty; continue that run with --resume {path} or "
             "name another with --run-dir"
@@ -133,6 +139,18 @@ def check_new(path: Path) -> None:
             f"only {free // 2**20} MiB of disk are free under {parent}; a run needs at least "
             f"{_SPARE_BYTES // 2**20} MiB: free some or name another disk with --run-dir"
         )
+
+
+def default_path(env: str, algo: str) -> Path:
+    """A new directory's name under ``runs/``."""
+    name = (
+        f"{re.sub(r'[^A-Za-z0-9]+', '-', env).strip('-')}-{algo}-{time.strftime('%Y%m%d-%H%M%S')}"
+    )
+    path, count = Path("runs") / name, 1
+    while path.exists():
+        count += 1
+        path = Path("runs") / f"{name}-{count}"
+    return path
 
 
 def _size(path: Path) -> int:

@@ -24,10 +24,12 @@ class AgentSettings:
     """LoRA scale is alpha / rank."""
     chat: Literal["auto", "template", "plain"] = "auto"
     """Prompt through the tokenizer's chat template, or as plain text; auto: if it has one."""
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Weights' number format; auto: float32 on a CPU, bfloat16 on a GPU."""
     device: str = "auto"
     """Where the model lives: cpu, cuda, cuda:1, ...; auto: a GPU if there is one."""
+    context: int | None = None
+    """Longest context in tokens, prompt and answer together; default: what the model allows."""
     revision: str | None = None
     """Commit, tag or branch on the hub."""
     trust_remote_code: bool = False
@@ -43,7 +45,10 @@ class RolloutSettings:
     replicas: int = 0
     """Episodes per problem; 0: as many as the environment asks for."""
     temperature: float = 1.0
-    """Sampling temperature; log-probabilities are taken at the same one."""
+    """Sampling temperature."""
+    learner_temperature: float | None = None
+    """Temperature of the learner's probabilities; default: the sampling temperature, which is
+    what importance ratios need. The papers take 1 whatever they sample at."""
     top_p: float = 1.0
     """Nucleus filter; 1 is off. Anything else biases the importance ratios."""
     top_k: int = 0
@@ -54,16 +59,27 @@ class RolloutSettings:
     """Seconds after which a policy's answer counts as failed."""
     episode_deadline_s: float | None = None
     """Seconds after which whoever has not answered counts as failed."""
-    max_staleness: int = 4
-    """Drop trajectories sampled by weights that are more updates old than this."""
+
+
+@dataclass(frozen=True)
+class ScoringSettings:
+    """How answers are checked and texts compared."""
+
+    encoder: Literal["hashed", "minilm"] = "hashed"
+    """Text encoder for distances: MiniLM as in the papers, or hashed n-grams, which cost nothing
+    beside a tiny model."""
+    workers: int = 1
+    """Processes that check answers which need algebra; started when first needed."""
+    deadline_s: float = 5.0
+    """Seconds for one answer; a check that takes longer is killed and counts as wrong."""
 
 
 @dataclass(frozen=True)
 class EvalSettings:
     """Evaluation on held-out problems, before and after training."""
 
-    problems: int = 512
-    """Held-out problems, none of which occurs in training; 0 switches evaluation off."""
+    enabled: bool = True
+    """Evaluate before and after training."""
     every: int = 0
     """Also evaluate after every so many steps (logged, not in the table); 0: never."""
     temperature: float | None = None

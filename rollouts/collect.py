@@ -83,7 +83,7 @@ class Collector:
         """
         prefetch = None
         if self._scorer is not None:
-            prefetch = Coalescer(_batched(self._scorer))
+            prefetch = Coalescer(_batched(self._scorer), key=_any_order)
         episodes: list[Episode | None] = [None] * len(tasks)
         waiting = iter(enumerate(tasks))
 
@@ -113,6 +113,11 @@ class Collector:
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
         return [episode for episode in episodes if episode is not None]
+
+
+def _any_order(_: ScoreRequests) -> int:
+    """Scores do not depend on what they are computed with."""
+    return 0
 
 
 def _batched(scorer: Scorer) -> Callable[[list[ScoreRequests]], list[None]]:

@@ -8,7 +8,18 @@ import numpy.typing as npt
 
 from vocabulary import Completion, Trajectory
 
-_STRUCTURAL = ("reward_terms", "groups", "loss_weight", "episode", "max_new_tokens", "stop", "piece")
+# What the contract defines, as against what an environment measured.
+_STRUCTURAL = (
+    "reward_terms",
+    "groups",
+    "loss_weight",
+    "episode",
+    "max_new_tokens",
+    "stop",
+    "piece",
+    "text",
+    "texts",
+)
 
 
 class Recorder:
@@ -79,6 +90,7 @@ class Recorder:
                 status=self.status,
                 weight_version=min(row.versions, default=0),
                 turns=tuple(row.turns),
+                texts=tuple(info.get("texts", ())),
                 finish=tuple(row.finish),
                 info=measured,
             )

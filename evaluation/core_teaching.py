@@ -1,0 +1,149 @@
+"""What is measured in ``core-teaching``: cold Pass@k of each role and of the team, and rescues.
+
+Two plays over the same held-out problems. ``eval``: every trace answers cold. ``probe``: as in
+training, but half of the second tries see no hint, so that the rescue rate has its control
+(CoRe, arXiv:2601.21600, section 5.2, with the un-hinted control added).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from envs.core_teaching.settings import CoreTeachingSettings
+from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
+from evaluation.metrics.bootstrap import resampled_means
+from evaluation.metrics.passk import pass_at_k
+from evaluation.metrics.present import as_floats, mean_present, ratio
+from evaluation.metrics.rescue import HintCounts, hint_counts
+from evaluation.metrics.team import union
+from rewards.rescue import COLD, HINT
+from vocabulary import Episode, Problem
+
+# Q problems, R resamples
+
+_KS = (1, 2)
+_COUNTS = ("eligible", "rescued", "retried", "recovered", "helped", "hurt", "neutral")
+
+
+async def examine(
+    play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: CoreTeachingSettings
+) -> Outcomes:
+    """Sample both plays; correctness and hint counts problem by problem."""
+    cold = await play(problems, mode="eval")
+    # Without a second round there is nothing to probe.
+    probed = await play(problems, mode="probe") if settings.k_hinted else []
+    return {
+        "problems": [problem.id for problem in problems],
+        "correct": {role: [_correct(episode, role) for episode in cold] for role in roles},
+        "hints": [[getattr(counts, name) for name in _COUNTS] for counts in map(_counts, probed)],
+        "leaked": [_share(episode, "leak") for episode in probed],
+    }
+
+
+def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
+    """Every metric with its bootstrap over problems."""
+    columns: dict[str, npt.NDArray[np.float64]] = {}
+    roles = list(outcomes["correct"])
+    for k in _KS:
+        solved = {role: pass_at_k(as_floats(outcomes["correct"][role]), k) for role in roles}
+        columns |= {f"pass@{k}/{role}": values for role, values in solved.items()}
+        columns[f"team_pass@{k}"] = union(solved)
+    questions = len(outcomes["problems"])
+    hints_QC = as_floats(outcomes["hints"] or np.zeros((questions, len(_COUNTS))))
+    columns |= {name: hints_QC[:, place] for place, name in enumerate(_COUNTS)}
+    columns["leak_rate"] = as_floats(outcomes["leaked"] or [None] * questions)
+
+    values_QM = np.stack(list(columns.values()), axis=1)
+    means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
+    point = dict(zip(columns, mean_present(values_QM, axis=0)))
+    replicates = dict(zip(columns, means_RM.T))
+    counts = dict(zip(columns, (~np.isnan(values_QM)).sum(axis=0).tolist()))
+
+    metrics = {
+        name: Resampled(float(point[name]), replicates[name], counts[name])
+        for name in columns
+        if name not in _COUNTS
+    }
+    derived = _derived(point, roles)
+    derived_R = _derived(replicates, roles)
+    totals = dict(zip(_COUNTS, hints_QC.sum(axis=0).astype(int).tolist()))
+    denominators = {
+        "rescue_rate": totals["eligible"],
+        "retry_rate": totals["retried"],
+        "hint_lift": totals["helped"] + totals["hurt"] + totals["neutral"],
+    }
+    return metrics | {
+        name: Resampled(
+            float(derived[name]),
+            np.asarray(derived_R[name], dtype=np.float64),
+            denominators.get(name, counts["team_pass@1"]),
+        )
+        for name in derived
+    }
+
+
+def _derived(
+    mean: Mapping[str, npt.ArrayLike], roles: Sequence[str]
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Functions of the means, the same for the point value and for every resample."""
+    metrics: dict[str, npt.NDArray[np.float64]] = {}
+    for k in _KS:
+        team = as_floats(mean[f"team_pass@{k}"])
+        best = np.max([as_floats(mean[f"pass@{k}/{role}"]) for role in roles], axis=0)
+        metrics[f"both_wrong@{k}"] = 1.0 - team
+        metrics[f"gain@{k}"] = team - best
+    count = {name: as_floats(mean[name]) for name in _COUNTS}
+    metrics["rescue_rate"] = ratio(count["rescued"], count["eligible"])
+    metrics["retry_rate"] = ratio(count["recovered"], count["retried"])
+    metrics["rescue_advantage"] = metrics["rescue_rate"] - metrics["retry_rate"]
+    hinted = count["helped"] + count["hurt"] + count["neutral"]
+    metrics["hint_lift"] = ratio(count["helped"] - count["hurt"], hinted)
+    return metrics
+
+
+def rows(roles: Sequence[str]) -> list[Row]:
+    """The table that a run ends with."""
+    wrong = "Both wrong" if len(roles) == 2 else "All wrong"
+    return [
+        *(Row(f"Pass@{k} {role}", f"pass@{k}/{role}") for k in _KS for role in roles),
+        *(Row(f"Team Pass@{k}", f"team_pass@{k}") for k in _KS),
+        *(Row(f"{wrong} @{k}", f"both_wrong@{k}", "lower") for k in _KS),
+        *(Row(f"Gain over best @{k}", f"gain@{k}", "neither") for k in _KS),
+        Row("Rescue rate, hinted", "rescue_rate"),
+        Row("Retry rate, no hint", "retry_rate"),
+        Row("Hint leaks answer", "leak_rate", "lower"),
+    ]
+
+
+def headline(roles: Sequence[str]) -> list[str]:
+    """What the progress bar shows."""
+    return [f"measured/{role}/correct" for role in roles]
+
+
+def _correct(episode: Episode, role: str) -> list[int | None]:
+    """1 or 0 per cold trace of ``role``; None where it failed to answer."""
+    return [
+        int(bool(row.info["correct"])) if row.status == "ok" else None
+        for row in episode.trajectories
+        if row.role == role
+    ]
+
+
+def _counts(episode: Episode) -> HintCounts:
+    rows = [row for row in episode.trajectories if row.status == "ok"]
+    return hint_counts(
+        [bool(row.info["correct"]) for row in rows],
+        [bool(row.info["hinted"]) for row in rows],
+        [row.role for row in rows],
+        [COLD if row.info["round"] == "A" else HINT for row in rows],
+    )
+
+
+def _share(episode: Episode, name: str) -> float | None:
+    """How often ``name`` holds among the hinted traces; None without any."""
+    hinted = [row for row in episode.trajectories if row.status == "ok" and row.info["hinted"]]
+    return float(np.mean([bool(row.info[name]) for row in hinted])) if hinted else None
+
+
+EVALUATION = Evaluation(examine=examine, estimate=estimate, rows=rows, headline=headline)

@@ -1,0 +1,63 @@
+"""What an environment's evaluation is made of, and what it gives."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.metrics.bootstrap import interval
+from vocabulary import Episode, Problem
+
+Outcomes = dict[str, Any]
+"""Problem by problem, as JSON data: stored with a run, so that intervals and paired differences can
+be computed at any later time without sampling again."""
+
+
+class Play(Protocol):
+    """How an evaluation has episodes played."""
+
+    def __call__(self, problems: Sequence[Problem], *, mode: str) -> Awaitable[list[Episode]]:
+        """One episode per problem, in their order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """A metric with its bootstrap over problems, kept whole so that two can be compared."""
+
+    value: float
+    replicates: npt.NDArray[np.float64]
+    """(R,) the metric on each resample; resamples of two estimates pair up when they come from the
+    same problems and seed."""
+    count: int
+    """What the metric is a mean over: problems, or the eligible cases of a rate."""
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Percentile interval; NaN where no resample defines the metric."""
+        return interval(self.replicates, level)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table that a run ends with."""
+
+    label: str
+    metric: str
+    better: str = "higher"
+    """``higher``, ``lower`` or ``neither``."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How one environment is evaluated."""
+
+    examine: Callable[[Play, Sequence[Problem], Sequence[str], Any], Awaitable[Outcomes]]
+    """(play, problems, roles, the environment's settings) -> outcomes: samples once."""
+    estimate: Callable[[Outcomes, int, int], dict[str, Resampled]]
+    """(outcomes, resamples, seed) -> metrics by flat name: samples nothing."""
+    rows: Callable[[Sequence[str]], list[Row]]
+    """roles -> the lines of the table."""
+    headline: Callable[[Sequence[str]], list[str]]
+    """roles -> the training metrics that the progress bar shows."""

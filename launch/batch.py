@@ -1,0 +1,82 @@
+"""The episodes of one training step, and what each row of them is worth."""
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms import Algorithm, Credit, informative_groups, with_overlong_penalty
+from vocabulary import Episode, Trajectory
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One step's episodes, and the rows that credit is assigned to."""
+
+    episodes: list[Episode]
+    """Everything that was played."""
+    rows: list[Trajectory]
+    """What is trained on: all trajectories, or those of informative groups."""
+    rounds: int
+    """How often was sampled: more than once under dynamic sampling only."""
+
+    @property
+    def sampled_tokens(self) -> int:
+        """Tokens that policies sampled, whether or not they are trained on."""
+        return sum(int(row.mask.sum()) for e in self.episodes for row in e.trajectories)
+
+
+async def sample_batch(
+    play: Callable[[int], Awaitable[list[Episode]]],
+    algorithm: Algorithm,
+    key: str,
+    problems: int,
+) -> Batch:
+    """Play one step's problems; under dynamic sampling, until enough of them are informative.
+
+    Args:
+        play: plays that many further problems.
+        key: the groups that rewards are compared within.
+        problems: problems in a step.
+    """
+    episodes: list[Episode] = []
+    rows: list[Trajectory] = []
+    kept: set[str] = set()
+    rounds = 0
+    while rounds < (algorithm.max_generation_batches if algorithm.dynamic_sampling else 1):
+        rounds += 1
+        played = [_penalised(episode, algorithm) for episode in await play(problems)]
+        episodes += played
+        new = [row for episode in played for row in episode.trajectories]
+        if not algorithm.dynamic_sampling:
+            return Batch(episodes, new, rounds)
+        informative = informative_groups(new, key)
+        rows += [row for row in new if row.groups[key] in informative]
+        kept |= {
+            episode.problem_id
+            for episode in played
+            if any(row.groups[key] in informative for row in episode.trajectories)
+        }
+        if len(kept) >= problems:
+            break
+    return Batch(episodes, rows, rounds)
+
+
+def _penalised(episode: Episode, algorithm: Algorithm) -> Episode:
+    rows = with_overlong_penalty(episode.trajectories, algorithm)
+    return dataclasses.replace(episode, trajectories=tuple(rows))
+
+
+def rows_of(
+    batch: Batch, credit: Credit, role: str
+) -> tuple[list[Trajectory], npt.NDArray[np.float64]]:
+    """One role's own rows with their advantages."""
+    places = [place for place, row in enumerate(batch.rows) if row.role == role]
+    return [batch.rows[place] for place in places], credit.advantage_B[places]
+
+
+def advantages_by_row(rows: Sequence[Trajectory], credit: Credit) -> dict[int, float]:
+    """``id(row)`` -> its advantage."""
+    return {id(row): float(value) for row, value in zip(rows, credit.advantage_B)}

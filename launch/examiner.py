@@ -1,0 +1,68 @@
+"""Evaluation of a run's team on its held-out problems."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from evaluation.evaluation import Evaluation, Outcomes, Resampled
+from launch.rundir import RunDirectory
+from launch.settings import EvalSettings
+from rollouts import Collector, tasks_for
+from vocabulary import Episode, Problem, derive_seed
+
+
+class Examiner:
+    """Samples the evaluation's episodes, and keeps what came out."""
+
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        collector: Collector,
+        held_out: Sequence[Problem],
+        *,
+        roles: Sequence[str],
+        env_settings: Any,
+        settings: EvalSettings,
+        seed: int,
+        run: RunDirectory,
+    ) -> None:
+        self.evaluation = evaluation
+        self.roles = roles
+        self._collector = collector
+        self._held_out = held_out
+        self._env_settings = env_settings
+        self._settings = settings
+        self._seed = seed
+        self._run = run
+
+    async def examine(self) -> Outcomes:
+        """Play every held-out problem, with the same seeds each time."""
+
+        async def play(problems: Sequence[Problem], *, mode: str) -> list[Episode]:
+            seed = derive_seed(self._seed, "evaluation")
+            return await self._collector.collect(tasks_for(problems, seed=seed, mode=mode))
+
+        return await self.evaluation.examine(play, self._held_out, self.roles, self._env_settings)
+
+    async def named(self, name: str) -> Outcomes | None:
+        """The evaluation called ``name``, stored with the run; None without held-out problems.
+
+        What a run that is resumed had evaluated before, it does not sample again.
+        """
+        if not self._held_out:
+            return None
+        file = f"evaluation/{name}.json"
+        outcomes = self._run.read_json(file) if name == "before" else None
+        if outcomes is None:
+            outcomes = await self.examine()
+            self._run.write_json(file, outcomes)
+        return outcomes
+
+    def estimate(
+        self, outcomes: Outcomes | None, resamples: int | None = None
+    ) -> dict[str, Resampled]:
+        """Metrics of what was sampled."""
+        if outcomes is None:
+            return {}
+        return self.evaluation.estimate(
+            outcomes, self._settings.resamples if resamples is None else resamples, self._seed
+        )

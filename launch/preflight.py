@@ -1,0 +1,68 @@
+"""What can be found wrong before any model is loaded."""
+
+from pathlib import Path
+
+import envs
+from algorithms import validate
+from algorithms.settings import check_settings
+from launch.models import check_models
+from launch.rundir import check_new
+from launch.train_settings import TrainSettings
+from problems.prepare import PreparedProblems, prepare
+from vocabulary import UserError
+
+
+def preflight(settings: TrainSettings) -> PreparedProblems:
+    """Refuse settings that cannot work; gives the problems, which it had to open.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
+    run, rollout, how = settings.run, settings.rollout, settings.eval
+    for wrong, sentence in [
+        (run.steps < 1, f"--steps is {run.steps}; it must be at least 1"),
+        (run.checkpoint_every < 1, "--checkpoint-every must be at least 1"),
+        (run.keep_checkpoints < 1, "--keep-checkpoints must be at least 1"),
+        (run.threads < 0, "--threads must not be negative"),
+        (run.transcripts_every < 0, "--transcripts-every must not be negative"),
+        (rollout.problems_per_step < 1, "--rollout.problems-per-step must be at least 1"),
+        (rollout.replicas < 0, "--rollout.replicas must not be negative"),
+        (rollout.concurrency < 1, "--rollout.concurrency must be at least 1"),
+        (rollout.temperature <= 0, "--rollout.temperature must be above 0 to explore"),
+        (not 0 < rollout.top_p <= 1, "--rollout.top-p must be above 0 and at most 1"),
+        (rollout.top_k < 0, "--rollout.top-k must not be negative"),
+        ((how.temperature or 0) < 0, "--eval.temperature must not be negative"),
+        (how.every < 0, "--eval.every must not be negative"),
+        (how.every > 0 and not how.enabled, "--eval.every needs --eval.enabled"),
+        (how.resamples < 1, "--eval.resamples must be at least 1"),
+        (
+            not any(agent.trained for agent in settings.agents.values()),
+            "no role is trained; leave one of them with --agents.ROLE.trained",
+        ),
+    ]:
+        if wrong:
+            raise UserError(sentence)
+    validate(settings.algo)
+    check_settings(settings.learner, run.steps)
+    _check_environment(settings)
+    check_models(settings.agents)
+    if settings.choice.resume is None:
+        check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
+    return prepare(settings.problems, run.seed)
+
+
+def _check_environment(settings: TrainSettings) -> None:
+    """Build it once, speaking bytes: its own checks are the best ones."""
+    choice = settings.choice
+    env = envs.make(
+        choice.env,
+        settings=settings.env,
+        roles=choice.roles if settings.env is not None else None,
+    )
+    known = env.metadata.get("group_keys", ("problem+role",))
+    if settings.run.group_by not in (None, *known):
+        raise UserError(
+            f"--group-by {settings.run.group_by}: {choice.env} has no such group; "
+            f"known: {', '.join(known)}"
+        )
+    env.close()

@@ -1,0 +1,256 @@
+"""One run: its team, its environment, its problems and its directory, held together."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from rich.console import Console
+
+import envs
+from algorithms import Credit, assign_credit
+from evaluation import evaluation_of
+from evaluation.evaluation import Outcomes
+from evaluation.table import comparison
+from launch import STARTED, checkpoint
+from launch.batch import Batch, advantages_by_row, rows_of, sample_batch
+from launch.examiner import Examiner
+from launch.logbook import Logbook
+from launch.records import episode_record, reward_metrics, transcript
+from launch.rundir import RunDirectory, default_path
+from launch.summary import summary
+from launch.surroundings import surroundings
+from launch.team import build_team
+from launch.train_settings import TrainSettings
+from problems.prepare import PreparedProblems
+from rewards.scorer import AnswerScorer
+from rollouts import Collector, Deadlines, tasks_for
+from vocabulary import Episode, Sampling, derive_seed
+
+# What an environment that sets no limit of its own lets an agent write.
+_MAX_NEW_TOKENS = 256
+
+
+class Session:
+    """What the training loop works with: its methods are the loop's verbs."""
+
+    def __init__(
+        self, settings: TrainSettings, problems: PreparedProblems, run: RunDirectory
+    ) -> None:
+        self.settings = settings
+        self.run = run
+        self.console = Console()
+        self._runner = asyncio.Runner()
+        self._timings: dict[str, float] = {}
+        if settings.run.threads:
+            torch.set_num_threads(settings.run.threads)
+        torch.manual_seed(settings.run.seed)
+
+        self._stream = problems.train
+        rollout = settings.rollout
+        self.team = build_team(
+            settings.agents,
+            settings.algo,
+            settings.learner,
+            temperature=rollout.learner_temperature or rollout.temperature,
+            total_steps=settings.run.steps,
+            seed=settings.run.seed,
+        )
+        scoring = settings.scoring
+        self._scorer = AnswerScorer(
+            encoder=scoring.encoder, workers=scoring.workers, deadline_s=scoring.deadline_s
+        )
+        metadata = self._make_env().metadata
+        self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
+        self._replicas = rollout.replicas or int(metadata.get("replicas", 1))
+        self._collector = self._collecting(rollout.temperature, rollout.top_p)
+        how = settings.eval
+        self._examiner = Examiner(
+            evaluation_of(envs.spec(settings.choice.env)),
+            self._collecting(
+                rollout.temperature if how.temperature is None else how.temperature,
+                rollout.top_p if how.top_p is None else how.top_p,
+            ),
+            problems.evaluation if how.enabled else (),
+            roles=settings.choice.roles,
+            env_settings=settings.env,
+            settings=how,
+            seed=settings.run.seed,
+            run=run,
+        )
+        self._progress = checkpoint.Progress(0, 0, run.log_sizes(), {"wall_s": 0.0, "tokens": 0})
+        if settings.choice.resume:
+            self._restore()
+        self._wall_before = float(self._progress.counters["wall_s"])
+        self._tokens = int(self._progress.counters["tokens"])
+
+    def steps_left(self) -> Iterator[int]:
+        """The steps still to be done, counted from 1, under the progress bar."""
+        first, last = self._progress.step + 1, self.settings.run.steps
+        headline = self._examiner.evaluation.headline(self.settings.choice.roles)
+        with Logbook(self.run, self.console, first=first, last=last, headline=headline) as logbook:
+            self._logbook = logbook
+            yield from range(first, last + 1)
+
+    def sample(self, step: int) -> Batch:
+        """Play one step's episodes."""
+
+        async def play(problems: int) -> list[Episode]:
+            # Both belong to the state before the problems are taken; epochs count from 1.
+            seed = derive_seed(self.settings.run.seed, "train", self._stream.cursor)
+            epoch = self._stream.epoch + 1
+            taken = self._stream.take(problems)
+            tasks = tasks_for(taken, seed=seed, step=step, epoch=epoch, replicas=self._replicas)
+            return await self._collector.collect(tasks)
+
+        algorithm, problems = self.settings.algo, self.settings.rollout.problems_per_step
+        with self._timed("sample"):
+            return self._runner.run(sample_batch(play, algorithm, self.group_key, problems))
+
+    def credit(self, batch: Batch) -> Credit:
+        """Compare the traces of each group with each other."""
+        return assign_credit(batch.rows, self.group_key, self.settings.algo)
+
+    def update(self, batch: Batch, credit: Credit) -> dict[str, float]:
+        """Let every trained role learn from its own rows; metrics by ``learner/ROLE/NAME``."""
+        with self._timed("update"):
+            return {
+                f"learner/{role}/{name}": value
+                for role, trained in self.team.trained.items()
+                for name, value in trained.learner.update(*rows_of(batch, credit, role)).items()
+            }
+
+    def record(
+        self, step: int, batch: Batch, credit: Credit, learner_metrics: Mapping[str, float]
+    ) -> None:
+        """Log the step everywhere; from here on it counts as done."""
+        rows = [row for episode in batch.episodes for row in episode.trajectories]
+        tokens = sum(int(row.mask.sum()) for row in rows)
+        self._tokens += tokens
+        with self._timed("record"):
+            metrics = {
+                **reward_metrics(rows),
+                **{f"credit/{name}": value for name, value in credit.stats.items()},
+                **learner_metrics,
+                "rollout/tokens": float(tokens),
+                "rollout/tokens_total": float(self._tokens),
+                "rollout/rounds": float(batch.rounds),
+                "rollout/failed": float(sum(row.status != "ok" for row in rows)),
+                **{f"time/{name}_s": seconds for name, seconds in self._timings.items()},
+            }
+            self._logbook.step(step, metrics)
+            if self.settings.run.episodes_log:
+                worth = advantages_by_row(batch.rows, credit)
+                self.run.append(
+                    "episodes.jsonl", [episode_record(e, worth) for e in batch.episodes]
+                )
+            if _due(step, self.settings.run.transcripts_every):
+                self._logbook.text(step, "transcript", transcript(batch.episodes[0]))
+        self._progress = replace(self._progress, step=step, cursor=self._stream.cursor)
+        if _due(step, self.settings.eval.every) and step < self.settings.run.steps:
+            found = self._examiner.estimate(self._runner.run(self._examiner.examine()), resamples=1)
+            self._logbook.scalars(step, {f"eval/{name}": m.value for name, m in found.items()})
+
+    def checkpoint(self, step: int) -> None:
+        """Save, if it is time to."""
+        if _due(step, self.settings.run.checkpoint_every) or step == self.settings.run.steps:
+            self.save()
+
+    def save(self) -> None:
+        """Write a checkpoint of the last whole step."""
+        counters = {"wall_s": self._wall(), "tokens": self._tokens}
+        self._progress = replace(self._progress, logs=self.run.log_sizes(), counters=counters)
+        keep = self.settings.run.keep_checkpoints
+        with self._timed("checkpoint"):
+            checkpoint.save(self.run.checkpoints, self._progress, self.team.trained, keep=keep)
+
+    def evaluate(self, name: str) -> Outcomes | None:
+        """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
+        with self.console.status(f"evaluating {name} training"):
+            return self._runner.run(self._examiner.named(name))
+
+    def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
+        """Keep the trained models, write the summary and show the table."""
+        for role, trained in self.team.trained.items():
+            trained.save(self.run.path / "final" / role)
+        first, last = self._examiner.estimate(before), self._examiner.estimate(after)
+        wall_s, steps = self._wall(), self._progress.step
+        result = summary(
+            first,
+            last,
+            wall_s=wall_s,
+            sampled_tokens=self._tokens,
+            steps=steps,
+            config=self.settings.plain(),
+        )
+        self.run.write_json("summary.json", result)
+        if last:
+            rows = self._examiner.evaluation.rows(self.settings.choice.roles)
+            self.console.print(comparison(first, last, rows))
+        self.console.print(
+            f"{steps} steps, {self._tokens:,} sampled tokens, {wall_s:.0f} s; all of it is in "
+            f"{self.run.path}",
+            soft_wrap=True,
+        )
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.close()
+        self._scorer.close()
+
+    def _make_env(self) -> Any:
+        choice = self.settings.choice
+        return envs.make(
+            choice.env,
+            settings=self.settings.env,
+            # An environment from elsewhere has the roles that it has.
+            roles=choice.roles if self.settings.env is not None else None,
+            codecs=self.team.codecs,
+            scorer=self._scorer,
+        )
+
+    def _collecting(self, temperature: float, top_p: float) -> Collector:
+        rollout = self.settings.rollout
+        return Collector(
+            self._make_env,
+            self.team.policies,
+            sampling=Sampling(_MAX_NEW_TOKENS, temperature, top_p, rollout.top_k),
+            scorer=self._scorer,
+            deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
+            concurrency=rollout.concurrency,
+        )
+
+    def _restore(self) -> None:
+        newest = checkpoint.latest(self.run.checkpoints)
+        self._progress = checkpoint.load(newest, self.team.trained)
+        self.run.cut_logs(self._progress.logs)
+        self._stream.cursor = self._progress.cursor
+
+    def _wall(self) -> float:
+        return self._wall_before + time.perf_counter() - STARTED
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self._timings[phase] = time.perf_counter() - start
+
+
+def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session:
+    """Start a new run, or take one up where its last checkpoint stands."""
+    choice = settings.choice
+    if choice.resume:
+        return Session(settings, problems, RunDirectory.reopen(choice.resume))
+    path = settings.run.run_dir or default_path(choice.env, choice.algo)
+    run = RunDirectory.create(path, settings.plain())
+    run.write_json("environment.json", {**surroundings(), "problems": problems.fingerprints})
+    return Session(settings, problems, run)
+
+
+def _due(step: int, every: int) -> bool:
+    return every > 0 and step % every == 0

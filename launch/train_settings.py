@@ -1,0 +1,84 @@
+"""Everything that a run is told, as one record."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import tyro
+
+import algorithms
+import envs
+from algorithms import Algorithm, LearnerSettings
+from launch.choice import Choice
+from launch.plain import override, to_plain
+from launch.settings import (
+    AgentSettings,
+    EvalSettings,
+    RolloutSettings,
+    RunSettings,
+    ScoringSettings,
+)
+from models.locate import TINY
+from problems.settings import ProblemSettings
+from vocabulary import UserError
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """Everything a run depends on."""
+
+    choice: Choice
+    env: Any
+    """The chosen environment's settings (its own class), or None if it has none."""
+    algo: Algorithm
+    agents: dict[str, AgentSettings]
+    learner: LearnerSettings
+    problems: ProblemSettings
+    scoring: ScoringSettings
+    rollout: RolloutSettings
+    eval: EvalSettings
+    run: RunSettings
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data; :func:`restore` reads it."""
+        plain = to_plain(self)
+        plain["choice"].pop("resume")
+        plain["run"].pop("run_dir")
+        return plain
+
+
+def defaults(choice: Choice) -> TrainSettings:
+    """The settings of ``choice`` before any flag."""
+    spec = envs.spec(choice.env)
+    repeated = {role for role in choice.roles if choice.roles.count(role) > 1}
+    if repeated:
+        raise UserError(
+            f"--roles names {', '.join(sorted(repeated))} twice; every role is one model"
+        )
+    return TrainSettings(
+        choice=choice,
+        env=spec.settings() if spec.settings is not None else None,
+        algo=algorithms.get(choice.algo),
+        agents={
+            role: AgentSettings(
+                model=f"tiny:{role}" if (TINY / role / "config.json").is_file() else tyro.MISSING
+            )
+            for role in choice.roles
+        },
+        learner=LearnerSettings(),
+        problems=ProblemSettings(),
+        scoring=ScoringSettings(),
+        rollout=RolloutSettings(),
+        eval=EvalSettings(),
+        run=RunSettings(),
+    )
+
+
+def restore(plain: dict[str, Any]) -> TrainSettings:
+    """The inverse of :meth:`TrainSettings.plain`."""
+    kept = plain["choice"]
+    choice = Choice(kept["env"], kept["algo"], tuple(kept["roles"]), kept["preset"], None)
+    default = defaults(choice)
+    values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
+    agents = {role: AgentSettings(**value) for role, value in plain["agents"].items()}
+    return dataclasses.replace(override(default, values), agents=agents)

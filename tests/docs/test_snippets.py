@@ -1,0 +1,50 @@
+"""Every snippet that the documentation shows is run.
+
+``python`` and ``bash`` blocks are executed from a scratch folder in which the repository's entry
+points are at hand; blocks of one page share it, in order. ``console`` blocks show what needs a
+download, a GPU or a new machine, and are not run; neither are blocks without a language.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
+BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SECONDS = 600
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem
+)
+def test_snippets_run(page: Path, tmp_path: Path) -> None:
+    for name in ("train.py", "benchmarks"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(tmp_path),
+    }
+    for language, text in blocks(page):
+        command = ["bash", "-euo", "pipefail", "-c", text]
+        if language == "python":
+            command = [sys.executable, "-c", text]
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, f"{page.name}:\n{text}\n{done.stdout}\n{done.stderr}"

@@ -1,0 +1,75 @@
+"""Checkpoints are whole or absent, and give back exactly what was saved."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from launch import checkpoint
+from launch.checkpoint import Progress
+from vocabulary import UserError
+
+
+class Role:
+    """Two numbers as weights, one moment, one counter."""
+
+    def __init__(self, weight: float) -> None:
+        self.weight = torch.tensor([weight, 0.1])
+        self.moment = torch.tensor([weight * 2])
+        self.count = int(weight)
+        self.broken = False
+
+    def save(self, directory: Path) -> None:
+        if self.broken:
+            raise OSError(28, "No space left on device")
+        (directory / "weight.json").write_text(json.dumps(self.weight.tolist()))
+
+    def load(self, directory: Path) -> None:
+        self.weight = torch.tensor(json.loads((directory / "weight.json").read_text()))
+
+    def state_dict(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        return {"moment": self.moment}, {"count": self.count}
+
+    def load_state_dict(self, tensors: dict[str, torch.Tensor], plain: dict[str, Any]) -> None:
+        self.moment, self.count = tensors["moment"], plain["count"]
+
+
+def progress(step: int) -> Progress:
+    return Progress(step, 10 * step, {"episodes.jsonl": 7}, {"wall_s": 1.5, "tokens": 3})
+
+
+def test_a_checkpoint_gives_back_what_was_saved(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    torch.rand(3)
+    checkpoint.save(tmp_path, progress(4), {"a": Role(3.0)}, keep=2)
+    expected = torch.rand(2)
+    role = Role(9.0)
+    assert checkpoint.load(checkpoint.latest(tmp_path), {"a": role}) == progress(4)
+    assert (role.weight[0].item(), role.moment.item(), role.count) == (3.0, 6.0, 3)
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_only_the_newest_are_kept_and_steps_sort_as_numbers(tmp_path: Path) -> None:
+    for step in (999_998, 999_999, 1_000_000):
+        checkpoint.save(tmp_path, progress(step), {"a": Role(1.0)}, keep=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-1000000", "step-999999"]
+    assert checkpoint.latest(tmp_path).name == "step-1000000"
+
+
+def test_a_checkpoint_that_fails_leaves_the_one_before(tmp_path: Path) -> None:
+    role = Role(1.0)
+    checkpoint.save(tmp_path, progress(1), {"a": role}, keep=2)
+    role.broken = True
+    with pytest.raises(UserError, match="step 2 could not be written .*No space left"):
+        checkpoint.save(tmp_path, progress(2), {"a": role}, keep=2)
+    assert checkpoint.latest(tmp_path).name == "step-000001"
+
+
+def test_a_half_written_one_is_not_seen(tmp_path: Path) -> None:
+    (tmp_path / ".step-000009.part").mkdir()
+    with pytest.raises(UserError, match="no checkpoint to resume from"):
+        checkpoint.latest(tmp_path)
+    checkpoint.save(tmp_path, progress(9), {"a": Role(1.0)}, keep=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000009"]

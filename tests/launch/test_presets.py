@@ -1,0 +1,90 @@
+"""Presets against the papers' tables, written down here a second time."""
+
+import pytest
+
+from launch.choice import Choice
+from launch.command_line import parse
+from launch.plain import to_plain
+from launch.presets import PRESETS, preset
+from launch.train_settings import TrainSettings, defaults
+from vocabulary import UserError
+
+
+def settings_of(name: str, algo: str = "grpo") -> TrainSettings:
+    return parse(["--preset", name, "--algo", algo])
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("core-")])
+def test_core_presets_equal_the_papers_settings(name: str) -> None:
+    # arXiv:2601.21600, section 5, tables 3 and the reference configuration.
+    run = settings_of(name)
+    env = to_plain(run.env)
+    assert (env["k_cold"], env["k_hinted"], env["hint_probability"]) == (2, 1, 0.75)
+    assert (env["hint_tokens"], env["truncate"]) == (1536, "head")
+    assert (env["max_new_tokens"], env["eval_max_new_tokens"]) == (3072, 4096)
+    assert (env["r_teach"], env["delta"], env["cap"], env["alpha"]) == (0.15, 0.15, 10, 0.3)
+    assert (env["w_exploit"], env["w_explore"]) == (1.0, [0.2, 0.05])
+    assert (env["lambda_cm"], env["delta_cm"], env["eta"]) == ([0.0, 0.1], 0.15, 0.1)
+    assert (env["lambda_ta"], env["trace_accuracy"], env["lambda_b"]) == (0.2, "v2", 0.8)
+    # The literal readings: eq. 3 as printed, no gate on correctness in eq. 6, F1 for every gold.
+    assert (env["explore_mode"], env["explore_pool"]) == ("literal", "question")
+    assert not env["explore_correct_only"]
+    assert not env["cross_requires_correct"]
+    assert env["partial_on_numbers"]
+    assert (env["prompt_style"], env["teacher"], env["teacher_lift"]) == ("plain", "best", 0.0)
+
+    assert (run.learner.lr, run.learner.weight_decay) == (1e-5, 0.01)
+    assert (run.learner.warmup, run.learner.schedule) == (0.1, "cosine")
+    assert run.learner.max_grad_norm == 1.0
+    assert run.rollout.problems_per_step == 4
+    assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (0.7, 0.9, 0)
+    assert run.rollout.learner_temperature == 1.0
+    assert run.problems.limit == 1000
+    assert (run.run.steps, run.run.seed, run.run.group_by) == (500, 42, "problem")
+    assert run.scoring.encoder == "minilm"
+    for agent in run.agents.values():
+        assert (agent.tuning, agent.lora_rank, agent.lora_alpha) == ("lora", 16, 32)
+
+    # Equation 7 (population deviation), equation 20 and its coefficients.
+    assert (run.algo.baseline, run.algo.scale) == ("group-mean", "group-std")
+    assert (run.algo.ddof, run.algo.epsilon) == (0, 1e-8)
+    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2}
+    assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (0.04, "k3")
+    assert run.algo.reduction == "sequence-mean"
+
+
+def test_core_pairs_are_the_papers_models() -> None:
+    qwen = settings_of("core-qwen-gsm8k").agents
+    assert qwen["alice"].model == "Qwen/Qwen2.5-3B-Instruct"
+    assert qwen["bob"].model == "Qwen/Qwen3-4B-Instruct-2507"
+    reasoning = settings_of("core-reasoning-math").agents
+    assert reasoning["alice"].model == "microsoft/Phi-4-mini-reasoning"
+    assert reasoning["bob"].model == "mistralai/Ministral-3-3B-Reasoning-2512"
+
+
+def test_the_other_objectives_of_the_paper_have_their_constants() -> None:
+    gspo = settings_of("core-qwen-math", "gspo").algo
+    assert to_plain(gspo.surrogate) == {"level": "sequence", "low": 3e-4, "high": 4e-4}
+    assert gspo.kl_coefficient == 0.0
+    sapo = settings_of("core-qwen-math", "sapo").algo
+    assert to_plain(sapo.surrogate) == {"tau_positive": 1.0, "tau_negative": 1.05}
+
+
+def test_flags_lie_over_presets_and_presets_over_defaults() -> None:
+    run = parse(["--preset", "core-qwen-gsm8k", "--env.k-cold", "4", "--agents.bob.model", "x"])
+    assert (run.env.k_cold, run.env.k_hinted) == (4, 1)
+    assert (run.agents["alice"].model, run.agents["bob"].model) == ("Qwen/Qwen2.5-3B-Instruct", "x")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_names_settings_that_exist(name: str) -> None:
+    chosen = PRESETS[name]
+    roles = tuple(chosen.models)
+    for algo in (chosen.algo, *chosen.algo_values):
+        choice = Choice(chosen.env, algo, roles, name, None)
+        chosen.over(defaults(choice))
+
+
+def test_an_unknown_preset_names_its_neighbours() -> None:
+    with pytest.raises(UserError, match="unknown preset 'core-qwen-gsmk'.*core-qwen-gsm8k"):
+        preset("core-qwen-gsmk")

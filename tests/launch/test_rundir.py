@@ -1,0 +1,50 @@
+"""A run's directory: refused where it must be, cut back where it was cut off."""
+
+import json
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from launch.rundir import RunDirectory, check_new
+from vocabulary import UserError
+
+
+def test_a_directory_with_something_in_it_is_refused_and_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match=r"is not empty; continue that run with --resume"):
+        RunDirectory.create(tmp_path, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_file_and_a_full_disk_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="is a file"):
+        check_new(tmp_path / "file")
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9, 3 * 2**20))
+    with pytest.raises(UserError, match="only 3 MiB of disk are free"):
+        check_new(tmp_path / "new" / "deep")
+
+
+def test_logs_are_cut_back_to_what_a_checkpoint_knew(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "x", {"a": 1})
+    run.append("metrics.jsonl", [{"step": 1}])
+    sizes = run.log_sizes()
+    run.append("metrics.jsonl", [{"step": 2}, {"step": 3}])
+    run.cut_logs(sizes)
+    run.append("metrics.jsonl", [{"step": 2, "again": True}])
+    lines = (run.path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [{"step": 1}, {"step": 2, "again": True}]
+    assert run.log_sizes()["episodes.jsonl"] == 0
+
+
+def test_reopening_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is not a run"):
+        RunDirectory.reopen(tmp_path)
+    (tmp_path / "config.json").write_text("{broken")
+    with pytest.raises(UserError, match="cannot be read as JSON"):
+        RunDirectory.reopen(tmp_path).config()

@@ -1,0 +1,234 @@
+"""Episodes against scripted policies on a small environment written out here."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rollouts import Collector, Deadlines, play, tasks_for
+from vocabulary import (
+    Completion,
+    Episode,
+    Policy,
+    PolicyFailure,
+    Problem,
+    Prompt,
+    Sampling,
+    ScoreRequests,
+)
+
+SAMPLING = Sampling(max_new_tokens=8)
+
+
+class TwoTurns:
+    """Agents a_0 and b_0; a_0 answers twice, b_0 in the second turn only.
+
+    a_0 reads [1, 2]; after its answer the environment inserts [9]. b_0 reads [5].
+    """
+
+    def __init__(self, rewrite: bool = False) -> None:
+        self.rewrite = rewrite
+        self.agents: list[str] = []
+        self.actions: list[dict[str, Any]] = []
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        self.agents = ["a_0", "b_0"]
+        self.actions = []
+        self.context = np.array([1, 2])
+        return self._seen(a=1, b=0), {
+            "a_0": {"max_new_tokens": 3, "stop": ("!",), "text": "hi"},
+            "b_0": {},
+        }
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        self.actions.append(actions)
+        if len(self.actions) == 1:
+            answer = actions.get("a_0", np.zeros(0, dtype=np.int64))
+            head = np.array([7, 7]) if self.rewrite else self.context
+            self.context = np.concatenate([head, answer, [9]])
+            return self._seen(a=1, b=1), {"a_0": 0.5, "b_0": 0.0}, {}, {}, {"a_0": {}, "b_0": {}}
+        agents, self.agents = self.agents, []
+        infos = {
+            "a_0": {
+                "reward_terms": {"x": 1.0, "y": 0.5},
+                "groups": {"problem": "p"},
+                "loss_weight": 0.8,
+                "correct": True,
+                "episode": {"solved": 1},
+            },
+            "b_0": {},
+        }
+        done = dict.fromkeys(agents, True)
+        return self._seen(a=0, b=0), {"a_0": 1.0, "b_0": 2.0}, done, {}, infos
+
+    def score_requests(self, actions: dict[str, Any]) -> ScoreRequests:
+        return ScoreRequests(embeddings=tuple(sorted(actions)))
+
+    def _seen(self, a: int, b: int) -> dict[str, Any]:
+        return {
+            "a_0": {"tokens": self.context, "active": a},
+            "b_0": {"tokens": np.array([5]), "active": b},
+        }
+
+
+def answering(*ids: int, log: list[Prompt] | None = None) -> Policy:
+    async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
+        if log is not None:
+            log.append(prompt)
+        n = len(ids)
+        return Completion(
+            np.array(ids), np.linspace(-1, -2, n, dtype=np.float32), "stop", weight_version=4
+        )
+
+    return policy
+
+
+async def failing(prompt: Prompt, sampling: Sampling) -> Completion:
+    raise PolicyFailure("no answer today")
+
+
+async def sleeping(prompt: Prompt, sampling: Sampling) -> Completion:
+    await asyncio.sleep(60)
+    raise AssertionError("never reached")
+
+
+def run(env: Any, policies: dict[str, Policy], **more: Any) -> Episode:
+    options = more.pop(
+        "options", {"problem": Problem("p1", "1+1", "2"), "step": 3, "mode": "train"}
+    )
+    return asyncio.run(play(env, policies, seed=11, options=options, sampling=SAMPLING, **more))
+
+
+def test_a_trajectory_holds_the_exact_tokens_with_their_mask_and_logprobs() -> None:
+    episode = run(TwoTurns(), {"a": answering(3, 4), "b": answering(6)})
+    a, b = episode.trajectories
+    #                       P  P  a  a  E  a  a
+    assert a.tokens.tolist() == [1, 2, 3, 4, 9, 3, 4]
+    assert a.mask.tolist() == [False, False, True, True, False, True, True]
+    assert a.logprobs.tolist() == [0, 0, -1, -2, 0, -1, -2]
+    assert a.turns == ((2, 4), (5, 7))
+    assert (a.reward, a.reward_terms) == (1.5, {"x": 1.0, "y": 0.5})
+    assert (a.loss_weight, a.groups, a.info) == (0.8, {"problem": "p"}, {"correct": True})
+    assert (a.weight_version, a.finish, a.status) == (4, ("stop", "stop"), "ok")
+    # The environment says nothing of b: one term, grouped with its replicas.
+    assert b.tokens.tolist() == [5, 6]
+    assert (b.reward, b.reward_terms) == (2.0, {"reward": 2.0})
+    assert b.groups == {"problem+role": "p1@11/b"}
+    assert (episode.problem_id, episode.step, episode.mode) == ("p1", 3, "train")
+    assert episode.info == {"solved": 1}
+
+
+def test_limits_and_text_of_the_environment_reach_the_policy() -> None:
+    seen: list[tuple[str, int, tuple[str, ...], str]] = []
+
+    async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
+        seen.append((prompt.agent, sampling.max_new_tokens, sampling.stop, prompt.text))
+        return Completion(np.array([3]), np.array([-1.0], dtype=np.float32), "eos")
+
+    run(TwoTurns(), {"a": policy, "b": policy})
+    assert seen[0] == ("a_0", 3, ("!",), "hi")
+    assert seen[1] == ("a_0", 8, (), "")
+
+
+def test_every_call_has_its_own_random_stream() -> None:
+    def seeds(replica: int) -> list[int]:
+        log: list[Prompt] = []
+        run(TwoTurns(), {"a": answering(3, log=log), "b": answering(3, log=log)}, replica=replica)
+        return [prompt.seed for prompt in log]
+
+    assert len({*seeds(0), *seeds(1)}) == 6
+    assert seeds(0) == seeds(0)
+
+
+def test_a_failure_is_data_and_never_a_sample() -> None:
+    env = TwoTurns()
+    episode = run(env, {"a": answering(3), "b": failing})
+    a, b = episode.trajectories
+    assert set(env.actions[1]) == {"a_0"}
+    assert b.status == "failed: no answer today"
+    assert not b.trainable
+    assert not b.mask.any()
+    assert a.trainable
+
+
+def test_a_missed_deadline_is_a_failure() -> None:
+    episode = run(TwoTurns(), {"a": answering(3), "b": sleeping}, deadlines=Deadlines(call_s=0.01))
+    assert [row.status for row in episode.trajectories] == ["ok", "failed: deadline"]
+    episode = run(TwoTurns(), {"a": sleeping, "b": sleeping}, deadlines=Deadlines(episode_s=0.01))
+    assert [row.status for row in episode.trajectories] == ["failed: deadline"] * 2
+
+
+def test_a_rewritten_context_starts_a_new_row() -> None:
+    episode = run(TwoTurns(rewrite=True), {"a": answering(3), "b": answering(6)})
+    rows = [row for row in episode.trajectories if row.agent == "a_0"]
+    assert [row.tokens.tolist() for row in rows] == [[1, 2, 3], [7, 7, 3, 9, 3]]
+    assert [row.mask.tolist() for row in rows] == [
+        [False, False, True],
+        [False, False, False, False, True],
+    ]
+    assert [row.reward for row in rows] == [1.5, 1.5]
+
+
+def test_an_episode_that_never_ends_is_cut_off() -> None:
+    class Endless(TwoTurns):
+        def step(self, actions: dict[str, Any]) -> Any:
+            return self._seen(a=1, b=0), {}, {}, {}, {"a_0": {}, "b_0": {}}
+
+    episode = run(Endless(), {"a": answering(3), "b": failing}, deadlines=Deadlines(turns=2))
+    assert episode.trajectories[0].status == "failed: episode cut off after 2 turns"
+
+
+def test_a_bug_in_a_policy_is_not_swallowed() -> None:
+    async def broken(prompt: Prompt, sampling: Sampling) -> Completion:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(TwoTurns(), {"a": broken, "b": failing})
+
+
+class CountingScorer:
+    """Remembers how its work came in."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def prefetch(self, requests: list[ScoreRequests]) -> None:
+        self.batches.append(len(requests))
+
+
+def _collect(concurrency: int, make: Callable[[], Any] = TwoTurns) -> tuple[list[Episode], Any]:
+    scorer: Any = CountingScorer()
+    collector = Collector(
+        make,
+        {"a": answering(3), "b": answering(6)},
+        sampling=SAMPLING,
+        scorer=scorer,
+        concurrency=concurrency,
+    )
+    problems = [Problem(f"p{i}", "q", "g") for i in range(6)]
+    tasks = tasks_for(problems, seed=5, step=2, replicas=2)
+    return asyncio.run(collector.collect(tasks)), scorer
+
+
+def test_episodes_come_back_in_order_and_are_scored_in_batches() -> None:
+    episodes, scorer = _collect(concurrency=100)
+    assert [episode.problem_id for episode in episodes] == [f"p{i}" for i in range(6) for _ in "ab"]
+    # Twelve episodes of two steps: two batches of twelve.
+    assert scorer.batches == [12, 12]
+    groups = [episode.trajectories[1].groups["problem+role"] for episode in episodes]
+    assert len(set(groups)) == 6
+    assert groups[0] == groups[1]
+
+
+def test_environments_are_reused_up_to_the_concurrency() -> None:
+    made = []
+
+    def make() -> TwoTurns:
+        made.append(1)
+        return TwoTurns()
+
+    episodes, _ = _collect(concurrency=3, make=make)
+    assert len(episodes) == 12
+    assert len(made) == 3

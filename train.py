@@ -1,0 +1,52 @@
+"""Train a team of language models: ``python train.py --env core-teaching --algo gspo``."""
+
+import sys
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse, build, loop; returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
+    from vocabulary import UserError
+
+    try:
+        return _train(sys.argv[1:] if argv is None else argv)
+    except UserError as mistake:
+        print(f"train.py: {mistake}", file=sys.stderr)
+        return 2
+
+
+def _train(argv: Sequence[str]) -> int:
+    from launch.command_line import parse
+
+    settings = parse(argv)
+
+    # What takes time to import waits until everything that can be checked has been.
+    from launch.preflight import preflight
+
+    problems = preflight(settings)
+
+    from launch.interrupt import Interruptible, Stop
+    from launch.session import open_session
+
+    with open_session(settings, problems) as session, Interruptible() as interrupt:
+        try:
+            before = session.evaluate("before")
+            for step in session.steps_left():
+                interrupt.check()
+                batch = session.sample(step)
+                credit = session.credit(batch)
+                metrics = session.update(batch, credit)
+                session.record(step, batch, credit, metrics)
+                session.checkpoint(step)
+            interrupt.check()
+            after = session.evaluate("after")
+            session.conclude(before, after)
+        except Stop:
+            session.save()
+            print(f"Saved. Continue with: python train.py --resume {session.run.path}")
+            return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
