@@ -215,6 +215,16 @@ async def test_ten_megabytes_are_never_read_whole(server, policy, ask, declared)
     assert sent < 10 * 2**20
 
 
+async def test_a_length_beyond_the_cap_is_believed(server, policy, ask):
+    async def announces(exchange):
+        exchange.writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 10000000\r\n\r\n")
+        await exchange.writer.drain()
+        await asyncio.sleep(30)
+
+    server.script = [announces]
+    await refused(policy(), ask, "longer than")
+
+
 async def test_a_body_just_within_the_cap(server, policy, ask):
     body = server.body()
     server.script = [server.sends(body)]
@@ -281,9 +291,12 @@ async def test_breaker_opens_and_closes(server, policy, ask):
 
 async def test_an_open_breaker_ends_the_retries_of_a_call(server, policy, ask):
     server.script = [server.sends(b"no", status="500 Oops")]
-    expert = policy(retries=9, breaker_failures=2, breaker_cooldown_s=60.0)
-    await refused(expert, ask, "500")
-    assert len(server.requests) == 2
+    expert = policy(
+        retries=9, breaker_failures=1, backoff_s=30.0, max_backoff_s=30.0, timeout_s=600.0
+    )
+    async with asyncio.timeout(5):  # and it does not sleep first
+        await refused(expert, ask, "500")
+    assert len(server.requests) == 1
 
 
 async def test_one_probe_at_a_time_and_a_cancelled_probe_is_forgotten(server, policy, ask):
@@ -324,7 +337,7 @@ async def test_a_storm_of_failures_stays_within_its_bounds(server, policy, ask):
         dies_before_replying, server.says(),
     ]  # fmt: skip
     server.script = wrongs * 100
-    expert = policy(read_timeout_s=0.02, retries=2, concurrency=16, breaker_failures=10**6)
+    expert = policy(read_timeout_s=0.1, retries=2, concurrency=16, breaker_failures=10**6)
     results = await asyncio.gather(
         *(expert(ask(seed=i), LIMITS) for i in range(200)), return_exceptions=True
     )
@@ -333,6 +346,7 @@ async def test_a_storm_of_failures_stays_within_its_bounds(server, policy, ask):
     counters = expert.counters
     assert counters.answered == 200 - len(failed) > 0
     assert counters.failures.total() == len(failed) > 0
-    assert counters.attempts == len(server.requests) <= 600
+    # A loaded machine may time out before the request has even been read.
+    assert len(server.requests) <= counters.attempts <= 600
     assert counters.failed_attempts.total() == counters.attempts - counters.answered
     assert server.most_in_flight <= 16 + counters.failed_attempts["timeout"]
