@@ -1,1 +1,54 @@
-"""Group-based policy gradients: credit, losses, learner."""
+"""Credit, losses and the learner. Choices are data; torch is imported when it is needed."""
+
+from typing import TYPE_CHECKING, Any
+
+from algorithms.algorithm import (
+    Algorithm,
+    ClippedRatio,
+    ClippedWeight,
+    GateWeight,
+    SequenceWeight,
+    SoftGate,
+)
+from algorithms.credit import Credit, assign_credit
+from algorithms.dynamic_sampling import informative_groups, with_overlong_penalty
+from algorithms.registry import ALGORITHMS, get, names, register
+from algorithms.settings import LearnerSettings
+from algorithms.validate import validate
+
+if TYPE_CHECKING:
+    from algorithms.learner import Learner
+    from algorithms.trainable import TrainableModel
+
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "ClippedRatio",
+    "ClippedWeight",
+    "Credit",
+    "GateWeight",
+    "Learner",
+    "LearnerSettings",
+    "SequenceWeight",
+    "SoftGate",
+    "TrainableModel",
+    "assign_credit",
+    "get",
+    "informative_groups",
+    "names",
+    "register",
+    "validate",
+    "with_overlong_penalty",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Learner":
+        from algorithms.learner import Learner
+
+        return Learner
+    if name == "TrainableModel":
+        from algorithms.trainable import TrainableModel
+
+        return TrainableModel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

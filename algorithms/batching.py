@@ -1,0 +1,83 @@
+"""Rows of unequal length as padded tensors, by token budget.
+
+Legend: B rows of a micro-batch, T tokens of the longest of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from vocabulary import Trajectory
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows, padded on the right. Column t of the (B, T - 1) tensors is about token t + 1, which is
+    predicted at position t; so a row's first token is never scored."""
+
+    ids_BT: Tensor
+    mask_BT: Tensor
+    """(B, T - 1) true on sampled tokens."""
+    sampler_BT: Tensor
+    """(B, T - 1) the sampler's log-probabilities."""
+    advantage_B: Tensor
+    weight_B: Tensor
+    """Each row's loss weight."""
+
+
+def micro_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Indices of rows, longest first, so that rows times longest stays within ``budget`` tokens.
+
+    Rows of similar length share a batch; a row that is longer than the budget is alone. The longest
+    come first, so that a run which does not fit in memory fails at once.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    batches: list[list[int]] = []
+    room = 0
+    for i in order:
+        if room == 0:
+            batches.append([])
+            room = max(1, budget // max(lengths[i], 1))
+        batches[-1].append(i)
+        room -= 1
+    return batches
+
+
+def split_evenly(rows: int, parts: int) -> list[range]:
+    """``range(rows)`` in at most ``parts`` neighbouring pieces, none empty, sizes within 1."""
+    parts = min(parts, rows)
+    edges = [rows * i // parts for i in range(parts + 1)] if parts else [0]
+    return [range(a, b) for a, b in pairwise(edges)]
+
+
+def scored_tokens(trajectory: Trajectory) -> int:
+    """Sampled tokens that can be scored: all but the first token of a context."""
+    return int(np.count_nonzero(trajectory.mask[1:]))
+
+
+def pad(
+    trajectories: Sequence[Trajectory],
+    advantage_B: npt.NDArray[np.float64],
+    device: torch.device | str = "cpu",
+) -> Batch:
+    """Trajectories as one padded batch."""
+    rows, width = len(trajectories), max(len(t.tokens) for t in trajectories)
+    ids = np.zeros((rows, width), np.int64)
+    mask = np.zeros((rows, width), np.bool_)
+    sampler = np.zeros((rows, width), np.float32)
+    for i, t in enumerate(trajectories):
+        n = len(t.tokens)
+        ids[i, :n], mask[i, :n], sampler[i, :n] = t.tokens, t.mask, t.logprobs
+    weight = np.array([t.loss_weight for t in trajectories], np.float32)
+    return Batch(
+        ids_BT=torch.from_numpy(ids).to(device),
+        mask_BT=torch.from_numpy(mask[:, 1:]).to(device),
+        sampler_BT=torch.from_numpy(sampler[:, 1:]).to(device),
+        advantage_B=torch.from_numpy(advantage_B.astype(np.float32)).to(device),
+        weight_B=torch.from_numpy(weight).to(device),
+    )

@@ -1,0 +1,161 @@
+"""From rewards to advantages: who is compared with whom, and on which scale.
+
+Legend: N rows, K groups. All of it is float64 on the CPU.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.algorithm import Algorithm
+from vocabulary import Trajectory, UserError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Bools = npt.NDArray[np.bool_]
+
+# Rewards are sums of a few float64 terms: a spread below this, relative to their size, is rounding.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Credit:
+    """What each row of a step is worth."""
+
+    advantage_B: Floats
+    """One number per given trajectory, in the given order; 0 where a row is not trainable."""
+    stats: dict[str, float]
+    """``groups``, ``group_size`` (mean), ``singletons`` (groups of one), ``zero_variance`` (share
+    of groups of two and more with equal rewards), ``reward``, ``reward_std`` (population)."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Statistics of rewards by group."""
+
+    count_K: Ints
+    mean_K: Floats
+    varies_K: Bools
+    """Whether the group's rewards differ by more than rounding; false for groups of one."""
+
+
+def group_statistics(reward_N: Floats, group_N: Ints) -> Groups:
+    """Count, mean and whether rewards differ, for groups numbered from 0."""
+    size = int(group_N.max(initial=-1)) + 1
+    count_K = np.bincount(group_N, minlength=size)
+    mean_K = np.bincount(group_N, weights=reward_N, minlength=size) / np.maximum(count_K, 1)
+    low_K, high_K = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low_K, group_N, reward_N)
+    np.maximum.at(high_K, group_N, reward_N)
+    size_K = np.maximum(1.0, np.maximum(np.abs(low_K), np.abs(high_K)))
+    return Groups(count_K, mean_K, high_K - low_K > _ROUNDING * size_K)
+
+
+def centred(
+    reward_N: Floats, group_N: Ints, baseline: Literal["group-mean", "leave-one-out"]
+) -> Floats:
+    """Rewards less their baseline; exactly 0 in groups of one and where all rewards are equal."""
+    groups = group_statistics(reward_N, group_N)
+    difference_N = reward_N - groups.mean_K[group_N]
+    if baseline == "leave-one-out":
+        # R_i - mean_{j != i} R_j = G / (G - 1) (R_i - mean R)   RLOO, arXiv:2402.14740
+        count_K = groups.count_K
+        difference_N = difference_N * (count_K / np.maximum(count_K - 1, 1))[group_N]
+    return np.where(groups.varies_K[group_N], difference_N, 0.0)
+
+
+def scaled_by_group(
+    difference_N: Floats, reward_N: Floats, group_N: Ints, *, ddof: int, epsilon: float
+) -> Floats:
+    """Differences divided by (standard deviation of the group's rewards + epsilon)."""
+    groups = group_statistics(reward_N, group_N)
+    square_N = (reward_N - groups.mean_K[group_N]) ** 2
+    total_K = np.bincount(group_N, weights=square_N, minlength=len(groups.count_K))
+    std_K = np.sqrt(total_K / np.maximum(groups.count_K - ddof, 1))
+    # Without variance the difference is 0 already; the divisor only has to exist.
+    divisor_K = np.where(groups.varies_K, std_K + epsilon, 1.0)
+    return difference_N / divisor_K[group_N]
+
+
+def scaled_by_batch(difference_N: Floats, group_N: Ints, *, ddof: int, epsilon: float) -> Floats:
+    """Differences divided by (their standard deviation over the batch + epsilon).
+
+    Their mean over the batch is 0 already, as it is 0 in each group (REINFORCE++,
+    arXiv:2501.03262). Groups of one have nothing to say about the deviation.
+    """
+    compared_N = np.bincount(group_N)[group_N] > 1 if len(group_N) else np.zeros(0, np.bool_)
+    rows = int(compared_N.sum())
+    if rows <= ddof or not difference_N.any():
+        return np.zeros_like(difference_N)
+    std = np.sqrt((difference_N[compared_N] ** 2).sum() / (rows - ddof))
+    return difference_N / (std + epsilon)
+
+
+def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
+    """Advantages of ``algorithm`` for rewards whose groups are numbered from 0."""
+    difference_N = centred(reward_N, group_N, algorithm.baseline)
+    spread = {"ddof": algorithm.ddof, "epsilon": algorithm.epsilon}
+    match algorithm.scale:
+        case "group-std":
+            return scaled_by_group(difference_N, reward_N, group_N, **spread)
+        case "batch-std":
+            return scaled_by_batch(difference_N, group_N, **spread)
+        case "none":
+            return difference_N
+
+
+def assign_credit(trajectories: Sequence[Trajectory], key: str, algorithm: Algorithm) -> Credit:
+    """Advantages over all trajectories of a step, grouped by ``trajectory.groups[key]``.
+
+    Rows that are not trainable count in no statistic and get 0.
+
+    Raises:
+        UserError: a row has no such key, no group has two members, or a reward is not finite.
+    """
+    use = [i for i, t in enumerate(trajectories) if t.trainable]
+    _check_key(trajectories, use, key)
+    reward_N = np.array([trajectories[i].reward for i in use], np.float64)
+    if not np.isfinite(reward_N).all():
+        bad = trajectories[use[int(np.argmin(np.isfinite(reward_N)))]]
+        raise UserError(
+            f"the environment gave {bad.agent} the reward {bad.reward}; rewards must be finite"
+        )
+    number: dict[str, int] = {}
+    group_N = np.array(
+        [number.setdefault(trajectories[i].groups[key], len(number)) for i in use], np.intp
+    )
+    advantage_B = np.zeros(len(trajectories))
+    advantage_B[use] = advantages(reward_N, group_N, algorithm)
+    return Credit(advantage_B, _stats(reward_N, group_N))
+
+
+def _stats(reward_N: Floats, group_N: Ints) -> dict[str, float]:
+    groups = group_statistics(reward_N, group_N)
+    several_K = groups.count_K > 1
+    return {
+        "groups": float(len(groups.count_K)),
+        "group_size": float(groups.count_K.mean()) if len(groups.count_K) else 0.0,
+        "singletons": float((~several_K).sum()),
+        "zero_variance": float((~groups.varies_K[several_K]).mean()) if several_K.any() else 0.0,
+        "reward": float(reward_N.mean()) if len(reward_N) else 0.0,
+        "reward_std": float(reward_N.std()) if len(reward_N) else 0.0,
+    }
+
+
+def _check_key(trajectories: Sequence[Trajectory], use: Sequence[int], key: str) -> None:
+    for i in use:
+        if key not in trajectories[i].groups:
+            known = ", ".join(sorted(trajectories[i].groups)) or "none"
+            raise UserError(
+                f"{trajectories[i].agent} belongs to no group called {key!r}; known keys: {known}"
+            )
+    # Failed rows count here: a group that lost all but one member is bad luck, not a wrong key.
+    ids = [t.groups[key] for t in trajectories if key in t.groups]
+    if ids and len(set(ids)) == len(ids):
+        raise UserError(
+            f"every group under the key {key!r} has a single row, so there is nothing to compare; "
+            "use a coarser key, or more traces per problem"
+        )

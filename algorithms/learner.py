@@ -1,0 +1,279 @@
+"""The only part of the algorithms with a state: one role's optimiser and schedule.
+
+Legend: B rows, T tokens.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from algorithms.algorithm import Algorithm
+from algorithms.batching import Batch, micro_batches, pad, scored_tokens, split_evenly
+from algorithms.logprobs import batch_logprobs
+from algorithms.objective import SUMS, Totals, describe, objective
+from algorithms.settings import LearnerSettings, check_settings, lr_factor, warmup_steps
+from algorithms.trainable import TrainableModel
+from algorithms.validate import validate
+from vocabulary import Trajectory, UserError
+
+Floats = npt.NDArray[np.float64]
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+class Learner:
+    """Applies an algorithm's loss to one role's own rows."""
+
+    def __init__(
+        self,
+        model: TrainableModel,
+        algorithm: Algorithm,
+        settings: LearnerSettings,
+        *,
+        temperature: float = 1.0,
+        total_steps: int | None = None,
+    ) -> None:
+        """Args:
+            temperature: what rows are sampled at; the learner's logits are divided by it. Greedy
+                rows (0) carry log-probabilities at temperature 1.
+            total_steps: training steps of the whole run, for schedules.
+
+        Raises:
+            UserError: the algorithm or the settings make no sense, or nothing is trainable.
+        """
+        check_settings(settings, total_steps)
+        self.model = model
+        self.algorithm = validate(algorithm)
+        self.settings = settings
+        self._temperature = temperature or 1.0
+        self._total = total_steps
+        self._warmup = warmup_steps(settings.warmup, total_steps)
+        self._parameters = model.parameters()
+        if not self._parameters:
+            raise UserError("this model has no trainable parameters; a frozen role has no learner")
+        self._optimizer = torch.optim.AdamW(
+            list(self._parameters.values()),
+            lr=settings.lr,
+            betas=settings.betas,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+        self._start = self._frozen_start()
+        self._updates = 0
+        """Calls of :meth:`update` that had rows."""
+        self._skipped = 0
+        """Optimizer steps left out because of a loss or gradient that was not finite."""
+
+    def update(
+        self, trajectories: Sequence[Trajectory], advantage_B: npt.ArrayLike
+    ) -> dict[str, float]:
+        """Train on this role's rows of one training step; return metrics.
+
+        Rows that are not trainable never enter; without any other row, nothing happens.
+        """
+        advantages = np.asarray(advantage_B, np.float64)
+        use = [i for i, t in enumerate(trajectories) if t.trainable and scored_tokens(t)]
+        rows, advantages = [trajectories[i] for i in use], advantages[use]
+        if not rows:
+            return self._counters(rows)
+        several = self.settings.optimizer_steps > 1
+        with self.model.active():
+            old = self._snapshot(rows) if several else None
+        ref = self._reference(rows) if self.algorithm.kl_coefficient else None
+        skipped = self._skipped
+        sums, peaks, losses, norms = torch.zeros(len(SUMS)), torch.zeros(2), [], []
+        with self.model.active():
+            for step, part in enumerate(self._parts(len(rows))):
+                loss, part_sums, part_peaks = self._gradient(rows, advantages, old, ref, part)
+                sums, peaks = sums + part_sums, torch.maximum(peaks, part_peaks)
+                losses.append(loss)
+                norms.append(self._step(loss, self._updates + step / self.settings.optimizer_steps))
+        self._updates += 1
+        self.model.version += self._skipped - skipped < len(losses)
+        return {
+            "loss": sum(losses) / len(losses),
+            "grad_norm": max(norms, key=lambda norm: (not math.isfinite(norm), norm)),
+            "lr": float(self._optimizer.param_groups[0]["lr"]),
+            **describe(sums, peaks),
+            **self._counters(rows),
+        }
+
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Tensors by name, and plain JSON data; with the weights, all that an update depends on."""
+        tensors = {f"reference/{name}": value for name, value in (self._start or {}).items()}
+        steps = {}
+        for name, parameter in self._parameters.items():
+            if state := self._optimizer.state.get(parameter):
+                tensors |= {f"{moment}/{name}": state[moment].clone() for moment in _MOMENTS}
+                steps[name] = float(state["step"])
+        plain = {
+            "steps": steps,
+            "updates": self._updates,
+            "skipped": self._skipped,
+            "version": self.model.version,
+        }
+        return tensors, plain
+
+    def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
+        """Restore what :meth:`state_dict` gave."""
+        self._optimizer.state.clear()
+        for name, step in plain["steps"].items():
+            parameter = self._parameters[name]
+            moments = {
+                m: tensors[f"{m}/{name}"].to(parameter.device, parameter.dtype, copy=True)
+                for m in _MOMENTS
+            }
+            # Where the optimiser keeps its own counter: beside the parameter.
+            count = torch.tensor(step, dtype=torch.float32, device=parameter.device)
+            self._optimizer.state[parameter] = {"step": count, **moments}
+        for name, value in (self._start or {}).items():
+            value.copy_(tensors[f"reference/{name}"])
+        self._updates, self._skipped = plain["updates"], plain["skipped"]
+        self.model.version = plain["version"]
+
+    def _parts(self, rows: int) -> Iterator[range]:
+        """The rows of each optimizer step of one training step."""
+        for _ in range(self.settings.epochs):
+            yield from split_evenly(rows, self.settings.minibatches)
+
+    def _gradient(
+        self,
+        rows: Sequence[Trajectory],
+        advantages: Floats,
+        old: list[Tensor] | None,
+        ref: list[Tensor] | None,
+        part: range,
+    ) -> tuple[float, Tensor, Tensor]:
+        """Leave the gradient of one optimizer step on the parameters; return its loss and sums."""
+        algorithm, settings = self.algorithm, self.settings
+        totals = Totals(len(part), sum(scored_tokens(rows[i]) for i in part))
+        sums, peaks, loss = torch.zeros(len(SUMS)), torch.zeros(2), torch.zeros(())
+        self._optimizer.zero_grad()
+        for chosen in self._micro_batches(rows, self._busy(part, advantages)):
+            batch = self._pad(rows, chosen, advantages)
+            logp_BT, entropy_BT = batch_logprobs(
+                self.model,
+                batch,
+                temperature=self._temperature,
+                entropy_gradient=algorithm.entropy_coefficient != 0,
+            )
+            share = objective(
+                logp_BT,
+                entropy_BT,
+                logp_BT.detach() if old is None else _stack(old, chosen, batch),
+                None if ref is None else _stack(ref, chosen, batch),
+                batch,
+                algorithm,
+                totals,
+                correction=settings.importance_correction,
+                cap=settings.importance_cap,
+            )
+            share.loss.backward()
+            loss = loss + share.loss.detach().cpu()
+            sums = sums + share.sums.cpu()
+            peaks = torch.maximum(peaks, share.peaks.cpu())
+        return float(loss), sums, peaks
+
+    def _step(self, loss: float, done: float) -> float:
+        """One optimizer step, unless loss or gradient is not finite; gives the gradient's norm."""
+        gradients = []
+        for parameter in self._parameters.values():
+            if parameter.grad is None:
+                # A parameter's moments decay in each step, whatever reached it.
+                parameter.grad = torch.zeros_like(parameter)
+            gradients.append(parameter.grad)
+        norm_tensor = torch.nn.utils.get_total_norm(gradients)
+        norm = float(norm_tensor)
+        factor = lr_factor(
+            done,
+            self.settings.schedule,
+            warmup=self._warmup,
+            total=self._total,
+            step=1 / self.settings.optimizer_steps,
+        )
+        self._optimizer.param_groups[0]["lr"] = self.settings.lr * factor
+        if math.isfinite(loss) and math.isfinite(norm):
+            torch.nn.utils.clip_grads_with_norm_(
+                self._parameters.values(), self.settings.max_grad_norm, norm_tensor
+            )
+            self._optimizer.step()
+        else:
+            self._skipped += 1
+        self._optimizer.zero_grad()
+        return norm
+
+    def _busy(self, part: range, advantages: Floats) -> list[int]:
+        """The rows of ``part`` that have something to say."""
+        regularised = self.algorithm.kl_coefficient or self.algorithm.entropy_coefficient
+        if regularised or not self.settings.skip_idle_rows:
+            return list(part)
+        return [i for i in part if advantages[i] != 0]
+
+    def _micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
+        lengths = [len(rows[i].tokens) for i in use]
+        groups = micro_batches(lengths, self.settings.micro_batch_tokens)
+        return [[use[i] for i in group] for group in groups]
+
+    def _pad(self, rows: Sequence[Trajectory], chosen: list[int], advantages: Floats) -> Batch:
+        return pad([rows[i] for i in chosen], advantages[chosen], self.model.device)
+
+    @torch.no_grad()
+    def _snapshot(self, rows: Sequence[Trajectory]) -> list[Tensor]:
+        """Each row's log-probabilities under the weights of this moment."""
+        out = [torch.empty(0)] * len(rows)
+        nothing = np.zeros(len(rows))
+        for chosen in self._micro_batches(rows, range(len(rows))):
+            batch = self._pad(rows, chosen, nothing)
+            logp_BT, _ = batch_logprobs(self.model, batch, temperature=self._temperature)
+            for i, row in zip(chosen, logp_BT):
+                out[i] = row[: len(rows[i].tokens) - 1].clone()
+        return out
+
+    def _reference(self, rows: Sequence[Trajectory]) -> list[Tensor]:
+        if self._start is None:
+            with self.model.reference():
+                return self._snapshot(rows)
+        with self.model.active(), self._swapped(self._start):
+            return self._snapshot(rows)
+
+    def _frozen_start(self) -> dict[str, Tensor] | None:
+        """A copy of the parameters, where a reference is needed and the model keeps none."""
+        if not self.algorithm.kl_coefficient:
+            return None
+        try:
+            with self.model.reference():
+                return None
+        except NotImplementedError:
+            return {name: p.detach().clone() for name, p in self._parameters.items()}
+
+    @contextmanager
+    def _swapped(self, values: dict[str, Tensor]) -> Iterator[None]:
+        kept = {name: p.data for name, p in self._parameters.items()}
+        try:
+            for name, parameter in self._parameters.items():
+                parameter.data = values[name]
+            yield
+        finally:
+            for name, parameter in self._parameters.items():
+                parameter.data = kept[name]
+
+    def _counters(self, rows: Sequence[Trajectory]) -> dict[str, float]:
+        stale = max((self.model.version - t.weight_version for t in rows), default=0)
+        return {
+            "rows": float(len(rows)),
+            "tokens": float(sum(scored_tokens(t) for t in rows)),
+            "staleness": float(stale),
+            "skipped_steps": float(self._skipped),
+        }
+
+
+def _stack(values: list[Tensor], chosen: list[int], batch: Batch) -> Tensor:
+    """(B, T - 1) rows of ``values``, padded with 0."""
+    padded = torch.nn.utils.rnn.pad_sequence([values[i] for i in chosen], batch_first=True)
+    assert padded.shape == batch.mask_BT.shape
+    return padded

@@ -1,0 +1,98 @@
+"""How a learner turns gradients into steps. Each field's docstring is its help text."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from vocabulary import UserError
+
+
+@dataclass(frozen=True)
+class LearnerSettings:
+    """One role's optimiser. The defaults are what full training of the tiny team wants."""
+
+    lr: float = 5e-4
+    """Peak learning rate; 1e-6 is usual for full weights of billions, 1e-5 for LoRA on them."""
+    betas: tuple[float, float] = (0.9, 0.98)
+    """AdamW's decay rates of the two moments."""
+    weight_decay: float = 0.0
+    """AdamW's decoupled weight decay."""
+    warmup: float = 0.0
+    """Training steps of linear warm-up; below 1, a share of all steps."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Learning rate after warm-up: constant, or down to 0 at the end of the run."""
+    max_grad_norm: float = 1.0
+    """The gradient of an optimizer step is scaled down to this norm."""
+    epochs: int = 1
+    """Passes over the rows of one training step."""
+    minibatches: int = 1
+    """Optimizer steps in one pass; each takes its share of the rows."""
+    micro_batch_tokens: int = 8192
+    """Tokens, padding included, in one forward pass; it bounds memory and changes no result."""
+    importance_correction: Literal[
+        "none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"
+    ] = "token-truncate"
+    """What is done where sampler and trainer disagree about a probability: weights above the cap
+    are cut down to it, or their tokens or rows are left out."""
+    importance_cap: float = 2.0
+    """Largest importance weight, trainer over sampler."""
+    skip_idle_rows: bool = True
+    """Leave out rows with an advantage of 0 where they cannot change the gradient (no divergence,
+    no entropy bonus); metrics then describe the other rows."""
+
+    @property
+    def optimizer_steps(self) -> int:
+        """Optimizer steps in one training step."""
+        return self.epochs * self.minibatches
+
+
+def check_settings(settings: LearnerSettings, total_steps: int | None) -> None:
+    """Refuse what cannot work.
+
+    Raises:
+        UserError: with a sentence that names the setting.
+    """
+    s = settings
+    checks = [
+        (not 0 < s.lr < math.inf, "learner.lr must be above 0"),
+        (not all(0 <= b < 1 for b in s.betas), "learner.betas must lie in [0, 1)"),
+        (not 0 <= s.weight_decay < math.inf, "learner.weight-decay must not be negative"),
+        (not 0 <= s.warmup < math.inf, "learner.warmup must not be negative"),
+        (not s.max_grad_norm > 0, "learner.max-grad-norm must be above 0"),
+        (s.epochs < 1 or s.minibatches < 1, "learner.epochs and minibatches must be at least 1"),
+        (s.micro_batch_tokens < 1, "learner.micro-batch-tokens must be at least 1"),
+        (not s.importance_cap >= 1, "learner.importance-cap must be at least 1"),
+        (
+            total_steps is None and (s.schedule != "constant" or 0 < s.warmup < 1),
+            "learner.schedule and a share as learner.warmup need to know the number of steps",
+        ),
+    ]
+    for wrong, sentence in checks:
+        if wrong:
+            raise UserError(sentence)
+
+
+def warmup_steps(warmup: float, total_steps: int | None) -> float:
+    """Training steps of warm-up; below 1, ``warmup`` is a share of ``total_steps``."""
+    return warmup * (total_steps or 0) if warmup < 1 else warmup
+
+
+def lr_factor(
+    done: float,
+    schedule: Literal["constant", "linear", "cosine"],
+    *,
+    warmup: float,
+    total: int | None,
+    step: float = 1.0,
+) -> float:
+    """Share of the peak learning rate for the optimizer step that follows ``done`` training steps.
+
+    Rises linearly so that it is complete after ``warmup``, then constant or down to 0 at ``total``.
+    ``step`` is what one optimizer step counts for, in training steps.
+    """
+    if done + step < warmup:
+        return (done + step) / warmup
+    if schedule == "constant" or total is None:
+        return 1.0
+    left = max(0.0, (total - max(done, warmup)) / max(total - warmup, 1e-9))
+    return left if schedule == "linear" else (1 - math.cos(math.pi * left)) / 2
