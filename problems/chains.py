@@ -1,0 +1,131 @@
+"""Generated arithmetic: chains of operations modulo 10, read from left to right.
+
+Family P uses ``+`` and ``-``, family T the two operations ``@`` and ``#`` that no text book knows,
+family X mixes both. Chains suit models of 150k parameters, and they do not run out: there are
+about 10^9 with five operations.
+"""
+
+import hashlib
+import json
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from vocabulary import Problem, UserError, derive_seed
+
+Family = Literal["P", "T", "X"]
+
+OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: (a + b) % 10,
+    "-": lambda a, b: (a - b) % 10,
+    "@": lambda a, b: (2 * a + 3 * b + 1) % 10,
+    "#": lambda a, b: (3 * b - a) % 10,
+}
+FAMILIES: Mapping[Family, str] = {"P": "+-", "T": "@#", "X": "+-@#"}
+_LONGEST = 64
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One expression without precedence: ``Chain((7, 8, 3), "+-")`` is (7 + 8) - 3."""
+
+    digits: tuple[int, ...]
+    operators: str
+    """One sign between each two digits."""
+
+    @property
+    def question(self) -> str:
+        """``7 + 8 - 3 =``"""
+        steps = (f" {sign} {digit}" for sign, digit in zip(self.operators, self.digits[1:]))
+        return f"{self.digits[0]}{''.join(steps)} ="
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The value after each operation; the last one is the answer."""
+        values: list[int] = []
+        running = self.digits[0]
+        for sign, digit in zip(self.operators, self.digits[1:]):
+            running = OPERATIONS[sign](running, digit)
+            values.append(running)
+        return tuple(values)
+
+
+@dataclass(frozen=True)
+class ChainSettings:
+    """What kinds of chains are drawn, and from which stream."""
+
+    mix: tuple[float, float, float] = (0.25, 0.25, 0.5)
+    """Shares of the families P, T and X; they need not sum to one."""
+    min_length: int = 3
+    """Fewest operations."""
+    max_length: int = 5
+    """Most operations."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.mix) != 3 or min(self.mix) < 0 or not 0 < sum(self.mix) < float("inf"):
+            raise UserError(
+                f"chains: mix {self.mix} must be three shares of P, T and X, none negative"
+            )
+        if not 1 <= self.min_length <= self.max_length <= _LONGEST:
+            raise UserError(
+                f"chains: lengths {self.min_length} to {self.max_length} must satisfy "
+                f"1 <= min_length <= max_length <= {_LONGEST}"
+            )
+        if self.mix[2] > 0 and self.min_length < 2:
+            raise UserError("chains: family X needs min_length of 2 at least, or a share of 0")
+
+
+class ChainSource:
+    """An unbounded :class:`problems.source.ProblemSource`; the id of a problem is its question.
+
+    So two sources with different seeds can be told apart, or freed of common problems, by id.
+    """
+
+    def __init__(self, settings: ChainSettings | None = None) -> None:
+        self.settings = settings or ChainSettings()
+
+    @property
+    def name(self) -> str:
+        return "chains"
+
+    @property
+    def size(self) -> None:
+        return None
+
+    @property
+    def fingerprint(self) -> str:
+        text = json.dumps(["chains", 1, asdict(self.settings)])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __getitem__(self, index: int) -> Problem:
+        if index < 0:
+            raise IndexError(f"chains start at index 0, not {index}")
+        # Only random() itself promises the same numbers in every version of Python.
+        rng = random.Random(derive_seed(self.settings.seed, "chains", index))
+        family, chain = draw_chain(self.settings, rng.random)
+        return Problem(
+            id=chain.question,
+            question=chain.question,
+            gold=str(chain.values[-1]),
+            kind="number",
+            meta={"family": family, "length": len(chain.operators)},
+        )
+
+
+def draw_chain(settings: ChainSettings, uniform: Callable[[], float]) -> tuple[Family, Chain]:
+    """A family by its share, a length, signs and digits, all uniform; ``uniform`` is in [0, 1)."""
+    mark = uniform() * sum(settings.mix)
+    family: Family = "P" if mark < settings.mix[0] else "T"
+    if mark >= settings.mix[0] + settings.mix[1]:
+        family = "X"
+    spread = settings.max_length - settings.min_length + 1
+    length = settings.min_length + int(uniform() * spread)
+    signs = FAMILIES[family]
+    operators = "".join(signs[int(uniform() * len(signs))] for _ in range(length))
+    # A mixed chain holds both kinds: draw again until it does.
+    while family == "X" and (set(operators) <= set("+-") or set(operators) <= set("@#")):
+        operators = "".join(signs[int(uniform() * len(signs))] for _ in range(length))
+    digits = tuple(int(uniform() * 10) for _ in range(length + 1))
+    return family, Chain(digits, operators)
