@@ -1,1 +1,23 @@
-"""Multi-agent environments whose observations and actions are token sequences."""
+"""Multi-agent environments, by name.
+
+``make(name)`` builds one, ``check_env(env)`` says whether an environment keeps the contract, and
+importing this package makes every environment known to ``pettingzoo.make`` as well.
+"""
+
+from envs.adapt import adapt
+from envs.conformance import check_env
+from envs.core_teaching.settings import CoreTeachingSettings
+from envs.registry import EnvSpec, make, names, register, spec
+
+__all__ = ["EnvSpec", "adapt", "check_env", "make", "names", "register", "spec"]
+
+register(
+    EnvSpec(
+        name="core-teaching",
+        version=0,
+        factory="envs.core_teaching:CoreTeachingEnv",
+        settings=CoreTeachingSettings,
+        roles=("alice", "bob"),
+        evaluation="evaluation.core_teaching:EVALUATION",
+    )
+)

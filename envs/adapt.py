@@ -1,0 +1,215 @@
+"""Any PettingZoo environment with text or token actions, as one of ours.
+
+Such an environment imports nothing from here. What its infos do not say has the defaults of the
+contract: everyone listed is active, the reward is one term, replicas of one seed form a group per
+role.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import Space, spaces
+from pettingzoo import AECEnv, ParallelEnv
+from pettingzoo.utils.conversions import (
+    aec_to_parallel,
+    turn_based_aec_to_parallel,
+    turn_based_aec_to_parallel_wrapper,
+)
+
+from envs.roles import role_of
+from envs.spaces import TextSpace, TokenSpace
+from envs.token_view import TokenView
+from vocabulary import TokenCodec, UserError
+
+Kind = Literal["text", "tokens"]
+
+
+def is_text_env(env: Any) -> bool:
+    """Whether ``env`` keeps the text contract by itself: ``Dict(text, active)``, string actions."""
+    if not isinstance(env, ParallelEnv) or not env.possible_agents:
+        return False
+    agent = env.possible_agents[0]
+    space = env.observation_space(agent)
+    named = isinstance(space, spaces.Dict) and {"text", "active"} <= set(space.keys())
+    return named and action_kind(env.action_space(agent)) == "text"
+
+
+def action_kind(space: Space[Any]) -> Kind | None:
+    """What an action space is made of: strings, arrays of ids of any length, or neither."""
+    if isinstance(space, TextSpace | spaces.Text):
+        return "text"
+    if _vocabulary(space) is not None:
+        return "tokens"
+    if isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.Discrete | spaces.MultiBinary):
+        return None
+    return "text" if isinstance(space.sample(), str) else None
+
+
+def adapt(
+    env: Any,
+    codecs: Mapping[str, TokenCodec] | None = None,
+    *,
+    view: Literal["token", "text"] = "token",
+) -> ParallelEnv[str, dict[str, Any], Any]:
+    """View a plain ``ParallelEnv`` or ``AECEnv`` through the environment contract.
+
+    Text environments: each observation (a string, or one under the key ``text`` or ``observation``)
+    is a new message to its agent. Token environments: the observation (an array of ids, or one
+    under ``tokens`` or ``observation``) is the agent's full context. An AEC environment goes through
+    PettingZoo's own conversions: cyclic ones (``is_parallelizable``) act together, in all others
+    the agent whose turn it is is the active one. An agent that failed to answer gives an empty one.
+
+    Args:
+        env: anything of PettingZoo's with text or token actions.
+        codecs: role -> codec; a token environment must have their vocabularies.
+        view: ``text`` leaves a text environment in strings.
+
+    Raises:
+        UserError: another kind of environment, actions or observations.
+    """
+    if isinstance(env, AECEnv):
+        cyclic = env.metadata.get("is_parallelizable", False)
+        env = aec_to_parallel(env) if cyclic else turn_based_aec_to_parallel(env)
+    if not isinstance(env, ParallelEnv):
+        raise UserError(f"{type(env).__name__} is neither a PettingZoo ParallelEnv nor an AECEnv.")
+    adapted = _Adapted(env)
+    if adapted.kind == "tokens":
+        _check_vocabularies(adapted, codecs or {})
+        if view == "text":
+            raise UserError(f"{_name(env)} speaks in token ids; it has no text view.")
+        return adapted
+    return TokenView(adapted, codecs) if view == "token" else adapted
+
+
+class _Adapted(ParallelEnv[str, dict[str, Any], Any]):
+    """``Dict(text, active)`` or ``Dict(tokens, active)`` over a plain environment."""
+
+    def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
+        self.env = env
+        self.render_mode = getattr(env, "render_mode", None)
+        self.metadata = {"group_keys": ("problem+role",), "default_group": "problem+role"}
+        self.metadata |= env.metadata
+        self.possible_agents = list(env.possible_agents)
+        self.agents: list[str] = []
+        kinds = {agent: action_kind(env.action_space(agent)) for agent in self.possible_agents}
+        for agent, kind in kinds.items():
+            if kind is None:
+                raise UserError(
+                    f"{_name(env)}: the actions of {agent} are {env.action_space(agent)}; an "
+                    "environment for language models needs text, or token arrays of any length "
+                    "(gymnasium's Sequence(Discrete(V)) or envs.spaces.TokenSpace)."
+                )
+        if len(set(kinds.values())) != 1:
+            raise UserError(f"{_name(env)}: some agents speak text and others tokens; choose one.")
+        self.kind: Kind = "text" if "text" in kinds.values() else "tokens"
+        self._observation_spaces: dict[str, spaces.Dict] = {}
+        self._action_spaces: dict[str, Space[Any]] = {}
+        for agent in self.possible_agents:
+            content: Space[Any] = TextSpace()
+            if self.kind == "tokens":
+                content = TokenSpace(_vocabulary(env.action_space(agent)) or 1)
+            shown = {self.kind: content, "active": spaces.Discrete(2)}
+            self._observation_spaces[agent] = spaces.Dict(shown)
+            self._action_spaces[agent] = type(content)(**_size(content))
+
+    def observation_space(self, agent: str) -> Space[Any]:
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Space[Any]:
+        return self._action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        if seed is not None:
+            for place, space in enumerate(self._action_spaces.values()):
+                space.seed(seed + place)
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self.agents = list(self.env.agents)
+        return self._shown(observations), {agent: dict(info) for agent, info in infos.items()}
+
+    def step(self, actions: Mapping[str, Any]) -> Any:
+        empty = "" if self.kind == "text" else np.zeros(0, dtype=np.int64)
+        given = {
+            agent: _fitting(actions.get(agent, empty), self.env.action_space(agent))
+            for agent in self.env.agents
+        }
+        observations, rewards, terminations, truncations, infos = self.env.step(given)
+        self.agents = list(self.env.agents)
+        return (
+            self._shown(observations),
+            {agent: float(reward) for agent, reward in rewards.items()},
+            {agent: bool(end) for agent, end in terminations.items()},
+            {agent: bool(end) for agent, end in truncations.items()},
+            {agent: dict(info) for agent, info in infos.items()},
+        )
+
+    def render(self) -> Any:
+        return self.env.render()
+
+    def close(self) -> None:
+        self.env.close()
+
+    def _shown(self, observations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        shown: dict[str, dict[str, Any]] = {}
+        for agent, observation in observations.items():
+            active = int(agent in self.agents and self._turn_of(agent, observation))
+            content = self._content(agent, observation)
+            if self.kind == "text" and not active:
+                # It is handed on when the agent is asked.
+                content = ""
+            shown[agent] = {self.kind: content, "active": active}
+        return shown
+
+    def _turn_of(self, agent: str, observation: Any) -> bool:
+        if isinstance(self.env, turn_based_aec_to_parallel_wrapper):
+            return self.env.aec_env.agent_selection == agent
+        return bool(observation.get("active", True)) if isinstance(observation, Mapping) else True
+
+    def _content(self, agent: str, observation: Any) -> Any:
+        if isinstance(observation, Mapping):
+            for key in (self.kind, "observation"):
+                if key in observation:
+                    return self._content(agent, observation[key])
+        if self.kind == "text" and isinstance(observation, str):
+            return observation
+        if self.kind == "tokens" and not isinstance(observation, str | Mapping):
+            ids = np.asarray(observation)
+            if ids.dtype.kind in "iu" or not ids.size:
+                return ids.reshape(-1).astype(np.int64)
+        raise UserError(
+            f"{_name(self.env)}: {agent} observes a {type(observation).__name__}; with {self.kind} "
+            f"actions it needs {self.kind}, bare or under the key {self.kind!r} or 'observation'."
+        )
+
+
+def _check_vocabularies(env: "_Adapted", codecs: Mapping[str, TokenCodec]) -> None:
+    for agent in env.possible_agents:
+        codec, space = codecs.get(role_of(agent)), env.action_space(agent)
+        if codec is not None and codec.vocab_size != _vocabulary(space):
+            raise UserError(
+                f"{_name(env.env)}: {agent} speaks {_vocabulary(space)} token ids and its model "
+                f"{codec.vocab_size}; choose a model with the environment's vocabulary."
+            )
+
+
+def _vocabulary(space: Space[Any]) -> int | None:
+    if isinstance(space, spaces.Sequence) and isinstance(space.feature_space, spaces.Discrete):
+        return int(space.feature_space.n) if space.feature_space.start == 0 else None
+    return getattr(space, "vocab_size", None)
+
+
+def _fitting(action: Any, space: Space[Any]) -> Any:
+    # Gymnasium's Sequence wants a tuple.
+    if isinstance(space, spaces.Sequence) and not space.contains(action):
+        return tuple(np.asarray(action).reshape(-1).tolist())
+    return action
+
+
+def _size(space: Space[Any]) -> dict[str, int]:
+    return {"vocab_size": space.vocab_size} if isinstance(space, TokenSpace) else {}
+
+
+def _name(env: Any) -> str:
+    return type(env.unwrapped).__name__

@@ -1,0 +1,1 @@
+"""What ``check_env`` is made of."""

@@ -1,0 +1,82 @@
+"""Answers to play with: ordinary ones, and ones that nobody hopes for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium import Space, spaces
+
+from envs.adapt import action_kind
+from envs.spaces import TokenSpace
+from vocabulary import derive_seed
+
+MISSING = object()
+"""Stands for an agent without an entry in ``actions``."""
+
+Answers = Callable[[str, int], Any]
+"""(agent, step) -> its action, or :data:`MISSING`."""
+
+_MEGABYTE = 1_000_000
+_TEXTS: dict[str, Any] = {
+    "empty text": "",
+    "a megabyte of text": "9 + 9 = " * (_MEGABYTE // 8),
+    "a megabyte of backslashes": "\\" * _MEGABYTE,
+    "unclosed tags and braces": "<strategy><final_answer>\\boxed{{{" * 20_000,
+    "broken JSON": '{"answer": [1, 2, {"text": "\\u00',
+    "control characters and lone surrogates": "\x00\x1b[31m\r\n\ud800\u2028" * 50,
+    "something that is no text": 17,
+    "nothing at all": None,
+}
+
+
+def plain_answers(env: Any) -> Answers:
+    """Samples of the action spaces that depend on agent and step only."""
+    cache: dict[tuple[str, int], Any] = {}
+
+    def answer(agent: str, step: int) -> Any:
+        if (agent, step) not in cache:
+            space = env.action_space(agent)
+            space.seed(derive_seed("check_env", agent, step) % 2**31)
+            cache[agent, step] = space.sample()
+        return cache[agent, step]
+
+    return answer
+
+
+def hostile_answers(env: Any) -> dict[str, Answers]:
+    """Name -> answers that must be survived."""
+    some = plain_answers(env)
+    hostile: dict[str, Answers] = {
+        "no actions": lambda agent, step: MISSING,
+        "actions of every other agent only": lambda agent, step: (
+            MISSING if (env.possible_agents.index(agent) + step) % 2 else some(agent, step)
+        ),
+    }
+    space = env.action_space(env.possible_agents[0])
+    kind = action_kind(space)
+    if kind == "text":
+        for name, text in _TEXTS.items():
+            hostile[name] = lambda agent, step, text=text: text
+    elif kind == "tokens":
+        for name, make in _TOKENS.items():
+            hostile[name] = lambda agent, step, make=make: make(env.action_space(agent))
+    elif isinstance(space, spaces.MultiDiscrete):
+        hostile["lowest values"] = lambda agent, step: np.zeros_like(some(agent, step))
+        hostile["highest values"] = lambda agent, step: env.action_space(agent).nvec - 1
+    return hostile
+
+
+def _ids(space: Space[Any], length: int) -> Any:
+    vocab_size = space.vocab_size if isinstance(space, TokenSpace) else 2
+    return np.random.default_rng(0).integers(vocab_size, size=length, dtype=np.int64)
+
+
+_TOKENS: dict[str, Callable[[Space[Any]], Any]] = {
+    "empty arrays": lambda space: np.zeros(0, dtype=np.int64),
+    "a million random ids": lambda space: _ids(space, _MEGABYTE),
+    "the same id a million times": lambda space: np.zeros(_MEGABYTE, dtype=np.int64),
+    "ids outside the vocabulary": lambda space: np.array([-1, 2**40, 3], dtype=np.int64),
+    "arrays of fractions": lambda space: np.array([0.5, np.nan]),
+    "a string": lambda space: "text",
+    "nothing at all": lambda space: None,
+}

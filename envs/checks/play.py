@@ -1,0 +1,282 @@
+"""Playing one episode while looking at everything it gives."""
+
+import copy
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from envs.checks.actions import MISSING, Answers
+
+
+@dataclass
+class Game:
+    """What one episode showed: one entry for the reset and for each step."""
+
+    record: list[dict[str, Any]] = field(default_factory=list)
+
+
+def play(
+    env: Any,
+    seed: int,
+    options: dict[str, Any] | None,
+    answers: Answers,
+    max_steps: int,
+    *,
+    ask_requests: bool = False,
+    idle_act: bool = False,
+) -> Game:
+    """Play to the end, looking at every step.
+
+    Args:
+        ask_requests: call ``score_requests`` (where there is one) before each step.
+        idle_act: give actions for agents that are not active, too.
+    """
+    game = Game()
+    observations, infos = _pair(env.reset(seed=seed, options=copy.copy(options)))
+    live = list(env.agents)
+    assert live, "after reset() no agent is there"
+    assert set(live) <= set(env.possible_agents), "agents has somebody outside possible_agents"
+    shown = _Shown(env)
+    shown.look(live, observations, infos)
+    _keep(game, observations=observations, infos=infos)
+    dead: set[str] = set()
+    paid = dict.fromkeys(env.possible_agents, 0.0)
+    for step in range(max_steps):
+        active = [agent for agent in live if _active(observations[agent])]
+        assert active, f"after {step} steps nobody is active and the episode is not over"
+        actions = {
+            agent: copy.copy(action)
+            for agent in (live if idle_act else active)
+            if (action := answers(agent, step)) is not MISSING
+        }
+        if ask_requests and hasattr(env, "score_requests"):
+            env.score_requests(actions)
+        result = env.step(copy.copy(actions))
+        assert len(result) == 5, f"step() gives {len(result)} things, not five"
+        observations, rewards, terminations, truncations, infos = result
+        shown.answered({agent: actions[agent] for agent in active if agent in actions})
+        over = _check_ends(live, terminations, truncations)
+        now = list(env.agents)
+        revived = dead & set(now)
+        assert not revived, f"{_some(revived)} ended and lives again"
+        dead |= over
+        assert set(now) == set(live) - over, (
+            f"agents is {now} after {_some(over) or 'nobody'} ended out of {live}"
+        )
+        for agent in live:
+            paid[agent] += _check_reward(agent, rewards)
+        shown.look(live, observations, infos, over=over)
+        for agent in over:
+            _check_last_info(env, agent, infos[agent], paid[agent])
+        _check_episode_infos(infos, over)
+        _keep(
+            game,
+            observations=observations,
+            rewards=rewards,
+            terminations=terminations,
+            truncations=truncations,
+            infos=infos,
+        )
+        live = now
+        if not live:
+            shown.check_kept()
+            return game
+    raise AssertionError(f"the episode is not over after {max_steps} steps")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Deep equality, with arrays by value and NaN equal to itself."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return one == other or (one != one and other != other)
+
+
+class _Shown:
+    """Everything that was shown so far, kept to see whether it grows and stays as it was."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self._contexts: dict[str, Any] = {}
+        self._kept: list[tuple[Any, Any]] = []
+
+    def look(
+        self,
+        live: list[str],
+        observations: Mapping[str, Any],
+        infos: Mapping[str, Any],
+        over: set[str] = frozenset(),  # pyright: ignore[reportArgumentType]
+    ) -> None:
+        for agent in live:
+            assert agent in observations, f"{agent} is alive and observes nothing"
+            assert agent in infos, f"{agent} is alive and has no info"
+            observation = observations[agent]
+            space = self.env.observation_space(agent)
+            assert space.contains(observation), (
+                f"the observation of {agent} is not in its observation space {space}: "
+                f"{_brief(observation)}"
+            )
+            self._check_context(agent, observation)
+            _check_info(agent, infos[agent])
+            if agent not in over and _active(observation):
+                _check_limits(agent, infos[agent])
+        _check_aliases({agent: infos[agent] for agent in live})
+        self._kept.append((observations, copy.deepcopy(observations)))
+
+    def answered(self, actions: Mapping[str, Any]) -> None:
+        """Valid sampled ids must stand in the context from now on."""
+        for agent, action in actions.items():
+            if agent in self._contexts and self.env.action_space(agent).contains(action):
+                self._contexts[agent] = np.concatenate([self._contexts[agent], action])
+
+    def check_kept(self) -> None:
+        for observations, copies in self._kept:
+            assert same(observations, copies), (
+                "an observation changed after it was given: hand out copies"
+            )
+
+    def _check_context(self, agent: str, observation: Any) -> None:
+        if "tokens" not in observation or "length" in observation:
+            return
+        tokens, before = observation["tokens"], self._contexts.get(agent)
+        if before is not None and not _remembers_nothing(self.env):
+            assert len(tokens) >= len(before) and np.array_equal(tokens[: len(before)], before), (
+                f"the context of {agent} does not begin with what it read and sampled before: a "
+                "context only grows at its end"
+            )
+        self._contexts[agent] = tokens.copy()
+        if _active(observation):
+            assert len(tokens), f"{agent} is active and has an empty context: say what it is asked"
+
+
+def _remembers_nothing(env: Any) -> bool:
+    # A plain token environment decides by itself what its agents see.
+    return type(env).__name__ == "_Adapted"
+
+
+def _active(observation: Any) -> bool:
+    return bool(np.any(observation.get("active", 1)))
+
+
+def _pair(result: Any) -> tuple[Any, Any]:
+    assert isinstance(result, tuple) and len(result) == 2, "reset() gives (observations, infos)"
+    return result
+
+
+def _keep(game: Game, **parts: Any) -> None:
+    game.record.append({name: copy.deepcopy(dict(part)) for name, part in parts.items()})
+
+
+def _check_ends(live: list[str], terminations: Any, truncations: Any) -> set[str]:
+    over: set[str] = set()
+    for name, ends in (("terminations", terminations), ("truncations", truncations)):
+        for agent in live:
+            assert agent in ends, f"{name} says nothing about {agent}, which was alive"
+            assert isinstance(ends[agent], bool), (
+                f"{name}[{agent!r}] is a {type(ends[agent]).__name__}, not a bool"
+            )
+            if ends[agent]:
+                over.add(agent)
+    return over
+
+
+def _check_reward(agent: str, rewards: Mapping[str, Any]) -> float:
+    assert agent in rewards, f"{agent} was alive and has no reward"
+    reward = float(rewards[agent])
+    assert math.isfinite(reward), f"the reward of {agent} is {reward}"
+    return reward
+
+
+def _check_info(agent: str, info: Any) -> None:
+    assert isinstance(info, dict), f"the info of {agent} is a {type(info).__name__}"
+    try:
+        json.dumps(info, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise AssertionError(
+            f"the info of {agent} is not plain data ({error}): use str, int, float, bool, None, "
+            "lists and dictionaries"
+        ) from error
+
+
+def _check_limits(agent: str, info: Mapping[str, Any]) -> None:
+    if "max_new_tokens" in info:
+        limit = info["max_new_tokens"]
+        assert isinstance(limit, int) and limit >= 1, (
+            f"max_new_tokens of {agent}, which is active, is {limit!r}: it must be at least 1"
+        )
+    stop = info.get("stop", [])
+    assert isinstance(stop, list | tuple) and all(
+        isinstance(mark, str) and mark for mark in stop
+    ), f"stop of {agent} is {stop!r}: it must be a list of non-empty strings"
+    piece = info.get("piece", "message")
+    assert piece in ("message", "continuation"), (
+        f"piece of {agent} is {piece!r}: it is 'message' or 'continuation'"
+    )
+
+
+def _check_last_info(env: Any, agent: str, info: Mapping[str, Any], paid: float) -> None:
+    if "reward_terms" in info:
+        terms = info["reward_terms"]
+        assert all(math.isfinite(value) for value in terms.values()), (
+            f"a reward term of {agent} is not finite: {terms}"
+        )
+        total = math.fsum(terms.values())
+        assert math.isclose(total, paid, rel_tol=1e-6, abs_tol=1e-9), (
+            f"the reward_terms of {agent} sum to {total}, but it was paid {paid}"
+        )
+    keys = tuple(env.metadata.get("group_keys", ()))
+    if "groups" in info:
+        groups = info["groups"]
+        assert set(groups) == set(keys), (
+            f"the groups of {agent} have the keys {sorted(groups)}, metadata['group_keys'] is {keys}"
+        )
+        assert all(isinstance(group, str) and group for group in groups.values()), (
+            f"the group ids of {agent} must be non-empty strings: {groups}"
+        )
+    weight = info.get("loss_weight", 1.0)
+    assert isinstance(weight, int | float) and math.isfinite(weight) and weight >= 0, (
+        f"loss_weight of {agent} is {weight!r}: it must be a number of at least 0"
+    )
+
+
+def _check_episode_infos(infos: Mapping[str, Any], over: set[str]) -> None:
+    told = [(agent, infos[agent]["episode"]) for agent in sorted(over) if "episode" in infos[agent]]
+    for agent, episode in told[1:]:
+        assert same(episode, told[0][1]), (
+            f"info['episode'] of {agent} and {told[0][0]} differ: it is the same for everyone"
+        )
+
+
+def _check_aliases(infos: Mapping[str, Any]) -> None:
+    """Nothing that can change may stand in two agents' infos."""
+    owners: dict[int, str] = {}
+
+    def visit(agent: str, path: str, value: Any) -> None:
+        if not isinstance(value, dict | list):
+            return
+        owner = owners.setdefault(id(value), agent)
+        assert owner == agent, (
+            f"the infos of {owner} and {agent} share one object ({path}): give each a copy"
+        )
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in items:
+            visit(agent, f"{path}[{key!r}]", inner)
+
+    for agent, info in infos.items():
+        visit(agent, "info", info)
+
+
+def _some(agents: set[str]) -> str:
+    return ", ".join(sorted(agents))
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -1,0 +1,142 @@
+"""Does an environment keep the contract? Run it on yours: ``check_env(make("mypkg.my:Env"))``.
+
+PettingZoo's own tests look at one step and never at what an observation contains; these play to the
+end, several times, with answers that no language model should give and every one some day will.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from pettingzoo import AECEnv, ParallelEnv
+
+from envs.adapt import adapt
+from envs.checks.actions import Answers, hostile_answers, plain_answers
+from envs.checks.play import Game, play, same
+
+_SEEDS = 8
+
+
+def check_env(
+    env: Any,
+    *,
+    seed: int = 0,
+    options: dict[str, Any] | None = None,
+    max_steps: int = 100,
+    varied: bool = True,
+) -> None:
+    """Raise an ``AssertionError`` that says what to mend if ``env`` breaks the contract.
+
+    Args:
+        env: any view of an environment of ours, or a third party's ``ParallelEnv`` or ``AECEnv``
+            with text or token actions, which is looked at as :func:`envs.adapt.adapt` shows it.
+        seed: of the episodes that are played.
+        options: handed to every reset.
+        max_steps: an episode that takes longer counts as endless.
+        varied: whether something depends on the seed. Say False for an environment that is the
+            same every time.
+
+    Raises:
+        AssertionError: the first thing that is wrong.
+        UserError: the actions are neither text nor tokens.
+    """
+    if isinstance(env, AECEnv) or not _ours(env):
+        env = adapt(env)
+    _check_declaration(env)
+
+    def game(seed: int, answers: Answers, **how: Any) -> Game:
+        return play(env, seed, options, answers, max_steps, **how)
+
+    plain = plain_answers(env)
+    first = game(seed, plain)
+    again = game(seed, plain)
+    assert same(first.record, again.record), (
+        f"two episodes with seed {seed} and the same actions differ in "
+        f"{_difference(first, again)}: draw every random number from the seed given to reset()"
+    )
+    _check_requests(game, first, seed, plain)
+    _check_idle(game, first, seed, plain)
+    if varied:
+        _check_variety(game, seed, plain)
+    for name, answers in hostile_answers(env).items():
+        try:
+            game(seed, answers)
+        except AssertionError as error:
+            raise AssertionError(f"with {name} as actions: {error}") from error
+        except Exception as error:
+            raise AssertionError(
+                f"{name} as actions raised {type(error).__name__}: {error}; a bad action has its "
+                "consequence in the environment, never an exception"
+            ) from error
+    after = game(seed, plain)
+    assert same(first.record, after.record), (
+        f"an earlier episode changes a later one in {_difference(first, after)}: reset() must "
+        "forget everything"
+    )
+
+
+def _ours(env: Any) -> bool:
+    if not isinstance(env, ParallelEnv) or not env.possible_agents:
+        return False
+    space = env.observation_space(env.possible_agents[0])
+    keys = set(getattr(space, "spaces", {}) or {})
+    return "active" in keys and bool({"text", "tokens"} & keys)
+
+
+def _check_declaration(env: Any) -> None:
+    """What is known before the first episode."""
+    agents = env.possible_agents
+    assert agents, "possible_agents is empty"
+    assert len(set(agents)) == len(agents), "possible_agents names an agent twice"
+    for agent in agents:
+        for name in ("observation_space", "action_space"):
+            space = getattr(env, name)
+            assert space(agent) is space(agent), (
+                f"{name}({agent!r}) builds a new space at every call: keep one per agent"
+            )
+    metadata = env.metadata
+    assert isinstance(metadata, dict), "metadata must be a dictionary"
+    if "group_keys" in metadata or "default_group" in metadata:
+        keys = tuple(metadata.get("group_keys", ()))
+        assert metadata.get("default_group") in keys, (
+            f"metadata['default_group'] is {metadata.get('default_group')!r}, which is none of "
+            f"metadata['group_keys'] {keys}"
+        )
+
+
+def _check_requests(game: Callable[..., Game], first: Game, seed: int, answers: Answers) -> None:
+    """Asking what a step will need must not change anything."""
+    asked = game(seed, answers, ask_requests=True)
+    assert same(first.record, asked.record), (
+        f"score_requests() changes {_difference(first, asked)}: it may only look"
+    )
+
+
+def _check_idle(game: Callable[..., Game], first: Game, seed: int, answers: Answers) -> None:
+    """Only those who are asked act."""
+    everyone = game(seed, answers, idle_act=True)
+    assert same(first.record, everyone.record), (
+        f"the actions of agents that are not active change {_difference(first, everyone)}: "
+        "ignore them"
+    )
+
+
+def _check_variety(game: Callable[..., Game], seed: int, answers: Answers) -> None:
+    games = [game(seed + place, answers) for place in range(_SEEDS)]
+    assert any(not same(games[0].record, other.record) for other in games[1:]), (
+        f"{_SEEDS} seeds give the same episode: reset() ignores its seed (or say varied=False)"
+    )
+
+
+def _difference(one: Game, other: Game) -> str:
+    """Where two records part."""
+    for number, (left, right) in enumerate(zip(one.record, other.record)):
+        for part in left:
+            for agent in sorted({*left[part], *right[part]}):
+                mine, theirs = left[part].get(agent), right[part].get(agent)
+                if not same(mine, theirs):
+                    keys = ""
+                    if isinstance(mine, dict) and isinstance(theirs, dict):
+                        shared = [key for key in mine if not same(mine[key], theirs.get(key))]
+                        keys = f" ({', '.join(map(str, shared)) or 'its keys'})"
+                    return f"the {part} of {agent} after {number} steps{keys}"
+    return f"length ({len(one.record) - 1} and {len(other.record) - 1} steps)"

@@ -1,0 +1,205 @@
+"""The reward terms of one question's traces, weighted."""
+
+# B traces of one question in agent order, S strategies inside one trace
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from envs.core_teaching.settings import CoreTeachingSettings, Weights
+from envs.core_teaching.strategies import strategies
+from rewards.cross_model import cross_model
+from rewards.distance import hybrid_distance
+from rewards.exploitation import exploitation
+from rewards.exploration import exploration, strategy_ratio
+from rewards.lift import hint_lift, teacher_lift
+from rewards.operations import signatures
+from rewards.partial_credit import partial_credit
+from rewards.rescue import eligible, rescued
+from rewards.trace_accuracy import trace_accuracy
+from vocabulary import Problem, Verdict
+
+Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
+
+TERMS = tuple(term.name for term in fields(Weights))
+"""Names of the reward terms."""
+NO_WEIGHTS = Weights(**dict.fromkeys(TERMS, 0.0))
+
+# Bounds on garbage, far beyond what a trace in any sensible budget of tokens reaches.
+_MOST_STRATEGIES = 16
+_COMPARED_LENGTH = 1 << 16
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One answer that was really given."""
+
+    agent: str
+    role: str
+    round: int
+    """0 cold, 1 second round (``rewards.rescue.COLD``, ``HINT``)."""
+    text: str
+    verdict: Verdict
+    taught_by: str | None = None
+    """The agent whose trace became the hint that really stood in this one's prompt."""
+
+    @property
+    def hinted(self) -> bool:
+        return self.taught_by is not None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the traces earned, in their order."""
+
+    terms: dict[str, npt.NDArray[np.float64]]
+    """Term -> (B,) weighted values."""
+    exploit_B: npt.NDArray[np.float64]
+    """Unweighted exploitation."""
+    partial_B: npt.NDArray[np.float64]
+    eligible_B: npt.NDArray[np.bool_]
+    rescued_B: npt.NDArray[np.bool_]
+    lift_B: npt.NDArray[np.float64]
+    """Correctness of a hinted trace less its role's cold rate; NaN elsewhere."""
+    exploration_zero: bool | None
+    """Whether exploration paid nobody; None where it has no weight."""
+
+    @property
+    def total_B(self) -> npt.NDArray[np.float64]:
+        return np.asarray(sum(self.terms.values()), dtype=np.float64)
+
+
+def score(
+    traces: Sequence[Trace],
+    problem: Problem,
+    settings: CoreTeachingSettings,
+    weights: Weights,
+    embed: Embed,
+) -> Scores:
+    """Score at least one trace (CoRe, arXiv:2601.21600, eq. 4).
+
+    ``embed`` is called only when a term with a weight needs distances.
+    """
+    correct_B = np.array([trace.verdict.correct for trace in traces])
+    hinted_B = np.array([trace.hinted for trace in traces])
+    roles = list(dict.fromkeys(trace.role for trace in traces))
+    role_B = np.array([roles.index(trace.role) for trace in traces])
+    round_B = np.array([trace.round for trace in traces])
+    partial_B = np.array([_partial(trace.verdict, problem, settings) for trace in traces])
+    exploit_B = exploitation(
+        correct_B, partial_B, settings.alpha, partial_only_if_wrong=settings.alpha_only_if_wrong
+    )
+    explore_B = cross_B = lift_paid_B = np.zeros(len(traces))
+    eligible_B = rescued_B = np.zeros(len(traces), dtype=bool)
+    lift_B = np.full(len(traces), np.nan)
+    if hinted_B.any():
+        eligible_B = eligible(correct_B, hinted_B, role_B, round_B)
+        rescued_B = rescued(correct_B, hinted_B, role_B, round_B)
+        lift_B = hint_lift(correct_B, hinted_B, role_B, round_B)
+        if weights.teacher_lift:
+            lift_paid_B = _lift_paid(traces, correct_B, role_B, round_B)
+
+    strategies_only = settings.explore_mode == "strategy-ratio"
+    distance_BB = None
+    if weights.cross_model or (weights.exploration and not strategies_only):
+        distance_BB = _distances([trace.text for trace in traces], embed)
+    if weights.exploration:
+        paid_B = correct_B if settings.explore_correct_only else np.ones(len(traces), dtype=bool)
+        if settings.explore_mode == "strategy-ratio":
+            explore_B = np.array([_ratio(trace.text, settings, embed) for trace in traces])
+            explore_B *= paid_B
+        elif distance_BB is not None:
+            explore_B = exploration(
+                distance_BB,
+                exploit_B,
+                mode=settings.explore_mode,
+                margin=settings.delta,
+                cap=settings.cap,
+                pool_B=role_B if settings.explore_pool == "model" else None,
+                eligible_B=paid_B,
+            )
+    if weights.cross_model and distance_BB is not None:
+        cross_B = cross_model(
+            distance_BB,
+            exploit_B,
+            role_B,
+            round_B,
+            threshold=settings.eta,
+            margin=settings.delta_cm,
+            requires_correct_B=correct_B if settings.cross_requires_correct else None,
+        )
+
+    return Scores(
+        terms={
+            "exploitation": weights.exploitation * exploit_B,
+            "exploration": weights.exploration * explore_B,
+            "cross_model": weights.cross_model * cross_B,
+            "trace_accuracy": weights.trace_accuracy
+            * trace_accuracy(correct_B, round_B, settings.trace_accuracy),
+            "rescue": weights.rescue * rescued_B,
+            "teacher_lift": weights.teacher_lift * lift_paid_B,
+        },
+        exploit_B=exploit_B,
+        partial_B=partial_B,
+        eligible_B=eligible_B,
+        rescued_B=rescued_B,
+        lift_B=lift_B,
+        exploration_zero=not explore_B.any() if weights.exploration else None,
+    )
+
+
+def texts_to_embed(
+    texts: Sequence[str], settings: CoreTeachingSettings, weights: Weights
+) -> tuple[str, ...]:
+    """What :func:`score` will have embedded of these traces."""
+    strategies_only = settings.explore_mode == "strategy-ratio"
+    asked: list[str] = []
+    if weights.cross_model or (weights.exploration and not strategies_only):
+        asked += texts
+    if weights.exploration and strategies_only:
+        for text in texts:
+            blocks = _blocks(text)
+            asked += blocks if len(blocks) > 1 else []
+    return tuple(text[:_COMPARED_LENGTH] for text in asked)
+
+
+def _partial(verdict: Verdict, problem: Problem, settings: CoreTeachingSettings) -> float:
+    if verdict.correct:
+        return 1.0
+    return partial_credit(
+        verdict.answer, problem.gold, problem.kind, numeric_overlap=settings.partial_on_numbers
+    )
+
+
+def _lift_paid(
+    traces: Sequence[Trace],
+    correct_B: npt.NDArray[np.bool_],
+    role_B: npt.NDArray[np.int64],
+    round_B: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]:
+    """A teacher answers only for those who saw its own hint."""
+    paid_B = np.zeros(len(traces))
+    taught_by = [trace.taught_by for trace in traces]
+    for row, trace in enumerate(traces):
+        if trace.agent in taught_by:
+            taught_B = np.array([agent == trace.agent for agent in taught_by])
+            paid_B[row] = teacher_lift(correct_B, taught_B, role_B, round_B, row)
+    return paid_B
+
+
+def _distances(texts: Sequence[str], embed: Embed) -> npt.NDArray[np.float64]:
+    texts = [text[:_COMPARED_LENGTH] for text in texts]
+    return hybrid_distance(embed(texts), signatures(texts))
+
+
+def _blocks(text: str) -> list[str]:
+    return [block.text for block in strategies(text)[:_MOST_STRATEGIES]]
+
+
+def _ratio(text: str, settings: CoreTeachingSettings, embed: Embed) -> float:
+    blocks = _blocks(text)
+    if len(blocks) < 2:
+        return 0.0
+    return strategy_ratio(_distances(blocks, embed), margin=settings.delta, cap=settings.cap)

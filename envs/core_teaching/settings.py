@@ -1,0 +1,157 @@
+"""Every knob of the core-teaching environment, and what each reward term is worth when."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from rewards.trace_accuracy import TraceAccuracyMode
+from vocabulary import UserError
+
+PromptStyle = Literal["plain", "strategies"]
+TeacherChoice = Literal["best", "prefer-peer", "rotating", "difficulty-routed"]
+TeacherScore = Literal["total", "exploitation"]
+ExploreMode = Literal["literal", "leave-one-out", "mean-pairwise", "strategy-ratio"]
+ExplorePool = Literal["question", "model"]
+End = Literal["head", "tail"]
+
+
+@dataclass(frozen=True)
+class CoreTeachingSettings:
+    """CoRe (arXiv:2601.21600) on one problem. The symbols are the paper's."""
+
+    k_cold: int = 2
+    """K: cold traces per role."""
+    k_hinted: int = 1
+    """K': traces per role in the second round; 0 leaves that round out (plain group training on
+    the cold traces alone)."""
+    hint_probability: float = 0.75
+    """Chance that a second-round trace sees the hint, when there is one."""
+    hint_tokens: int = 64
+    """L: longest hint, in the student's own tokens."""
+    truncate: End = "head"
+    """Which end of a hint that is too long is kept."""
+    max_new_tokens: int = 48
+    """Longest trace when training."""
+    eval_max_new_tokens: int = 0
+    """Longest trace in evaluation; 0 means as in training."""
+    stop: tuple[str, ...] = ()
+    """Strings that end a trace."""
+    prompt_style: PromptStyle = "plain"
+    """plain: the paper's prompts; strategies: asks for strategy blocks and a final answer."""
+    teacher: TeacherChoice = "best"
+    """Whose correct cold trace becomes the hint. best: the best of all. prefer-peer: the best of
+    another role than the student's, if there is one. rotating: roles come first in turn, by step.
+    difficulty-routed: in turn where at least half of the cold traces are right, otherwise the role
+    that is right most often."""
+    teacher_score: TeacherScore = "total"
+    """What makes a trace the best: all reward terms over the cold traces, or exploitation only."""
+
+    w_exploit: float = 1.0
+    """w_1: weight of being right."""
+    alpha: float = 0.3
+    """Share of partial credit within exploitation."""
+    alpha_only_if_wrong: bool = False
+    """Pay partial credit to wrong answers only (a correct trace then earns 1, not 1 + alpha)."""
+    partial_on_numbers: bool = False
+    """Partial credit for shared digits where the gold answer is a number."""
+    w_explore: tuple[float, ...] = (0.2, 0.05)
+    """w_2: weight of exploration by epoch; the last one goes on."""
+    explore_mode: ExploreMode = "leave-one-out"
+    """literal: the paper's greedy set, zero unless its cap binds. leave-one-out: distance to the
+    nearest other trace. mean-pairwise: to the others on average. strategy-ratio: share of distinct
+    strategies inside one trace."""
+    explore_pool: ExplorePool = "question"
+    """Whom a trace is compared with: all traces of the question, or those of its own role."""
+    explore_correct_only: bool = True
+    """Pay exploration to correct traces only."""
+    delta: float = 0.15
+    """Margin below which distance is worth nothing."""
+    cap: int = 10
+    """Largest size of the greedy set (literal and strategy-ratio)."""
+    lambda_cm: tuple[float, ...] = (0.0, 0.1)
+    """Weight of distance from partners' traces by epoch; the last one goes on."""
+    delta_cm: float = 0.15
+    """Its margin."""
+    eta: float = 1.0
+    """Exploitation that a partner's best trace must reach to be worth differing from."""
+    cross_requires_correct: bool = True
+    """Pay distance from partners to correct traces only."""
+    lambda_ta: float = 0.2
+    """Weight of trace accuracy."""
+    trace_accuracy: TraceAccuracyMode = "v2"
+    """v1 pays correct traces on easy questions, v2 on hard ones."""
+    r_teach: float = 0.15
+    """Bonus of a rescued trace."""
+    teacher_lift: float = 0.0
+    """Pays the teacher's trace for what its hint changed in the other roles' success. Not in the
+    paper."""
+    lambda_b: float = 0.8
+    """Loss weight of second-round traces."""
+
+    def __post_init__(self) -> None:
+        _require(self.k_cold >= 1, f"k_cold is {self.k_cold}: it must be at least 1")
+        _require(
+            self.k_hinted >= 0,
+            f"k_hinted is {self.k_hinted}: it must be 0 (no second round) or more",
+        )
+        _require(
+            0 <= self.hint_probability <= 1,
+            f"hint_probability is {self.hint_probability}: it must be between 0 and 1",
+        )
+        _require(self.hint_tokens >= 1, f"hint_tokens is {self.hint_tokens}: at least 1")
+        _require(self.max_new_tokens >= 1, f"max_new_tokens is {self.max_new_tokens}: at least 1")
+        _require(
+            self.eval_max_new_tokens >= 0,
+            f"eval_max_new_tokens is {self.eval_max_new_tokens}: 0 (as in training) or more",
+        )
+        _require(self.cap >= 1, f"cap is {self.cap}: it must be at least 1")
+        _require(self.lambda_b >= 0, f"lambda_b is {self.lambda_b}: it must not be negative")
+        _require(bool(self.w_explore), "w_explore is empty: name a weight for epoch 1 at least")
+        _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
+        for name, choices in _CHOICES.items():
+            known = get_args(choices)
+            chosen = getattr(self, name)
+            _require(chosen in known, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
+
+
+_CHOICES = {
+    "truncate": End,
+    "prompt_style": PromptStyle,
+    "teacher": TeacherChoice,
+    "teacher_score": TeacherScore,
+    "explore_mode": ExploreMode,
+    "explore_pool": ExplorePool,
+    "trace_accuracy": TraceAccuracyMode,
+}
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each term is worth in one epoch; the term's name -> its weight."""
+
+    exploitation: float
+    exploration: float
+    cross_model: float
+    trace_accuracy: float
+    rescue: float
+    teacher_lift: float
+
+
+def weights_at(settings: CoreTeachingSettings, epoch: int) -> Weights:
+    """The weights in ``epoch``, counted from 1."""
+    return Weights(
+        exploitation=settings.w_exploit,
+        exploration=_scheduled(settings.w_explore, epoch),
+        cross_model=_scheduled(settings.lambda_cm, epoch),
+        trace_accuracy=settings.lambda_ta,
+        rescue=settings.r_teach,
+        teacher_lift=settings.teacher_lift,
+    )
+
+
+def _scheduled(values: tuple[float, ...], epoch: int) -> float:
+    return values[min(max(epoch, 1), len(values)) - 1]
+
+
+def _require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise UserError(f"core-teaching: {sentence}.")

@@ -1,0 +1,115 @@
+"""Fixed shapes for libraries that want them (TorchRL, SuperSuit and their like)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import Space, spaces
+from pettingzoo import ParallelEnv
+
+from envs.spaces import TokenSpace
+
+
+class PaddedView(ParallelEnv[str, dict[str, Any], Any]):
+    """A token view in ``Box`` and ``MultiDiscrete``; the pad id is the vocabulary size V.
+
+    Observation ``Dict(tokens: Box(0, V, (L,)), length: Box(0, L, (1,)), active: Box(0, 1, (1,)))``:
+    the last L ids of the context, padded at the end. Action ``MultiDiscrete([V + 1] * A)``, which
+    ends before its first pad. Infos hold two numbers, ``max_new_tokens`` (0 when idle) and
+    ``loss_weight``, because these libraries put every info into a tensor.
+    """
+
+    def __init__(
+        self,
+        env: ParallelEnv[str, dict[str, Any], Any],
+        *,
+        context_length: int = 512,
+        action_length: int = 64,
+    ) -> None:
+        """Wrap a token view.
+
+        Args:
+            env: observations ``Dict(tokens, active)``, actions token arrays.
+            context_length: L; of a longer context the end is shown.
+            action_length: A.
+        """
+        self.env = env
+        self.metadata = env.metadata
+        self.render_mode = getattr(env, "render_mode", None)
+        self.possible_agents = list(env.possible_agents)
+        self.agents: list[str] = []
+        self._length = context_length
+        self._pads: dict[str, int] = {}
+        self._observation_spaces: dict[str, spaces.Dict] = {}
+        self._action_spaces: dict[str, spaces.MultiDiscrete] = {}
+        for agent in self.possible_agents:
+            space = env.action_space(agent)
+            if not isinstance(space, TokenSpace):
+                raise TypeError(f"{agent}: a padded view wraps a token view, not {space}")
+            pad = self._pads[agent] = space.vocab_size
+            self._observation_spaces[agent] = spaces.Dict(
+                {
+                    "tokens": spaces.Box(0, pad, (context_length,), np.int64),
+                    "length": spaces.Box(0, context_length, (1,), np.int64),
+                    "active": spaces.Box(0, 1, (1,), np.int64),
+                }
+            )
+            self._action_spaces[agent] = spaces.MultiDiscrete([pad + 1] * action_length)
+
+    def observation_space(self, agent: str) -> Space[Any]:
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Space[Any]:
+        return self._action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        if seed is not None:
+            for place, space in enumerate(self._action_spaces.values()):
+                space.seed(seed + place)
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self.agents = list(self.env.agents)
+        return self._padded(observations), _numbers(infos)
+
+    def step(self, actions: Mapping[str, Any]) -> Any:
+        observations, rewards, terminations, truncations, infos = self.env.step(
+            {agent: self._cut(agent, action) for agent, action in actions.items()}
+        )
+        self.agents = list(self.env.agents)
+        return self._padded(observations), rewards, terminations, truncations, _numbers(infos)
+
+    def render(self) -> Any:
+        return self.env.render()
+
+    def close(self) -> None:
+        self.env.close()
+
+    def _cut(self, agent: str, action: Any) -> npt.NDArray[np.int64]:
+        ids = np.asarray(action).reshape(-1)
+        pads = np.flatnonzero(ids == self._pads.get(agent, -1))
+        return ids[: pads[0]] if len(pads) else ids
+
+    def _padded(self, observations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        padded: dict[str, dict[str, Any]] = {}
+        for agent, observation in observations.items():
+            shown = observation["tokens"][-self._length :]
+            tokens = np.full(self._length, self._pads[agent], dtype=np.int64)
+            tokens[: len(shown)] = shown
+            padded[agent] = {
+                "tokens": tokens,
+                "length": np.array([len(shown)], dtype=np.int64),
+                "active": np.array([observation["active"]], dtype=np.int64),
+            }
+        return padded
+
+
+def _numbers(infos: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        agent: {
+            "max_new_tokens": int(info.get("max_new_tokens", 0)),
+            "loss_weight": float(info.get("loss_weight", 1.0)),
+        }
+        for agent, info in infos.items()
+    }

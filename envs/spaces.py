@@ -1,0 +1,99 @@
+"""Spaces of text and of token sequences.
+
+Gymnasium's ``Text`` knows a fixed alphabet and its ``Sequence`` is made of tuples; a language model
+reads and writes anything.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import Space
+
+_SAMPLED_LENGTH = 64
+# Letters, digits, mathematics, markup and a few characters of two to four bytes.
+_ALPHABET = "abcxyz 0123456789+-*/=<>(){}[]\\.,:\n\"'$^_éß−∑漢🙂"
+
+
+class _LazilySeeded(Space[Any]):
+    """A space whose generator is built when something is sampled, as episodes seed their spaces
+    at every reset and seldom sample from them."""
+
+    _pending: int | None = None
+
+    def seed(self, seed: int | None = None) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self._pending = seed
+        self._np_random = None
+        return seed or 0
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        if self._np_random is None:
+            self._np_random = np.random.default_rng(self._pending)
+        return self._np_random
+
+
+class TextSpace(_LazilySeeded):
+    """Strings of at most ``max_length`` characters; nothing else is asked of them."""
+
+    def __init__(self, max_length: int = 1 << 24) -> None:
+        self.max_length = max_length
+        super().__init__()
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str) and len(x) <= self.max_length
+
+    def sample(self, mask: None = None, probability: None = None) -> str:
+        """A random string of up to 64 characters."""
+        length = self.np_random.integers(min(_SAMPLED_LENGTH, self.max_length) + 1)
+        places = self.np_random.integers(len(_ALPHABET), size=length)
+        return "".join(_ALPHABET[place] for place in places)
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TextSpace) and other.max_length == self.max_length
+
+    def __repr__(self) -> str:
+        return f"TextSpace({self.max_length})"
+
+
+class TokenSpace(_LazilySeeded):
+    """One-dimensional ``int64`` arrays of at most ``max_length`` ids in ``range(vocab_size)``."""
+
+    def __init__(self, vocab_size: int, max_length: int = 1 << 24) -> None:
+        if vocab_size < 1:
+            raise ValueError(f"a vocabulary of {vocab_size} tokens")
+        self.vocab_size = vocab_size
+        self.max_length = max_length
+        super().__init__(dtype=np.int64)
+
+    def contains(self, x: Any) -> bool:
+        return (
+            isinstance(x, np.ndarray)
+            and x.dtype == np.int64
+            and x.ndim == 1
+            and len(x) <= self.max_length
+            and (not len(x) or (x.min() >= 0 and x.max() < self.vocab_size))
+        )
+
+    def sample(self, mask: None = None, probability: None = None) -> npt.NDArray[np.int64]:
+        """Uniform ids, up to 64 of them."""
+        length = self.np_random.integers(min(_SAMPLED_LENGTH, self.max_length) + 1)
+        return self.np_random.integers(self.vocab_size, size=length, dtype=np.int64)
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TokenSpace)
+            and other.vocab_size == self.vocab_size
+            and other.max_length == self.max_length
+        )
+
+    def __repr__(self) -> str:
+        return f"TokenSpace({self.vocab_size}, {self.max_length})"

@@ -1,0 +1,194 @@
+"""A text environment, seen in tokens: what ``make`` returns.
+
+Each agent's context is a sequence of ids that only ever grows at its end; what was sampled is never
+tokenised again.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import Space, spaces
+from pettingzoo import ParallelEnv
+
+from envs.bytes_codec import BytesCodec
+from envs.roles import role_of, roles_of
+from envs.spaces import TokenSpace
+from vocabulary import ScoreRequests, TokenCodec, UserError
+
+Tokens = npt.NDArray[np.int64]
+
+
+class TokenView(ParallelEnv[str, dict[str, Any], Any]):
+    """Observation ``Dict(tokens, active)``, action a one-dimensional ``int64`` array of ids.
+
+    ``tokens`` is the agent's full context in its role's vocabulary, its own sampled ids included.
+    An active agent's info has the same context as ``text``. An action of another form is survived:
+    ids outside the vocabulary are dropped, and what holds no ids at all is an empty answer.
+    """
+
+    def __init__(
+        self,
+        env: ParallelEnv[str, dict[str, Any], Any],
+        codecs: Mapping[str, TokenCodec] | None = None,
+    ) -> None:
+        """Wrap a text environment.
+
+        Args:
+            env: observations ``Dict(text, active)``, actions strings.
+            codecs: role -> codec; a role without one speaks UTF-8 bytes.
+
+        Raises:
+            UserError: a codec is given for a role that the environment does not have.
+        """
+        self.env = env
+        self.metadata = env.metadata
+        self.render_mode = getattr(env, "render_mode", None)
+        self.possible_agents = list(env.possible_agents)
+        self.agents: list[str] = []
+        roles = roles_of(self.possible_agents)
+        for role in codecs or {}:
+            if role not in roles:
+                raise UserError(
+                    f"a codec was given for role {role!r}, but the roles are {', '.join(roles)}"
+                )
+        plain = BytesCodec()
+        self._codecs: dict[str, TokenCodec] = {
+            agent: (codecs or {}).get(role_of(agent), plain) for agent in self.possible_agents
+        }
+        self._observation_spaces = {
+            agent: spaces.Dict(
+                {"tokens": TokenSpace(codec.vocab_size), "active": spaces.Discrete(2)}
+            )
+            for agent, codec in self._codecs.items()
+        }
+        self._action_spaces = {
+            agent: TokenSpace(codec.vocab_size) for agent, codec in self._codecs.items()
+        }
+        self._contexts: dict[str, _Context] = {}
+
+    def observation_space(self, agent: str) -> Space[Any]:
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Space[Any]:
+        return self._action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        if seed is not None:
+            for place, space in enumerate(self._action_spaces.values()):
+                space.seed(seed + place)
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self._contexts = {agent: _Context(self._codecs[agent]) for agent in self.possible_agents}
+        return self._seen(observations, infos)
+
+    def step(self, actions: Mapping[str, Any]) -> Any:
+        texts: dict[str, str] = {}
+        for agent, action in actions.items():
+            if context := self._contexts.get(agent):
+                ids = context.ids_of(action)
+                texts[agent] = context.text_of(ids)
+                if context.active:
+                    context.answer(ids, texts[agent])
+        observations, rewards, terminations, truncations, infos = self.env.step(texts)
+        observations, infos = self._seen(observations, infos)
+        return observations, rewards, terminations, truncations, infos
+
+    def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
+        """What ``step(actions)`` will ask of the scorer; empty for environments without one."""
+        if not hasattr(self.env, "score_requests"):
+            return ScoreRequests()
+        texts = {
+            agent: context.text_of(context.ids_of(action))
+            for agent, action in actions.items()
+            if (context := self._contexts.get(agent))
+        }
+        return self.env.score_requests(texts)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def render(self) -> Any:
+        return self.env.render()
+
+    def close(self) -> None:
+        self.env.close()
+
+    def state(self) -> Any:
+        return self.env.state()
+
+    def _seen(
+        self, observations: Mapping[str, Any], infos: Mapping[str, Any]
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        """Append the new pieces and show the contexts."""
+        self.agents = list(self.env.agents)
+        seen_observations: dict[str, dict[str, Any]] = {}
+        seen_infos: dict[str, dict[str, Any]] = {}
+        for agent, observation in observations.items():
+            info = dict(infos.get(agent, {}))
+            context = self._contexts[agent]
+            context.give(observation["text"], info.pop("piece", "message"))
+            context.active = bool(observation["active"])
+            if context.active:
+                info["text"] = context.text()
+            seen_observations[agent] = {
+                "tokens": context.tokens(),
+                "active": observation["active"],
+            }
+            seen_infos[agent] = info
+        return seen_observations, seen_infos
+
+
+class _Context:
+    """What one agent has read and written so far, in ids and in text."""
+
+    def __init__(self, codec: TokenCodec) -> None:
+        self.codec = codec
+        self.active = False
+        self._tokens: Tokens = np.zeros(0, dtype=np.int64)
+        self._texts: list[str] = []
+        self._ended = False
+        self._decoded: tuple[bytes, str] = (b"", "")
+
+    def tokens(self) -> Tokens:
+        """A copy, so that a caller's changes reach nobody."""
+        return self._tokens.copy()
+
+    def text(self) -> str:
+        return "".join(self._texts)
+
+    def give(self, text: str, piece: str) -> None:
+        if not text:
+            return
+        if piece == "continuation":
+            ids = self.codec.extend(text)
+        elif len(self._tokens):
+            ids = self.codec.follow(text, ended=self._ended)
+        else:
+            ids = self.codec.open(text)
+        self._append(np.asarray(ids, dtype=np.int64), text)
+
+    def answer(self, ids: Tokens, text: str) -> None:
+        self._append(ids, text)
+        # A last id that spells nothing is the end of the turn, sampled by the model itself.
+        self._ended = len(ids) > 0 and not self.codec.decode(ids[-1:])
+
+    def ids_of(self, action: Any) -> Tokens:
+        try:
+            ids = np.asarray(action)
+        except (TypeError, ValueError):
+            ids = np.zeros(0)
+        if ids.dtype.kind not in "iu":
+            return np.zeros(0, dtype=np.int64)
+        ids = ids.reshape(-1).astype(np.int64)
+        return ids[(ids >= 0) & (ids < self.codec.vocab_size)]
+
+    def text_of(self, ids: Tokens) -> str:
+        # Scoring asks first and the step asks again.
+        key = ids.tobytes()
+        if self._decoded[0] != key:
+            self._decoded = (key, self.codec.decode(ids) if len(ids) else "")
+        return self._decoded[1]
+
+    def _append(self, ids: Tokens, text: str) -> None:
+        self._tokens = np.concatenate([self._tokens, ids])
+        self._texts.append(text)
