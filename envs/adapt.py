@@ -56,9 +56,10 @@ def adapt(
 
     Text environments: each observation (a string, or one under the key ``text`` or ``observation``)
     is a new message to its agent. Token environments: the observation (an array of ids, or one
-    under ``tokens`` or ``observation``) is the agent's full context. An AEC environment goes through
-    PettingZoo's own conversions: cyclic ones (``is_parallelizable``) act together, in all others
-    the agent whose turn it is is the active one. An agent that failed to answer gives an empty one.
+    under ``tokens`` or ``observation``) is all that the agent sees; it may forget what it saw
+    before. An AEC environment goes through PettingZoo's own conversions: cyclic ones
+    (``is_parallelizable``) act together; in all others one agent at a time is active. An agent that
+    failed to answer gives an empty answer.
 
     Args:
         env: anything of PettingZoo's with text or token actions.
@@ -103,6 +104,7 @@ class _Adapted(ParallelEnv[str, dict[str, Any], Any]):
         if len(set(kinds.values())) != 1:
             raise UserError(f"{_name(env)}: some agents speak text and others tokens; choose one.")
         self.kind: Kind = "text" if "text" in kinds.values() else "tokens"
+        self.append_only = self.kind == "text"
         self._observation_spaces: dict[str, spaces.Dict] = {}
         self._action_spaces: dict[str, Space[Any]] = {}
         for agent in self.possible_agents:

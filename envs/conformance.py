@@ -12,6 +12,7 @@ from pettingzoo import AECEnv, ParallelEnv
 from envs.adapt import adapt
 from envs.checks.actions import Answers, hostile_answers, plain_answers
 from envs.checks.play import Game, play, same
+from vocabulary import UserError
 
 _SEEDS = 8
 
@@ -37,8 +38,10 @@ def check_env(
 
     Raises:
         AssertionError: the first thing that is wrong.
-        UserError: the actions are neither text nor tokens.
+        UserError: the actions are neither text nor tokens, or Python runs with ``-O``.
     """
+    if not __debug__:
+        raise UserError("check_env is made of assertions: run Python without -O.")
     if isinstance(env, AECEnv) or not _ours(env):
         env = adapt(env)
     _check_declaration(env)

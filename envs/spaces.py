@@ -23,7 +23,7 @@ class _LazilySeeded(Space[Any]):
 
     def seed(self, seed: int | None = None) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
         self._pending = seed
-        self._np_random = None
+        self._np_random = None  # pyright: ignore[reportAttributeAccessIssue]
         return seed or 0
 
     @property

@@ -21,6 +21,7 @@ from rewards.rescue import eligible, rescued
 from rewards.trace_accuracy import trace_accuracy
 from vocabulary import Problem, Verdict
 
+Values = npt.NDArray[np.float64]
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 TERMS = tuple(term.name for term in fields(Weights))
@@ -91,7 +92,9 @@ def score(
     exploit_B = exploitation(
         correct_B, partial_B, settings.alpha, partial_only_if_wrong=settings.alpha_only_if_wrong
     )
-    explore_B = cross_B = lift_paid_B = np.zeros(len(traces))
+    explore_B: Values = np.zeros(len(traces))
+    cross_B: Values = explore_B
+    lift_paid_B: Values = explore_B
     eligible_B = rescued_B = np.zeros(len(traces), dtype=bool)
     lift_B = np.full(len(traces), np.nan)
     if hinted_B.any():
@@ -109,7 +112,7 @@ def score(
         paid_B = correct_B if settings.explore_correct_only else np.ones(len(traces), dtype=bool)
         if settings.explore_mode == "strategy-ratio":
             explore_B = np.array([_ratio(trace.text, settings, embed) for trace in traces])
-            explore_B *= paid_B
+            explore_B = explore_B * paid_B
         elif distance_BB is not None:
             explore_B = exploration(
                 distance_BB,

@@ -76,10 +76,10 @@ def choose_teacher(
 
     Within whatever ``choice`` prefers the largest provisional reward wins (CoRe,
     arXiv:2601.21600, algorithm 1), ties by the order of the traces. ``rotating`` prefers
-    ``roles[step % N]``, then the next one, until one has a correct trace. ``difficulty-routed`` does
-    that where at least half of the cold traces are right, so that easy questions are not all taught
-    in one style, and prefers the role with the most correct traces elsewhere, whose success is
-    least likely to be luck.
+    ``roles[step % N]``, then the next one, until one has a correct trace. ``difficulty-routed``
+    does that where at least half of the cold traces are right, so that easy questions are not all
+    taught in one style, and prefers the role with the most correct traces elsewhere, whose success
+    is least likely to be luck.
     """
     correct = [place for place, trace in enumerate(traces) if trace.verdict.correct]
     if not correct:
