@@ -80,12 +80,12 @@ class Learner:
         use = [i for i, t in enumerate(trajectories) if t.trainable and scored_tokens(t)]
         rows, advantages = [trajectories[i] for i in use], advantages[use]
         if not rows:
-            return self._counters(rows)
+            return {**_counts(rows, self.model.version), "skipped_steps": float(self._skipped)}
         several = self.settings.optimizer_steps > 1
         with self.model.active():
             old = self._snapshot(rows) if several else None
         ref = self._reference(rows) if self.algorithm.kl_coefficient else None
-        skipped = self._skipped
+        counts, skipped = _counts(rows, self.model.version), self._skipped
         sums, peaks, losses, norms = torch.zeros(len(SUMS)), torch.zeros(2), [], []
         with self.model.active():
             for step, part in enumerate(self._parts(len(rows))):
@@ -100,7 +100,8 @@ class Learner:
             "grad_norm": max(norms, key=lambda norm: (not math.isfinite(norm), norm)),
             "lr": float(self._optimizer.param_groups[0]["lr"]),
             **describe(sums, peaks),
-            **self._counters(rows),
+            **counts,
+            "skipped_steps": float(self._skipped),
         }
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -262,14 +263,13 @@ class Learner:
             for name, parameter in self._parameters.items():
                 parameter.data = kept[name]
 
-    def _counters(self, rows: Sequence[Trajectory]) -> dict[str, float]:
-        stale = max((self.model.version - t.weight_version for t in rows), default=0)
-        return {
-            "rows": float(len(rows)),
-            "tokens": float(sum(scored_tokens(t) for t in rows)),
-            "staleness": float(stale),
-            "skipped_steps": float(self._skipped),
-        }
+
+def _counts(rows: Sequence[Trajectory], version: int) -> dict[str, float]:
+    return {
+        "rows": float(len(rows)),
+        "tokens": float(sum(scored_tokens(t) for t in rows)),
+        "staleness": float(max((version - t.weight_version for t in rows), default=0)),
+    }
 
 
 def _stack(values: list[Tensor], chosen: list[int], batch: Batch) -> Tensor:

@@ -102,7 +102,7 @@ def _statistics(
             rho_BT,
             rho_BT**2,
         ]
-        sums = torch.stack([(column * mask_BT).sum() for column in columns])
+        sums = torch.stack([torch.where(mask_BT, column, 0.0).sum() for column in columns])
         peaks = torch.stack([torch.where(mask_BT, x, 0.0).max() for x in (ratio_BT, size_BT)])
         return sums, peaks
 

@@ -39,7 +39,7 @@ def token_ratio(logp_BT: Tensor, old_BT: Tensor) -> Tensor:
 
 def sequence_ratio(logp_BT: Tensor, old_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """exp of the mean log-ratio over a row's own tokens, (B, 1); without gradient."""
-    log_ratio_BT = (logp_BT - old_BT).detach() * mask_BT
+    log_ratio_BT = torch.where(mask_BT, (logp_BT - old_BT).detach(), 0.0)
     mean_B1 = log_ratio_BT.sum(-1, keepdim=True) / mask_BT.sum(-1, keepdim=True).clamp(min=1)
     return mean_B1.clamp(-_LOG_RATIO_LIMIT, _LOG_RATIO_LIMIT).exp()
 

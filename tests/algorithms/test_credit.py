@@ -1,0 +1,140 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from algorithms import ALGORITHMS, Algorithm, assign_credit, get
+from algorithms.credit import advantages
+from vocabulary import Trajectory, UserError
+
+PAIR = np.array([1.0, 3.0, 0.0, 4.0])
+GROUP = np.array([0, 0, 1, 1])
+
+
+def row(reward: float, group: str = "p", status: str = "ok", sampled: bool = True) -> Trajectory:
+    return Trajectory(
+        agent="a_0",
+        role="a",
+        tokens=np.array([1, 2]),
+        mask=np.array([False, sampled]),
+        logprobs=np.zeros(2, np.float32),
+        reward=reward,
+        reward_terms={},
+        groups={"problem": group, "all": "one"},
+        status=status,
+    )
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "expected"),
+    [
+        (Algorithm(scale="none"), [-1, 1, -2, 2]),
+        # leave one out: 1 - 3, 3 - 1, 0 - 4, 4 - 0
+        (Algorithm(scale="none", baseline="leave-one-out"), [-2, 2, -4, 4]),
+        # population deviations 1 and 2
+        (Algorithm(ddof=0, epsilon=0), [-1, 1, -1, 1]),
+        # unbiased deviations sqrt(2) and sqrt(8)
+        (Algorithm(ddof=1, epsilon=0), [-(0.5**0.5), 0.5**0.5, -(0.5**0.5), 0.5**0.5]),
+        # 1 / (1 + 1), 2 / (2 + 1)
+        (Algorithm(ddof=0, epsilon=1), [-1 / 2, 1 / 2, -2 / 3, 2 / 3]),
+        # differences -1 1 -2 2: population deviation sqrt(10 / 4), unbiased sqrt(10 / 3)
+        (
+            Algorithm(scale="batch-std", ddof=0, epsilon=0),
+            np.array([-1, 1, -2, 2]) / 2.5**0.5,
+        ),
+        (
+            Algorithm(scale="batch-std", ddof=1, epsilon=0),
+            np.array([-1, 1, -2, 2]) / (10 / 3) ** 0.5,
+        ),
+    ],
+)
+def test_hand_derived(algorithm, expected):
+    np.testing.assert_allclose(advantages(PAIR, GROUP, algorithm), expected, rtol=1e-12)
+
+
+def test_core_joint_group():
+    # The worked example of CoRe (arXiv:2601.21600, equation 7): six traces, one joint group.
+    reward = np.array([0.025, 0.023, 1.45, 0.0, 1.46, 1.31])
+    got = advantages(reward, np.zeros(6, np.intp), get("gspo-paper"))
+    np.testing.assert_allclose(got, [-0.9846, -0.9875, 1.0597, -1.0205, 1.0740, 0.8588], atol=5e-5)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_equal_rewards_and_groups_of_one_get_exactly_zero(name):
+    # 0.1 + 0.2 differs from 0.3 by rounding only.
+    reward = np.array([0.1 + 0.2, 0.3, 0.3, 7.0, 1.0, 2.0])
+    got = advantages(reward, np.array([0, 0, 0, 1, 2, 2]), get(name))
+    assert (got[:4] == 0).all()
+    assert got[4] < 0 < got[5]
+
+
+def test_batch_deviation_ignores_groups_of_one():
+    algorithm = Algorithm(scale="batch-std", ddof=0, epsilon=0)
+    alone = advantages(np.append(PAIR, 9.0), np.append(GROUP, 2), algorithm)
+    np.testing.assert_array_equal(alone[:4], advantages(PAIR, GROUP, algorithm))
+
+
+def test_unusable_rows_count_in_no_statistic():
+    rows = [
+        row(1),
+        row(100, status="timeout"),
+        row(3),
+        row(50, sampled=False),
+        row(0, "q"),
+        row(4, "q"),
+    ]
+    credit = assign_credit(rows, "problem", Algorithm(scale="none"))
+    np.testing.assert_array_equal(credit.advantage_B, [-1, 0, 1, 0, -2, 2])
+    # rewards 1 3 0 4: mean 2, population deviation sqrt((1 + 1 + 4 + 4) / 4)
+    assert credit.stats == pytest.approx(
+        {
+            "groups": 2,
+            "group_size": 2,
+            "singletons": 0,
+            "zero_variance": 0,
+            "reward": 2,
+            "reward_std": 2.5**0.5,
+        }
+    )
+
+
+def test_statistics_of_groups():
+    rows = [row(1), row(1), row(0, "q"), row(2, "q"), row(5, "r")]
+    stats = assign_credit(rows, "problem", Algorithm()).stats
+    assert stats["groups"] == 3
+    assert stats["group_size"] == pytest.approx(5 / 3)
+    assert stats["singletons"] == 1
+    assert stats["zero_variance"] == 0.5
+
+
+def test_the_key_decides_who_is_compared():
+    rows = [row(1), row(3), row(0, "q"), row(4, "q")]
+    got = assign_credit(rows, "all", Algorithm(scale="none")).advantage_B
+    np.testing.assert_array_equal(got, [-1, 1, -2, 2])  # mean 2, as it happens
+    rows[0] = dataclasses.replace(rows[0], reward=5.0)
+    got = assign_credit(rows, "all", Algorithm(scale="none")).advantage_B
+    np.testing.assert_array_equal(got, [2, 0, -3, 1])  # mean 3
+
+
+def test_a_wrong_key_is_refused():
+    with pytest.raises(UserError, match="'role'; known keys: all, problem"):
+        assign_credit([row(1), row(2)], "role", Algorithm())
+    with pytest.raises(UserError, match="single row"):
+        assign_credit([row(1, "p"), row(2, "q")], "problem", Algorithm())
+
+
+def test_a_group_that_lost_its_members_is_not_a_wrong_key():
+    rows = [row(1), row(2, status="timeout")]
+    assert assign_credit(rows, "problem", Algorithm()).advantage_B.tolist() == [0, 0]
+
+
+def test_no_rows_and_no_usable_rows():
+    assert assign_credit([], "problem", Algorithm()).advantage_B.shape == (0,)
+    rows = [row(1, status="timeout"), row(2, status="timeout")]
+    for name in ALGORITHMS:
+        assert assign_credit(rows, "problem", get(name)).advantage_B.tolist() == [0, 0]
+
+
+def test_rewards_must_be_finite():
+    with pytest.raises(UserError, match="a_0 the reward nan"):
+        assign_credit([row(1), row(float("nan"))], "problem", Algorithm())

@@ -1,0 +1,136 @@
+"""What must hold for any rewards and any log-probabilities."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algorithms import ALGORITHMS, get
+from algorithms.batching import Batch
+from algorithms.credit import advantages
+from algorithms.objective import Totals, objective
+
+NAMES = st.sampled_from(list(ALGORITHMS))
+REWARDS = st.lists(
+    st.tuples(st.integers(-64, 64).map(lambda n: n / 16), st.integers(0, 3)),
+    min_size=1,
+    max_size=20,
+)
+FAST = settings(max_examples=25, deadline=None)
+
+
+def arrays(rewards):
+    return np.array([r for r, _ in rewards]), np.array([g for _, g in rewards])
+
+
+@FAST
+@given(NAMES, REWARDS, st.randoms(use_true_random=False))
+def test_order_does_not_matter(name, rewards, random):
+    order = list(range(len(rewards)))
+    random.shuffle(order)
+    reward, group = arrays(rewards)
+    whole = advantages(reward, group, get(name))
+    np.testing.assert_allclose(
+        advantages(reward[order], group[order], get(name)), whole[order], rtol=1e-9, atol=1e-12
+    )
+
+
+@FAST
+@given(NAMES, REWARDS, st.integers(-100, 100))
+def test_a_shift_of_a_groups_rewards_changes_nothing(name, rewards, shift):
+    reward, group = arrays(rewards)
+    shifted = reward + np.where(group == group[0], shift, 0)
+    np.testing.assert_allclose(
+        advantages(shifted, group, get(name)),
+        advantages(reward, group, get(name)),
+        rtol=1e-9,
+        atol=1e-9,
+    )
+
+
+@FAST
+@given(NAMES, REWARDS)
+def test_groups_are_balanced_and_equal_rewards_are_zero(name, rewards):
+    reward, group = arrays(rewards)
+    got = advantages(reward, group, get(name))
+    for one in set(group.tolist()):
+        assert abs(got[group == one].sum()) < 1e-9
+        if len(set(reward[group == one])) == 1:
+            assert (got[group == one] == 0).all()
+        else:
+            best = reward[group == one] == reward[group == one].max()
+            assert (got[group == one][best] > 0).all()
+
+
+def part(name, logp, old, mask, advantage, totals=None):
+    logp = logp.clone().requires_grad_()
+    batch = Batch(
+        ids_BT=torch.zeros(logp.shape[0], logp.shape[1] + 1, dtype=torch.long),
+        mask_BT=mask,
+        sampler_BT=old,
+        advantage_B=advantage,
+        weight_B=torch.ones(len(advantage)),
+    )
+    totals = totals or Totals(len(advantage), int(mask.sum()))
+    found = objective(logp, torch.zeros_like(logp), old, None, batch, get(name), totals)
+    found.loss.backward()
+    return float(found.loss.detach()), logp.grad, found.sums
+
+
+def random_batch(seed, rows=4, width=7):
+    generator = torch.Generator().manual_seed(seed)
+    logp = -5 * torch.rand(rows, width, generator=generator)
+    old = logp + 0.5 * torch.randn(rows, width, generator=generator)
+    mask = torch.rand(rows, width, generator=generator) < 0.6
+    mask[:, 0] = True
+    return logp, old, mask, torch.randn(rows, generator=generator)
+
+
+@FAST
+@given(NAMES, st.integers(0, 10**6))
+@pytest.mark.parametrize("junk", [50.0, torch.nan])
+def test_masked_tokens_do_not_matter(junk, name, seed):
+    logp, old, mask, advantage = random_batch(seed)
+    loss, grad, sums = part(name, logp, old, mask, advantage)
+    spoiled = torch.where(mask, logp, junk)
+    other_loss, other_grad, other_sums = part(name, spoiled, old, mask, advantage)
+    assert loss == other_loss
+    assert torch.equal(grad[mask], other_grad[mask])
+    assert torch.equal(sums, other_sums)
+
+
+@FAST
+@given(NAMES, st.integers(0, 10**6))
+def test_rows_are_independent_of_order_and_padding(name, seed):
+    logp, old, mask, advantage = random_batch(seed)
+    loss, grad, _ = part(name, logp, old, mask, advantage)
+    order = [2, 0, 3, 1]
+    wide = [torch.nn.functional.pad(x[order], (0, 3)) for x in (logp, old, mask)]
+    other_loss, other_grad, _ = part(name, *wide, advantage[order])
+    assert other_loss == pytest.approx(loss, rel=1e-5, abs=1e-6)
+    torch.testing.assert_close(other_grad[:, :-3], grad[order])
+
+
+@FAST
+@given(NAMES, st.integers(0, 10**6))
+def test_without_advantage_there_is_no_gradient(name, seed):
+    logp, old, mask, advantage = random_batch(seed)
+    loss, grad, _ = part(name, logp, old, mask, torch.zeros_like(advantage))
+    assert loss == 0
+    assert (grad == 0).all()
+
+
+@FAST
+@given(NAMES, st.integers(0, 10**6))
+def test_micro_batches_add_up(name, seed):
+    logp, old, mask, advantage = random_batch(seed)
+    loss, grad, sums = part(name, logp, old, mask, advantage)
+    totals = Totals(len(advantage), int(mask.sum()))
+    parts = [
+        part(name, logp[s], old[s], mask[s], advantage[s], totals)
+        for s in (slice(0, 1), slice(1, 4))
+    ]
+    assert sum(p[0] for p in parts) == pytest.approx(loss, rel=1e-5, abs=1e-6)
+    torch.testing.assert_close(torch.cat([p[1] for p in parts]), grad)
+    torch.testing.assert_close(sum(p[2] for p in parts), sums)

@@ -1,0 +1,295 @@
+import contextlib
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load, save
+
+from algorithms import ALGORITHMS, Algorithm, ClippedRatio, Learner, LearnerSettings, get
+from vocabulary import UserError
+
+PLAIN = LearnerSettings(importance_correction="none")
+ADVANTAGES = np.array([1.0, -0.5, 0.25, -1.5, 0.75, 0.0, -0.25, 1.25])
+
+
+def weights(model) -> dict[str, torch.Tensor]:
+    return {name: p.detach().clone() for name, p in model.module.named_parameters()}
+
+
+def gradients(model, rows, algorithm, settings, advantages=ADVANTAGES):
+    learner = Learner(model, algorithm, settings)
+    learner._gradient(rows, advantages, None, None, range(len(rows)))
+    return {name: p.grad.clone() for name, p in model.parameters().items() if p.grad is not None}
+
+
+def assert_equal(one, two, **tolerance):
+    assert one.keys() == two.keys()
+    for name in one:
+        torch.testing.assert_close(one[name], two[name], **(tolerance or {"rtol": 0, "atol": 0}))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_micro_batches_do_not_change_the_gradient(name, tiny, make_rows):
+    rows = make_rows(8, loss_weight=0.8)
+    algorithm = dataclasses.replace(get(name), entropy_coefficient=0.1)
+    alone = dataclasses.replace(PLAIN, micro_batch_tokens=1)
+    one, all_ = (gradients(tiny(), rows, algorithm, s) for s in (alone, PLAIN))
+    assert max(float(g.abs().max()) for g in all_.values()) > 1e-3
+    assert_equal(one, all_, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_idle_rows_do_not_change_the_gradient(name, tiny, make_rows):
+    rows, advantages = make_rows(8), np.where(ADVANTAGES > 0, ADVANTAGES, 0.0)
+    with_idle = dataclasses.replace(PLAIN, skip_idle_rows=False)
+    one, two = (
+        gradients(tiny(), rows, get(name), settings, advantages) for settings in (PLAIN, with_idle)
+    )
+    assert_equal(one, two, rtol=1e-4, atol=1e-7)
+
+
+def test_loss_weight_multiplies_the_loss_and_no_denominator(tiny, make_rows):
+    for name in ("grpo", "dapo", "dr-grpo"):
+        full = gradients(tiny(), make_rows(8), get(name), PLAIN)
+        half = gradients(tiny(), make_rows(8, loss_weight=0.5), get(name), PLAIN)
+        assert_equal({n: g / 2 for n, g in full.items()}, half, rtol=1e-5, atol=1e-8)
+
+
+def test_first_gradient_is_the_policy_gradient(tiny, make_rows):
+    """On fresh rows the published surrogates are REINFORCE: sum_i A_i mean_t grad log pi / B."""
+    rows, model = make_rows(8), tiny()
+    loss = 0.0
+    for row, advantage in zip(rows, ADVANTAGES):
+        logits = model.module(torch.from_numpy(row.tokens)[None]).logits[0, :-1]
+        logp = logits.log_softmax(-1)[torch.arange(len(logits)), torch.from_numpy(row.tokens[1:])]
+        loss = loss - advantage * logp[torch.from_numpy(row.mask[1:])].mean() / len(rows)
+    loss.backward()
+    expected = {name: p.grad.clone() for name, p in model.parameters().items()}
+    for name in ("grpo", "gspo"):
+        assert_equal(gradients(tiny(), rows, get(name), PLAIN), expected, rtol=1e-4, atol=1e-7)
+
+
+def test_temperature_divides_the_logits(tiny, make_rows):
+    """A model with a head of half the size, at temperature 1, is the same policy."""
+    rows, hot, half = make_rows(8), tiny(), tiny()
+    head = half.head
+    half.head = lambda hidden: head(hidden) / 2
+    results = [
+        Learner(m, get("grpo"), PLAIN, temperature=t).update(rows, ADVANTAGES)
+        for m, t in ((hot, 2.0), (half, 1.0))
+    ]
+    assert results[0] == pytest.approx(results[1], rel=1e-5)
+    assert_equal(weights(hot), weights(half), rtol=1e-5, atol=1e-6)
+
+
+def test_rows_that_are_not_trainable_never_enter(tiny, make_rows):
+    rows, (clean, dirty) = make_rows(8), (tiny(), tiny())
+    broken = [dataclasses.replace(r, status="timeout") for r in make_rows(3, seed=9)]
+    unsampled = dataclasses.replace(rows[0], mask=np.zeros_like(rows[0].mask))
+    first_only = np.zeros_like(rows[0].mask)
+    first_only[0] = True  # nothing predicts a first token
+    mixed = [*broken, *rows, unsampled, dataclasses.replace(rows[0], mask=first_only)]
+    one = Learner(clean, get("dapo"), PLAIN).update(rows, ADVANTAGES)
+    two = Learner(dirty, get("dapo"), PLAIN).update(mixed, [5, 5, 5, *ADVANTAGES, 7, 7])
+    assert one == two
+    assert_equal(weights(clean), weights(dirty))
+
+
+def test_no_rows_no_step(tiny, make_rows):
+    model = tiny()
+    before = weights(model)
+    rows = [dataclasses.replace(r, status="timeout") for r in make_rows(2)]
+    metrics = Learner(model, get("grpo"), PLAIN).update(rows, [1.0, -1.0])
+    assert (metrics["rows"], metrics["tokens"], model.version) == (0, 0, 0)
+    assert_equal(before, weights(model))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_frozen_weights_stay(name, tiny, make_rows):
+    model = tiny(frozen="layers.0")
+    before = weights(model)
+    metrics = Learner(model, get(name), LearnerSettings(epochs=2)).update(make_rows(8), ADVANTAGES)
+    after = weights(model)
+    for key in before:
+        assert torch.equal(before[key], after[key]) == ("layers.0" in key), key
+    assert metrics["grad_norm"] > 0
+    assert (model.version, metrics["skipped_steps"]) == (1, 0)
+
+
+def test_good_tokens_become_likelier(tiny, make_rows):
+    rows, model = make_rows(8), tiny()
+    learner = Learner(model, get("grpo"), dataclasses.replace(PLAIN, lr=1e-3))
+    start = learner._snapshot(rows)
+    for _ in range(5):
+        learner.update(rows, ADVANTAGES)
+    for row, advantage, old, new in zip(rows, ADVANTAGES, start, learner._snapshot(rows)):
+        change = float((new - old)[torch.from_numpy(row.mask[1:])].mean())
+        assert change * advantage > 0 or advantage == 0
+
+
+def test_several_passes_move_ratios_and_are_clipped(tiny, make_rows):
+    rows = make_rows(8)
+    once = Learner(tiny(), get("grpo"), PLAIN).update(rows, ADVANTAGES)
+    assert (once["ratio/mean"], once["ratio/max"], once["clip_fraction"]) == (1, 1, 0)
+    settings = dataclasses.replace(PLAIN, lr=3e-3, epochs=3, minibatches=2)
+    model = tiny()
+    several = Learner(model, get("grpo"), settings).update(rows, ADVANTAGES)
+    assert several["ratio/max"] > 1.3
+    assert several["clip_fraction"] > 0.01
+    assert model.version == 1
+
+
+def test_a_pass_over_the_rows_is_one_step_per_minibatch(tiny, make_rows):
+    """Two minibatches: two steps, each with its own denominators, "old" from before both."""
+    rows, (one, two) = make_rows(8), (tiny(), tiny())
+    settings = dataclasses.replace(PLAIN, lr=1e-3)
+    algorithm = Algorithm(surrogate=ClippedRatio(low=0.9, high=9.0))
+    Learner(one, algorithm, dataclasses.replace(settings, minibatches=2)).update(rows, ADVANTAGES)
+    by_hand = Learner(two, algorithm, settings)
+    old = by_hand._snapshot(rows)
+    for part in (range(4), range(4, 8)):
+        loss, _, _ = by_hand._gradient(rows, ADVANTAGES, old, None, part)
+        by_hand._step(loss, 0)
+    assert_equal(weights(one), weights(two))
+
+
+def test_full_weights_keep_a_frozen_reference(tiny, make_rows):
+    rows, model = make_rows(8), tiny()
+    algorithm = dataclasses.replace(get("grpo"), kl_coefficient=0.1)
+    learner = Learner(model, algorithm, dataclasses.replace(PLAIN, lr=3e-3))
+    start = learner._snapshot(rows)
+    assert learner.update(rows, ADVANTAGES)["kl"] == pytest.approx(0, abs=1e-6)
+    for old, ref in zip(start, learner._reference(rows)):
+        torch.testing.assert_close(old, ref, rtol=0, atol=0)
+    # k3 by hand, from the weights of before the second update
+    logps = learner._snapshot(rows)
+    masks = [torch.from_numpy(r.mask[1:]) for r in rows]
+    d = torch.cat([(new - old)[m] for new, old, m in zip(logps, start, masks)])
+    assert learner.update(rows, ADVANTAGES)["kl"] == pytest.approx(
+        float(((-d).exp() - 1 + d).mean()), rel=1e-4
+    )
+    assert float(d.abs().max()) > 0.01
+
+
+def test_the_models_own_reference_is_used(tiny, make_rows):
+    """An adapter that is switched off (here: another model) needs no copy."""
+    rows, model, other = make_rows(8), tiny(), tiny(3)
+
+    @contextlib.contextmanager
+    def reference():
+        kept, model.module = model.module, other.module
+        yield
+        model.module = kept
+
+    model.reference = reference
+    algorithm = dataclasses.replace(get("grpo"), kl_coefficient=0.1)
+    learner = Learner(model, algorithm, PLAIN)
+    assert learner.state_dict()[0] == {}
+    assert learner.update(rows, ADVANTAGES)["kl"] > 0.1
+
+
+def test_mismatch_is_measured_and_bounded(tiny, make_rows):
+    rows, model = make_rows(8), tiny()
+    logps = Learner(model, get("grpo"), PLAIN)._snapshot(rows)
+
+    def sampled(shift: float):
+        out = []
+        for row, logp in zip(rows, logps):
+            sampler = np.zeros(len(row.tokens), np.float32)
+            sampler[1:] = np.where(row.mask[1:], logp.numpy() - shift, 0)
+            out.append(dataclasses.replace(row, logprobs=sampler))
+        return out
+
+    exact = Learner(tiny(), get("grpo"), LearnerSettings()).update(sampled(0.0), ADVANTAGES)
+    assert exact["mismatch/max"] < 1e-5
+    assert exact["mismatch/ess"] == pytest.approx(1)
+    # The sampler's probabilities are too small by a factor 4: weights 4, cut down to 2.
+    off = Learner(tiny(), get("grpo"), LearnerSettings()).update(sampled(math.log(4)), ADVANTAGES)
+    assert off["mismatch/mean"] == pytest.approx(math.log(4), rel=1e-5)
+    assert off["mismatch/k3"] == pytest.approx(4 - 1 - math.log(4), rel=1e-5)
+    assert off["mismatch/capped"] == 1
+    assert off["loss"] == pytest.approx(2 * exact["loss"], rel=1e-4)
+    masked = dataclasses.replace(LearnerSettings(), importance_correction="sequence-mask")
+    assert Learner(tiny(), get("grpo"), masked).update(sampled(1.0), ADVANTAGES)["loss"] == 0
+
+
+def test_a_step_that_is_not_finite_is_left_out_and_counted(tiny, make_rows):
+    model, rows = tiny(), make_rows(8)
+    before = weights(model)
+    learner = Learner(model, get("grpo"), PLAIN)
+    poisoned = [dataclasses.replace(rows[0], loss_weight=float("inf")), *rows[1:]]
+    metrics = learner.update(poisoned, ADVANTAGES)
+    assert metrics["skipped_steps"] == 1
+    assert not math.isfinite(metrics["grad_norm"])
+    assert_equal(before, weights(model))
+    assert model.version == 0
+    assert learner.update(rows, ADVANTAGES)["skipped_steps"] == 1
+    assert not torch.equal(before["model.norm.weight"], weights(model)["model.norm.weight"])
+
+
+def test_the_gradient_is_clipped_to_its_norm(tiny, make_rows, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        torch.optim.AdamW,
+        "step",
+        lambda self: seen.append(
+            torch.nn.utils.get_total_norm([p.grad for p in self.param_groups[0]["params"]])
+        ),
+    )
+    settings = dataclasses.replace(PLAIN, max_grad_norm=0.01)
+    metrics = Learner(tiny(), get("grpo"), settings).update(make_rows(8), ADVANTAGES)
+    assert metrics["grad_norm"] > 0.1
+    assert float(seen[0]) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_schedule(tiny, make_rows):
+    settings = dataclasses.replace(PLAIN, lr=1.0e-3, schedule="linear", warmup=0.5, epochs=2)
+    learner = Learner(tiny(), get("grpo"), settings, total_steps=4)
+    rates = [learner.update(make_rows(8), ADVANTAGES)["lr"] for _ in range(4)]
+    # Rates of each update's last optimizer step: warm-up over 2 updates in 4 steps, then
+    # (4 - 2.5) / 2 and (4 - 3.5) / 2.
+    assert rates == pytest.approx([0.5e-3, 1e-3, 0.75e-3, 0.25e-3])
+
+
+@pytest.mark.parametrize("kl", [0.0, 0.1])
+def test_resume_equals_uninterrupted_bit_for_bit(kl, tiny, make_rows):
+    algorithm = dataclasses.replace(get("gspo"), kl_coefficient=kl)
+    settings = dataclasses.replace(PLAIN, epochs=2, minibatches=2, warmup=3, weight_decay=0.1)
+    steps = [make_rows(8, seed=seed) for seed in range(6)]
+    whole = tiny()
+    learner = Learner(whole, algorithm, settings)
+    for rows in steps:
+        last = learner.update(rows, ADVANTAGES)
+
+    first = tiny()
+    learner = Learner(first, algorithm, settings)
+    for rows in steps[:3]:
+        learner.update(rows, ADVANTAGES)
+    tensors, plain = learner.state_dict()
+    file, text = save(tensors), json.dumps(plain)  # the only formats that a checkpoint has
+    stored = weights(first)
+    learner.update(steps[5], ADVANTAGES)  # what was saved is a copy
+
+    second = tiny(7)  # other weights at first
+    resumed = Learner(second, algorithm, settings)
+    second.module.load_state_dict({**second.module.state_dict(), **stored})
+    resumed.load_state_dict(load(file), json.loads(text))
+    for rows in steps[3:]:
+        again = resumed.update(rows, ADVANTAGES)
+    assert again == last
+    assert second.version == 6
+    assert_equal(weights(whole), weights(second))
+
+
+def test_staleness(tiny, make_rows):
+    learner = Learner(tiny(), get("grpo"), PLAIN)
+    rows = make_rows(8)
+    assert [learner.update(rows, ADVANTAGES)["staleness"] for _ in range(3)] == [0, 1, 2]
+
+
+def test_a_frozen_model_has_no_learner(tiny):
+    with pytest.raises(UserError, match="no trainable parameters"):
+        Learner(tiny(frozen="model"), get("grpo"), PLAIN)

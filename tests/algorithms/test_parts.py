@@ -1,0 +1,144 @@
+"""Reductions, divergences, mismatch, schedules, batches: numbers derived by hand."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from algorithms import Algorithm, informative_groups, with_overlong_penalty
+from algorithms.batching import micro_batches, pad, split_evenly
+from algorithms.divergences import divergence
+from algorithms.dynamic_sampling import overlong_penalty
+from algorithms.mismatch import effective_share, importance
+from algorithms.reductions import token_weights
+from algorithms.settings import LearnerSettings, check_settings, lr_factor, warmup_steps
+from vocabulary import UserError
+
+MASK = torch.tensor([[True, False, True, True], [True, False, False, False]])
+
+
+@pytest.mark.parametrize(
+    ("reduction", "expected"),
+    [
+        ("sequence-mean", [[1 / 6, 0, 1 / 6, 1 / 6], [1 / 2, 0, 0, 0]]),
+        ("token-mean", [[1 / 4, 0, 1 / 4, 1 / 4], [1 / 4, 0, 0, 0]]),
+        ("constant-length", [[1 / 20, 0, 1 / 20, 1 / 20], [1 / 20, 0, 0, 0]]),
+    ],
+)
+def test_reductions(reduction, expected):
+    got = token_weights(MASK, reduction, rows=2, tokens=4, length=10)
+    torch.testing.assert_close(got, torch.tensor(expected))
+
+
+def test_divergences():
+    # d = ln 2: k1 = .6931, k2 = .2402, k3 = 1/2 - 1 + .6931 = .1931
+    logp, ref = torch.tensor([[-1.0]]), torch.tensor([[-1.0 - math.log(2)]])
+    got = [float(divergence(logp, ref, name)) for name in ("k1", "k2", "k3")]
+    assert got == pytest.approx([0.693147, 0.240227, 0.193147], abs=1e-6)
+
+
+def test_importance():
+    # rho = 4, 1/2, unknown, masked; the row's product is 2
+    old = torch.tensor([[math.log(4), -math.log(2), -1.0, 5.0]])
+    sampler = torch.tensor([[0.0, 0.0, math.nan, 0.0]])
+    mask = torch.tensor([[True, True, True, False]])
+    weights = {
+        "none": [1, 1, 1],
+        "token-truncate": [2, 0.5, 1],
+        "token-mask": [0, 0.5, 1],
+        "sequence-truncate": [1.5, 1.5, 1.5],
+        "sequence-mask": [0, 0, 0],
+    }
+    for correction, expected in weights.items():
+        cap = 1.5 if "sequence" in correction else 2.0
+        got = importance(old, sampler, mask, correction, cap)  # type: ignore[arg-type]
+        assert got.weight_BT[0, :3].tolist() == pytest.approx(expected), correction
+        assert got.delta_BT[0].tolist() == pytest.approx([math.log(4), -math.log(2), 0, 0])
+    assert got.capped_BT.tolist() == [[True, True, True, False]]
+
+
+def test_effective_share():
+    # rho = 1, 3: (1 + 3)^2 / (2 (1 + 9))
+    assert effective_share(4, 10, 2) == pytest.approx(0.8)
+
+
+def test_overlong_penalty():
+    got = [overlong_penalty(n, limit=100, buffer=20) for n in (0, 80, 85, 95, 100, 130)]
+    assert got == pytest.approx([0, 0, -0.25, -0.75, -1, -1])
+
+
+def test_overlong_penalty_is_a_reward_term(make_rows):
+    row = make_rows(1)[0]
+    row = dataclasses.replace(row, reward=1.0, reward_terms={"right": 1.0})
+    sampled = int(row.mask.sum())  # not the length of the context
+    algorithm = Algorithm(overlong_limit=sampled + 1, overlong_buffer=2, overlong_factor=0.5)
+    (got,) = with_overlong_penalty([row], algorithm)
+    assert got.reward_terms == {"right": 1.0, "overlong": -0.25}
+    assert got.reward == 0.75
+    assert with_overlong_penalty([row], Algorithm()) == [row]
+
+
+def test_informative_groups(make_rows):
+    rows = make_rows(6)
+    rewards = [0.3, 1.0, 0.1 + 0.2, 2.0, 9.0, 1.0]  # groups p0 p1 p0 p1 p0 p1
+    rows = [dataclasses.replace(r, reward=x) for r, x in zip(rows, rewards)]
+    rows[4] = dataclasses.replace(rows[4], status="timeout")
+    assert informative_groups(rows, "problem") == {"p1"}
+
+
+def test_micro_batches():
+    # longest first; 2 rows of 9 fit 20 tokens, then 3 of 5, then 1
+    assert micro_batches([5, 9, 2, 9, 5, 5, 1], 20) == [[1, 3], [0, 4, 5, 2], [6]]
+    assert micro_batches([50, 1], 20) == [[0], [1]]
+    assert micro_batches([], 20) == []
+
+
+def test_split_evenly():
+    assert [list(p) for p in split_evenly(5, 2)] == [[0, 1], [2, 3, 4]]
+    assert [list(p) for p in split_evenly(2, 4)] == [[0], [1]]
+    assert split_evenly(0, 3) == []
+
+
+def test_padding(make_rows):
+    rows = make_rows(3)
+    batch = pad(rows, np.array([1.0, -2.0, 0.5]))
+    for i, row in enumerate(rows):
+        n = len(row.tokens)
+        np.testing.assert_array_equal(batch.ids_BT[i, :n], row.tokens)
+        np.testing.assert_array_equal(batch.mask_BT[i, : n - 1], row.mask[1:])
+        assert not batch.mask_BT[i, n - 1 :].any()
+    assert batch.advantage_B.tolist() == [1, -2, 0.5]
+
+
+def test_schedules():
+    linear = [lr_factor(k, "linear", warmup=2, total=6) for k in range(6)]
+    assert linear == pytest.approx([0.5, 1, 1, 0.75, 0.5, 0.25])
+    cosine = [lr_factor(k, "cosine", warmup=0, total=4) for k in range(5)]
+    assert cosine == pytest.approx([1, 0.853553, 0.5, 0.146447, 0], abs=1e-6)
+    assert lr_factor(99, "constant", warmup=2, total=None) == 1
+    # two optimizer steps in a training step
+    halves = [lr_factor(k / 2, "constant", warmup=2, total=None, step=0.5) for k in range(5)]
+    assert halves == pytest.approx([0.25, 0.5, 0.75, 1, 1])
+    assert (warmup_steps(0.1, 50), warmup_steps(10, None)) == (5, 10)
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"lr": 0.0}, "lr"),
+        ({"betas": (0.9, 1.0)}, "betas"),
+        ({"warmup": 0.1}, "number of steps"),
+        ({"schedule": "cosine"}, "number of steps"),
+        ({"epochs": 0}, "epochs"),
+        ({"micro_batch_tokens": 0}, "micro-batch-tokens"),
+        ({"importance_cap": 0.5}, "importance-cap"),
+        ({"max_grad_norm": 0.0}, "max-grad-norm"),
+        ({"weight_decay": -1.0}, "weight-decay"),
+        ({"warmup": -1.0}, "warmup"),
+    ],
+)
+def test_settings_that_cannot_work(fields, word):
+    with pytest.raises(UserError, match=word):
+        check_settings(LearnerSettings(**fields), None)

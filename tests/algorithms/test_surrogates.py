@@ -1,0 +1,140 @@
+"""Values and gradients derived by hand; g is the derivative by log pi."""
+
+import math
+
+import pytest
+import torch
+
+from algorithms import ClippedRatio, ClippedWeight, GateWeight, SequenceWeight, SoftGate
+from algorithms.surrogates import surrogate
+
+LN2 = math.log(2)
+
+
+def run(choice, log_ratio, advantage, mask=None, old=-1.0):
+    """Loss and gradient by log pi of one row whose old log-probabilities are all ``old``."""
+    log_ratio = torch.tensor([log_ratio], dtype=torch.float64)
+    old_BT = torch.full_like(log_ratio, old)
+    logp_BT = (old_BT + log_ratio).requires_grad_()
+    mask_BT = torch.ones_like(log_ratio, dtype=torch.bool) if mask is None else torch.tensor([mask])
+    advantage_BT = torch.tensor([advantage], dtype=torch.float64)
+    terms = surrogate(choice, logp_BT, old_BT, advantage_BT, mask_BT)
+    loss_BT = terms.loss_BT.expand_as(mask_BT)
+    (grad,) = torch.autograd.grad((loss_BT * mask_BT).sum(), logp_BT)
+    return loss_BT[0].tolist(), grad[0].tolist(), terms.clipped_BT.expand_as(mask_BT)[0].tolist()
+
+
+def test_clipped_token_ratio():
+    # r = 2, 1, 1/2 with A = 1: min(2, 1.2), min(1, 1), min(.5, .8); the first has no gradient
+    loss, grad, clipped = run(ClippedRatio(), [LN2, 0.0, -LN2], [1.0])
+    assert loss == pytest.approx([-1.2, -1.0, -0.5])
+    assert grad == pytest.approx([0.0, -1.0, -0.5])
+    assert clipped == [True, False, False]
+    # A = -1: min(-2, -1.2), min(-1, -1), min(-.5, -.8); the last has no gradient
+    loss, grad, clipped = run(ClippedRatio(), [LN2, 0.0, -LN2], [-1.0])
+    assert loss == pytest.approx([2.0, 1.0, 0.8])
+    assert grad == pytest.approx([2.0, 1.0, 0.0])
+    assert clipped == [False, False, True]
+
+
+def test_asymmetric_bounds():
+    loss, _, clipped = run(ClippedRatio(low=0.2, high=0.28), [math.log(1.25), math.log(1.3)], [1.0])
+    assert loss == pytest.approx([-1.25, -1.28])
+    assert clipped == [False, True]
+
+
+def test_sequence_ratio():
+    # Mean log-ratio over the own tokens (the last is masked): (ln 2 + 0) / 2, s = sqrt(2).
+    choice = ClippedRatio("sequence", low=0.5, high=0.5)
+    loss, grad, clipped = run(choice, [LN2, 0.0, 9.0], [1.0], [True, True, False])
+    assert loss[:2] == pytest.approx([-math.sqrt(2)] * 2)
+    # Each token carries s in full: the mean over two tokens then has the gradient s A / 2 of each.
+    assert grad == pytest.approx([-math.sqrt(2), -math.sqrt(2), 0])
+    assert clipped == [False] * 3
+    loss, grad, clipped = run(
+        ClippedRatio("sequence", low=3e-4, high=4e-4), [LN2, 0.0, 9.0], [1.0], [True, True, False]
+    )
+    assert loss[:2] == pytest.approx([-1.0004] * 2)
+    assert grad == [0, 0, 0]
+    assert clipped[:2] == [True, True]
+
+
+def test_sequence_ratio_with_advantages_by_token():
+    # s = 1 (log-ratios cancel); each token's gradient is that of its own advantage.
+    loss, grad, _ = run(ClippedRatio("sequence"), [0.1, -0.1], [2.0, -3.0])
+    assert loss == pytest.approx([-2.0, 3.0])
+    assert grad == pytest.approx([-2.0, 3.0])
+
+
+def test_soft_gate():
+    # r = 1: sigmoid(0) 4 / tau = 2 / tau, derivative 4 sigmoid' r = 1
+    loss, grad, _ = run(SoftGate(1.0, 1.05), [0.0], [3.0])
+    assert (loss, grad) == (pytest.approx([-6.0]), pytest.approx([-3.0]))
+    loss, grad, _ = run(SoftGate(1.0, 1.05), [0.0], [-3.0])
+    assert (loss, grad) == (pytest.approx([6 / 1.05], rel=1e-7), pytest.approx([3.0], rel=1e-7))
+    # r = 2, tau = 1: p = sigmoid(1); loss -4 p, gradient -4 p (1 - p) r
+    p = 1 / (1 + math.exp(-1))
+    loss, grad, _ = run(SoftGate(1.0, 1.05), [LN2], [1.0])
+    assert (loss, grad) == (pytest.approx([-4 * p]), pytest.approx([-8 * p * (1 - p)]))
+
+
+def test_clipped_weight():
+    # log pi = -1 + ln 8 and -1 - ln 8: weights min(8, 5) and 1/8, times A log pi
+    loss, grad, clipped = run(ClippedWeight(5.0), [math.log(8), -math.log(8)], [1.0])
+    assert loss == pytest.approx([-5 * (math.log(8) - 1), (1 + math.log(8)) / 8])
+    assert grad == pytest.approx([-5.0, -1 / 8])
+    assert clipped == [True, False]
+
+
+def test_gspo_in_the_words_of_core_keeps_the_gradient_of_clipped_sequences():
+    log_ratio, mask = [LN2, 0.0, 9.0], [True, True, False]
+    loss, grad, clipped = run(SequenceWeight(3e-4, 4e-4), log_ratio, [1.0], mask)
+    # weight clip(sqrt 2) = 1.0004, log pi = -1 + ln 2 and -1
+    assert loss[:2] == pytest.approx([-1.0004 * (LN2 - 1), 1.0004])
+    assert grad == pytest.approx([-1.0004, -1.0004, 0.0])
+    assert clipped[:2] == [True, True]
+    _, published, _ = run(ClippedRatio("sequence", 3e-4, 4e-4), log_ratio, [1.0], mask)
+    assert published == [0, 0, 0]
+
+
+def test_sapo_in_the_words_of_core_never_attenuates():
+    # r = 20: the published gate's gradient vanishes, the worded one has weight 4 sigmoid(19).
+    _, published, _ = run(SoftGate(1.0, 1.05), [math.log(20)], [1.0])
+    assert abs(published[0]) < 1e-6
+    _, worded, _ = run(GateWeight(1.0, 1.05), [math.log(20)], [1.0])
+    assert worded == pytest.approx([-4.0], abs=1e-6)
+    # r = 1: 2 / tau, where the published one has 1
+    _, worded, _ = run(GateWeight(1.0, 1.05), [0.0], [1.0])
+    assert worded == pytest.approx([-2.0])
+
+
+def test_a_differentiated_gate_would_flip_the_sign():
+    # What GateWeight's stop-gradient is for: d/dlogp of -f(r) logp at r = 1, logp = -9 is
+    # -(f + f' r logp) = -(2 + 1 * -9) = 7: an advantage above 0 would push the token down.
+    logp = torch.tensor(-9.0, dtype=torch.float64, requires_grad=True)
+    ratio = (logp + 9.0).exp()
+    (-4 * torch.sigmoid(ratio - 1) * logp).backward()
+    assert float(logp.grad) == pytest.approx(7.0)
+    _, grad, _ = run(GateWeight(), [0.0], [1.0], old=-9.0)
+    assert grad == pytest.approx([-2.0])
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        ClippedRatio(),
+        ClippedRatio("sequence"),
+        SoftGate(),
+        ClippedWeight(),
+        SequenceWeight(),
+        GateWeight(),
+    ],
+)
+def test_absurd_ratios_stay_finite(choice):
+    loss, grad, _ = run(choice, [900.0, -900.0], [1.0])
+    assert all(map(math.isfinite, loss + grad))
+
+
+def test_an_unknown_surrogate_is_named():
+    with pytest.raises(TypeError, match="registered for str"):
+        run("grpo", [0.0], [1.0])
