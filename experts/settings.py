@@ -1,11 +1,16 @@
 """What the user says about experts: where a server is, how long to wait, how a script behaves."""
 
+import ipaddress
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from vocabulary import UserError
+
+# Names in other scripts are written in their ASCII form (xn--...).
+_HOST = re.compile(r"(?!.{254})[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -146,10 +151,12 @@ def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
-        valid = parts.scheme in ("http", "https") and bool(host) and url.isprintable()
-        if valid and host is not None:
-            host.encode("idna")
-    except (ValueError, UnicodeError):
+        if host is not None and ":" in host:
+            named = ipaddress.IPv6Address(host).scope_id is None
+        else:
+            named = _HOST.fullmatch(host or "") is not None
+        valid = parts.scheme in ("http", "https") and named and url.isprintable()
+    except ValueError:
         valid, parts = False, None
     if not valid or parts is None or any(character.isspace() for character in url):
         raise UserError("base_url must be an address like http://127.0.0.1:8000/v1")

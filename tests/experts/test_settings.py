@@ -26,7 +26,8 @@ def test_endpoint(base_url, endpoint):
         "", "127.0.0.1:8000", "localhost", "ftp://host/v1", "http://", "http:///v1", "file:///etc",
         "http://host:99999/v1", "http://host:port/v1", "http://ho st/v1", "http://host/v1\n",
         "http://[::1/v1", "http://user:secret@host/v1", "http://host/v1?key=secret",
-        "http://host/v1#x", "http://" + "a" * 300 + "/v1", "http://a..b/v1",
+        "http://host/v1#x", "http://" + "a" * 300 + "/v1", "http://a..b/v1", "http://é_/v1",
+        "http://[fe80::1%25]/v1", "http://a%b/v1", "http://" + "a." * 10**5,
     ],
 )  # fmt: skip
 def test_bad_address(base_url):
