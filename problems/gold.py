@@ -1,0 +1,105 @@
+r"""Reference answers as data sets write them, brought to the form that the checker reads."""
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from problems.boxed import last_boxed
+from vocabulary import AnswerKind
+
+_PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)", re.ASCII)
+_WITH_UNIT = re.compile(r"([-+]?[\d,]*\.?\d+)\s*(?:\([^()]*\)\s*)?", re.ASCII)
+_WORDS = {"yes", "no", "true", "false"}
+_LONGEST_NUMBER = 100
+
+
+class UnusableRowError(ValueError):
+    """A row that cannot become a problem; the message is the end of a sentence that names it."""
+
+
+def number_text(value: int | float) -> str:
+    """A number without exponent, trailing zeros or sign of zero: ``27.0`` is ``"27"``."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise UnusableRowError("the answer is not a finite number")
+        if value == int(value):
+            return str(int(value))
+    return _without_padding(Decimal(str(value)))
+
+
+def plain_number(text: str) -> str | None:
+    """``"025"`` -> ``"25"``, ``"2.50"`` -> ``"2.5"``; None unless digits, sign and point."""
+    text = text.strip().replace("−", "-")
+    if len(text) > _LONGEST_NUMBER or not _PLAIN_NUMBER.fullmatch(text):
+        return None
+    return _without_padding(Decimal(text))
+
+
+def after_hashes(answer: str) -> str:
+    """The gold answer of GSM8K: what stands after the last ``####``, thousands commas removed."""
+    gold = answer.rpartition("####")[2].strip().replace(",", "")
+    return plain_number(gold) or gold
+
+
+def number_with_unit(answer: str) -> str | None:
+    """The number of ASDiv's ``9 (apples)`` or ``1,200 (miles)``; None for names and times."""
+    match = _WITH_UNIT.fullmatch(answer.strip()[:_LONGEST_NUMBER])
+    return plain_number(match.group(1).replace(",", "")) if match else None
+
+
+def read_gold(value: Any) -> tuple[str, AnswerKind]:
+    r"""Gold answer and its kind from a column of any common form.
+
+    Numbers; strings; text that ends in ``#### 18``; a solution with a ``\boxed{}``; a list of
+    strings (several entries are an unordered list).
+    """
+    if isinstance(value, bool):
+        return str(value), "text"
+    if isinstance(value, (int, float)):
+        return number_text(value), "number"
+    if isinstance(value, (list, tuple)):
+        return _gold_of_list(value)
+    if not isinstance(value, str):
+        raise UnusableRowError(f"the answer is {_named(value)}")
+    text = value.strip()
+    if "####" in text:
+        text = after_hashes(text)
+    elif "\\boxed" in text:
+        boxed = last_boxed(text)
+        if boxed is None:
+            raise UnusableRowError("the answer holds no closed \\boxed{}")
+        text = boxed
+    return plain_number(text) or text, kind_of(text)
+
+
+def kind_of(gold: str) -> AnswerKind:
+    """``number`` for plain numbers, ``text`` for yes, no, true and false, ``math`` for the rest."""
+    if plain_number(gold) is not None:
+        return "number"
+    return "text" if gold.casefold() in _WORDS else "math"
+
+
+def without_dollars(text: str) -> str:
+    r"""Mathematics without its ``$`` signs; ``\$`` (money) stays."""
+    return re.sub(r"(?<!\\)\$", "", text).strip()
+
+
+def _gold_of_list(values: Sequence[Any]) -> tuple[str, AnswerKind]:
+    if not values:
+        raise UnusableRowError("the answer is an empty list")
+    if len(values) == 1:
+        return read_gold(values[0])
+    return ", ".join(read_gold(value)[0] for value in values), "list"
+
+
+def _without_padding(number: Decimal) -> str:
+    text = f"{number:f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text in {"-0", ""} else text
+
+
+def _named(value: Any) -> str:
+    return "missing" if value is None else f"{type(value).__name__}, not text or a number"

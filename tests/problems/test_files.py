@@ -1,0 +1,171 @@
+import json
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from problems.files import Columns, load_file
+from vocabulary import UserError
+
+GOOD = [{"question": f"What is {n} + 1?", "answer": f"#### {n + 1}"} for n in range(3)]
+
+
+def write(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def lines(rows):
+    return "\n".join(json.dumps(row) for row in rows) + "\n"
+
+
+def as_jsonl(folder, rows):
+    return write(folder / "set.jsonl", lines(rows))
+
+
+def as_json(folder, rows):
+    return write(folder / "set.json", json.dumps(rows, indent=1))
+
+
+def as_wrapped_json(folder, rows):
+    return write(folder / "set.json", json.dumps({"version": 1, "data": rows, "tags": []}))
+
+
+def as_lines_named_json(folder, rows):
+    return write(folder / "set.json", lines(rows))
+
+
+def as_parquet(folder, rows):
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "set.parquet")
+    return folder / "set.parquet"
+
+
+@pytest.mark.parametrize(
+    "save", [as_jsonl, as_json, as_wrapped_json, as_lines_named_json, as_parquet]
+)
+def test_every_kind_of_file_gives_the_same_problems(tmp_path, save):
+    source = load_file(save(tmp_path, GOOD))
+    assert source.size == 3
+    assert [problem.id for problem in source] == ["set:0", "set:1", "set:2"]
+    assert [problem.gold for problem in source] == ["1", "2", "3"]
+    assert source[1].question == "What is 1 + 1?"
+    # The same content has the same fingerprint in every kind of file.
+    (tmp_path / "other").mkdir()
+    assert source.fingerprint == load_file(as_jsonl(tmp_path / "other", GOOD)).fingerprint
+
+
+def test_fingerprint_depends_on_content_and_order(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    prints = {
+        load_file(as_jsonl(tmp_path, GOOD)).fingerprint,
+        load_file(as_jsonl(tmp_path / "a", GOOD[::-1])).fingerprint,
+        load_file(
+            as_jsonl(tmp_path / "b", [*GOOD[:2], {**GOOD[2], "answer": "#### 4"}])
+        ).fingerprint,
+    }
+    assert len(prints) == 3
+
+
+def test_index_past_the_end(tmp_path):
+    source = load_file(as_jsonl(tmp_path, GOOD))
+    with pytest.raises(IndexError):
+        source[3]
+    with pytest.raises(IndexError):
+        source[-1]
+
+
+def test_a_byte_order_mark_blank_lines_and_windows_ends_are_fine(tmp_path):
+    text = "\ufeff" + lines(GOOD).replace("\n", "\r\n\r\n")
+    assert load_file(write(tmp_path / "set.jsonl", text)).size == 3
+
+
+def test_a_line_separator_inside_a_string_is_no_new_line(tmp_path):
+    rows = [{"question": "a\u2028b\x85c?", "answer": "1"}]
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    assert load_file(write(tmp_path / "set.jsonl", text))[0].question == "a\u2028b\x85c?"
+
+
+OK = json.dumps(GOOD[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.jsonl", f"{OK}\n{OK[:-5]}\n", "a.jsonl line 2: not valid JSON"),
+        (
+            "a.jsonl",
+            f"{OK}\n\n[1]\n",
+            "a.jsonl line 3: expected an object with columns, found list",
+        ),
+        ("a.jsonl", f"{OK}\n" + "[" * 10**5, "a.jsonl line 2: JSON nested too deeply"),
+        ("a.jsonl", f'{OK}\n{{"question": "Q?"}}', "line 2: no column 'answer'; found question"),
+        ("a.jsonl", f'{OK}\n{{"question": "", "answer": "1"}}', "line 2: the question is empty"),
+        ("a.jsonl", f'{OK}\n{{"question": "Q?", "answer": null}}', "line 2: 'answer' is missing"),
+        ("a.jsonl", f'{OK}\n{{"question": NaN, "answer": "1"}}', "line 2: 'question' is missing"),
+        ("a.jsonl", '{"question": "Q?", "answer": 1%s}' % ("0" * 5000), "line 1: "),
+        ("a.jsonl", OK.encode() + b"\n\xff\xfe", "line 2: not UTF-8 text .byte 0xff."),
+        ("a.jsonl", "", "a.jsonl is empty"),
+        ("a.jsonl", " \n\n", "a.jsonl is empty"),
+        ("a.jsonl", '{"a": 1, "b": 2}', "columns a, b; name them with --problems.question-column"),
+        ("a.json", "[]", "empty list"),
+        ("a.json", "5", "must hold a list of objects"),
+        ("a.json", f"[{OK},\n{OK}\n", "a.json line 3: not valid JSON"),
+        ("a.json", f"[{OK}, 3]", "a.json entry 2: expected an object"),
+        ("a.json", f'{{"x": [{OK}], "y": [{OK}]}}', "2 lists of problems"),
+        ("a.json", '{"x": 1}', "0 lists of problems"),
+        ("a.parquet", "no parquet", "no readable Parquet file"),
+        ("a.csv", "question,answer\n", "unknown kind of file; use one that ends in .jsonl"),
+    ],
+)
+def test_broken_files_are_one_sentence_with_their_place(tmp_path, name, content, sentence):
+    path = write(tmp_path / name, content)
+    with pytest.raises(UserError, match=sentence) as caught:
+        load_file(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(UserError, match="no problem file"):
+        load_file(tmp_path / "none.jsonl")
+    (tmp_path / "folder.jsonl").mkdir()
+    with pytest.raises(UserError, match="is a folder"):
+        load_file(tmp_path / "folder.jsonl")
+
+
+def test_empty_parquet(tmp_path):
+    table = pyarrow.table({"question": pyarrow.array([], pyarrow.string())})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(UserError, match="holds no rows"):
+        load_file(tmp_path / "a.parquet")
+
+
+def test_columns_by_name(tmp_path):
+    rows = [{"task": "What is 2 + 2?", "result": 4.0, "question": "wrong", "answer": "9"}]
+    path = as_jsonl(tmp_path, rows)
+    problem = load_file(path, Columns("task", "result"))[0]
+    assert (problem.question, problem.gold, problem.kind) == ("What is 2 + 2?", "4", "number")
+    assert load_file(path, Columns(question="task"))[0].gold == "9"
+    assert load_file(path, Columns(answer="result"))[0].question == "wrong"
+    assert load_file(path, Columns("task", "result", "text"))[0].kind == "text"
+
+
+def test_named_columns_that_are_not_there(tmp_path):
+    path = as_jsonl(tmp_path, [{"task": "Q?", "result": 4}])
+    with pytest.raises(
+        UserError, match=r"no question column 'tusk' among task, result; .*question-c"
+    ):
+        load_file(path, Columns("tusk", "result"))
+    with pytest.raises(UserError, match=r"no answer column among task, result; .*answer-column"):
+        load_file(path, Columns("task"))
+    with pytest.raises(UserError, match="answer kind 'choice'"):
+        Columns(kind="choice")
+
+
+def test_dapo_repetitions_are_dropped(tmp_path):
+    row = {"prompt": [{"role": "user", "content": "What is 2 + 2?"}],
+           "reward_model": {"ground_truth": "4"}}  # fmt: skip
+    other = {**row, "prompt": [{"role": "user", "content": "What is 1 + 3?"}]}
+    source = load_file(as_jsonl(tmp_path, [row, row, other, row]))
+    # Ids say the row that was kept.
+    assert [problem.id for problem in source] == ["set:0", "set:2"]

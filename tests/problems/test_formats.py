@@ -1,0 +1,258 @@
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from problems.dapo import bare_problem
+from problems.formats import BY_NAME, FORMATS, pair_format, read_row, recognise
+from problems.gold import UnusableRowError
+from vocabulary import Problem
+
+# One synthetic row of each format as the hub publishes it, and the problem that it must become.
+
+DAPO_BEFORE = (
+    "Solve the following math problem step by step. The last line of your response should be of "
+    "the form Answer: $Answer (without quotes) where $Answer is the answer to the problem.\n\n"
+)
+DAPO_AFTER = '\n\nRemember to put your answer on its own line after "Answer:".'
+
+ROWS = {
+    "gsm8k": (
+        {"question": "Ann has 2 boxes of 540 pens. How many?", "answer": "2*540=1080\n#### 1,080"},
+        Problem("", "Ann has 2 boxes of 540 pens. How many?", "1080", "number"),
+    ),
+    "svamp": (
+        {"Body": "Bo ate 3 figs", "Question": "How many?", "Answer": 3.0, "ID": "c-1"},
+        Problem("", "Bo ate 3 figs. How many?", "3", "number"),
+    ),
+    "asdiv": (
+        {"body": "Cy has 4 hats.", "question": "How many hats?", "answer": "4 (hats)", "idx": 0},
+        Problem("", "Cy has 4 hats. How many hats?", "4", "number"),
+    ),
+    "mmlu": (
+        {"question": "Which is odd?", "choices": ["2", "3", "4", "6"], "answer": 1, "subject": "s"},
+        Problem("", "Which is odd?\nA. 2\nB. 3\nC. 4\nD. 6", "B", "choice", ("2", "3", "4", "6")),
+    ),
+    "commonsenseqa": (
+        {
+            "question": "Where do fish live?",
+            "choices": {"label": ["A", "B", "C"], "text": ["sky", "sand", "water"]},
+            "answerKey": "C",
+        },
+        Problem(
+            "", "Where do fish live?\nA. sky\nB. sand\nC. water", "C", "choice",
+            ("sky", "sand", "water"),
+        ),
+    ),
+    "medmcqa": (
+        {"question": "Q?", "opa": "a1", "opb": "b1", "opc": "c1", "opd": "d1", "cop": 3, "exp": ""},
+        Problem("", "Q?\nA. a1\nB. b1\nC. c1\nD. d1", "D", "choice", ("a1", "b1", "c1", "d1")),
+    ),
+    "dapo": (
+        {
+            "prompt": [{"role": "user", "content": f"{DAPO_BEFORE}What is 2 + 2?{DAPO_AFTER}"}],
+            "reward_model": {"ground_truth": "4", "style": "rule"},
+            "data_source": "math_dapo",
+        },
+        Problem("", "What is 2 + 2?", "4", "number"),
+    ),
+    "humaneval": (
+        {"prompt": "def f():\n", "test": "t", "entry_point": "f", "canonical_solution": "  1"},
+        Problem("", "def f():\n", "  1", "text"),
+    ),
+    "hle": (
+        {"question": "Who?", "image": "", "answer": "Nobody", "answer_type": "exactMatch"},
+        Problem("", "Who?", "Nobody", "text"),
+    ),
+    "hotpotqa": (
+        {"question": "Which river?", "answer": "Aare", "supporting_facts": {}, "context": {}},
+        Problem("", "Which river?", "Aare", "text"),
+    ),
+    "simpleqa": (
+        {"metadata": "{}", "problem": "When?", "answer": "1904"},
+        Problem("", "When?", "1904", "text"),
+    ),
+    "final_answer": (
+        {
+            "question": "Find all n.", "context": None, "final_answer": ["$69$,$84$"],
+            "is_multiple_answer": True, "answer_type": "Numerical", "unit": None, "error": None,
+        },
+        Problem("", "Find all n.", "69,84", "list"),
+    ),
+    "problem+answer": (
+        {"problem": "Find x.", "solution": "...", "answer": "025", "url": ""},
+        Problem("", "Find x.", "25", "number"),
+    ),
+    "Question+Answer": (
+        {"ID": "1983-1", "Year": 1983, "Question": "Find y.", "Answer": "60"},
+        Problem("", "Find y.", "60", "number"),
+    ),
+    "problem+solution": (
+        {"problem": "Find z.", "level": "Level 5", "type": "Algebra",
+         "solution": r"First \boxed{1}. No: \boxed{\frac{1}{2}}."},
+        Problem("", "Find z.", r"\frac{1}{2}", "math"),
+    ),
+    "prompt+solution": (
+        {"prompt": "Find w.", "solution": "34"},
+        Problem("", "Find w.", "34", "number"),
+    ),
+}  # fmt: skip
+
+GPQA_ROW = {
+    "Question": "Which letter comes first? ",
+    "Correct Answer": "alpha\n",
+    "Incorrect Answer 1": "beta",
+    "Incorrect Answer 2": " gamma",
+    "Incorrect Answer 3": "delta",
+    "Record ID": "rec0",
+}
+
+
+def read(row, **options):
+    form = recognise(row, row)
+    assert form is not None
+    return read_row(form, row, id="x:0", **options)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_each_format_is_recognised_and_read(name):
+    row, wanted = ROWS[name]
+    form = recognise(row, row)
+    assert form is not None
+    assert form.name == name
+    problem = read_row(form, row, id="")
+    assert problem is not None
+    assert replace(problem, meta={}) == wanted
+
+
+def test_every_format_of_the_table_has_a_row_here():
+    untested = {form.name for form in FORMATS} - ROWS.keys()
+    # Pairs of columns share one reader with the pairs above.
+    assert untested == {
+        "gpqa", "question+answer", "prompt+answer", "Problem+Answer", "question+solution",
+    }  # fmt: skip
+
+
+def test_scalar_columns_are_kept_as_meta():
+    assert read(ROWS["problem+solution"][0]).meta == {"level": "Level 5", "type": "Algebra"}
+
+
+def test_unknown_columns_are_not_recognised():
+    assert recognise(["a", "b"], {"a": "1", "b": "2"}) is None
+
+
+def test_gpqa_options_are_permuted_by_the_recorded_seed():
+    problem = read(GPQA_ROW, choice_seed=3)
+    assert problem.meta["choice_seed"] == 3
+    assert sorted(problem.choices) == ["alpha", "beta", "delta", "gamma"]
+    assert problem.choices["ABCD".index(problem.gold)] == "alpha"
+    assert f"\n{problem.gold}. alpha" in problem.question
+    assert read(GPQA_ROW, choice_seed=3) == problem
+    orders = {read(GPQA_ROW, choice_seed=seed).choices for seed in range(40)}
+    assert len(orders) > 15  # of 24
+
+
+def test_gpqa_gold_letters_are_uniform():
+    n = 4000
+    counts = Counter(
+        read({**GPQA_ROW, "Question": f"Question number {index}"}).gold for index in range(n)
+    )
+    # Chi-squared with three degrees of freedom: above 16.3 one time in a thousand.
+    statistic = sum((counts[letter] - n / 4) ** 2 / (n / 4) for letter in "ABCD")
+    assert statistic < 16.3
+
+
+def test_gpqa_order_depends_on_the_question_alone():
+    shown = read({**GPQA_ROW, "Record ID": "other"})
+    assert shown.choices == read(GPQA_ROW).choices
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"answer": 7}, "names none of the options"),
+        ({"answer": -1}, "names none of the options"),
+        ({"answer": True}, "names none of the options"),
+        ({"answer": "Z"}, "names none of the options"),
+        ({"answer": ""}, "names none of the options"),
+        ({"choices": ["only"]}, "1 options"),
+        ({"choices": ["a", None]}, "empty or not text"),
+        ({"choices": ["a", " "]}, "empty or not text"),
+        ({"question": "  "}, "the question is empty"),
+        ({"question": 5}, "'question' is int"),
+        ({"question": "\ud800?"}, "half a surrogate"),
+        ({"choices": ["a", "\udfff"]}, "half a surrogate"),
+    ],
+)
+def test_unusable_multiple_choice_rows(change, sentence):
+    row = {**ROWS["mmlu"][0], **change}
+    with pytest.raises(UnusableRowError, match=sentence):
+        read_row(BY_NAME["mmlu"], row, id="")
+
+
+@pytest.mark.parametrize("answer", ["B", " b ", "3"])
+def test_answers_of_choices_may_be_letters_or_options(answer):
+    assert read({**ROWS["mmlu"][0], "answer": answer}).gold == "B"
+
+
+def test_splits_without_answers_are_refused():
+    with pytest.raises(UnusableRowError, match="split without answers"):
+        read({**ROWS["commonsenseqa"][0], "answerKey": ""})
+    with pytest.raises(UnusableRowError, match="split without answers"):
+        read({**ROWS["medmcqa"][0], "cop": -1})
+
+
+def test_items_with_a_picture_are_left_out():
+    assert read({**ROWS["hle"][0], "image": "data:image/png;base64,AAAA"}) is None
+
+
+def test_a_solution_without_a_marked_answer_is_refused():
+    row = {"problem": "Find z.", "solution": "We see that the answer is large. " * 10}
+    with pytest.raises(UnusableRowError, match="marks no answer"):
+        read(row)
+    with pytest.raises(UnusableRowError, match="no closed"):
+        read({"problem": "Find z.", "solution": r"so \boxed{1"})
+
+
+def test_answers_that_are_missing():
+    with pytest.raises(UnusableRowError, match="the answer is missing"):
+        read({"question": "Q?", "answer": None})
+    with pytest.raises(UnusableRowError, match="the answer is empty"):
+        read({"question": "Q?", "answer": " "})
+
+
+def test_the_kind_can_be_overridden_but_not_for_choices():
+    assert read({"question": "Q?", "answer": "7"}, kind="text").kind == "text"
+    with pytest.raises(UnusableRowError, match="multiple choice"):
+        read(ROWS["mmlu"][0], kind="text")
+
+
+def test_a_chat_is_read_by_its_last_user_message():
+    chat = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "First?"},
+        {"role": "assistant", "content": "1"},
+        {"role": "user", "content": "Second?"},
+    ]
+    problem = read_row(pair_format("messages", "a"), {"messages": chat, "a": 2}, id="")
+    assert problem.question == "Second?"
+    with pytest.raises(UnusableRowError, match="without a message"):
+        read_row(pair_format("messages", "a"), {"messages": chat[:1], "a": 2}, id="")
+
+
+def test_dapo_instructions_are_stripped_only_when_they_are_there():
+    assert bare_problem(f"{DAPO_BEFORE}Solve.{DAPO_AFTER}") == "Solve."
+    assert bare_problem("Solve x = 1.") == "Solve x = 1."
+    # A problem that itself speaks of the line keeps what it says.
+    quoted = f"{DAPO_BEFORE}Say{DAPO_AFTER} Then go.{DAPO_AFTER}"
+    assert bare_problem(quoted) == f"Say{DAPO_AFTER} Then go."
+
+
+def test_svamp_bodies_keep_their_own_punctuation():
+    row = {"Body": "If Bo ate 3 figs,", "Question": "how many?", "Answer": 3.0}
+    assert read(row).question == "If Bo ate 3 figs, how many?"
+
+
+def test_asdiv_answers_in_words_are_text():
+    row = {"body": "Ann is taller.", "question": "Who is taller?", "answer": "Mrs. Ann"}
+    assert (read(row).gold, read(row).kind) == ("Mrs. Ann", "text")
