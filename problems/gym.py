@@ -1,0 +1,126 @@
+"""Generated problems of reasoning-gym (https://github.com/open-thought/reasoning-gym)."""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import random
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from problems.gym_tasks import TASKS
+from problems.near import listed, nearest
+from vocabulary import Problem, UserError, derive_seed
+
+# Its choice of template is drawn for the whole data set at construction.
+_DRAWN_AT_CONSTRUCTION = {"gsm_symbolic"}
+
+
+class GymSource:
+    """One task with its options: an unbounded :class:`problems.source.ProblemSource`.
+
+    Each index has a random stream of its own (the package itself uses ``seed + index``, so that
+    neighbouring seeds share nearly all their problems). The package, slow to import, is loaded at
+    construction, and neither it nor its tasks move the global random state.
+    """
+
+    def __init__(
+        self, task: str, options: Mapping[str, Any] | None = None, *, seed: int = 0
+    ) -> None:
+        """Raises :class:`UserError` for a task that is unknown or that our checker cannot judge,
+        and for an option or a value that the task does not take."""
+        self.task = task
+        self.options = dict(options or {})
+        self.seed = seed
+        with _quiet():
+            self._make = _maker(task, self.options)
+            self._dataset = self._make(0)
+
+    @property
+    def name(self) -> str:
+        settings = "&".join(f"{name}={value}" for name, value in sorted(self.options.items()))
+        return f"reasoning-gym:{self.task}" + (f"?{settings}" if settings else "")
+
+    @property
+    def size(self) -> None:
+        return None
+
+    @property
+    def fingerprint(self) -> str:
+        text = json.dumps([self.task, self.options, self.seed], sort_keys=True, default=str)
+        return hashlib.sha256(f"reasoning-gym/1/{text}".encode()).hexdigest()
+
+    def __getitem__(self, index: int) -> Problem:
+        if index < 0:
+            raise IndexError(f"{self.name} starts at index 0, not {index}")
+        seed = derive_seed(self.seed, "reasoning-gym", self.task, index) % 2**32
+        with _quiet():
+            try:
+                if self.task in _DRAWN_AT_CONSTRUCTION:
+                    item = self._make(seed)[0]
+                else:
+                    self._dataset.seed = seed
+                    item = self._dataset[0]
+            except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+                raise UserError(
+                    f"{self.name} cannot generate problem {index} ({error}); choose other options"
+                ) from None
+        gold = str(item["answer"]).strip()
+        if not gold:
+            raise UserError(f"{self.name}: problem {index} has no answer; choose other options")
+        return Problem(
+            id=f"{self.task}:{self.seed}:{index}",
+            question=item["question"].strip(),
+            gold=gold,
+            kind=TASKS[self.task],
+            meta={"task": self.task},
+        )
+
+
+def _maker(task: str, options: dict[str, Any]) -> Any:
+    """seed -> the package's data set of one item."""
+    from reasoning_gym.factory import DATASETS
+
+    if task not in TASKS:
+        if task in DATASETS:
+            raise UserError(
+                f"reasoning-gym task {task!r} has answers that plain comparison cannot judge; "
+                f"use one of {listed(TASKS)}"
+            )
+        raise UserError(f"unknown reasoning-gym task {task!r}; {nearest(task, TASKS)}")
+    make_dataset, make_config = DATASETS[task]
+    known = [field.name for field in dataclasses.fields(make_config)]
+    known = [name for name in known if name not in {"seed", "size"}]
+    for option in options:
+        if option not in known:
+            raise UserError(
+                f"reasoning-gym task {task!r} has no option {option!r}; {nearest(option, known)}"
+            )
+
+    def make(seed: int) -> Any:
+        return make_dataset(make_config(seed=seed, size=1, **options))
+
+    try:
+        make(0)
+    except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        told = ", ".join(f"{name}={value}" for name, value in options.items())
+        raise UserError(
+            f"reasoning-gym:{task} does not take {told}: {error or type(error).__name__}"
+        ) from None
+    return make
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No warnings, and the global random states as they were."""
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
