@@ -1,0 +1,113 @@
+"""The order in which training sees problems: a pure function of an integer."""
+
+import random
+from functools import lru_cache
+
+from problems.canonical import problem_key
+from problems.choices import shuffle
+from problems.finite import ProblemSet
+from problems.source import ProblemSource
+from vocabulary import Problem, UserError, derive_seed
+
+# An excluded problem of a generator is replaced by one from an index that no cursor reaches.
+_FAR = 2**40
+_ATTEMPTS = 1000
+
+
+class ProblemStream:
+    """Training problems without end; the problem at a cursor depends on nothing else.
+
+    A finite source is gone through in a new seeded order each time; a generator is read by index.
+    Problems whose canonical form is in ``exclude`` are never given out. ``cursor`` counts the
+    problems handed out so far; setting it resumes exactly there.
+    """
+
+    def __init__(
+        self,
+        source: ProblemSource,
+        seed: int = 0,
+        exclude: frozenset[str] = frozenset(),
+        epoch_size: int | None = None,
+    ) -> None:
+        """``epoch_size``: problems that count as one epoch (the schedules' unit); by default one
+        pass of a finite source, required for a generator. Raises :class:`UserError` when
+        nothing is left to train on."""
+        self.source = source
+        self._seed = seed
+        self._exclude = exclude
+        self._cursor = 0
+        self._kept: list[int] | None = None
+        if source.size is not None:
+            keys = keys_of(source)
+            self._kept = [index for index, key in enumerate(keys) if key not in exclude]
+            if not self._kept:
+                raise UserError(
+                    f"{source.name}: none of its {source.size} problems is left to train on once "
+                    "those held out for evaluation are removed; name another evaluation set or "
+                    "hold out fewer problems"
+                )
+            epoch_size = epoch_size or len(self._kept)
+        if epoch_size is None or epoch_size < 1:
+            raise UserError(
+                f"{source.name} has no end, so say how many problems make an epoch (at least 1) "
+                "with --problems.epoch-size"
+            )
+        self.epoch_size = epoch_size
+        self._order = lru_cache(maxsize=2)(self._permutation)
+        if self._kept is None:
+            self.at(0)
+
+    @property
+    def available(self) -> int | None:
+        """Number of different rows to train on, or None for a generator."""
+        return None if self._kept is None else len(self._kept)
+
+    @property
+    def cursor(self) -> int:
+        """Problems handed out so far."""
+        return self._cursor
+
+    @cursor.setter
+    def cursor(self, cursor: int) -> None:
+        if cursor < 0:
+            raise ValueError(f"a cursor counts problems, so it cannot be {cursor}")
+        self._cursor = cursor
+
+    @property
+    def epoch(self) -> int:
+        """Full epochs behind the cursor, from 0."""
+        return self._cursor // self.epoch_size
+
+    def take(self, n: int) -> list[Problem]:
+        """The next ``n`` problems; moves the cursor."""
+        taken = [self.at(self._cursor + offset) for offset in range(n)]
+        self._cursor += n
+        return taken
+
+    def at(self, cursor: int) -> Problem:
+        """The problem at any cursor, without moving."""
+        if self._kept is not None:
+            turn, position = divmod(cursor, len(self._kept))
+            return self.source[self._order(turn)[position]]
+        for attempt in range(_ATTEMPTS):
+            problem = self.source[cursor + attempt * _FAR]
+            if not self._exclude or problem_key(problem) not in self._exclude:
+                return problem
+        raise UserError(
+            f"{self.source.name}: nearly all of its problems are held out for evaluation; hold out "
+            "fewer with --problems.held-out, or widen the generator's options"
+        )
+
+    def _permutation(self, turn: int) -> list[int]:
+        assert self._kept is not None
+        order = list(self._kept)
+        shuffle(order, random.Random(derive_seed(self._seed, "order", turn)))
+        return order
+
+
+def keys_of(source: ProblemSource) -> tuple[str, ...]:
+    """Canonical form of each problem of a finite source."""
+    if isinstance(source, ProblemSet):
+        return source.keys
+    assert source.size is not None
+    return tuple(problem_key(source[index]) for index in range(source.size))

@@ -1,0 +1,124 @@
+import pytest
+
+from problems.canonical import problem_key
+from problems.chains import ChainSettings, ChainSource
+from problems.finite import ProblemSet
+from problems.split import contaminated, held_out, part, sample
+from problems.stream import ProblemStream
+from vocabulary import Problem, UserError
+
+
+def numbered(n, start=0, name="set"):
+    problems = [Problem(f"{name}:{i}", f"What is {i}?", str(i)) for i in range(start, start + n)]
+    return ProblemSet(name, problems)
+
+
+def golds(problems):
+    return [int(problem.gold) for problem in problems]
+
+
+def test_one_file_for_both_is_split():
+    source = numbered(20)
+    evaluation, exclude = held_out(source, source, 5, seed=1)
+    assert len(evaluation) == 5
+    stream = ProblemStream(source, exclude=exclude)
+    assert sorted(golds(evaluation) + golds(stream.take(15))) == list(range(20))
+    assert held_out(source, source, 5, seed=1)[0] == evaluation
+    assert held_out(source, source, 5, seed=2)[0] != evaluation
+
+
+def test_repeated_questions_stay_on_one_side():
+    # Each question is there twice, the second time spelt differently.
+    twice = [Problem(f"a{i}", f"What is {i}?", str(i)) for i in range(10)]
+    twice += [Problem(f"b{i}", f"what  is {i} ?", str(i)) for i in range(10)]
+    source = ProblemSet("twice", twice)
+    evaluation, exclude = held_out(source, source, 4)
+    assert len(set(golds(evaluation))) == 4
+    left = ProblemStream(source, exclude=exclude).take(12)
+    assert not set(golds(left)) & set(golds(evaluation))
+    assert len(set(golds(left))) == 6
+
+
+def test_a_test_set_stays_whole_and_is_taken_from_training():
+    training, test = numbered(20), numbered(8, start=15, name="test")
+    evaluation, exclude = held_out(test, training)
+    assert golds(evaluation) == list(range(15, 23))
+    assert sorted(golds(ProblemStream(training, exclude=exclude).take(15))) == list(range(15))
+    # More than there are is all of them; fewer are a seeded choice in the set's order.
+    assert golds(held_out(test, training, 500)[0]) == list(range(15, 23))
+    few = golds(held_out(test, training, 3, seed=4)[0])
+    assert len(few) == 3
+    assert few == sorted(few)
+
+
+def test_a_generator_gives_different_problems_and_training_avoids_them():
+    training = ChainSource(ChainSettings(mix=(1, 0, 0), min_length=2, max_length=2))
+    evaluation, exclude = held_out(training, training, 500)
+    assert len({problem_key(problem) for problem in evaluation}) == 500
+    taken = ProblemStream(training, 0, exclude, epoch_size=100).take(1000)
+    assert not {problem_key(problem) for problem in taken} & exclude
+    assert len(held_out(ChainSource(), training)[0]) == 512
+
+
+def test_impossible_wishes_are_refused():
+    source = numbered(5)
+    with pytest.raises(UserError, match="5 different problems, so holding out 5"):
+        held_out(source, source, 5)
+    with pytest.raises(UserError, match="5 different problems, so holding out 512"):
+        held_out(source, source)
+    with pytest.raises(UserError, match="held-out is 0"):
+        held_out(source, source, 0)
+    narrow = ChainSource(ChainSettings(mix=(1, 0, 0), min_length=1, max_length=1))
+    with pytest.raises(UserError, match="only 200 different problems"):
+        held_out(narrow, source, 201)
+
+
+@pytest.mark.parametrize(
+    ("size", "train", "evaluation"),
+    # AIME 1983-2025, GPQA main and MATH as arXiv:2601.21600 divides them.
+    [(963, 770, 193), (448, 358, 90), (12500, 10000, 2500)],
+)
+def test_parts_have_the_published_sizes(size, train, evaluation):
+    source = numbered(size)
+    left, right = part(source, "train"), part(source, "eval")
+    assert (left.size, right.size) == (train, evaluation)
+    assert sorted([*golds(left), *golds(right)]) == list(range(size))
+    assert golds(right) != list(range(train, size))
+    chronological = part(source, "eval", order="given")
+    assert golds(chronological) == list(range(train, size))
+
+
+def test_an_empty_part_is_refused():
+    with pytest.raises(UserError, match="train part is empty"):
+        part(numbered(1), "train")
+
+
+def test_samples_are_seeded_and_leave_out_what_is_excluded():
+    exclude = frozenset(numbered(10).keys)
+    one = sample(numbered(30), 5, 1, exclude)
+    assert one.size == 5
+    assert all(gold >= 10 for gold in golds(one))
+    assert golds(one) == golds(sample(numbered(30), 5, 1, exclude))
+    assert golds(one) != golds(sample(numbered(30), 5, 2, exclude))
+    assert sample(numbered(30), 500, 1, exclude).size == 20
+    drawn = sample(ChainSource(), 5, exclude=frozenset({problem_key(ChainSource()[1])}))
+    assert [problem.id for problem in drawn] == [ChainSource()[i].id for i in (0, 2, 3, 4, 5)]
+    with pytest.raises(UserError, match="limit is 0"):
+        sample(numbered(3), 0)
+
+
+def test_contamination_is_found_by_words_in_a_row():
+    words = [f"w{number}" for number in range(20)]
+    training = ProblemSet(
+        "train",
+        [
+            Problem("0", "Now: " + " ".join(words[2:16]), "1"),
+            Problem("1", " ".join(words[:12]), "2"),
+        ],
+    )
+    evaluation = [Problem("e", " ".join(words), "3")]
+    # 14 words in a row are shared by the first, 12 by the second.
+    assert contaminated(training, evaluation) == {problem_key(training[0])}
+    assert contaminated(training, evaluation, 12) == frozenset(training.keys)
+    with pytest.raises(UserError, match="generated"):
+        contaminated(ChainSource(), evaluation)
