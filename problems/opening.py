@@ -1,0 +1,178 @@
+"""From what the user writes to a source of problems: one grammar for every kind.
+
+::
+
+    chains                                chains?mix=1,0,0&max_length=4
+    reasoning-gym:gcd                     reasoning-gym:chain_sum?min_terms=2&max_terms=4
+    my/problems.jsonl                     my/problems.parquet?question=task&answer=result
+    gsm8k                                 math500?revision=0a1b2c3
+    hub:owner/name?config=main&split=train&question=task&answer=result
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote
+
+from problems.chains import ChainSettings, ChainSource
+from problems.datasets import ELSEWHERE, HUB_SETS, HubSet
+from problems.files import Columns, load_file
+from problems.gym import GymSource
+from problems.hub import Purpose, load_hub, pinned
+from problems.near import listed, nearest
+from problems.rows import SUFFIXES
+from problems.source import ProblemSource
+from vocabulary import UserError, derive_seed
+
+_GYM = "reasoning-gym:"
+_HUB = "hub:"
+_HUB_OPTIONS = ("split", "config", "revision", "order", "question", "answer")
+
+
+def open_source(
+    text: str,
+    columns: Columns | None = None,
+    *,
+    purpose: Purpose = "train",
+    seed: int = 0,
+    choice_seed: int = 0,
+) -> ProblemSource:
+    """The source that ``text`` names (grammar above); loads its data, but no model.
+
+    ``purpose`` selects the split of a known data set, and keeps generators of training and
+    evaluation on different streams. Raises :class:`UserError`.
+    """
+    columns = columns or Columns()
+    if not text.strip():
+        raise UserError("no problems are named; try chains, gsm8k or a file")
+    if Path(text).expanduser().is_file():
+        return load_file(text, columns, choice_seed=choice_seed)
+    head, options = _parse(text)
+    stream = seed if purpose == "train" else derive_seed(seed, "evaluation problems")
+    if head == "chains":
+        _refuse_columns(text, columns)
+        return ChainSource(_chain_settings(options, stream))
+    if head.startswith(_GYM):
+        _refuse_columns(text, columns)
+        own = {name: _value(value) for name, value in options.items() if name != "seed"}
+        return GymSource(head[len(_GYM) :], own, seed=_integer("seed", options, stream))
+    if head in ELSEWHERE:
+        raise UserError(ELSEWHERE[head])
+    if head in HUB_SETS:
+        return _open_hub(HUB_SETS[head], head, options, columns, purpose, choice_seed)
+    if head.startswith(_HUB):
+        repo = head[len(_HUB) :]
+        if repo.count("/") != 1 and not Path(repo).is_dir():
+            raise UserError(f"{text!r}: write hub:OWNER/NAME, such as hub:openai/gsm8k")
+        return _open_hub(HubSet(repo), head, options, columns, purpose, choice_seed)
+    if _looks_like_path(head):
+        _known(text, options, ("question", "answer"))
+        return load_file(head, _columns(options, columns), choice_seed=choice_seed)
+    names = ["chains", *HUB_SETS, *ELSEWHERE]
+    raise UserError(
+        f"unknown problems {text!r}; {nearest(head, names)}; or reasoning-gym:TASK, a file that "
+        f"ends in {listed(SUFFIXES)}, hub:OWNER/NAME"
+    )
+
+
+def _open_hub(
+    hub_set: HubSet,
+    name: str,
+    options: Mapping[str, str],
+    columns: Columns,
+    purpose: Purpose,
+    choice_seed: int,
+) -> ProblemSource:
+    _known(name, options, _HUB_OPTIONS)
+    order: Literal["shuffled", "given"] = "shuffled"
+    if options.get("order", "shuffled") != "shuffled":
+        if options["order"] != "given":
+            raise UserError(f"{name}: order={options['order']} is unknown; use shuffled or given")
+        if hub_set.train_percent is None or "split" in options:
+            raise UserError(
+                f"{name}: order only says how an undivided set is divided; leave it out"
+            )
+        order = "given"
+    return load_hub(
+        pinned(hub_set, options.get("revision"), options.get("config")),
+        name,
+        purpose,
+        split=options.get("split"),
+        columns=_columns(options, columns),
+        order=order,
+        choice_seed=choice_seed,
+    )
+
+
+def _parse(text: str) -> tuple[str, dict[str, str]]:
+    """``head?name=value&name=value``; values may be percent-encoded."""
+    head, mark, tail = text.partition("?")
+    options: dict[str, str] = {}
+    for pair in tail.split("&") if mark else []:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise UserError(f"{text!r}: write options as NAME=VALUE, joined by &, not {pair!r}")
+        if name in options:
+            raise UserError(f"{text!r}: option {name!r} is given twice")
+        options[name] = unquote(value)
+    return head.strip(), options
+
+
+def _chain_settings(options: Mapping[str, str], seed: int) -> ChainSettings:
+    defaults = ChainSettings()
+    known = [field.name for field in dataclasses.fields(ChainSettings)]
+    _known("chains", options, known)
+    values: dict[str, Any] = {"seed": seed}
+    for name, value in options.items():
+        if isinstance(getattr(defaults, name), tuple):
+            try:
+                values[name] = tuple(float(part) for part in value.split(","))
+            except ValueError:
+                raise UserError(f"chains: {name}={value} must be numbers with commas") from None
+        else:
+            values[name] = _integer(name, options, 0)
+    return ChainSettings(**values)
+
+
+def _integer(name: str, options: Mapping[str, str], default: int) -> int:
+    if name not in options:
+        return default
+    try:
+        return int(options[name][:40])
+    except ValueError:
+        raise UserError(f"{name}={options[name]} must be a whole number") from None
+
+
+def _value(text: str) -> Any:
+    """JSON where it is JSON (numbers, true, lists), a tuple where there are commas, else text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    return tuple(_value(piece) for piece in text.split(",")) if "," in text else text
+
+
+def _known(name: str, options: Mapping[str, str], known: tuple[str, ...] | list[str]) -> None:
+    for option in options:
+        if option not in known:
+            raise UserError(f"{name} has no option {option!r}; {nearest(option, known)}")
+
+
+def _columns(options: Mapping[str, str], columns: Columns) -> Columns:
+    return dataclasses.replace(
+        columns,
+        question=options.get("question", columns.question),
+        answer=options.get("answer", columns.answer),
+    )
+
+
+def _refuse_columns(text: str, columns: Columns) -> None:
+    if columns != Columns():
+        raise UserError(f"{text} generates its problems; leave out the options about columns")
+
+
+def _looks_like_path(head: str) -> bool:
+    path = Path(head).expanduser()
+    return path.suffix.lower() in SUFFIXES or "/" in head or "\\" in head or path.exists()

@@ -1,0 +1,59 @@
+"""From settings to what a run needs: a stream to train on and problems to measure with."""
+
+from dataclasses import dataclass
+
+from problems.files import Columns
+from problems.hub import Purpose
+from problems.opening import open_source
+from problems.settings import ProblemSettings
+from problems.source import ProblemSource
+from problems.split import contaminated, held_out, sample
+from problems.stream import ProblemStream
+from vocabulary import Problem
+
+_GENERATED_EPOCH = 1024
+
+
+@dataclass(frozen=True)
+class PreparedProblems:
+    """Training and evaluation problems without a question in common."""
+
+    train: ProblemStream
+    """Starts at cursor 0."""
+    evaluation: tuple[Problem, ...]
+    """Different from each other and from all of ``train`` by canonical form."""
+    fingerprints: dict[str, str]
+    """SHA-256 of the sources, under ``train`` and ``eval``: data hashes for the log."""
+    removed: int | None
+    """Rows of a finite training source that evaluation took out; None for a generator."""
+
+
+def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
+    """Open both sources, hold out, limit; raises :class:`UserError` before any model is loaded."""
+    columns = Columns(settings.question_column, settings.answer_column, settings.answer_kind)
+    train = _open(settings.train, columns, "train", seed, settings)
+    evaluation = _open(settings.eval or settings.train, columns, "eval", seed, settings)
+    problems, exclude = held_out(evaluation, train, settings.held_out, seed)
+    if settings.decontaminate:
+        exclude |= contaminated(train, problems)
+    full = ProblemStream(train, seed, exclude, settings.epoch_size or _epoch_of(train))
+    stream = full
+    if settings.limit is not None:
+        few = sample(train, settings.limit, seed, exclude)
+        stream = ProblemStream(few, seed, epoch_size=settings.epoch_size)
+    return PreparedProblems(
+        stream,
+        problems,
+        {"train": train.fingerprint, "eval": evaluation.fingerprint},
+        None if train.size is None or full.available is None else train.size - full.available,
+    )
+
+
+def _open(
+    text: str, columns: Columns, purpose: Purpose, seed: int, settings: ProblemSettings
+) -> ProblemSource:
+    return open_source(text, columns, purpose=purpose, seed=seed, choice_seed=settings.choice_seed)
+
+
+def _epoch_of(source: ProblemSource) -> int | None:
+    return _GENERATED_EPOCH if source.size is None else None
