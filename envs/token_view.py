@@ -24,7 +24,8 @@ class TokenView(ParallelEnv[str, dict[str, Any], Any]):
     """Observation ``Dict(tokens, active)``, action a one-dimensional ``int64`` array of ids.
 
     ``tokens`` is the agent's full context in its role's vocabulary, its own sampled ids included.
-    An active agent's info has the same context as ``text``. An action of another form is survived:
+    An active agent's info has the same context as ``text``, and at the end every agent's has it in
+    pieces, given and written in turn, as ``texts``. An action of another form is survived:
     ids outside the vocabulary are dropped, and what holds no ids at all is an empty answer.
     """
 
@@ -130,6 +131,8 @@ class TokenView(ParallelEnv[str, dict[str, Any], Any]):
             context.active = bool(observation["active"])
             if context.active:
                 info["text"] = context.text()
+            if not self.agents:
+                info["texts"] = context.pieces()
             seen_observations[agent] = {
                 "tokens": context.tokens(),
                 "active": observation["active"],
@@ -155,6 +158,9 @@ class _Context:
 
     def text(self) -> str:
         return "".join(self._texts)
+
+    def pieces(self) -> list[str]:
+        return list(self._texts)
 
     def give(self, text: str, piece: str) -> None:
         if not text:
