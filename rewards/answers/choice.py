@@ -29,8 +29,8 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
     match = _LETTER.fullmatch(text)
     letter = match["letter"].upper() if match else ""
     rest = match["rest"].strip(" .:,;)*-") if match else ""
-    if match and not rest:
-        return letter if letter in allowed else None
+    if letter and letter in allowed and not rest:
+        return letter
     options = [key(choice, fold=True) for choice in choices]
     if options.count(key(text, fold=True)) == 1:
         return LETTERS[options.index(key(text, fold=True))]

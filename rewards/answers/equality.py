@@ -88,8 +88,10 @@ def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool
     if gold.is_value and answer.is_value:
         return atom(gold.text, answer.text)
     if gold.is_value or answer.is_value:
-        # "x \in [0,1]" against "[0,1]": one text against another.
-        return atom(gold.text, answer.text)
+        # One number is no collection (a parser would take -2 for the set of -2 and -2); else
+        # one text against another: "x \in [0,1]" against "[0,1]".
+        value = gold if gold.is_value else answer
+        return False if exact(value.text) is not None else atom(gold.text, answer.text)
     ends = {gold.ends, answer.ends}
     if unordered and ends == {",", "[]"}:
         ends = {","}

@@ -1,0 +1,238 @@
+"""The chain of rules from a response to a verdict, with the short-cuts and without."""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from rewards.answers import Checker, letter_of
+from rewards.answers.equality import same
+from rewards.answers.structure import shape
+from vocabulary import AnswerKind, Problem
+
+
+def problem(
+    gold: str, kind: AnswerKind = "math", *, percent: bool = False, choices: tuple[str, ...] = ()
+) -> Problem:
+    return Problem(id="p", question="", gold=gold, kind=kind, percent=percent, choices=choices)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["shortcuts", "math-verify"])
+def checker(request: pytest.FixtureRequest) -> Iterator[Checker]:
+    checker = Checker(shortcuts=request.param, deadline_s=20.0)
+    yield checker
+    checker.close()
+
+
+RIGHT: list[tuple[str, str, AnswerKind]] = [
+    ("042", "42", "number"),
+    ("1,080", "1080", "number"),
+    ("18 dollars", "18", "number"),
+    (r"\$18.00", "18", "number"),
+    (r"\frac{-14}{6}", r"-\frac73", "math"),
+    ("0.75", r"\frac{3}{4}", "math"),
+    (r"\frac{\sqrt{3}}{2}", r"\frac{3}{2\sqrt{3}}", "math"),
+    ("(x+1)^2", "x^2+2x+1", "math"),
+    ("x=5", "5", "math"),
+    ("5", "x=5", "math"),
+    ("(0,1]", r"\left(0, 1\right]", "math"),
+    (r"(\frac{1}{2},3)", "(0.5, 3)", "math"),
+    ("2, 1", "1,2", "math"),
+    (r"\{2,1\}", "1,2", "math"),
+    (r"1+\sqrt{19}, 1-\sqrt{19}", r"1 \pm \sqrt{19}", "math"),
+    (r"x \in [-2,7]", "[-2,7]", "math"),
+    ("[-2,7]", r"x \in [-2,7]", "math"),
+    (r"90^\circ", "90", "math"),
+    (r"15\mbox{ cm}^2", "15", "math"),
+    ("15", r"15\mbox{ cm}^2", "math"),
+    ("52_8", "52_{8}", "math"),
+    ("52", "52_8", "math"),
+    ("East", r"\text{east}", "math"),
+    ("C", r"\text{(C)}", "math"),
+    (r"50\%", "50", "math"),
+    ("[5, 3, 1]", "1,3,5", "list"),
+    ("2,400, 1,350, 864", "864, 2400, 1350", "list"),
+    ("16,200", "16200", "list"),
+    (r"\sqrt{12}, 1", r"1,2\sqrt{3}", "list"),
+    ("(3,4), (1,2)", "(1,2),(3,4)", "list"),
+    ("-2,-2", "-2,-2", "list"),
+    ("they are EQUAL.", "They are equal", "text"),
+    (r"m_{\max }=n^{2}-1", r"m_{\max }=n^{2}-1", "math"),  # which no parser reads
+]
+
+WRONG: list[tuple[str, str, AnswerKind]] = [
+    ("43", "42", "number"),
+    ("5 million", "5", "number"),
+    ("5, 6", "5", "number"),
+    ("[0,1]", "(0,1)", "math"),
+    ("(0,1)", "[0,1]", "math"),
+    ("(0,1]", "[0,1)", "math"),
+    ("(1,2)", "(2,1)", "math"),
+    ("(1,2,3)", "(1,2)", "math"),
+    ("1,2", "1,2,3", "math"),
+    ("1,2,2", "1,1,2", "list"),
+    ("-2", "-2,-2", "list"),
+    ("(2,1)", "1,2", "math"),
+    ("y=5", "x=5", "math"),
+    ("52_9", "52_8", "math"),
+    ("42", "52_8", "math"),
+    ("teas", r"\text{east}", "math"),
+    ("D", r"\text{(C)}", "math"),
+    (r"50\%", "0.5", "math"),
+    ("0.5", r"50\%", "math"),
+    ("x^2", "x^3", "math"),
+    (r"\sqrt{12}, 2", r"1,2\sqrt{3}", "list"),
+    ("unequal", "They are equal", "text"),
+    (r"m_{\max }=n^{2}-2", r"m_{\max }=n^{2}-1", "math"),
+    ("9^{9^{9^9}}", "4", "math"),
+    ("{", "4", "math"),
+    ("\x00", "4", "math"),
+    ("\ud800", "4", "math"),
+    ("<b>4</b>", "5", "math"),
+    ("x" * 10**6, "4", "math"),
+    (r"\frac{1}{0}", "4", "math"),
+]
+
+
+@pytest.mark.parametrize(("answer", "gold", "kind"), RIGHT)
+def test_equal_answers_are_right(
+    answer: str, gold: str, kind: AnswerKind, checker: Checker
+) -> None:
+    for response in (rf"So \boxed{{{answer}}}.", f"Final answer: {answer}"):
+        verdict = checker.check(response, problem(gold, kind))
+        assert verdict.correct, verdict
+        assert verdict.answer == answer
+
+
+@pytest.mark.parametrize(("answer", "gold", "kind"), WRONG)
+def test_different_answers_are_wrong(
+    answer: str, gold: str, kind: AnswerKind, checker: Checker
+) -> None:
+    verdict = checker.check(f"<answer>{answer}</answer>", problem(gold, kind))
+    assert not verdict.correct, verdict
+
+
+def test_percent_is_a_hundredth_only_where_the_data_set_says_so(checker: Checker) -> None:
+    for answer, gold in ((r"50\%", "0.5"), ("0.5", r"50\%"), (r"50\%", "50"), ("50", r"50\%")):
+        response = rf"\boxed{{{answer}}}"
+        assert checker.check(response, problem(gold, percent=True)).correct
+        assert checker.check(response, problem(gold)).correct == ("50" in (answer, gold))
+
+
+def test_two_missing_answers_are_not_equal(checker: Checker) -> None:
+    assert not checker.check("", problem("")).correct
+    assert not checker.check(r"\boxed{ }", problem("")).correct
+    assert not checker.check(r"\boxed{\text{ }}", problem(r"\text{ }")).correct
+
+
+def test_the_rule_that_decided_is_named() -> None:
+    checker = Checker()
+    expected = {
+        ("", "4"): "none",
+        (r"\boxed{4}", "4"): "string",
+        (r"\boxed{4.0}", "4"): "rational",
+        (r"\boxed{5}", "4"): "rational",
+        (r"\boxed{2,1}", "1,2"): "list",
+        (r"\boxed{9^{9^{9^9}}}", "4"): "refused",
+    }
+    for (response, gold), method in expected.items():
+        assert checker.check(response, problem(gold)).method == method
+    # Nothing of this was for math-verify.
+    assert checker.pool.alive == 0
+    assert checker.check(r"\boxed{x+1}", problem("1+x")).method == "math-verify"
+    assert checker.pool.alive == 1
+    assert checker.methods["rational"] == 2
+    checker.close()
+    assert checker.pool.alive == 0
+
+
+def test_numbers_never_start_a_process() -> None:
+    checker = Checker()
+    for answer in ("x", "1+1", r"\sqrt{2}", "1,2", "(1,2)", "2^{10}", "\x00", "text"):
+        verdict = checker.check(f"Final answer: {answer}", problem("4", "number"))
+        assert not verdict.correct
+        assert verdict.method == "rational"
+    assert checker.pool.alive == 0
+
+
+def test_a_monster_is_stopped_and_the_next_answer_is_checked() -> None:
+    checker = Checker(deadline_s=1.0)
+    monster = r"\int_{0}^{1} e^{x^{x}} \sin(x^{7}) \ln(x^{3}+1) dx"
+    verdicts = checker.check_many(
+        [(rf"\boxed{{{text}}}", problem("1+x")) for text in (monster, "x+1", "x+2")]
+    )
+    assert [verdict.method for verdict in verdicts] == ["timeout", "math-verify", "math-verify"]
+    assert [verdict.correct for verdict in verdicts] == [False, True, False]
+    assert checker.pool.timeouts == 1
+    checker.close()
+
+
+CHOICES = ("a force", "two forces", "none of these", "3/4")
+
+
+@pytest.mark.parametrize(
+    ("response", "letter"),
+    [
+        ("Answer: B", "B"),
+        ("(B)", "B"),
+        ("B", "B"),
+        ("B.", "B"),
+        (r"\boxed{B}", "B"),
+        (r"\boxed{\text{B}}", "B"),
+        (r"\boxed{(B)}", "B"),
+        ("<final_answer>B</final_answer>", "B"),
+        ("Answer: **B**", "B"),
+        ("the answer is b", "B"),
+        ("Answer: option B", "B"),
+        ("Answer: B. two forces", "B"),
+        ("Answer: B, two forces", "B"),
+        ("Answer: B. because of gravity", "B"),
+        ("Answer: two forces", "B"),
+        ("Answer: Two forces.", "B"),
+        (r"\boxed{3/4}", "D"),
+        ("Answer: B\nAnswer: see above", "B"),
+        ("Answer: A\nAnswer: B", "B"),
+        # Never the first letter of something else.
+        ("Answer: A force acts", None),
+        ("Answer: Because", None),
+        ("Answer: I do not know", None),
+        ("Answer: E", None),
+        ("Answer: A or B", None),
+        ("A force acts", None),
+        ("I choose B here", None),
+        ("", None),
+    ],
+)
+def test_choices_are_letters_or_option_texts(response: str, letter: str | None) -> None:
+    checker = Checker()
+    for gold in "ABCD":
+        verdict = checker.check(response, problem(gold, "choice", choices=CHOICES))
+        assert verdict.correct == (gold == letter)
+        assert verdict.method == ("none" if verdict.answer is None else "choice")
+
+
+def test_a_letter_that_is_an_option_text_is_the_letter() -> None:
+    assert letter_of("A", ("B", "A", "S", "D")) == "A"
+    assert letter_of("S", ("B", "A", "S", "D")) == "C"
+    assert letter_of("same", ("same", "same")) is None
+
+
+def test_collections_are_paired_off_in_every_order() -> None:
+    # An atom rule that knows equality of numbers, so nothing is open.
+    def atom(gold: str, answer: str) -> bool:
+        return float(gold) == float(answer)
+
+    gold = shape("1, 2, 2, 3")
+    for order in itertools.permutations(("1.0", "2.0", "2", "3")):
+        assert same(gold, shape(", ".join(order)), atom, unordered=False) is True
+    assert same(gold, shape("1, 1, 2, 3"), atom, unordered=False) is False
+
+
+def test_an_open_pair_leaves_a_collection_open_only_if_it_could_decide() -> None:
+    def atom(gold: str, answer: str) -> bool | None:
+        return None if "x" in gold + answer else gold == answer
+
+    assert same(shape("1, x"), shape("y, 1"), atom, unordered=False) is None
+    assert same(shape("1, x"), shape("2, 3"), atom, unordered=False) is False
+    assert same(shape("(1, x)"), shape("(2, 3)"), atom, unordered=False) is False
+    assert same(shape("(1, x)"), shape("(1, 3)"), atom, unordered=False) is None

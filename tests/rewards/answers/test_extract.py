@@ -1,0 +1,129 @@
+"""Where an answer is found, and that no text can make the search slow."""
+
+import time
+
+import pytest
+
+from rewards.answers import after_thinking, boxes, candidates, extract
+
+
+@pytest.mark.parametrize(
+    ("response", "answer"),
+    [
+        (r"So $\boxed{\frac{1}{2}}$.", r"\frac{1}{2}"),
+        (r"\boxed{1} then \boxed{2}", "2"),
+        (r"\boxed{a \boxed{b} c}", r"a \boxed{b} c"),  # outermost only
+        (r"\boxed{\left\{1, 2\right\}}", r"\left\{1, 2\right\}"),  # escaped braces do not count
+        (r"\boxed{\{1, 2}", r"\{1, 2"),
+        (r"{ \boxed{3}", "3"),
+        ("work\n#### 1,080", "1,080"),
+        ("#### Answer: 7", "7"),
+        ("Final answer: 5", "5"),
+        ("**Final answer:** 5", "5"),
+        ("**Final Answer**: **5**", "5"),
+        ("Answer = 5", "5"),
+        ("answer is 5", "5"),
+        ("The answer is 5", "5"),
+        ("Final answer:\n\n42", "42"),
+        ("<final_answer> 7 </final_answer>", "7"),
+        ("<final-answer>7</final-answer>", "7"),
+        ("<ANSWER>7</ANSWER>", "7"),
+        ("<strategy_2_outcome>7</strategy_2_outcome>", "7"),
+        ("<result>6</result>\n<final_answer>7</final_answer>", "7"),
+        # The candidate that starts last wins, whatever its kind.
+        (r"<final_answer>7</final_answer> \boxed{8}", "8"),
+        (r"\boxed{8} <final_answer>7</final_answer>", "7"),
+        ("#### 9\nFinal answer: 8", "8"),
+        (r"Final answer: \boxed{5}", "5"),
+        # Read after the thinking.
+        (r"<think>\boxed{1}</think> \boxed{2}", "2"),
+        (r"[THINK]\boxed{1}[/THINK] \boxed{2}", "2"),
+        (r"\boxed{2}</think>", None),
+        (r"<think>\boxed{1}", None),
+        # Nothing stated: only a bare answer counts.
+        ("42", "42"),
+        ("  -3.5 ", "-3.5"),
+        ("$18", "$18"),
+        (r"$\frac{1}{2}$", r"$\frac{1}{2}$"),
+        ("B", "B"),
+        ("(B).", "(B)."),
+        ("[1, 2]", "[1, 2]"),
+        ("b", None),
+        ("so 3 and then 4", None),
+        ("The total is 42", None),
+        ("3 4 5 hello", None),
+        ("A force acts", None),
+        ("[1][2]", None),
+        ("", None),
+        ("<answer>7", None),  # never closed
+        ("<answer>7</result>", None),
+        (r"\boxed{7", None),
+        (r"\boxed{}", None),
+        ("####", None),
+        ("##### 5 headings", None),
+        ("No answer: 5 here", None),  # not at the start of the line
+    ],
+)
+def test_answer_is_read_where_it_is_stated(response: str, answer: str | None) -> None:
+    assert extract(response) == answer
+
+
+def test_thoughts_end_at_the_last_marker() -> None:
+    assert after_thinking("a</think>b[/THINK]c") == "c"
+    assert after_thinking("x<think>y") == "x"
+    assert after_thinking("x") == "x"
+
+
+def test_boxes_are_given_by_their_places() -> None:
+    text = r"a \boxed{1} b \boxed{\boxed{2}}"
+    assert [text[start:end] for _, start, end in boxes(text)] == ["1", r"\boxed{2}"]
+    assert [start for start, _, _ in boxes(text)] == [2, 14]
+
+
+def test_candidates_come_in_the_order_of_their_markers() -> None:
+    text = "<answer>1</answer>\n#### 2\n" + r"\boxed{3}"
+    assert [candidate.text for candidate in candidates(text)] == ["1", "2", "3"]
+
+
+MILLION = 10**6
+MANY = 10**5
+HOSTILE = {
+    "backslashes": "\\" * MILLION,
+    "braces": "{" * MANY,
+    "closing braces": "}" * MANY,
+    "boxes": r"\boxed{" * MANY,
+    "closed boxes": r"\boxed{" * MANY + "}" * MANY,
+    "many boxes": r"\boxed{1}" * MANY,
+    "tags": "<answer>" * MANY,
+    "closed tags": "<answer>1</answer>" * MANY,
+    "closing tags": "</answer>" * MANY,
+    "thoughts": "<think>" * MANY,
+    "answers": "answer: " * MANY,
+    "answer lines": "answer:\n" * MANY,
+    "hashes": "#" * MILLION,
+    "hash lines": "####\n" * MANY,
+    "spaces": " " * MILLION,
+    "lines": "\n" * MILLION,
+    "stars": "*" * MILLION,
+    "the": "the " * MANY,
+    "dots": "." * MILLION,
+    "digits": "9" * MILLION,
+    "digits with commas": "9,999" * MANY,
+    "text": r"\text{" * MANY,
+    "html": "<div class='x'><b>1</b></div>" * MANY,
+    "tag that never ends": "<answer " * MANY,
+    "nulls": "\x00" * MILLION,
+    "surrogates": "\ud800" * MANY,
+    "carets": "9^{" * MANY,
+    "brackets": "(" * MANY + "[" * MANY,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_megabyte_of_garbage_is_read_in_linear_time(name: str) -> None:
+    text = HOSTILE[name]
+    for response in (text, f"Final answer: {text}", rf"\boxed{{{text}}}"):
+        start = time.process_time()
+        extract(response)
+        # Quadratic would be minutes; this is some fifty times what linear takes.
+        assert time.process_time() - start < 5.0
