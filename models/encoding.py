@@ -39,9 +39,13 @@ class PlainText:
         encoding = self._encode(before + message + after, literal=False)
         start, end = len(before), len(before) + len(message)
         ids: list[int] = []
+        spelt: dict[str, list[int]] = {}
         for token, (left, right) in zip(encoding.ids, encoding.offsets):
             if token in self._special and left >= start and right <= end and right > left:
-                ids += self.encode_after((before + message)[left:right])
+                mark = message[left - start : right - start]
+                if mark not in spelt:
+                    spelt[mark] = self.encode_after(mark)
+                ids += spelt[mark]
             else:
                 ids.append(token)
         return ids
@@ -92,17 +96,10 @@ class PlainText:
         """Parts of ``text`` that become the unknown token, or no token at all (spaces aside)."""
         text = _sound(text)
         encoding = self._encode(text, literal=True)
-        bad = []
-        covered = 0
-        for token, (left, right) in zip(encoding.ids, encoding.offsets):
-            if text[covered:left].strip():
-                bad.append(text[covered:left].strip())
-            if token == self._unknown_id:
-                bad.append(text[left:right])
-            covered = max(covered, right)
-        if text[covered:].strip():
-            bad.append(text[covered:].strip())
-        return bad
+        pairs = zip(encoding.ids, encoding.offsets)
+        unknown = [text[left:right] for token, (left, right) in pairs if token == self._unknown_id]
+        # Offsets do not show what was left out; a character alone does.
+        return unknown + [c for c in dict.fromkeys(text) if not c.isspace() and not self.encode(c)]
 
     def _encode(self, text: str, *, literal: bool) -> Any:
         self._rust.encode_special_tokens = literal

@@ -1,6 +1,7 @@
 """From settings to models in memory, sharing a base where roles can."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +98,7 @@ def _base_key(spec: ModelSpec) -> tuple[Any, ...]:
 
 
 def _load_base(spec: ModelSpec) -> _Base:
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = local_folder(spec)
@@ -107,11 +109,12 @@ def _load_base(spec: ModelSpec) -> _Base:
         common["local_files_only"] = True
     name = spec.model if folder is None else str(folder)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, **common)
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            name, dtype=_dtype(spec), use_safetensors=True, output_loading_info=True, **common
-        )
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        with _without_bars(folder is not None):
+            tokenizer = AutoTokenizer.from_pretrained(name, **common)
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
+                name, dtype=_dtype(spec), use_safetensors=True, output_loading_info=True, **common
+            )
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
         raise UserError(f"model {spec.model!r} cannot be loaded: {reason}") from error
     module, info = loaded
@@ -124,6 +127,21 @@ def _load_base(spec: ModelSpec) -> _Base:
     module = module.to(_device(spec)).eval()  # type: ignore[arg-type]
     rope.pin(module, _context(module.config, spec))
     return _Base(module, tokenizer, Switch(), _eos_ids(module, tokenizer))
+
+
+@contextmanager
+def _without_bars(wanted: bool) -> Iterator[None]:
+    """No progress bar of transformers: a local folder is read at once."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    if wanted:
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _check_head(handle: ModelHandle) -> None:

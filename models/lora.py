@@ -22,9 +22,13 @@ def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
 
     Raises :class:`UserError` for a name that it lacks, and for half of a fused layer.
     """
-    linear = {
-        name.rsplit(".", 1)[-1] for name, m in module.named_modules() if isinstance(m, nn.Linear)
-    }
+    # A layer that already bears adapters keeps its own matrix in `base_layer`.
+    names = [
+        name.removesuffix(".base_layer")
+        for name, part in module.named_modules()
+        if isinstance(part, nn.Linear) and ".lora_" not in name
+    ]
+    linear = {name.rsplit(".", 1)[-1] for name in names}
     found = [t for t in targets if t in linear]
     missing = set(targets) - set(found)
     for fused, parts in _FUSED.items():

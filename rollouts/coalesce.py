@@ -65,9 +65,11 @@ class Coalescer(Generic[Request, Answer]):
         try:
             batch.sort(key=lambda item: self._key(item[0]))
             answers = self._answer([request for request, _ in batch])
+            if len(answers) != len(batch):
+                raise ValueError(f"the batch had {len(batch)} requests and {len(answers)} answers")
         except Exception as error:
             for _, future in batch:
                 future.set_exception(error)
             return
-        for (_, future), answer in zip(batch, answers, strict=True):
+        for (_, future), answer in zip(batch, answers):
             future.set_result(answer)

@@ -15,55 +15,60 @@ CHATML = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
-_SMALL = dict(
-    vocab_size=VOCAB,
-    hidden_size=32,
-    intermediate_size=48,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    num_key_value_heads=2,
-    max_position_embeddings=128,
-    eos_token_id=None,
-    bos_token_id=None,
-    pad_token_id=None,
-)
-_LLAMA3 = dict(
-    rope_type="llama3",
-    rope_theta=100.0,
-    factor=8.0,
-    low_freq_factor=1.0,
-    high_freq_factor=4.0,
-    original_max_position_embeddings=16,
-)
-_LONG = dict(
-    rope_type="longrope",
-    rope_theta=100.0,
-    partial_rotary_factor=0.5,
-    original_max_position_embeddings=16,
-    short_factor=[1.0, 1.0],
-    long_factor=[2.0, 5.0],
-)
+_SMALL = {
+    "vocab_size": VOCAB,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "eos_token_id": None,
+    "bos_token_id": None,
+    "pad_token_id": None,
+}
+_LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 100.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
+_HALF = {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}
+_BIASED = {"rope_parameters": _LLAMA3, "attention_bias": True, "mlp_bias": True}
+_LONG = {
+    "rope_type": "longrope",
+    "rope_theta": 100.0,
+    "partial_rotary_factor": 0.5,
+    "original_max_position_embeddings": 16,
+    "short_factor": [1.0, 1.0],
+    "long_factor": [2.0, 5.0],
+}
 CONFIGS = {
-    "qwen3": ("Qwen3Config", dict(head_dim=16, tie_word_embeddings=True)),
+    "qwen3": ("Qwen3Config", {"head_dim": 16, "tie_word_embeddings": True}),
     # The second layer looks back over 8 positions only.
     "qwen2": (
         "Qwen2Config",
-        dict(use_sliding_window=True, sliding_window=8, max_window_layers=1),
+        {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
     ),
-    "llama": ("LlamaConfig", dict(rope_parameters=_LLAMA3, attention_bias=True, mlp_bias=True)),
-    "mistral": ("MistralConfig", dict(sliding_window=6, head_dim=8)),
-    "phi3": (
-        "Phi3Config",
-        dict(
-            rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5)
-        ),
+    "llama": (
+        "LlamaConfig",
+        {"rope_parameters": _LLAMA3, "attention_bias": True, "mlp_bias": True},
     ),
+    "mistral": ("MistralConfig", {"sliding_window": 6, "head_dim": 8}),
+    "phi3": ("Phi3Config", {"rope_parameters": _HALF}),
     # Contexts beyond 16 tokens use the other set of frequencies.
-    "phi3-long": ("Phi3Config", dict(rope_parameters=_LONG, original_max_position_embeddings=16)),
+    "phi3-long": (
+        "Phi3Config",
+        {"rope_parameters": _LONG, "original_max_position_embeddings": 16},
+    ),
     # No fused decoder: capped logits, other norms.
-    "gemma2": ("Gemma2Config", dict(head_dim=8, sliding_window=8, final_logit_softcapping=3.0)),
+    "gemma2": (
+        "Gemma2Config",
+        {"head_dim": 8, "sliding_window": 8, "final_logit_softcapping": 3.0},
+    ),
 }
-FUSED = [name for name in CONFIGS if name != "gemma2"]
 
 
 def byte_tokenizer(**kwargs: object) -> PreTrainedTokenizerFast:

@@ -1,0 +1,135 @@
+"""Policies in this process, and scripted ones."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+from agents.local import LocalPolicy
+from agents.scripted import Garbage, Scripted, Silent, Slow, fixed, gold
+from models.codec import HFCodec
+from models.loading import load_team
+from models.spec import ModelSpec
+from vocabulary import PolicyFailure, Problem, Prompt, Sampling
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    backend = Tokenizer(models.BPE({c: i for i, c in enumerate([*alphabet, "<end>"])}, []))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<end>")
+
+
+@pytest.fixture(scope="module")
+def role(tmp_path_factory: pytest.TempPathFactory):
+    folder: Path = tmp_path_factory.mktemp("model")
+    config = Qwen3Config(
+        vocab_size=260,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=8,
+        max_position_embeddings=32,
+        initializer_range=0.3,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        Qwen3ForCausalLM(config).save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    return load_team({"alice": ModelSpec(str(folder), device="cpu")}, {"alice"})["alice"]
+
+
+def prompt(tokens, seed: int = 1, agent: str = "alice_0", problem: Problem | None = None) -> Prompt:
+    return Prompt(np.array(tokens, dtype=np.int64), "", agent, seed, problem)
+
+
+async def test_concurrent_calls_are_one_batch_in_any_order(role, monkeypatch) -> None:
+    policy = LocalPolicy(role.handle, role.codec)
+    sizes = []
+    sample = policy.sampler.sample
+    monkeypatch.setattr(
+        policy.sampler, "sample", lambda rows: sizes.append(len(rows)) or sample(rows)
+    )
+    asked = [prompt([5, 6, 7 + i % 2], seed=i, agent=f"alice_{i % 3}") for i in range(8)]
+    role.handle.version = 3
+    settings = Sampling(6)
+    forth = await asyncio.gather(*(policy(p, settings) for p in asked))
+    back = await asyncio.gather(*(policy(p, settings) for p in reversed(asked)))
+    assert sizes == [8, 8]
+    for a, b in zip(forth, reversed(back), strict=True):
+        assert a.tokens.tolist() == b.tokens.tolist()
+        assert a.logprobs.tolist() == b.logprobs.tolist()
+        assert a.weight_version == 3
+    assert len({tuple(c.tokens) for c in forth}) == 8
+
+
+async def test_what_cannot_be_answered_is_a_failure(role) -> None:
+    policy = LocalPolicy(role.handle, role.codec)
+    for tokens, match in (
+        ([], "the prompt is empty"),
+        ([5] * 32, "the prompt has 32 tokens and the context 32"),
+        ([5, 260], "beyond the model's vocabulary"),
+        ([5, -1], "beyond the model's vocabulary"),
+    ):
+        with pytest.raises(PolicyFailure, match=match):
+            await policy(prompt(tokens), Sampling(4))
+    with pytest.raises(PolicyFailure, match="no new token"):
+        await policy(prompt([5]), Sampling(0))
+    # Three tokens of room: the answer is cut there.
+    out = await policy(prompt([5] * 29, seed=2), Sampling(10))
+    assert len(out.tokens) == 3
+    assert out.finish_reason == "length"
+
+
+CODEC = HFCodec(tokenizer())
+END = CODEC.eos_ids[0]
+
+
+async def test_scripts_end_stop_and_are_cut_like_samples() -> None:
+    policy = fixed(CODEC, "7 + 8</a> b</a>")
+    whole = await policy(prompt([1]), Sampling(50))
+    assert CODEC.decode(whole.tokens) == "7 + 8</a> b</a>"
+    assert whole.tokens[-1] == END
+    assert (whole.finish_reason, len(whole.tokens)) == ("eos", 16)
+    assert whole.logprobs.tolist() == [0.0] * 16
+    stopped = await policy(prompt([1]), Sampling(50, stop=("zz", "b</a>", "</a>")))
+    assert (CODEC.decode(stopped.tokens), stopped.finish_reason) == ("7 + 8</a>", "stop")
+    cut = await policy(prompt([1]), Sampling(4))
+    assert (CODEC.decode(cut.tokens), cut.finish_reason) == ("7 + ", "length")
+    assert (await Scripted(CODEC, lambda p: "x", end=3)(prompt([1]), Sampling(5))).tokens[-1] == 3
+
+
+async def test_gold_writes_the_reference_answer() -> None:
+    policy = gold(CODEC)
+    problem = Problem("p", "?", r"\frac{1}{2}")
+    out = await policy(prompt([1], problem=problem), Sampling(500))
+    assert CODEC.decode(out.tokens).endswith(r"<final_answer>\frac{1}{2}</final_answer>")
+    with pytest.raises(PolicyFailure, match="no gold answer"):
+        await policy(prompt([1]), Sampling(500))
+
+
+async def test_garbage_is_a_function_of_the_seed() -> None:
+    policy = Garbage(100)
+    one, same, other = [await policy(prompt([1], seed=s), Sampling(1000)) for s in (4, 4, 5)]
+    assert one.tokens.tolist() == same.tokens.tolist() != other.tokens.tolist()
+    assert (one.tokens.min(), one.tokens.max()) == (0, 99)
+    np.testing.assert_allclose(one.logprobs, np.log(1 / 100), rtol=1e-6)
+
+
+async def test_silent_and_slow() -> None:
+    with pytest.raises(PolicyFailure, match="never answers"):
+        await Silent()(prompt([1]), Sampling(4))
+    start = time.monotonic()
+    out = await Slow(fixed(CODEC, "x"), 0.05)(prompt([1]), Sampling(4))
+    assert time.monotonic() - start >= 0.05
+    assert CODEC.decode(out.tokens) == "x"

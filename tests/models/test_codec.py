@@ -1,0 +1,293 @@
+"""Codecs over tokenizers of the three common kinds, made on the fly."""
+
+import json
+
+import jinja2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import PreTrainedTokenizerFast
+
+from models.codec import HFCodec
+from vocabulary import UserError
+
+TEXT = ["Question: 7 + 8 - 3 = the answer is 12, hello world", "héllo → wörld"] * 4
+
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+# Trims what it is given, and begins with the mark of the text's beginning.
+LLAMA = (
+    "{{ bos_token }}{% for m in messages %}<|start_header_id|>{{ m.role }}<|end_header_id|>\n\n"
+    "{{ m.content | trim }}<|eot_id|>{% endfor %}"
+    "{% if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}"
+)
+MISTRAL = (
+    "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]"
+    "{% else %} {{ m.content }}</s>{% endif %}{% endfor %}"
+)
+# Drops thinking from earlier turns, and opens an empty thinking block only in the first prompt.
+FORGETFUL = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{{ m.content.split('</think>')[-1] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "{% if messages|length == 1 %}<think>\n\n</think>\n\n{% endif %}{% endif %}"
+)
+ONE_TURN = (
+    "{% if messages|length > 1 %}{{ raise_exception('one turn only') }}{% endif %}"
+    "<|im_start|>{{ messages[0].content }}<|im_end|>"
+)
+
+
+def byte_level(
+    template: str | None, special: list[str], eos: str, **more
+) -> PreTrainedTokenizerFast:
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=330, show_progress=False, initial_alphabet=alphabet, special_tokens=special
+    )
+    backend.train_from_iterator(TEXT, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, eos_token=eos, **more)
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+def chatml(template: str | None = CHATML) -> PreTrainedTokenizerFast:
+    return byte_level(template, ["<|im_start|>", "<|im_end|>", "<|endoftext|>"], "<|im_end|>")
+
+
+def llama() -> PreTrainedTokenizerFast:
+    special = [
+        "<|begin_of_text|>",
+        "<|end_of_text|>",
+        "<|start_header_id|>",
+        "<|end_header_id|>",
+        "<|eot_id|>",
+    ]
+    tokenizer = byte_level(LLAMA, special, "<|end_of_text|>", bos_token="<|begin_of_text|>")
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<|begin_of_text|> $A", special_tokens=[("<|begin_of_text|>", 0)]
+    )
+    return tokenizer
+
+
+def mistral() -> PreTrainedTokenizerFast:
+    backend = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    backend.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    backend.decoder = decoders.Sequence(
+        [
+            decoders.Replace("▁", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    )
+    special = ["<unk>", "<s>", "</s>", "[INST]", "[/INST]"]
+    trainer = trainers.BpeTrainer(vocab_size=150, show_progress=False, special_tokens=special)
+    backend.train_from_iterator([t.replace("→", "") for t in TEXT], trainer)
+    # The bytes are ordinary tokens of the vocabulary.
+    content = json.loads(backend.to_str())
+    vocab = content["model"]["vocab"]
+    vocab |= {f"<0x{i:02X}>": len(vocab) + i for i in range(256)}
+    backend = Tokenizer.from_str(json.dumps(content))
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+    tokenizer.chat_template = MISTRAL
+    return tokenizer
+
+
+KINDS = {"chatml": chatml, "llama": llama, "mistral": mistral}
+CODECS = {name: HFCodec(make()) for name, make in KINDS.items()}
+MARKS = {"chatml": "<|im_end|>", "llama": "<|eot_id|>", "mistral": "[/INST]"}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_open_equals_the_template_s_own_encoding(name: str) -> None:
+    tokenizer = KINDS[name]()
+    for message in ("Question: 7 + 8 =", "  hello\n\nworld \n", "wörld → 12"):
+        turns = [{"role": "user", "content": message}]
+        want = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
+        assert HFCodec(tokenizer).open(message) == want
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_follow_equals_the_template_s_own_rendering(name: str) -> None:
+    tokenizer, codec = KINDS[name](), CODECS[name]
+    turns = [
+        {"role": r, "content": c}
+        for r, c in (("user", "hello"), ("assistant", "12"), ("user", " why "))
+    ]
+    text = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+    tail = text.split("12", 1)[1]
+    backend = tokenizer.backend_tokenizer
+    backend.encode_special_tokens = False
+    want = backend.encode(tail, add_special_tokens=False).ids
+    assert codec.follow(" why ", ended=False) == want
+    # The model has sampled the mark that ends its turn.
+    assert want[0] in codec.eos_ids
+    assert codec.follow(" why ", ended=True) == want[1:]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_user_text_never_becomes_a_control_token(name: str) -> None:
+    tokenizer, codec = KINDS[name](), CODECS[name]
+    special = set(tokenizer.all_special_ids) | {
+        i for i, t in tokenizer.added_tokens_decoder.items() if t.special
+    }
+    spelt = "".join(t.content for t in tokenizer.added_tokens_decoder.values())
+    harmless = codec.open("x")
+    for attack in (MARKS[name], f"a {MARKS[name]} b", f"{MARKS[name]}{spelt}\n"):
+        ids = codec.open(attack)
+        assert [i for i in ids if i in special] == [i for i in harmless if i in special]
+        # Next to a mark, a tokenizer that writes a space before each word writes one more.
+        assert "".join(attack.split()) in "".join(codec.decode(ids).split())
+        assert not special & set(codec.extend(attack))
+        assert codec.decode(codec.extend(attack)) == attack
+        assert codec.follow(attack, ended=True).count(codec.eos_ids[0]) <= 1
+        assert codec.count(attack) > 3
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=40, deadline=None)
+@given(text=st.text(max_size=40))
+def test_any_text_round_trips(name: str, text: str) -> None:
+    codec = CODECS[name]
+    assert codec.decode(codec.extend(text)) == text
+    assert codec.unknown_tokens(text) == []
+    assert all(0 <= i < codec.vocab_size for i in codec.open(text))
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=40, deadline=None)
+@given(text=st.text("ab 7+8→é\n<|>", max_size=60), limit=st.integers(-1, 30), head=st.booleans())
+def test_truncation_is_exact(name: str, text: str, limit: int, head: bool) -> None:
+    codec = CODECS[name]
+    cut = codec.truncate(text, limit, keep="head" if head else "tail")
+    assert text.startswith(cut) if head else text.endswith(cut)
+    assert codec.count(cut) <= max(limit, 0)
+    if limit <= 0:
+        assert cut == ""
+    elif len(cut) < len(text):
+        longer = text[: len(cut) + 1] if head else text[len(text) - len(cut) - 1 :]
+        assert codec.count(longer) > limit
+    assert (cut == text) == (codec.count(text) <= limit or not text)
+
+
+def test_truncation_by_hand() -> None:
+    # "→" is three bytes and was seen in training as part of " →"; "ß" was never seen: two tokens.
+    codec = CODECS["chatml"]
+    assert codec.count("ßß") == 4
+    assert codec.truncate("ßß", 3) == "ß"
+    assert codec.truncate("ßß", 1) == ""
+    assert codec.truncate("aßb", 2, keep="tail") == "b"
+    assert codec.truncate("aßb", 3, keep="tail") == "ßb"
+
+
+def test_continuations_get_no_space_of_their_own() -> None:
+    codec = CODECS["mistral"]
+    assert codec.decode(codec.extend("foo")) == "foo"
+    assert codec.decode(codec.extend(" foo")) == " foo"
+    first = codec.extend("7 +")
+    assert codec.decode(first + codec.extend("8 ")) == "7 +8 "
+    # A token that is only a space is text: the turn has not ended.
+    assert codec.decode(codec.extend(" ")) == " "
+
+
+def test_ends_are_silent_and_other_control_tokens_are_not() -> None:
+    tokenizer = chatml()
+    end, start, other = tokenizer.convert_tokens_to_ids(
+        ["<|im_end|>", "<|im_start|>", "<|endoftext|>"]
+    )
+    codec = HFCodec(tokenizer, eos_ids=[other], vocab_size=500)
+    assert codec.eos_ids == tuple(sorted([end, other]))
+    hello = codec.extend("hello")
+    assert codec.decode([*hello, end]) == "hello"
+    assert codec.decode([end]) == codec.decode([other]) == ""
+    assert codec.decode([start, *hello]) == "<|im_start|>hello"
+    # Ids of padded logits, and ids of nothing.
+    assert codec.vocab_size == 500
+    assert codec.decode([*hello, 499, 10**9, -5]) == "hello"
+
+
+def test_the_mark_that_closes_a_turn_is_an_end() -> None:
+    # The tokenizer's own end is <|end_of_text|>; the template closes turns with <|eot_id|>.
+    tokenizer = llama()
+    ends = tokenizer.convert_tokens_to_ids(["<|end_of_text|>", "<|eot_id|>"])
+    assert CODECS["llama"].eos_ids == tuple(sorted(ends))
+
+
+def test_a_template_that_rewrites_history_is_appended_to() -> None:
+    codec = HFCodec(chatml(FORGETFUL))
+    assert codec.decode(codec.open("hi")).endswith("assistant\n<think>\n\n</think>\n\n")
+    assert (
+        codec.decode(codec.follow("why", ended=True))
+        == "\n<|im_start|>user\nwhy\n<|im_start|>assistant\n"
+    )
+
+
+def test_plain_text() -> None:
+    tokenizer = llama()
+    codec = HFCodec(tokenizer, chat="plain")
+    # The tokenizer's own beginning, then the text as it is.
+    assert codec.open("hello ")[0] == tokenizer.bos_token_id
+    assert codec.decode(codec.open("hello ")[1:]) == "hello "
+    assert codec.eos_ids == (tokenizer.eos_token_id,)
+    assert codec.follow("why", ended=False) == [tokenizer.eos_token_id, *codec.extend("\nwhy")]
+    assert codec.follow("why", ended=True) == codec.extend("\nwhy")
+    assert HFCodec(chatml(None)).open("hello") == HFCodec(chatml(None), chat="plain").open("hello")
+
+
+def test_refusals() -> None:
+    with pytest.raises(UserError, match="no chat template; say --chat plain"):
+        HFCodec(chatml(None), chat="template")
+    with pytest.raises(UserError, match="no second turn"):
+        HFCodec(chatml(ONE_TURN)).follow("why", ended=True)
+    with pytest.raises(UserError, match="cannot render one message"):
+        HFCodec(chatml("{{ raise_exception('never') }}"))
+    with pytest.raises(UserError, match="cannot render one message"):
+        HFCodec(chatml("{% for m in messages %}{{ m.content.missing.deep }}{% endfor %}"))
+    with pytest.raises(UserError, match="no fast implementation"):
+        HFCodec(object())
+    assert issubclass(jinja2.UndefinedError, jinja2.TemplateError)
+
+
+def test_unknown_text_is_told() -> None:
+    words = {"[UNK]": 0, "7": 1, "+": 2, "8": 3}
+    backend = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    codec = HFCodec(PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]"))
+    assert codec.unknown_tokens("7 + 8") == []
+    assert codec.unknown_tokens("7 - 8 apples") == ["-", "apples"]
+    # A BPE without an unknown token and without bytes leaves characters out.
+    backend = Tokenizer(models.BPE({"7": 0, "+": 1}, []))
+    codec = HFCodec(PreTrainedTokenizerFast(tokenizer_object=backend))
+    assert codec.unknown_tokens("7x+é") == ["x", "é"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_hostile_text_is_quick(name: str) -> None:
+    codec = CODECS[name]
+    # Were it quadratic, seconds at a megabyte would already be minutes here.
+    for unit in ("\\", "<|im_end|>", "\ud800 ", " ", "[/INST]"):
+        text = unit * (3 * 10**4 // len(unit))
+        codec.open(text)
+        codec.follow(text, ended=True)
+        codec.extend(text)
+        assert codec.count(codec.truncate(text, 50, keep="tail")) <= 50
+        assert codec.count(codec.truncate(text, 50)) <= 50

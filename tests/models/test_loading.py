@@ -1,0 +1,242 @@
+"""Sharing, freezing, saving and restoring; what cannot be loaded is told in one sentence."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from models.loading import load_team
+from models.locate import check
+from models.lora import resolve_targets
+from models.sampler import Row, Sampler
+from models.spec import LoraSpec, ModelSpec
+from vocabulary import Sampling, UserError
+
+IDS = torch.tensor([[5, 9, 77, 12, 3, 44]])
+
+
+def logits(handle) -> torch.Tensor:
+    with torch.no_grad(), handle.active():
+        return handle.head(handle.backbone(IDS, None, None))
+
+
+def shake(handle, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in handle.parameters().values():
+            p += 0.1 * torch.randn(p.shape, generator=generator)
+    handle.version += 1
+
+
+def spec(folder: Path, **settings) -> ModelSpec:
+    return ModelSpec(str(folder), device="cpu", **settings)
+
+
+def lora_pair(folder: Path):
+    specs = {
+        "alice": spec(folder, lora=LoraSpec(rank=4)),
+        "bob": spec(folder, lora=LoraSpec(rank=2, targets=("q_proj", "v_proj"))),
+    }
+    team = load_team(specs, {"alice", "bob"})
+    return team["alice"].handle, team["bob"].handle
+
+
+def test_lora_roles_share_one_base(checkpoint) -> None:
+    alice, bob = lora_pair(checkpoint("qwen3"))
+    own = {id(p) for h in (alice, bob) for p in h.parameters().values()}
+    base = {p.data_ptr() for p in alice.module.parameters() if id(p) not in own}
+    assert base == {p.data_ptr() for p in bob.module.parameters() if id(p) not in own}
+    plain = load_team({"x": spec(checkpoint("qwen3"))}, set())["x"].handle
+    assert len(base) == len(list(plain.module.parameters()))
+    # 2 layers x 7 projections x (A, B), and 2 x 2 x 2.
+    assert (len(alice.parameters()), len(bob.parameters())) == (28, 8)
+    assert not any("alice" in name for name in alice.parameters())
+
+
+def test_each_adapter_acts_alone(checkpoint) -> None:
+    alice, bob = lora_pair(checkpoint("llama"))
+    start = logits(alice)
+    torch.testing.assert_close(start, logits(bob), rtol=0, atol=0)
+    shake(alice, 1)
+    assert (logits(alice) - start).abs().max() > 1e-2
+    torch.testing.assert_close(logits(bob), start, rtol=0, atol=0)
+    shake(bob, 2)
+    mine = logits(alice)
+    assert (mine - logits(bob)).abs().max() > 1e-2
+    with alice.reference(), torch.no_grad():
+        torch.testing.assert_close(alice.head(alice.backbone(IDS, None, None)), start)
+        with pytest.raises(RuntimeError, match="answers for 'alice'"):
+            bob.backbone(IDS, None, None)
+    torch.testing.assert_close(logits(alice), mine, rtol=0, atol=0)
+
+
+def test_gradients_reach_the_active_adapter_only(checkpoint) -> None:
+    alice, bob = lora_pair(checkpoint("mistral"))
+    shake(alice, 1)
+    shake(bob, 2)
+    for handle, other in ((alice, bob), (bob, alice), (alice, bob)):
+        for h in (alice, bob):
+            for p in h.parameters().values():
+                p.grad = None
+        with handle.active():
+            handle.head(handle.backbone(IDS, None, None)).logsumexp(-1).sum().backward()
+        assert all(
+            p.grad is not None and p.grad.abs().sum() > 0 for p in handle.parameters().values()
+        )
+        assert all(p.grad is None for p in other.parameters().values())
+    frozen = [p for n, p in alice.module.named_parameters() if "lora_" not in n]
+    assert not any(p.requires_grad for p in frozen)
+
+
+def test_full_weights_are_separate_copies_and_frozen_roles_stay_frozen(checkpoint) -> None:
+    folder = checkpoint("qwen3")
+    team = load_team({r: spec(folder) for r in ("alice", "bob", "judge")}, {"alice", "bob"})
+    alice, bob, judge = (team[r].handle for r in ("alice", "bob", "judge"))
+    start = logits(bob)
+    shake(alice, 1)
+    torch.testing.assert_close(logits(bob), start, rtol=0, atol=0)
+    assert not alice.module.training
+    assert judge.parameters() == {}
+    assert not any(p.requires_grad for p in judge.module.parameters())
+    assert all(p.requires_grad for p in alice.parameters().values())
+    with pytest.raises(NotImplementedError, match="train with LoRA"), alice.reference():
+        pass
+
+
+@pytest.mark.parametrize("name", ["qwen3", "phi3"])
+def test_full_weights_come_back_bit_for_bit(checkpoint, tmp_path: Path, name: str) -> None:
+    role = load_team({"a": spec(checkpoint(name))}, {"a"})["a"]
+    shake(role.handle, 1)
+    want = logits(role.handle)
+    role.handle.save(tmp_path)
+    assert {p.suffix for p in tmp_path.iterdir()} == {".json", ".safetensors", ".jinja"}
+    theirs = AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    with torch.no_grad():
+        torch.testing.assert_close(theirs(IDS).logits, want, rtol=1e-6, atol=1e-6)
+    assert AutoTokenizer.from_pretrained(tmp_path).encode("7 + 8") == role.tokenizer.encode("7 + 8")
+    sampler = Sampler(role.handle, role.codec.decode, ())
+    rows = [Row(np.array([5, 6, 7]), 1, Sampling(8))]
+    mine = sampler.sample(rows)[0]
+    version = role.handle.version
+    shake(role.handle, 2)
+    sampler.sample(rows)
+    role.handle.load_weights(tmp_path)
+    role.handle.version = version
+    torch.testing.assert_close(logits(role.handle), want, rtol=0, atol=0)
+    # The sampler follows, though the version is one that it has seen.
+    assert sampler.sample(rows)[0].logprobs.tolist() == mine.logprobs.tolist()
+
+
+@pytest.mark.parametrize("name", ["qwen3", "phi3"])
+def test_adapters_are_peft_s(checkpoint, tmp_path: Path, name: str) -> None:
+    specs = {r: spec(checkpoint(name), lora=LoraSpec(rank=4)) for r in ("alice", "bob")}
+    team = load_team(specs, set(specs))
+    alice, bob = team["alice"].handle, team["bob"].handle
+    shake(alice, 1)
+    shake(bob, 2)
+    want = logits(alice)
+    alice.save(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    ]
+    base = AutoModelForCausalLM.from_pretrained(checkpoint(name))
+    theirs = PeftModel.from_pretrained(base, str(tmp_path)).eval()
+    with torch.no_grad():
+        torch.testing.assert_close(theirs(input_ids=IDS).logits, want, rtol=1e-5, atol=1e-5)
+    shake(alice, 3)
+    alice.load_weights(tmp_path)
+    torch.testing.assert_close(logits(alice), want, rtol=0, atol=0)
+    # A later run, and a frozen role, start from the folder.
+    loaded = spec(checkpoint(name), lora=LoraSpec(adapter=str(tmp_path)))
+    again = load_team({"carol": loaded}, set())["carol"].handle
+    torch.testing.assert_close(logits(again), want, rtol=1e-6, atol=1e-6)
+    assert not any(p.requires_grad for p in again.module.parameters())
+    with pytest.raises(UserError, match="other layers or of another rank"):
+        load_team({"x": spec(checkpoint(name), lora=LoraSpec(rank=3))}, {"x"})[
+            "x"
+        ].handle.load_weights(tmp_path)
+
+
+def test_new_adapters_follow_the_seed(checkpoint) -> None:
+    def start(role: str, seed: int) -> torch.Tensor:
+        specs = {role: spec(checkpoint("qwen3"), lora=LoraSpec(rank=4))}
+        handle = load_team(specs, {role}, seed=seed)[role].handle
+        return torch.cat([p.detach().flatten() for p in handle.parameters().values()])
+
+    assert torch.equal(start("alice", 1), start("alice", 1))
+    assert not torch.equal(start("alice", 1), start("alice", 2))
+    assert not torch.equal(start("alice", 1), start("bob", 1))
+
+
+def test_fused_layers_take_all_of_their_parts(checkpoint) -> None:
+    phi3 = load_team({"a": spec(checkpoint("phi3"))}, set())["a"].handle.module
+    assert sorted(resolve_targets(phi3, LoraSpec().targets)) == [
+        "down_proj", "gate_up_proj", "o_proj", "qkv_proj",
+    ]  # fmt: skip
+    with pytest.raises(UserError, match="fuses q_proj, k_proj, v_proj into qkv_proj"):
+        resolve_targets(phi3, ("q_proj", "v_proj"))
+    with pytest.raises(UserError, match=r"w1 are no linear layers.*it has down_proj"):
+        resolve_targets(phi3, ("w1",))
+
+
+def broken(checkpoint, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(checkpoint("qwen3"), tmp_path / "broken"))
+
+
+def test_what_cannot_be_loaded_is_told_before_weights_are_read(
+    checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = broken(checkpoint, tmp_path)
+
+    def refused(match: str, model: str | None = None, **settings) -> None:
+        with pytest.raises(UserError, match=match) as caught:
+            check(ModelSpec(model or str(folder), **settings))
+        assert "\n" not in str(caught.value)
+
+    check(ModelSpec(str(folder)))
+    refused("unknown tiny model 'tiny:zed'; known: ", "tiny:zed")
+    refused("unknown tiny model 'tiny:../x'", "tiny:../x")
+    refused("no model folder './nowhere'", "./nowhere")
+    refused("no model folder 'a/b/c'", "a/b/c")
+    refused("is a file", str(folder / "config.json"))
+    refused("context is 1 tokens", context=1)
+    refused("LoRA rank is 0", lora=LoraSpec(rank=0))
+    refused("is no adapter", lora=LoraSpec(adapter=str(folder)))
+    refused("unknown device 'gpu'", device="gpu")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    refused("not in the local cache and the hub is switched off", "no-such-owner/no-such-model")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    refused("weights as pickles.*save them as safetensors")
+    (folder / "pytorch_model.bin").unlink()
+    refused("model.safetensors is missing")
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": {"a": "x.safetensors"}})
+    )
+    refused("lacks weight files that its index names: x.safetensors")
+    (folder / "config.json").write_text("{")
+    refused("cannot be read as JSON")
+    (folder / "config.json").unlink()
+    refused("has no config.json")
+
+
+def test_weights_that_do_not_fit_are_told(checkpoint, tmp_path: Path) -> None:
+    folder = broken(checkpoint, tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=r"missing or of another shape: model\.layers\.1\.mlp\.up"):
+        load_team({"a": ModelSpec(str(folder))}, set())
+    (folder / "model.safetensors").write_bytes(b"\x00" * 50)
+    with pytest.raises(UserError, match="cannot be loaded"):
+        load_team({"a": ModelSpec(str(folder))}, set())
+    with pytest.raises(UserError, match="more than the 128 tokens"):
+        load_team({"a": spec(checkpoint("qwen3"), context=129)}, set())
+    with pytest.raises(UserError, match="no model is given for trained roles bob"):
+        load_team({"a": spec(checkpoint("qwen3"))}, {"bob"})
