@@ -29,7 +29,9 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
     match = _LETTER.fullmatch(text)
     letter = match["letter"].upper() if match else ""
     rest = match["rest"].strip(" .:,;)*-") if match else ""
-    if letter and letter in allowed and not rest:
+    stated = bool(letter) and letter in allowed and not rest
+    # "c" is the option that reads c, where there is one; "C" is always the letter.
+    if stated and not (text.islower() and [plain(c) for c in choices].count(text) == 1):
         return letter
     options = [key(choice, fold=True) for choice in choices]
     if options.count(key(text, fold=True)) == 1:

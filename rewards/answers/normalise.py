@@ -5,6 +5,7 @@ percent signs) and drops what is only typesetting.
 """
 
 import re
+from functools import lru_cache
 
 _UNICODE = str.maketrans(
     {
@@ -77,6 +78,10 @@ def plain(text: str) -> str:
 
     Linear in the length of ``text``; ``\text{}`` is unwrapped four levels deep.
     """
+    return _remembered(text) if len(text) <= 512 else _plain(text)
+
+
+def _plain(text: str) -> str:
     text = text.translate(_UNICODE)
     for pattern, replacement in _REWRITES:
         text = pattern.sub(replacement, text)
@@ -85,6 +90,10 @@ def plain(text: str) -> str:
         if not count:
             break
     return _SPACE.sub(" ", text).lstrip(_EDGES).rstrip(_EDGES + ".!")
+
+
+# One answer passes through several rules, and each of them starts from its plain form.
+_remembered = lru_cache(maxsize=8192)(_plain)
 
 
 def key(text: str, *, fold: bool) -> str:

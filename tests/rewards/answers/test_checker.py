@@ -214,6 +214,9 @@ def test_choices_are_letters_or_option_texts(response: str, letter: str | None) 
 def test_a_letter_that_is_an_option_text_is_the_letter() -> None:
     assert letter_of("A", ("B", "A", "S", "D")) == "A"
     assert letter_of("S", ("B", "A", "S", "D")) == "C"
+    assert letter_of("C", ("Error", "a", "b", "c")) == "C"
+    assert letter_of("c", ("Error", "a", "b", "c")) == "D"
+    assert letter_of("c", ("w", "x", "y", "z")) == "C"
     assert letter_of("same", ("same", "same")) is None
 
 

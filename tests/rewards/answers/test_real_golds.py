@@ -143,8 +143,12 @@ def spellings(problem: Problem) -> Iterator[str]:
         yield from (f"({gold})", f"{gold}.", f"**{gold}**", rf"\text{{{gold}}}", f"${gold}$")
         option = problem.choices["ABCD".index(gold)]
         lowered = [choice.strip().casefold() for choice in problem.choices]
-        usable = lowered.count(lowered["ABCD".index(gold)]) == 1 and not re.search(
-            r"[\n{}$\\#]", option
+        usable = (
+            lowered.count(lowered["ABCD".index(gold)]) == 1
+            and not re.search(r"[\n{}$\\#]", option)
+            # An option that reads B cannot be told from the letter B; one of signs alone is none.
+            and option.strip() not in "ABCD"
+            and re.search(r"\w", option) is not None
         )
         if usable:
             yield from (option, f"{gold}. {option}", f"({gold}) {option}")
@@ -208,8 +212,7 @@ TRULY_EQUAL: dict[str, frozenset[tuple[int, int]]] = {}
 def alike(left: Problem, right: Problem) -> bool:
     """Whether two gold answers are equal, by a rule of this test's own."""
     if left.kind == "choice":
-        mine = left.choices["ABCD".index(left.gold)].strip().casefold()
-        return left.gold == right.gold or mine == right.gold.casefold()
+        return left.gold == right.gold
     bare = [re.sub(r"\^\{?\\circ\}?|\\%|[%$\s]", "", p.gold) for p in (left, right)]
     if left.kind == "list" or right.kind == "list":
         return sorted(bare[0].split(",")) == sorted(bare[1].split(","))
