@@ -1,0 +1,1 @@
+"""The tiny team that ships with the repository, and how it is rebuilt."""

@@ -1,0 +1,80 @@
+"""The three architectures, in the hub's own classes, so that any engine can load them."""
+
+import math
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    GenerationConfig,
+    LlamaConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen3Config,
+)
+
+from launch.tiny.markup import DIGITS
+from launch.tiny.recipes import Recipe
+from launch.tiny.tokenizers import CONTEXT
+
+# V vocabulary, D hidden units
+
+_OWN = 0.3
+"""Share of a digit's random embedding that is left beside its circles."""
+_CONFIGS = {"qwen3": Qwen3Config, "llama": LlamaConfig, "qwen2": Qwen2Config}
+
+
+def build_config(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> PreTrainedConfig:
+    """The recipe's sizes under the names that transformers knows."""
+    return _CONFIGS[recipe.architecture](
+        vocab_size=len(tokenizer),
+        hidden_size=recipe.hidden,
+        intermediate_size=recipe.intermediate,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        num_key_value_heads=recipe.kv_heads,
+        head_dim=recipe.hidden // recipe.heads,
+        max_position_embeddings=CONTEXT,
+        rope_parameters={"rope_type": "default", "rope_theta": recipe.rope_theta},
+        initializer_range=recipe.initial_std,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype="float32",
+    )
+
+
+def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> PreTrainedModel:
+    """Random weights from torch's global generator, digits on circles."""
+    model = AutoModelForCausalLM.from_config(build_config(recipe, tokenizer))
+    embedding_VD = model.get_input_embeddings().weight
+    circles_10D = digit_circles(recipe.hidden) * recipe.initial_std * recipe.hidden**0.5
+    with torch.no_grad():
+        for digit, circles_D in zip(DIGITS, circles_10D):
+            # A digit and the digit after a space are two tokens and one number.
+            for token in (*tokenizer.encode(digit), *tokenizer.encode(f" {digit}")):
+                embedding_VD[token] = circles_D + _OWN * embedding_VD[token]
+    model.generation_config = GenerationConfig(
+        do_sample=True,
+        temperature=1.0,
+        top_k=0,
+        top_p=1.0,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return model
+
+
+def digit_circles(hidden: int) -> torch.Tensor:
+    """(10, ``hidden``) unit vectors: the discrete Fourier basis of Z/10 in random directions.
+
+    Networks that learn modular addition end up with such embeddings (arXiv:2301.05217, section 4);
+    starting there takes the warm start off its plateau in a few hundred steps.
+    """
+    angle_10_1 = torch.arange(10.0)[:, None] * (2 * math.pi / 10)
+    frequency_5 = torch.arange(1.0, 6.0)
+    waves = torch.cat([torch.cos(angle_10_1 * frequency_5), torch.sin(angle_10_1 * frequency_5)], 1)
+    directions = torch.randn(waves.shape[1], hidden)
+    return torch.nn.functional.normalize(waves @ torch.linalg.qr(directions.T)[0].T, dim=1)

@@ -1,0 +1,103 @@
+"""Rebuild the tiny team: ``python -m launch.tiny.build alice`` or ``... build all``."""
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from pathlib import Path
+
+from launch.tiny.gate import Gate, complaints
+from launch.tiny.recipes import RECIPES, Recipe, recipe_of
+from vocabulary import UserError
+
+SHIPPED = Path(__file__).resolve().parents[2] / "models" / "tiny"
+"""Where the repository keeps the checkpoints."""
+_ATTEMPTS = 6
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, build, and say what came out; 2 where the user or every seed failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m launch.tiny.build",
+        description="Train tiny roles from scratch and write those that pass their gate.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("role", choices=[*RECIPES, "all"], help="which role to build")
+    parser.add_argument("--into", type=Path, default=SHIPPED, help="folder of the checkpoints")
+    parser.add_argument("--seed", type=int, default=None, help="first seed; the recipe's if absent")
+    parser.add_argument("--attempts", type=int, default=_ATTEMPTS, help="seeds to try per role")
+    parser.add_argument("--threads", type=int, default=1, help="threads of one training")
+    options = parser.parse_args(arguments)
+    roles = list(RECIPES) if options.role == "all" else [options.role]
+    try:
+        if options.attempts < 1 or options.threads < 1:
+            raise UserError("--attempts and --threads must be 1 or more")
+        for role in roles:
+            recipe = recipe_of(role)
+            if options.seed is not None:
+                recipe = dataclasses.replace(recipe, seed=options.seed)
+            build(recipe, options.into / role, attempts=options.attempts, threads=options.threads)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def build(
+    recipe: Recipe,
+    into: Path,
+    *,
+    attempts: int = _ATTEMPTS,
+    threads: int = 1,
+    gate: Gate | None = None,
+) -> dict:
+    """Warm-start seed after seed until one passes the gate; write it and return its record."""
+    import torch
+
+    from launch.tiny.architecture import build_model
+    from launch.tiny.measuring import measure
+    from launch.tiny.progress import Progress
+    from launch.tiny.tokenizers import build_tokenizer
+    from launch.tiny.training import NoConvergence, warm_start
+
+    torch.set_num_threads(threads)
+    gate = gate or Gate()
+    tokenizer = build_tokenizer(recipe.role)
+    for attempt in range(attempts):
+        recipe_now = dataclasses.replace(recipe, seed=recipe.seed + attempt)
+        torch.manual_seed(recipe_now.seed)
+        model = build_model(recipe_now, tokenizer)
+        started = time.perf_counter()
+        try:
+            with Progress(recipe.role, recipe_now.seed) as progress:
+                warm_start(recipe_now, model, tokenizer, progress.report)
+        except NoConvergence as plateau:
+            print(f"{recipe.role}: seed {recipe_now.seed} refused: {plateau}")
+            continue
+        seconds = time.perf_counter() - started
+        measured = measure(recipe_now, model, tokenizer)
+        refused = complaints(measured, gate)
+        print(f"{recipe.role}: seed {recipe_now.seed}, {seconds:.0f} s: {measured.as_json()}")
+        if refused:
+            print(f"{recipe.role}: seed {recipe_now.seed} refused: {'; '.join(refused)}")
+            continue
+        model.save_pretrained(into)
+        tokenizer.save_pretrained(into)
+        record = {
+            "measured": measured.as_json(),
+            "gate": dataclasses.asdict(gate),
+            "recipe": dataclasses.asdict(recipe_now),
+            "attempt": attempt + 1,
+            "train_s": round(seconds, 1),
+        }
+        (into / "gate.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        return record
+    raise UserError(
+        f"{recipe.role}: no seed in {recipe.seed}..{recipe.seed + attempts - 1} passed the gate; "
+        "try another --seed or more --attempts"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,53 @@
+"""The shipped team is what its records say: it loads anywhere and is as good as it was gated."""
+
+import json
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from launch.tiny.build import SHIPPED
+from launch.tiny.gate import Gate, Measured, complaints, read_answer
+from launch.tiny.markup import prompt
+from launch.tiny.measuring import parse_chain
+from launch.tiny.recipes import RECIPES
+from launch.tiny.sampling import sample
+from problems.chains import ChainSettings, ChainSource
+
+each_role = pytest.mark.parametrize("role", RECIPES)
+
+
+@each_role
+def test_files_and_sizes(role):
+    files = {path.name: path.stat().st_size for path in (SHIPPED / role).iterdir()}
+    assert set(files) == {
+        "config.json",
+        "gate.json",
+        "generation_config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+    assert sum(files.values()) < 1.2e6
+
+
+@each_role
+def test_the_record_passes_the_gate_of_today(role):
+    record = json.loads((SHIPPED / role / "gate.json").read_text())
+    assert complaints(Measured(**record["measured"]), Gate()) == []
+    assert record["recipe"]["role"] == role
+
+
+@each_role
+def test_a_fresh_sample_lies_where_the_gate_wants_it(role):
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_pretrained(SHIPPED / role)
+    tokenizer = AutoTokenizer.from_pretrained(SHIPPED / role)
+    assert model.dtype == torch.float32
+    source = ChainSource(ChainSettings(seed=99))
+    chains = [parse_chain(source[index].question) for index in range(200)]
+    texts = sample(model, tokenizer, [prompt(chain.question) for chain in chains], seed=1)
+    right = [read_answer(text) == str(chain.values[-1]) for text, chain in zip(texts, chains)]
+    # 200 problems: a standard deviation of .035; the gate's window widened by two of them.
+    assert 0.28 < sum(right) / 200 < 0.57
+    assert sum(read_answer(text) is not None for text in texts) >= 194

@@ -1,0 +1,121 @@
+"""Any text survives any of the three tokenizers, and what the team writes is short in them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from transformers import AutoTokenizer
+
+from launch.tiny.build import SHIPPED
+from launch.tiny.markup import DIGITS, SIGNS, TAGS, prompt, trace
+from launch.tiny.recipes import RECIPES
+from launch.tiny.tokenizers import build_tokenizer, english
+
+TOKENIZERS = {role: build_tokenizer(role) for role in RECIPES}
+WORK = "7 + 8 = 5 - 3 = 2 @ 4 = 7 # 5 ="
+each_role = pytest.mark.parametrize("role", RECIPES)
+
+
+def encode(role: str, text: str) -> list[int]:
+    return TOKENIZERS[role].encode(text, add_special_tokens=False, split_special_tokens=True)
+
+
+@each_role
+@settings(max_examples=150, deadline=None)
+@given(text=st.text(max_size=60))
+@example(text="<0x41><0xE2> <0x0A>")
+@example(text="\u2581a Ġb Ċ \u2581\u2581")
+@example(text="\r\n\t \x00\x7f\x85\u2028 a\u0301 \U0001f469\u200d\U0001f4bb")
+@example(text="<|alice:end|><|bob:end|><|carol:pad|>")
+@example(text='<strategy id="1"><strategy id="2"> <result>10</result>')
+@example(text="  7  +8\n\nHint:\nQuestion: Question:Let's solve this step by step:")
+def test_any_text_comes_back_exactly(role, text):
+    tokens = encode(role, text)
+    assert TOKENIZERS[role].decode(tokens) == text
+    assert not set(tokens) & set(TOKENIZERS[role].all_special_ids)
+
+
+@each_role
+@given(tokens=st.lists(st.integers(0, 10**6), max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_any_ids_decode(role, tokens):
+    tokenizer = TOKENIZERS[role]
+    assert isinstance(tokenizer.decode([token % len(tokenizer) for token in tokens]), str)
+
+
+@each_role
+@pytest.mark.parametrize("symbol", [*TAGS, *SIGNS, *DIGITS])
+def test_symbols_are_one_token_with_and_without_a_space(role, symbol):
+    bare, spaced = encode(role, symbol), encode(role, f" {symbol}")
+    assert len(bare) == len(spaced) == 1
+    assert bare != spaced
+
+
+@each_role
+def test_symbols_stay_single_tokens_in_context(role):
+    # 5 operands and 3 values, 4 signs, 4 "=", 2 answers, 6 tags.
+    assert len(encode(role, trace(WORK, 8))) == 8 + 4 + 4 + 2 + 6
+
+
+@each_role
+def test_digits_are_never_joined(role):
+    tokens = [TOKENIZERS[role].decode([token]) for token in encode(role, "In 2024, 1234567.89 kg")]
+    assert [token.strip() for token in tokens if any(mark in token for mark in "0123456789")] == [
+        *"2024",
+        *"123456789",
+    ]
+
+
+@each_role
+def test_prompts_are_short(role):
+    question = "7 + 8 - 3 @ 4 # 5 ="
+    assert len(encode(role, prompt(question))) <= 16
+    assert len(encode(role, prompt(question, WORK))) <= 32
+
+
+@each_role
+def test_english_is_not_spelled_letter_by_letter(role):
+    text = "\n".join(english())
+    assert len(text) / len(encode(role, text)) > 1.4
+
+
+def test_the_three_differ():
+    texts = [prompt("7 + 8 - 3 @ 4 # 5 =", WORK), english()[0]]
+    for text in texts:
+        ids = {tuple(encode(role, text)) for role in RECIPES}
+        assert len(ids) == 3
+    models = {
+        json.loads(TOKENIZERS[r].backend_tokenizer.to_str())["model"]["type"] for r in RECIPES
+    }
+    assert models == {"BPE", "Unigram"}
+    vocabularies = [set(TOKENIZERS[role].get_vocab()) for role in RECIPES]
+    assert all(a != b for a, b in zip(vocabularies, vocabularies[1:] + vocabularies[:1]))
+    assert all(len(TOKENIZERS[role]) <= 512 for role in RECIPES)
+
+
+@each_role
+@pytest.mark.parametrize(
+    "garbage", ["\\" * 10**5, "a" * 10**5, "<result>" * 10**4, "日" * 3 * 10**4]
+)
+def test_garbage_takes_linear_time(role, garbage):
+    assert TOKENIZERS[role].decode(encode(role, garbage)) == garbage
+
+
+@each_role
+def test_the_shipped_tokenizer_is_the_rebuilt_one(role, tmp_path):
+    TOKENIZERS[role].save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        rebuilt = json.loads(Path(tmp_path, name).read_text(encoding="utf-8"))
+        shipped = json.loads((SHIPPED / role / name).read_text(encoding="utf-8"))
+        assert rebuilt == shipped
+
+
+@each_role
+def test_transformers_loads_it(role):
+    loaded = AutoTokenizer.from_pretrained(SHIPPED / role)
+    assert loaded.is_fast
+    assert loaded.chat_template is None
+    assert loaded(trace(WORK, 8))["input_ids"] == encode(role, trace(WORK, 8))
+    assert (loaded.eos_token, loaded.pad_token) == (f"<|{role}:end|>", f"<|{role}:pad|>")

@@ -1,0 +1,87 @@
+"""The supervised step and the model it starts from."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from launch.tiny.architecture import build_model, digit_circles
+from launch.tiny.corpus import Example
+from launch.tiny.recipes import RECIPES
+from launch.tiny.tokenizers import build_tokenizer
+from launch.tiny.training import NoConvergence, collate, warm_start
+
+
+def test_only_answers_and_their_end_are_targets():
+    tokenizer = build_tokenizer("alice")
+    ids_BT, targets_BT = collate(tokenizer, [Example("7 +", " 8 ="), Example("7", " 1")])
+    seven, plus, eight, equals, one = (
+        tokenizer.encode(text)[0] for text in ("7", " +", " 8", " =", " 1")
+    )
+    end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    assert ids_BT.tolist() == [[seven, plus, eight, equals, end], [seven, one, end, pad, pad]]
+    assert targets_BT.tolist() == [
+        [-100, -100, eight, equals, end],
+        [-100, one, end, -100, -100],
+    ]
+
+
+def test_digits_start_on_circles():
+    torch.manual_seed(0)
+    circles_10D = digit_circles(64)
+    products = circles_10D @ circles_10D.T
+    # Unit vectors whose products depend on the distance modulo 10 alone.
+    for shift in range(10):
+        diagonal = torch.stack([products[digit, (digit + shift) % 10] for digit in range(10)])
+        assert torch.allclose(diagonal, diagonal[:1].expand(10), atol=1e-5)
+    assert torch.allclose(products.diagonal(), torch.ones(10), atol=1e-5)
+    # Nine independent directions (the tenth wave, the constant, is left out).
+    assert torch.linalg.matrix_rank(circles_10D) == 9
+
+
+@pytest.mark.parametrize("role", RECIPES)
+def test_models_are_small_tied_and_single_precision(role):
+    tokenizer = build_tokenizer(role)
+    model = build_model(RECIPES[role], tokenizer)
+    assert model.config.model_type == RECIPES[role].architecture
+    assert sum(p.numel() for p in model.parameters()) * 4 < 1.2e6
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
+    assert model.config.rope_parameters["rope_theta"] == 100.0
+
+
+class Reports(list):
+    """Keeps what a training reports, less the loss."""
+
+    def __call__(self, phase, step, steps, loss):
+        assert loss > 0
+        self.append((phase, step, steps))
+
+
+def test_two_phases_and_the_same_weights_for_the_same_seed():
+    recipe = dataclasses.replace(
+        RECIPES["bob"], batch=2, first_steps=3, first_loss=100.0, second_steps=4
+    )
+    tokenizer = build_tokenizer("bob")
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        model = build_model(recipe, tokenizer)
+        before = {name: p.detach().clone() for name, p in model.named_parameters()}
+        reports = Reports()
+        warm_start(recipe, model, tokenizer, reports)
+        # Phase 1 ends with its first step, whose loss is below 100.
+        assert reports == [
+            ("strong operations", 1, 3),
+            *(("all operations", step, 4) for step in (1, 2, 3, 4)),
+        ]
+        assert all(not torch.equal(before[name], p) for name, p in model.named_parameters())
+        runs.append(model.state_dict())
+    assert all(torch.equal(runs[0][name], runs[1][name]) for name in runs[0])
+
+
+def test_a_plateau_is_given_up():
+    recipe = dataclasses.replace(RECIPES["bob"], batch=2, first_steps=2, first_loss=0.0)
+    tokenizer = build_tokenizer("bob")
+    with pytest.raises(NoConvergence, match="after 2 steps"):
+        warm_start(recipe, build_model(recipe, tokenizer), tokenizer, lambda *report: None)
