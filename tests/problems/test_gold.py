@@ -22,6 +22,7 @@ from problems.gold import (
         (r"\boxed{a \boxed{b} c}", r"a \boxed{b} c"),
         (r"\fbox{3} and \mbox{no}", "3"),
         (r"\boxed {4}", "4"),
+        (r"\boxed{[0, 1\}}", r"[0, 1\}"),
         (r"\boxed{5} \boxed{6", "5"),
         (r"{{ \boxed{7} }", "7"),
         ("no box", None),

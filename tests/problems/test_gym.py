@@ -5,16 +5,18 @@ import pytest
 
 from problems.gym import GymSource
 from problems.gym_tasks import NUMBER_TASKS, TASKS
+from rewards.scorer import AnswerScorer
 from vocabulary import UserError
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_vetted_task(task):
-    """Deterministic, unbounded, short answers that the task's own scorer gives full marks."""
+    """Deterministic, unbounded, and judged alike by our checker and the task's own scorer."""
     from fractions import Fraction
 
     from reasoning_gym.factory import DATASETS
 
+    scorer = AnswerScorer()
     source, again = GymSource(task, seed=5), GymSource(task, seed=5)
     indices = [0, 1, 2, 10**15]
     problems = [source[index] for index in indices]
@@ -32,11 +34,14 @@ def test_every_vetted_task(task):
         entry = {"answer": problem.gold, "metadata": {}}
         if task in NUMBER_TASKS:
             Fraction(problem.gold)
+        written = f"<final_answer>{problem.gold}</final_answer>"
+        for other in problems:
+            assert scorer.check(written, other).correct == (other.gold == problem.gold)
         if task != "calendar_arithmetic":  # its scorer wants metadata
-            scorer = make_dataset(make_config(seed=0, size=1))
-            assert scorer.score_answer(problem.gold, entry) == 1.0
+            theirs = make_dataset(make_config(seed=0, size=1))
+            assert theirs.score_answer(problem.gold, entry) == 1.0
             wrong = problem.gold + "1" if task in NUMBER_TASKS else "no such answer"
-            assert scorer.score_answer(wrong, entry) < 1.0
+            assert theirs.score_answer(wrong, entry) < 1.0
 
 
 def test_a_reseeded_data_set_is_a_fresh_one():
@@ -60,10 +65,22 @@ def test_the_global_random_state_stays():
     np.random.seed(1)
     python, numpy = random.getstate(), np.random.get_state()
     source = GymSource("chain_sum")
+    make = source._make
+    source._dataset = _Restless(make(0))  # a task that draws from the global generators
     assert source[0].question
     assert random.getstate() == python
     assert np.array_equal(np.random.get_state()[1], numpy[1])
     assert np.random.get_state()[2] == numpy[2]
+
+
+class _Restless:
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __getitem__(self, index):
+        random.random()
+        np.random.random()
+        return self.dataset[index]
 
 
 def test_neighbouring_seeds_share_no_problems():

@@ -1,3 +1,5 @@
+import logging
+
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -130,8 +132,11 @@ def test_an_unreachable_hub_is_one_sentence(monkeypatch, gated, error, sentence)
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     hub_set = pinned(HubSet("o/n", gated=gated), "abc123", None)
+    hub_log = logging.getLogger("huggingface_hub")
+    monkeypatch.setattr(hub_log, "level", logging.INFO)
     with pytest.raises(UserError, match=sentence) as caught:
         load_hub(hub_set, "short", "train")
+    assert hub_log.level == logging.INFO
     assert "\n" not in str(caught.value)
     assert asked == {"repo": "o/n", "name": None, "split": "train", "revision": "abc123"}
 

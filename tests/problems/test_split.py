@@ -34,6 +34,8 @@ def test_repeated_questions_stay_on_one_side():
     source = ProblemSet("twice", twice)
     evaluation, exclude = held_out(source, source, 4)
     assert len(set(golds(evaluation))) == 4
+    # The first spelling is the one that is asked.
+    assert {problem.id[0] for problem in evaluation} == {"a"}
     left = ProblemStream(source, exclude=exclude).take(12)
     assert not set(golds(left)) & set(golds(evaluation))
     assert len(set(golds(left))) == 6

@@ -60,6 +60,9 @@ def test_a_generator_replaces_what_is_excluded():
     exclude = frozenset(problem_key(source[index]) for index in range(100))
     taken = ProblemStream(source, 0, exclude, epoch_size=10).take(500)
     assert not {problem_key(problem) for problem in taken} & exclude
+    # No problem near by is handed out twice instead.
+    first = frozenset({problem_key(ChainSource()[0])})
+    assert len(set(ids(ProblemStream(ChainSource(), 0, first, epoch_size=10).take(50)))) == 50
     # A free index is the problem of that cursor.
     wide = ProblemStream(ChainSource(), 0, exclude, epoch_size=10)
     assert ids(wide.take(20)) == ids(ChainSource()[index] for index in range(20))
