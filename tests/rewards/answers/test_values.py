@@ -198,6 +198,7 @@ def test_towers_are_measured(text: str, depth: int) -> None:
         "2^{99999}",
         "9**99999",
         "10^{10^{10}}",
+        "x^{x^{x^{x}}}",
         "99999!",
         "(9!)!",
         "{",
