@@ -52,7 +52,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     questions = len(outcomes["problems"])
     hints_QC = as_floats(outcomes["hints"] or np.zeros((questions, len(_COUNTS))))
     columns |= {name: hints_QC[:, place] for place, name in enumerate(_COUNTS)}
-    columns["leak_rate"] = as_floats(outcomes["leaked"] or [None] * questions)
+    columns["leak_rate"] = as_floats(outcomes["leaked"] or [float("nan")] * questions)
 
     values_QM = np.stack(list(columns.values()), axis=1)
     means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)

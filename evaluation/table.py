@@ -38,7 +38,7 @@ def _cell(measured: Resampled) -> str:
     if math.isnan(measured.value):
         return f"undefined (n={measured.count})"
     low, high = measured.interval()
-    return f"{_figure(measured.value)} \\[{_figure(low)} {_figure(high)}]"
+    return f"{_figure(measured.value, 3)} \\[{_figure(low)} {_figure(high)}]"
 
 
 def _change(first: Resampled, last: Resampled, row: Row) -> str:
@@ -46,13 +46,14 @@ def _change(first: Resampled, last: Resampled, row: Row) -> str:
     if math.isnan(difference):
         return ""
     low, high = interval(last.replicates - first.replicates)
-    text = f"{difference:+.3f} \\[{low:+.3f} {high:+.3f}]"
+    text = f"{difference:+.3f} \\[{low:+.2f} {high:+.2f}]"
     if row.better == "neither" or low <= 0 <= high:
         return text
     good = (difference > 0) == (row.better == "higher")
     return f"[green]{text}[/green]" if good else f"[red]{text}[/red]"
 
 
-def _figure(value: float) -> str:
-    """Three decimals without the leading zero: .913, 1.000, -.020."""
-    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.3f}"
+def _figure(value: float, decimals: int = 2) -> str:
+    """Without the leading zero: .913, 1.000, -.02."""
+    text = f"{value:.{decimals}f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text

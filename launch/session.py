@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from rich.console import Console
@@ -29,6 +29,8 @@ from problems.prepare import PreparedProblems
 from rewards.scorer import AnswerScorer
 from rollouts import Collector, Deadlines, tasks_for
 from vocabulary import Episode, Sampling, derive_seed
+
+T = TypeVar("T")
 
 # What an environment that sets no limit of its own lets an agent write.
 _MAX_NEW_TOKENS = 256
@@ -108,7 +110,7 @@ class Session:
 
         algorithm, problems = self.settings.algo, self.settings.rollout.problems_per_step
         with self._timed("sample"):
-            return self._runner.run(sample_batch(play, algorithm, self.group_key, problems))
+            return self._run(sample_batch(play, algorithm, self.group_key, problems))
 
     def credit(self, batch: Batch) -> Credit:
         """Compare the traces of each group with each other."""
@@ -151,7 +153,7 @@ class Session:
                 self._logbook.text(step, "transcript", transcript(batch.episodes[0]))
         self._progress = replace(self._progress, step=step, cursor=self._stream.cursor)
         if _due(step, self.settings.eval.every) and step < self.settings.run.steps:
-            found = self._examiner.estimate(self._runner.run(self._examiner.examine()), resamples=1)
+            found = self._examiner.estimate(self._run(self._examiner.examine()), resamples=1)
             self._logbook.scalars(step, {f"eval/{name}": m.value for name, m in found.items()})
 
     def checkpoint(self, step: int) -> None:
@@ -170,7 +172,7 @@ class Session:
     def evaluate(self, name: str) -> Outcomes | None:
         """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
         with self.console.status(f"evaluating {name} training"):
-            return self._runner.run(self._examiner.named(name))
+            return self._run(self._examiner.named(name))
 
     def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
         """Keep the trained models, write the summary and show the table."""
@@ -224,6 +226,10 @@ class Session:
             deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
             concurrency=rollout.concurrency,
         )
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        # Not Runner.run: it handles SIGINT itself, and in doing so prints a task's whole result.
+        return self._runner.get_loop().run_until_complete(work)
 
     def _restore(self) -> None:
         newest = checkpoint.latest(self.run.checkpoints)

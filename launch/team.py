@@ -43,6 +43,7 @@ class TrainedRole:
 class Team:
     """Everybody who answers, and those of them who learn."""
 
+    loaded: Mapping[str, LoadedRole]
     policies: Mapping[str, Policy]
     codecs: Mapping[str, TokenCodec]
     trained: Mapping[str, TrainedRole]
@@ -62,6 +63,7 @@ def build_team(
     specs = {role: model_spec(settings) for role, settings in agents.items()}
     loaded = load_team(specs, trained=learns, seed=seed)
     return Team(
+        loaded=loaded,
         policies={role: LocalPolicy(one.handle, one.codec) for role, one in loaded.items()},
         codecs={role: one.codec for role, one in loaded.items()},
         trained={

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from models.bars import without_bars
 from vocabulary import UserError
 
 # B rows, T tokens, D model width, V vocabulary
@@ -144,7 +145,8 @@ class ModelHandle:
         folder.mkdir(parents=True, exist_ok=True)
         module: Any = self.module
         if self.adapter is None:
-            module.save_pretrained(folder)
+            with without_bars():
+                module.save_pretrained(folder)
             self._tokenizer.save_pretrained(folder)
             return
         from peft import get_peft_model_state_dict
@@ -171,13 +173,11 @@ class ModelHandle:
         module: Any = self.module
         if not (folder / "config.json").is_file():
             raise UserError(f"{folder} holds no checkpoint of full weights: no config.json")
-        saved = (
-            type(module)
-            .from_pretrained(
+        with without_bars():
+            stored = type(module).from_pretrained(
                 folder, dtype=module.dtype, use_safetensors=True, local_files_only=True
             )
-            .state_dict()
-        )
+        saved = stored.state_dict()
         own = module.state_dict()
         if {k: v.shape for k, v in saved.items()} != {k: v.shape for k, v in own.items()}:
             raise UserError(f"{folder} holds the weights of another architecture")

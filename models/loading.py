@@ -1,13 +1,14 @@
 """From settings to models in memory, sharing a base where roles can."""
 
-from collections.abc import Iterator, Mapping, Set
-from contextlib import contextmanager
+from collections.abc import Mapping, Set
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from models import rope
+from models.bars import without_bars
 from models.codec import HFCodec
 from models.handle import ModelHandle, Switch
 from models.locate import check, local_folder
@@ -109,7 +110,7 @@ def _load_base(spec: ModelSpec) -> _Base:
         common["local_files_only"] = True
     name = spec.model if folder is None else str(folder)
     try:
-        with _without_bars(folder is not None):
+        with without_bars() if folder is not None else nullcontext():
             tokenizer = AutoTokenizer.from_pretrained(name, **common)
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 name, dtype=_dtype(spec), use_safetensors=True, output_loading_info=True, **common
@@ -127,21 +128,6 @@ def _load_base(spec: ModelSpec) -> _Base:
     module = module.to(_device(spec)).eval()  # type: ignore[arg-type]
     rope.pin(module, _context(module.config, spec))
     return _Base(module, tokenizer, Switch(), _eos_ids(module, tokenizer))
-
-
-@contextmanager
-def _without_bars(wanted: bool) -> Iterator[None]:
-    """No progress bar of transformers: a local folder is read at once."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    if wanted:
-        logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
 
 
 def _check_head(handle: ModelHandle) -> None:

@@ -1,0 +1,28 @@
+"""Whole runs, small enough for a test."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from launch.command_line import parse
+from launch.preflight import preflight
+from launch.session import Session, open_session
+
+SMALL = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enabled")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[..., Session]]:
+    """Opens a session of a small run with further flags."""
+    sessions: list[Session] = []
+
+    def start(*flags: str) -> Session:
+        settings = parse([*SMALL, "--run-dir", str(tmp_path / f"run{len(sessions)}"), *flags])
+        session = open_session(settings, preflight(settings))
+        sessions.append(session)
+        return session
+
+    yield start
+    for session in sessions:
+        session.__exit__()

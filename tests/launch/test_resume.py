@@ -1,0 +1,124 @@
+"""A run that is killed and taken up again ends as if nothing had happened, bit for bit."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+ROOT = Path(__file__).resolve().parents[2]
+STEPS = 12
+FLAGS = (
+    "--steps", str(STEPS), "--rollout.problems-per-step", "6", "--problems.held-out", "24",
+    "--learner.epochs", "2", "--learner.schedule", "cosine", "--learner.warmup", "2",
+    "--threads", "1", "--eval.resamples", "10",
+)  # fmt: skip
+PATIENCE_S = 300
+
+
+def start(*argv: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "train.py", *argv],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    out, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, out
+    return out
+
+
+def steps_logged(run: Path) -> int:
+    log = run / "metrics.jsonl"
+    return log.read_bytes().count(b"\n") if log.exists() else 0
+
+
+def wait_for_step(process: subprocess.Popen[str], run: Path, step: int) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while steps_logged(run) < step:
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def without_timings(run: Path) -> list[dict[str, object]]:
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    return [
+        {name: value for name, value in json.loads(line).items() if not name.startswith("time/")}
+        for line in lines
+    ]
+
+
+def assert_equal_runs(one: Path, other: Path) -> None:
+    last = f"checkpoints/step-{STEPS:06d}"
+    for role in ("alice", "bob"):
+        for file in ("model.safetensors", "optimizer.safetensors"):
+            a, b = load_file(one / last / role / file), load_file(other / last / role / file)
+            assert a.keys() == b.keys()
+            assert all(a[name].equal(b[name]) for name in a), f"{role}/{file}"
+    assert (one / "episodes.jsonl").read_bytes() == (other / "episodes.jsonl").read_bytes()
+    assert without_timings(one) == without_timings(other)
+    ends = [json.loads((run / "summary.json").read_text()) for run in (one, other)]
+    for key in ("before", "after", "steps", "sampled_tokens"):
+        assert ends[0][key] == ends[1][key]
+
+
+def test_killed_runs_resume_bit_for_bit(tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    finish(start("--run-dir", str(whole), *FLAGS))
+
+    moments = random.Random(time.time_ns())
+    first, second = sorted(moments.sample(range(1, STEPS), 2))
+    process = start("--run-dir", str(broken), *FLAGS)
+    for step in (first, second):
+        wait_for_step(process, broken, step)
+        # Somewhere within a step: in sampling, updating, logging or saving.
+        time.sleep(moments.random() * 0.3)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        process = start("--resume", str(broken))
+    finish(process)
+    assert_equal_runs(whole, broken)
+
+
+def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start("--run-dir", str(run), *FLAGS, "--checkpoint-every", "1000")
+    wait_for_step(process, run, 2)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert f"python train.py --resume {run}" in out
+    done = steps_logged(run)
+    assert (run / "checkpoints" / f"step-{done:06d}").is_dir()
+    finish(start("--resume", str(run), "--steps", str(done + 1)))
+    assert steps_logged(run) == done + 1
+
+
+def test_a_finished_run_has_nothing_left_to_do_and_can_be_made_longer(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    flags = ("--steps", "1", "--rollout.problems-per-step", "4", "--eval.no-enabled")
+    finish(start("--run-dir", str(run), *flags))
+    finish(start("--resume", str(run)))
+    assert steps_logged(run) == 1
+    finish(start("--resume", str(run), "--steps", "2"))
+    assert steps_logged(run) == 2
+
+
+@pytest.mark.parametrize("flag", ["--algo", "--env"])
+def test_what_a_resumed_run_may_not_change_is_refused(tmp_path: Path, flag: str) -> None:
+    process = start("--resume", str(tmp_path), flag, "grpo")
+    out, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 2
+    assert f"leave out {flag}" in out

@@ -1,0 +1,133 @@
+"""Every algorithm in every environment: two updates, real gradients, frozen weights left alone."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import envs
+from algorithms import ALGORITHMS
+from launch.session import Session
+
+Opened = Callable[..., Session]
+
+
+def train(session: Session) -> list[dict[str, float]]:
+    """The loop of train.py; the metrics of each step."""
+    for step in session.steps_left():
+        batch = session.sample(step)
+        credit = session.credit(batch)
+        session.record(step, batch, credit, session.update(batch, credit))
+        session.checkpoint(step)
+    lines = (session.run.path / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize("env", [name for name in envs.names() if ":" not in name])
+def test_two_updates_of_every_pair_reach_every_role(opened: Opened, env: str, algo: str) -> None:
+    session = opened("--env", env, "--algo", algo)
+    start = {
+        role: {name: p.detach().clone() for name, p in one.loaded.handle.parameters().items()}
+        for role, one in session.team.trained.items()
+    }
+    steps = train(session)
+    assert len(steps) == 2
+    for role, one in session.team.trained.items():
+        assert all(step[f"learner/{role}/grad_norm"] > 0 for step in steps)
+        now = one.loaded.handle.parameters()
+        assert any(not torch.equal(now[name], value) for name, value in start[role].items())
+
+
+def test_a_frozen_role_answers_and_stays_as_it_is(opened: Opened) -> None:
+    session = opened("--agents.bob.no-trained")
+    assert set(session.team.trained) == {"alice"}
+    bob = session.team.loaded["bob"].handle.module
+    before = {name: value.clone() for name, value in bob.state_dict().items()}
+    steps = train(session)
+    assert all(torch.equal(before[name], value) for name, value in bob.state_dict().items())
+    assert "reward/bob" in steps[0]
+    assert "learner/bob/loss" not in steps[0]
+
+
+def test_two_adapters_learn_on_one_base_that_stays_as_it_is(opened: Opened) -> None:
+    session = opened(
+        *("--agents.alice.model", "tiny:alice", "--agents.alice.tuning", "lora"),
+        *("--agents.bob.model", "tiny:alice", "--agents.bob.tuning", "lora"),
+        *("--learner.lr", "0.002"),
+    )
+    alice, bob = (session.team.loaded[role].handle for role in ("alice", "bob"))
+    assert alice.module is bob.module
+    base = {n: p.detach().clone() for n, p in alice.module.named_parameters() if "lora" not in n}
+    steps = train(session)
+    assert all(steps[1][f"learner/{role}/grad_norm"] > 0 for role in ("alice", "bob"))
+    now = dict(alice.module.named_parameters())
+    assert all(torch.equal(now[name], value) for name, value in base.items())
+    saved = session.run.path / "checkpoints" / "step-000002" / "alice"
+    assert (saved / "adapter_model.safetensors").is_file()
+
+
+def test_three_roles_train_too(opened: Opened) -> None:
+    steps = train(opened("--roles", "alice", "bob", "carol"))
+    assert all(steps[1][f"learner/{role}/grad_norm"] > 0 for role in ("alice", "bob", "carol"))
+    assert steps[0]["credit/group_size"] == 9
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--env.k-hinted", "0"),
+        ("--env.k-cold", "3", "--env.k-hinted", "2", "--group-by", "problem+role"),
+        ("--env.teacher", "rotating", "--env.teacher-lift", "0.1"),
+        ("--env.teacher", "difficulty-routed", "--env.explore-mode", "literal"),
+        ("--env.teacher", "prefer-peer", "--env.prompt-style", "strategies"),
+        ("--learner.epochs", "2", "--learner.minibatches", "2", "--algo.kl-coefficient", "0.01"),
+        ("--rollout.temperature", "0.8", "--rollout.top-p", "0.9", "--rollout.top-k", "20"),
+        ("--problems.train", "reasoning-gym:chain_sum", "--env.max-new-tokens", "16"),
+    ],
+)
+def test_options_train(opened: Opened, flags: tuple[str, ...]) -> None:
+    assert len(train(opened(*flags))) == 2
+
+
+def test_sampler_and_trainer_agree_on_the_tiny_team(opened: Opened) -> None:
+    steps = train(opened())
+    for step in steps:
+        for role in ("alice", "bob"):
+            assert step[f"learner/{role}/mismatch/max"] < 1e-4
+
+
+def test_dynamic_sampling_goes_on_until_enough_problems_are_informative(opened: Opened) -> None:
+    session = opened("--algo", "dapo")
+    steps = train(session)
+    assert all(step["credit/zero_variance"] == 0 for step in steps)
+    assert all(step["credit/groups"] >= 8 for step in steps)
+    assert max(step["rollout/rounds"] for step in steps) >= 2
+
+
+def test_an_overlong_penalty_is_a_reward_term(opened: Opened) -> None:
+    session = opened("--algo.overlong-limit", "8", "--algo.overlong-buffer", "4")
+    batch = session.sample(1)
+    rows = [row for row in batch.rows if row.mask.sum() >= 8]
+    assert rows
+    assert all(row.reward_terms["overlong"] == -1.0 for row in rows)
+    assert all(abs(sum(row.reward_terms.values()) - row.reward) < 1e-9 for row in rows)
+
+
+def test_an_episode_record_holds_every_sampled_token(opened: Opened, tmp_path: Path) -> None:
+    session = opened()
+    steps = train(session)
+    lines = (session.run.path / "episodes.jsonl").read_text().splitlines()
+    assert len(lines) == 16
+    rows = [row for line in lines for row in json.loads(line)["trajectories"]]
+    sampled = sum(end - start for row in rows for start, end in row["turns"])
+    assert sampled == sum(step["rollout/tokens"] for step in steps)
+    for row in rows:
+        (start, end), (logprobs,) = row["turns"][0], row["logprobs"]
+        assert len(logprobs) == end - start
+        assert all(value <= 0 for value in logprobs)
+        assert len(row["texts"]) == 2
+        assert row["texts"][0].startswith("Question: ")
+        assert row["advantage"] is not None
