@@ -5,7 +5,6 @@ Legend: B rows, T tokens.
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,13 @@ from algorithms.algorithm import Algorithm
 from algorithms.batching import Batch, micro_batches, pad, scored_tokens, split_evenly
 from algorithms.logprobs import batch_logprobs
 from algorithms.objective import SUMS, Totals, describe, objective
+from algorithms.optimizer_state import load_moments, save_moments, swapped
 from algorithms.settings import LearnerSettings, check_settings, lr_factor, warmup_steps
 from algorithms.trainable import TrainableModel
 from algorithms.validate import validate
 from vocabulary import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]
-_MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 class Learner:
@@ -106,12 +105,8 @@ class Learner:
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors by name, and plain JSON data; with the weights, all that an update depends on."""
-        tensors = {f"reference/{name}": value for name, value in (self._start or {}).items()}
-        steps = {}
-        for name, parameter in self._parameters.items():
-            if state := self._optimizer.state.get(parameter):
-                tensors |= {f"{moment}/{name}": state[moment].clone() for moment in _MOMENTS}
-                steps[name] = float(state["step"])
+        tensors, steps = save_moments(self._optimizer, self._parameters)
+        tensors |= {f"reference/{name}": value for name, value in (self._start or {}).items()}
         plain = {
             "steps": steps,
             "updates": self._updates,
@@ -122,16 +117,7 @@ class Learner:
 
     def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
         """Restore what :meth:`state_dict` gave."""
-        self._optimizer.state.clear()
-        for name, step in plain["steps"].items():
-            parameter = self._parameters[name]
-            moments = {
-                m: tensors[f"{m}/{name}"].to(parameter.device, parameter.dtype, copy=True)
-                for m in _MOMENTS
-            }
-            # Where the optimiser keeps its own counter: beside the parameter.
-            count = torch.tensor(step, dtype=torch.float32, device=parameter.device)
-            self._optimizer.state[parameter] = {"step": count, **moments}
+        load_moments(self._optimizer, self._parameters, tensors, plain["steps"])
         for name, value in (self._start or {}).items():
             value.copy_(tensors[f"reference/{name}"])
         self._updates, self._skipped = plain["updates"], plain["skipped"]
@@ -239,7 +225,7 @@ class Learner:
         if self._start is None:
             with self.model.reference():
                 return self._snapshot(rows)
-        with self.model.active(), self._swapped(self._start):
+        with self.model.active(), swapped(self._parameters, self._start):
             return self._snapshot(rows)
 
     def _frozen_start(self) -> dict[str, Tensor] | None:
@@ -251,17 +237,6 @@ class Learner:
                 return None
         except NotImplementedError:
             return {name: p.detach().clone() for name, p in self._parameters.items()}
-
-    @contextmanager
-    def _swapped(self, values: dict[str, Tensor]) -> Iterator[None]:
-        kept = {name: p.data for name, p in self._parameters.items()}
-        try:
-            for name, parameter in self._parameters.items():
-                parameter.data = values[name]
-            yield
-        finally:
-            for name, parameter in self._parameters.items():
-                parameter.data = kept[name]
 
 
 def _counts(rows: Sequence[Trajectory], version: int) -> dict[str, float]:

@@ -1,0 +1,229 @@
+"""One whole training step, sampling and update: this repository beside TRL's GRPOTrainer.
+
+Both have the same random weights, prompts, rewards, number of tokens, dtype and threads, and take
+their steps in turn in one process, so that whatever else the machine does hits both alike.
+
+    python benchmarks/step.py --sizes 127k 10m --threads 1
+
+A row of the table: seconds of a step (median), sampled tokens per second, and how many of our steps
+fit into one of TRL's. End-of-sequence is outside the vocabulary: every completion is full.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
+
+from algorithms import Learner, LearnerSettings, assign_credit, get
+from models.handle import ModelHandle
+from models.sampler import Row, Sampler
+from vocabulary import Sampling, Trajectory, derive_seed
+
+VOCABULARY, GROUP, PROMPT, NEW = 64, 4, 20, 24
+KEY = "problem"
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model, and as much work as a patient reader waits for."""
+
+    hidden: int
+    layers: int
+    feed_forward: int
+    heads: int
+    completions: int
+    steps: int
+
+
+SIZES = {
+    "127k": Size(64, 2, 256, 4, completions=96, steps=12),
+    "10m": Size(320, 8, 960, 5, completions=96, steps=3),
+    "100m": Size(768, 14, 2304, 12, completions=16, steps=2),
+}
+
+
+def build(size: Size) -> Qwen3ForCausalLM:
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=VOCABULARY,
+        hidden_size=size.hidden,
+        intermediate_size=size.feed_forward,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        num_key_value_heads=max(1, size.heads // 2),
+        head_dim=size.hidden // size.heads,
+        tie_word_embeddings=True,
+        initializer_range=0.1,
+        eos_token_id=None,
+        bos_token_id=None,
+        pad_token_id=0,
+    )
+    return Qwen3ForCausalLM(config).eval()
+
+
+def prompts(size: Size) -> list[list[int]]:
+    rng = np.random.default_rng(0)
+    return rng.integers(1, VOCABULARY, (size.completions // GROUP, PROMPT)).tolist()
+
+
+def reward(tokens: list[int]) -> float:
+    """Something to learn that costs nothing: small ids."""
+    return -sum(tokens) / len(tokens) / VOCABULARY
+
+
+class Ours:
+    """Sample, assign credit, update."""
+
+    def __init__(self, size: Size) -> None:
+        module = build(size)
+        self.handle = ModelHandle(module, tokenizer=None, trained=True, context=PROMPT + NEW)
+        self.sampler = Sampler(self.handle, lambda ids: "", ())
+        self.learner = Learner(self.handle, get("grpo"), LearnerSettings())
+        self.prompts = [np.array(p) for p in prompts(size)]
+        self.steps = 0
+
+    def step(self) -> int:
+        """One training step; returns the number of sampled tokens."""
+        asked = [
+            (group, Row(prompt, derive_seed(self.steps, group, i), Sampling(NEW)))
+            for group, prompt in enumerate(self.prompts)
+            for i in range(GROUP)
+        ]
+        answers = self.sampler.sample([row for _, row in asked])
+        rows = []
+        for (group, row), answer in zip(asked, answers, strict=True):
+            empty = np.zeros(len(row.tokens))
+            rows.append(
+                Trajectory(
+                    agent="alice_0",
+                    role="alice",
+                    tokens=np.concatenate([row.tokens, answer.tokens]),
+                    mask=np.concatenate([empty, np.ones(len(answer.tokens))]).astype(bool),
+                    logprobs=np.concatenate([empty, answer.logprobs]).astype(np.float32),
+                    reward=reward(answer.tokens.tolist()),
+                    reward_terms={},
+                    groups={KEY: str(group)},
+                    weight_version=answer.weight_version,
+                )
+            )
+        credit = assign_credit(rows, KEY, self.learner.algorithm)
+        self.learner.update(rows, credit.advantage_B)
+        self.steps += 1
+        return sum(len(answer.tokens) for answer in answers)
+
+
+def trl_tokenizer() -> PreTrainedTokenizerFast:
+    # The end of a sequence has an id that the model cannot sample.
+    words = {"<pad>": 0, **{f"w{i}": i for i in range(1, VOCABULARY)}, "<eos>": VOCABULARY}
+    tokenizer = Tokenizer(WordLevel(words, unk_token="<pad>"))
+    tokenizer.pre_tokenizer = WhitespaceSplit()  # type: ignore[assignment]
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<eos>", unk_token="<pad>"
+    )
+
+
+def trl_trainer(size: Size, steps: int, callback: TrainerCallback, folder: str):
+    """GRPOTrainer with the same model, prompts, rewards and settings."""
+    from datasets import Dataset
+    from trl.trainer.grpo_config import GRPOConfig
+    from trl.trainer.grpo_trainer import GRPOTrainer
+
+    text = [" ".join(f"w{i}" for i in ids) for ids in prompts(size)]
+    settings = LearnerSettings()
+    config = GRPOConfig(
+        output_dir=folder,
+        use_cpu=True,
+        bf16=False,
+        gradient_checkpointing=False,
+        per_device_train_batch_size=size.completions,
+        num_generations=GROUP,
+        max_completion_length=NEW,
+        max_steps=steps,
+        learning_rate=settings.lr,
+        lr_scheduler_type="constant",
+        adam_beta1=settings.betas[0],
+        adam_beta2=settings.betas[1],
+        weight_decay=settings.weight_decay,
+        loss_type="grpo",
+        beta=0.0,
+        temperature=1.0,
+        top_p=1.0,
+        top_k=0,
+        logging_strategy="no",
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+    )
+
+    def rewards(completion_ids: list[list[int]], **_: object) -> list[float | None]:
+        return [reward(ids) for ids in completion_ids]
+
+    return GRPOTrainer(
+        model=build(size),
+        reward_funcs=rewards,
+        args=config,
+        train_dataset=Dataset.from_dict({"prompt": text}),
+        processing_class=trl_tokenizer(),
+        callbacks=[callback],
+    )
+
+
+class InTurn(TrainerCallback):
+    """Times TRL's steps, and takes and times one of ours after each."""
+
+    def __init__(self, ours: Ours) -> None:
+        self.ours = ours
+        self.seconds: dict[str, list[float]] = {"trl": [], "ours": []}
+        self.tokens = 0
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        self.begun = time.perf_counter()
+
+    def on_step_end(self, args, state, control, **kwargs):
+        middle = time.perf_counter()
+        self.tokens = self.ours.step()
+        self.seconds["trl"].append(middle - self.begun)
+        self.seconds["ours"].append(time.perf_counter() - middle)
+
+
+def compare(name: str) -> str:
+    """One row of the table."""
+    size = SIZES[name]
+    warmup = 2 if size.steps > 3 else 1
+    in_turn = InTurn(Ours(size))
+    with tempfile.TemporaryDirectory() as folder:
+        trl_trainer(size, size.steps + warmup, in_turn, str(Path(folder))).train()
+    trl, ours = (statistics.median(in_turn.seconds[k][warmup:]) for k in ("trl", "ours"))
+    parameters = sum(p.numel() for p in in_turn.ours.handle.parameters().values())
+    return (
+        f"{name:>5} {parameters:>12,} {size.completions:>4} x {NEW}"
+        f" {trl:>9.3f} {ours:>9.3f} {in_turn.tokens / trl:>10,.0f}"
+        f" {in_turn.tokens / ours:>10,.0f} {trl / ours:>7.2f}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    warnings.simplefilter("ignore")
+    print(f"threads {arguments.threads}, torch {torch.__version__}")
+    print(" size   parameters  sampled    TRL (s)  ours (s)  TRL tok/s ours tok/s   ratio")
+    for name in arguments.sizes:
+        print(compare(name), flush=True)
+
+
+if __name__ == "__main__":
+    main()
