@@ -62,7 +62,7 @@ def test_a_checkpoint_that_fails_leaves_the_one_before(tmp_path: Path) -> None:
     role = Role(1.0)
     checkpoint.save(tmp_path, progress(1), {"a": role}, keep=2)
     role.broken = True
-    with pytest.raises(UserError, match="step 2 could not be written .*No space left"):
+    with pytest.raises(UserError, match=r"step 2 could not be written .*No space left"):
         checkpoint.save(tmp_path, progress(2), {"a": role}, keep=2)
     assert checkpoint.latest(tmp_path).name == "step-000001"
 

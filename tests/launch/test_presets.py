@@ -7,6 +7,7 @@ from launch.command_line import parse
 from launch.plain import to_plain
 from launch.presets import PRESETS, preset
 from launch.train_settings import TrainSettings, defaults
+from problems.datasets import HUB_SETS
 from vocabulary import UserError
 
 
@@ -62,6 +63,21 @@ def test_core_pairs_are_the_papers_models() -> None:
     assert reasoning["bob"].model == "mistralai/Ministral-3-3B-Reasoning-2512"
 
 
+@pytest.mark.parametrize(
+    ("data", "train"),
+    [
+        ("gsm8k", "gsm8k"),
+        ("math", "math-8020"),
+        ("aime", "aime-1983-2025"),
+        ("gpqa", "gpqa-main"),
+    ],
+)
+def test_core_data_are_the_papers_sets_with_their_own_test_part(data: str, train: str) -> None:
+    problems = settings_of(f"core-qwen-{data}").problems
+    assert (problems.train, problems.eval, problems.held_out) == (train, None, None)
+    assert train in HUB_SETS
+
+
 def test_the_other_objectives_of_the_paper_have_their_constants() -> None:
     gspo = settings_of("core-qwen-math", "gspo").algo
     assert to_plain(gspo.surrogate) == {"level": "sequence", "low": 3e-4, "high": 4e-4}
@@ -86,5 +102,5 @@ def test_every_preset_names_settings_that_exist(name: str) -> None:
 
 
 def test_an_unknown_preset_names_its_neighbours() -> None:
-    with pytest.raises(UserError, match="unknown preset 'core-qwen-gsmk'.*core-qwen-gsm8k"):
+    with pytest.raises(UserError, match=r"unknown preset 'core-qwen-gsmk'.*core-qwen-gsm8k"):
         preset("core-qwen-gsmk")
