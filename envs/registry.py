@@ -3,7 +3,7 @@
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import Any, Literal
 
@@ -81,12 +81,8 @@ def spec(name: str) -> EnvSpec:
         if entry.name == name:
             return _from_entry_point(entry)
     if ":" in name:
-        made = _load(name)
-        if isinstance(made, EnvSpec):
-            return made
-        if not callable(made):
-            raise UserError(f"{name} is a {type(made).__name__}, not something that makes an env.")
-        return EnvSpec(name=name, version=0, factory=name, roles=_roles_made_by(name))
+        found = _spec_at(name)
+        return found if found.roles else replace(found, roles=_roles_of_made(found))
     raise UserError(f"unknown env {name!r}; known: {', '.join(names())}; or use pkg.module:Class.")
 
 
@@ -119,7 +115,7 @@ def make(
     """
     if view not in ("token", "text", "padded"):
         raise UserError(f"unknown view {view!r}; choose token, text or padded.")
-    found = spec(name) if ":" not in name else _spec_or_path(name)
+    found = spec(name) if ":" not in name else _spec_at(name)
     wanted = {"settings": settings, "roles": roles, "render_mode": render_mode}
     offered = {"scorer": scorer, "source": source, "tokenizers": codecs}
     env = _build(found.factory, name, wanted, offered)
@@ -151,13 +147,17 @@ def _build(
     return make_env(**arguments)
 
 
-def _spec_or_path(path: str) -> EnvSpec:
+def _spec_at(path: str) -> EnvSpec:
     made = _load(path)
-    return made if isinstance(made, EnvSpec) else EnvSpec(name=path, version=0, factory=path)
+    if isinstance(made, EnvSpec):
+        return made
+    if not callable(made):
+        raise UserError(f"{path} is a {type(made).__name__}, not something that makes an env.")
+    return EnvSpec(name=path, version=0, factory=path)
 
 
-def _roles_made_by(path: str) -> tuple[str, ...]:
-    env = make(path, view="text" if is_text_env(_build(path, path, {}, {})) else "token")
+def _roles_of_made(spec: EnvSpec) -> tuple[str, ...]:
+    env = _build(spec.factory, spec.name, {}, {})
     try:
         return roles_of(env.possible_agents)
     finally:

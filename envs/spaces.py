@@ -71,13 +71,11 @@ class TokenSpace(_LazilySeeded):
         super().__init__(dtype=np.int64)
 
     def contains(self, x: Any) -> bool:
-        return (
-            isinstance(x, np.ndarray)
-            and x.dtype == np.int64
-            and x.ndim == 1
-            and len(x) <= self.max_length
-            and (not len(x) or (x.min() >= 0 and x.max() < self.vocab_size))
-        )
+        if not isinstance(x, np.ndarray) or x.dtype != np.int64 or x.ndim != 1:
+            return False
+        if len(x) > self.max_length:
+            return False
+        return not len(x) or bool(x.min() >= 0 and x.max() < self.vocab_size)
 
     def sample(self, mask: None = None, probability: None = None) -> npt.NDArray[np.int64]:
         """Uniform ids, up to 64 of them."""

@@ -73,8 +73,8 @@ def _ids(space: Space[Any], length: int) -> Any:
 
 _TOKENS: dict[str, Callable[[Space[Any]], Any]] = {
     "empty arrays": lambda space: np.zeros(0, dtype=np.int64),
-    "a million random ids": lambda space: _ids(space, _MEGABYTE),
-    "the same id a million times": lambda space: np.zeros(_MEGABYTE, dtype=np.int64),
+    "a megabyte of random ids": lambda space: _ids(space, _MEGABYTE // 8),
+    "a megabyte of the same id": lambda space: np.zeros(_MEGABYTE // 8, dtype=np.int64),
     "ids outside the vocabulary": lambda space: np.array([-1, 2**40, 3], dtype=np.int64),
     "arrays of fractions": lambda space: np.array([0.5, np.nan]),
     "a string": lambda space: "text",

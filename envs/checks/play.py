@@ -70,7 +70,7 @@ def play(
         for agent in live:
             paid[agent] += _check_reward(agent, rewards)
         shown.look(live, observations, infos, over=over)
-        for agent in over:
+        for agent in sorted(over):
             _check_last_info(env, agent, infos[agent], paid[agent])
         _check_episode_infos(infos, over)
         _keep(

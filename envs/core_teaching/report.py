@@ -88,7 +88,6 @@ def _measured(episode: CoreTeachingEpisode, scores: Scores) -> dict[str, dict[st
     tried = {trace.role for trace in cold}
     solved = {trace.role for trace in cold if trace.verdict.correct}
     teachers = {lesson.teacher for lesson in episode.lessons.values()}
-    gold = episode.problem.gold
     reports: dict[str, dict[str, Any]] = {}
     for row, (trace, outcome) in enumerate(zip(episode.traces, hint_outcomes(scores.lift_B))):
         cold_failed = trace.role in tried - solved

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +56,7 @@ class Trace:
 class Scores:
     """What the traces earned, in their order."""
 
-    terms: dict[str, npt.NDArray[np.float64]]
+    terms: dict[str, npt.NDArray[np.floating[Any]]]
     """Term -> (B,) weighted values."""
     exploit_B: npt.NDArray[np.float64]
     """Unweighted exploitation."""

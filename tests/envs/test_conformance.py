@@ -1,0 +1,353 @@
+"""Every way to break the contract is caught, and named."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+from envs import check_env
+from envs.spaces import TextSpace, TokenSpace
+from envs.token_view import TokenView
+from vocabulary import ScoreRequests
+
+
+class Good(ParallelEnv):
+    """Two turns: first ``a_0`` is asked, then ``b_0``; both are paid for the length."""
+
+    def __init__(self) -> None:
+        self.metadata: dict[str, Any] = {"group_keys": ("problem",), "default_group": "problem"}
+        self.possible_agents = ["a_0", "b_0"]
+        self.observed = {agent: self.space() for agent in self.possible_agents}
+        self.acted = {agent: TextSpace() for agent in self.possible_agents}
+
+    def space(self) -> Any:
+        return spaces.Dict({"text": TextSpace(), "active": spaces.Discrete(2)})
+
+    def observation_space(self, agent: str) -> Any:
+        return self.observed[agent]
+
+    def action_space(self, agent: str) -> Any:
+        return self.acted[agent]
+
+    def reset(self, seed: int | None = None, options: Any = None) -> Any:
+        self.agents = list(self.possible_agents)
+        self.turn = 0
+        self.said: dict[str, int] = dict.fromkeys(self.agents, 0)
+        self.number = int(np.random.default_rng(seed).integers(1000))
+        return self.show()
+
+    def show(self) -> Any:
+        asked = [*self.possible_agents, "nobody"][self.turn]
+        observations = {agent: {"text": "", "active": int(agent == asked)} for agent in self.agents}
+        if asked in observations:
+            observations[asked]["text"] = f"say {self.number}"
+        infos = {agent: self.info(agent) for agent in self.agents}
+        return observations, infos
+
+    def info(self, agent: str) -> dict[str, Any]:
+        if self.turn < 2:
+            return {"max_new_tokens": 4, "stop": ["."], "piece": "message"}
+        return {
+            "reward_terms": {"length": float(self.said[agent])},
+            "groups": {"problem": str(self.number)},
+            "episode": {"total": sum(self.said.values())},
+            "loss_weight": 1.0,
+        }
+
+    def hear(self, actions: dict[str, Any]) -> None:
+        asked = self.possible_agents[self.turn]
+        if isinstance(actions.get(asked), str):
+            self.said[asked] = len(actions[asked])
+
+    def ends(self, over: bool) -> tuple[Any, Any]:
+        return dict.fromkeys(self.agents, over), dict.fromkeys(self.agents, False)
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        self.hear(actions)
+        self.turn += 1
+        over = self.turn == 2
+        observations, infos = self.show()
+        rewards = {agent: float(self.said[agent]) if over else 0.0 for agent in self.agents}
+        ends = self.ends(over)
+        self.agents = [] if over else self.agents
+        return observations, rewards, *ends, infos
+
+
+def test_a_good_environment_passes() -> None:
+    check_env(Good())
+    check_env(TokenView(Good()))
+    check_env(Good(), options={"step": 3}, seed=11)
+
+
+Breaker = Callable[[type[Good]], type[Good]]
+BROKEN: list[tuple[str, type[Good]]] = []
+
+
+def caught(sentence: str) -> Callable[[type[Good]], type[Good]]:
+    def keep(broken: type[Good]) -> type[Good]:
+        BROKEN.append((sentence, broken))
+        return broken
+
+    return keep
+
+
+@caught("observation_space.'a_0'. builds a new space at every call")
+class NewSpaces(Good):
+    def observation_space(self, agent: str) -> Any:
+        return self.space()
+
+
+@caught("'default_group'. is 'role', which is none of")
+class UnknownDefault(Good):
+    def __init__(self) -> None:
+        super().__init__()
+        self.metadata["default_group"] = "role"
+
+
+@caught("possible_agents names an agent twice")
+class Twice(Good):
+    def __init__(self) -> None:
+        super().__init__()
+        self.possible_agents = ["a_0", "a_0", "b_0"]
+
+
+@caught("with seed 0 and the same actions differ in the infos of a_0 after 0 steps .number")
+class Unseeded(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "number": float(np.random.default_rng().random())}
+
+
+@caught("8 seeds give the same episode")
+class SeedIgnored(Good):
+    def reset(self, seed: int | None = None, options: Any = None) -> Any:
+        return super().reset(3)
+
+
+@caught("the observation of a_0 is not in its observation space")
+class Outside(Good):
+    def show(self) -> Any:
+        observations, infos = super().show()
+        observations["a_0"]["active"] = 2
+        return observations, infos
+
+
+@caught("the infos of a_0 and b_0 share one object .info.'stop'")
+class Shared(Good):
+    stop: list[str] = ["."]  # noqa: RUF012
+
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "stop": self.stop}
+
+
+@caught("the info of a_0 is not plain data")
+class ArrayInfo(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "x": np.zeros(1)}
+
+
+@caught("the info of a_0 is not plain data .*NaN|not JSON compliant")
+class NanInfo(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "x": float("nan")}
+
+
+@caught("the reward_terms of a_0 sum to")
+class Unaccounted(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "reward_terms": {"length": self.said[agent] + 1.0}}
+
+
+@caught("the groups of a_0 are ..role.*, metadata..group_keys.. is")
+class OtherGroups(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        info = super().info(agent)
+        return {**info, "groups": {"role": "a"}} if "groups" in info else info
+
+
+@caught("info..episode.. of b_0 and a_0 differ")
+class OwnEpisodes(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "episode": {"who": agent}}
+
+
+@caught("max_new_tokens of a_0, which is active, is 0")
+class NothingAllowed(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "max_new_tokens": 0}
+
+
+@caught("stop of a_0 is '.': it must be a list")
+class StopString(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "stop": "."}
+
+
+@caught("piece of a_0 is 'chat'")
+class OddPiece(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "piece": "chat"}
+
+
+@caught("loss_weight of a_0 is -1.0")
+class NegativeWeight(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "loss_weight": -1.0}
+
+
+@caught("the actions of agents that are not active change the")
+class IdleHeard(Good):
+    def hear(self, actions: dict[str, Any]) -> None:
+        for agent in self.agents:
+            if isinstance(actions.get(agent), str):
+                self.said[agent] = len(actions[agent])
+
+
+@caught("no actions as actions raised KeyError")
+class NeedsEveryone(Good):
+    def hear(self, actions: dict[str, Any]) -> None:
+        self.said["a_0"] = len(str(actions[self.possible_agents[self.turn]]))
+
+
+@caught("something that is no text as actions raised AttributeError")
+class NeedsText(Good):
+    def hear(self, actions: dict[str, Any]) -> None:
+        for action in actions.values():
+            action.strip()
+
+
+@caught("a megabyte of text as actions raised MemoryError")
+class NeedsShortText(Good):
+    def hear(self, actions: dict[str, Any]) -> None:
+        if any(isinstance(action, str) and len(action) > 10**5 for action in actions.values()):
+            raise MemoryError
+
+
+@caught("after 1 steps nobody is active and the episode is not over")
+class Stuck(Good):
+    def show(self) -> Any:
+        observations, infos = super().show()
+        observations["b_0"]["active"] = 0
+        return observations, infos
+
+
+@caught("the episode is not over after 100 steps")
+class Endless(Good):
+    def step(self, actions: dict[str, Any]) -> Any:
+        return *self.show()[:1], dict.fromkeys(self.agents, 0.0), *self.ends(False), self.show()[1]
+
+
+@caught("a_0 ended and lives again")
+class Revived(Good):
+    def step(self, actions: dict[str, Any]) -> Any:
+        if self.turn == 0:
+            observations, rewards, terminated, truncated, infos = super().step(actions)
+            self.agents = ["b_0"]
+            return observations, rewards, {**terminated, "a_0": True}, truncated, infos
+        self.agents = ["b_0", "a_0"]
+        observations, infos = self.show()
+        rewards = dict.fromkeys(self.agents, 0.0)
+        return observations, rewards, *self.ends(False), infos
+
+
+@caught("agents is .'a_0', 'b_0'. after a_0, b_0 ended")
+class Undead(Good):
+    def step(self, actions: dict[str, Any]) -> Any:
+        result = super().step(actions)
+        self.agents = list(self.possible_agents)
+        return result
+
+
+@caught("terminations.'a_0'. is a int, not a bool")
+class IntEnds(Good):
+    def ends(self, over: bool) -> Any:
+        return dict.fromkeys(self.agents, int(over)), dict.fromkeys(self.agents, False)
+
+
+@caught("the reward of a_0 is inf")
+class Infinite(Good):
+    def step(self, actions: dict[str, Any]) -> Any:
+        observations, rewards, *rest = super().step(actions)
+        return observations, dict.fromkeys(rewards, float("inf")), *rest
+
+
+@caught("an observation changed after it was given")
+class Reused(Good):
+    def show(self) -> Any:
+        observations, infos = super().show()
+        if self.turn == 0:
+            self.kept = observations
+        for agent, shown in observations.items():
+            self.kept[agent].update(shown)
+        return self.kept, infos
+
+
+@caught("score_requests.. changes the observations of a_0 after 0 steps|an earlier")
+class Remembers(Good):
+    count = 0
+
+    def reset(self, seed: int | None = None, options: Any = None) -> Any:
+        Remembers.count += 1
+        return super().reset(None if seed is None else seed + 1000 * (self.count > 2))
+
+
+@caught("score_requests.. changes the")
+class RequestsAct(Good):
+    def score_requests(self, actions: Any) -> ScoreRequests:
+        self.number += 1
+        return ScoreRequests()
+
+
+@pytest.mark.parametrize(("sentence", "broken"), BROKEN, ids=[case[1].__name__ for case in BROKEN])
+def test_a_broken_environment_is_told_what_to_mend(sentence: str, broken: type[Good]) -> None:
+    with pytest.raises(AssertionError, match=sentence):
+        check_env(broken())
+
+
+def test_contexts_that_are_rewritten_are_caught() -> None:
+    class Rewriting(TokenView):
+        def step(self, actions: Any) -> Any:
+            observations, *rest = super().step(actions)
+            observations["a_0"]["tokens"] = observations["a_0"]["tokens"][::-1].copy()
+            return observations, *rest
+
+    with pytest.raises(AssertionError, match="the context of a_0 does not begin with what it read"):
+        check_env(Rewriting(Good()))
+
+
+def test_sampled_ids_that_are_lost_are_caught() -> None:
+    class Losing(TokenView):
+        def step(self, actions: Any) -> Any:
+            return super().step({agent: ids[:-1] for agent, ids in actions.items()})
+
+    with pytest.raises(AssertionError, match="does not begin with what it read and sampled"):
+        check_env(Losing(Good()))
+
+
+def test_an_empty_question_is_caught() -> None:
+    class Silent(Good):
+        def show(self) -> Any:
+            observations, infos = super().show()
+            for shown in observations.values():
+                shown["text"] = ""
+            return observations, infos
+
+    with pytest.raises(AssertionError, match="a_0 is active and has an empty context"):
+        check_env(TokenView(Silent()))
+
+
+def test_an_environment_without_chance_says_so() -> None:
+    check_env(SeedIgnored(), varied=False)
+
+
+def test_token_spaces_are_checked_too() -> None:
+    class Far(TokenView):
+        def observation_space(self, agent: str) -> Any:
+            return FAR[agent]
+
+    space = {"tokens": TokenSpace(5), "active": spaces.Discrete(2)}
+    FAR = {agent: spaces.Dict(space) for agent in ("a_0", "b_0")}
+    with pytest.raises(AssertionError, match="not in its observation space"):
+        check_env(Far(Good()))

@@ -1,0 +1,180 @@
+import time
+
+import pytest
+
+from envs.bytes_codec import BytesCodec
+from envs.core_teaching.hints import build_hint, hint_checks, hint_source, leaks, strip_answers
+from envs.core_teaching.strategies import strategies, tagged_answer
+
+BYTES = BytesCodec()
+
+
+class Words:
+    """Meters whitespace-separated words."""
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+    def truncate(self, text: str, limit: int, *, keep: str = "head") -> str:
+        words = text.split()
+        kept = words[:limit] if keep == "head" else words[max(0, len(words) - limit) :]
+        return " ".join(kept)
+
+
+def is_eight(text: str) -> bool:
+    return tagged_answer(text) == "8"
+
+
+TWO_WAYS = (
+    '<strategy id="1">3 + 4<result>7</result></strategy>'
+    '<strategy id="2">2 * 4<result>8</result></strategy><final_answer>8</final_answer>'
+)
+
+
+def hint_of(text: str, gold: str = "8", limit: int = 100) -> str | None:
+    source = hint_source(text, is_eight)
+    return None if source is None else build_hint(source, (gold,), BYTES, limit, "head")
+
+
+def test_the_first_strategy_with_the_gold_outcome_becomes_the_hint() -> None:
+    assert hint_of(TWO_WAYS) == "2 * 4"
+
+
+def test_a_strategy_is_checked_only_where_its_outcome_is_worded_otherwise() -> None:
+    asked: list[str] = []
+
+    def states_gold(text: str) -> bool:
+        asked.append(text)
+        return "16/2" in text
+
+    other_wording = (
+        '<strategy id="1">a<result>7</result></strategy>'
+        "<strategy>b<result>16/2</result></strategy><final_answer>8</final_answer>"
+    )
+    assert hint_source(other_wording, states_gold) == "b<result>16/2</result>"
+    assert asked == hint_checks(other_wording) == ["a<result>7</result>", "b<result>16/2</result>"]
+    assert hint_checks("<strategy>a<result>8</result></strategy><answer>8</answer>") == []
+
+
+def test_without_a_right_strategy_there_is_no_hint() -> None:
+    assert hint_of("<strategy>x<result>7</result></strategy><final_answer>8</final_answer>") is None
+
+
+def test_a_trace_of_the_tiny_team() -> None:
+    trace = (
+        '<strategy id="1"> 7 + 8 = 5 - 3 = <result> 8 </result> </strategy>'
+        " <final_answer> 8 </final_answer>"
+    )
+    assert hint_of(trace) == "7 + 8 = 5 - 3 ="
+
+
+def test_a_trace_without_strategies_is_used_whole_after_its_thoughts() -> None:
+    assert hint_of("<think>maybe 8</think>Add 3 and 5.\nAnswer: 8") == "Add 3 and 5."
+
+
+@pytest.mark.parametrize("text", ["8", " 8. ", "$8$", "(8)", "", "...", "<b></b>"])
+def test_an_answer_alone_is_no_hint(text: str) -> None:
+    assert hint_of(text) is None
+
+
+def test_other_wordings_of_the_answer_alone_are_no_hint_either() -> None:
+    assert build_hint("16/2", ("8", "16/2"), BYTES, 100, "head") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Work.\n<final_answer>8", "Work."),
+        ("Work. <final_answer>8</final_answer> more", "Work. more"),
+        ("a <result>1<answer>8</answer>2</result> b", "a b"),
+        ("a <answer>1<answer>2</answer>3</answer> b", "a b"),
+        ('a <Result id="1">8</RESULT> b', "a b"),
+        ("a <strategy_1_outcome>8</strategy_1_outcome> b", "a b"),
+        (r"so \boxed{\frac{1}{2}} done", "so done"),
+        (r"so \boxed{\{8\}} done", "so done"),
+        (r"so \boxed {8} done", "so done"),
+        (r"so \boxed8 done", "so done"),
+        (r"so \fbox{8 and never closed", "so"),
+        ("Work.\n#### 8", "Work."),
+        ("Work #### 8", "Work"),
+        ("Work.\n**Final answer:** 8", "Work."),
+        ("Work.\nFinal answer:\n\n8\nThen", "Work.\nThen"),
+        ("Work.\nThe answer is 8.", "Work."),
+        ("Work, so the final answer is 8.", "Work, so"),
+        ("Work, so our answer = 8", "Work, so"),
+        ("result: 8\nWork", "Work"),
+        ("a\n\n\nb  c \n", "a\nb c"),
+        ("<reasoning>3 + 5</reasoning>", "3 + 5"),
+        ("if x <y and z> w", "if x <y and z> w"),
+        ("a < b > c", "a < b > c"),
+        ("Resulting sums", "Resulting sums"),
+    ],
+)
+def test_answers_are_stripped_with_what_they_hold(text: str, left: str) -> None:
+    assert strip_answers(text) == left
+
+
+def test_the_cap_counts_the_students_own_tokens() -> None:
+    source = "one two three four"
+    assert build_hint(source, ("8",), Words(), 2, "head") == "one two"
+    assert build_hint(source, ("8",), Words(), 2, "tail") == "three four"
+    assert build_hint(source, ("8",), BYTES, 8, "head") == "one two"
+    assert build_hint(source, ("8",), BYTES, 3, "tail") == "our"
+
+
+@pytest.mark.parametrize(
+    ("hint", "gold", "leak"),
+    [
+        ("3 + 5 = 8", "8", True),
+        ("3 + 5 = 18", "8", False),
+        ("8.5", "8", False),
+        ("it is 8.", "8", True),
+        ("0.8", "8", False),
+        ("the capital is PARIS", "Paris", True),
+        (r"\frac{1}{2} + 1", r"\frac{1}{2}", True),
+        ("anything", " ", False),
+    ],
+)
+def test_a_leak_is_the_gold_answer_as_a_word(hint: str, gold: str, leak: bool) -> None:
+    assert leaks(hint, gold) is leak
+
+
+def test_blocks_that_never_close_are_dropped() -> None:
+    text = "<strategy>lost <strategy id='2'>kept</strategy> </strategy> <strategy>open"
+    assert [block.text for block in strategies(text)] == ["kept"]
+    assert strategies("<strategy_outcome>1</strategy_outcome>") == []
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        "\\" * 200_000,
+        "<strategy>" * 20_000,
+        "<final_answer>" * 20_000,
+        "<strategy><result>" * 10_000 + "</result></strategy>" * 10_000,
+        "".join(f"<strategy_{n}_outcome>" for n in range(10_000))
+        + "".join(f"</strategy_{n}_outcome>" for n in range(10_000)),
+        r"\boxed{" * 20_000,
+        "{" * 200_000,
+        "<a " * 20_000,
+        "<a" + " " * 200_000,
+        " " * 200_000 + "x",
+        "x" + " \t" * 100_000 + "y",
+        "the " * 50_000,
+        "final " * 40_000,
+        "answer\n" * 20_000,
+        "*" * 200_000,
+        "_" * 200_000,
+        ("- " * 60 + "\n") * 1_500,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_garbage_costs_linear_time(garbage: str) -> None:
+    began = time.process_time()
+    source = hint_source(garbage, lambda text: False)
+    hint_checks(garbage)
+    strip_answers(garbage)
+    if source:
+        build_hint(source, ("8",), BYTES, 64, "head")
+    # Linear time is a tenth of this; quadratic time would be minutes.
+    assert time.process_time() - began < 4

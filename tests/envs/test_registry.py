@@ -1,0 +1,141 @@
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pettingzoo
+import pytest
+
+import envs
+from envs import registry
+from envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
+from envs.padded_view import PaddedView
+from envs.token_view import TokenView
+from vocabulary import UserError
+
+PLUGIN = """
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+from envs import EnvSpec
+
+class Solo(ParallelEnv):
+    metadata = {"name": "solo_v0"}
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
+        self.possible_agents = ["me_0"]
+        self.space = spaces.Text(9)
+    def observation_space(self, agent): return self.space
+    def action_space(self, agent): return self.space
+    def reset(self, seed=None, options=None):
+        self.agents = ["me_0"]
+        return {"me_0": "hello"}, {"me_0": {}}
+
+SPEC = EnvSpec(name="solo", version=1, factory="plugin_of_a_test:Solo", roles=("me",))
+NUMBER = 3
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plugin_of_a_test.py").write_text(PLUGIN)
+    (tmp_path / "broken_plugin_of_a_test.py").write_text("import nothing_like_it")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def entry(name: str, value: str) -> EntryPoint:
+    return EntryPoint(name, value, registry.ENTRY_POINTS)
+
+
+def test_views() -> None:
+    assert isinstance(envs.make("core-teaching"), TokenView)
+    assert isinstance(envs.make("core-teaching", view="text"), CoreTeachingEnv)
+    assert isinstance(envs.make("core-teaching", view="padded"), PaddedView)
+    with pytest.raises(UserError, match="choose token, text or padded"):
+        envs.make("core-teaching", view="pixels")  # type: ignore[arg-type]
+
+
+def test_settings_and_roles_reach_the_environment() -> None:
+    env: Any = envs.make(
+        "core-teaching", settings=CoreTeachingSettings(k_cold=1, k_hinted=0), roles=("x", "y", "z")
+    )
+    assert env.possible_agents == ["x_0", "y_0", "z_0"]
+    spec = envs.spec("core-teaching")
+    assert spec.settings is CoreTeachingSettings
+    assert (spec.id, spec.roles) == ("core-teaching-v0", ("alice", "bob"))
+
+
+@pytest.mark.parametrize("call", [envs.make, envs.spec])
+def test_unknown_names_say_what_is_known(call: Any) -> None:
+    with pytest.raises(
+        UserError, match=r"unknown env 'x'; known: .*core-teaching.*; or use pkg\.module:Class"
+    ):
+        call("x")
+
+
+@pytest.mark.usefixtures("plugin")
+def test_environments_by_path() -> None:
+    env = envs.make("plugin_of_a_test:Solo")
+    observations, _ = env.reset()
+    assert observations["me_0"]["tokens"].tolist() == list(b"hello")
+    assert envs.make("plugin_of_a_test:SPEC").possible_agents == ["me_0"]
+    assert envs.spec("plugin_of_a_test:Solo").roles == ("me",)
+    assert envs.spec("plugin_of_a_test:SPEC").version == 1
+
+
+@pytest.mark.usefixtures("plugin")
+@pytest.mark.parametrize(
+    ("path", "how", "sentence"),
+    [
+        ("plugin_of_a_test:Nobody", {}, "'plugin_of_a_test:Nobody' cannot be loaded: .*Nobody"),
+        ("nowhere_at_all:Env", {}, "cannot be loaded: No module named 'nowhere_at_all'"),
+        ("broken_plugin_of_a_test:Env", {}, "No module named 'nothing_like_it'"),
+        (":Env", {}, "cannot be loaded"),
+        ("plugin_of_a_test:Solo", {"roles": ("a",)}, "takes no roles; leave it out"),
+        ("plugin_of_a_test:Solo", {"settings": 1}, "takes no settings"),
+        ("plugin_of_a_test:NUMBER", {}, "is a int, not something that makes an env"),
+    ],
+)
+def test_paths_that_lead_nowhere(path: str, how: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        envs.make(path, **how)
+
+
+@pytest.mark.usefixtures("plugin")
+def test_entry_points_break_only_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = (
+        entry("solo", "plugin_of_a_test:SPEC"),
+        entry("broken", "broken_plugin_of_a_test:SPEC"),
+        entry("number", "plugin_of_a_test:NUMBER"),
+    )
+    monkeypatch.setattr(registry, "entry_points", lambda group: entries)
+    assert envs.names() == ("broken", "core-teaching", "number", "solo")
+    assert envs.make("solo").possible_agents == ["me_0"]
+    assert envs.make("core-teaching").possible_agents
+    with pytest.raises(
+        UserError,
+        match="'broken' is registered as broken_plugin_of_a_test:SPEC, which cannot be loaded: "
+        "ModuleNotFoundError: No module named 'nothing_like_it'",
+    ):
+        envs.make("broken")
+    with pytest.raises(UserError, match=r"which is a int, not an envs\.EnvSpec"):
+        envs.spec("number")
+
+
+def test_a_name_is_taken_once() -> None:
+    spec = envs.spec("core-teaching")
+    envs.register(spec)
+    with pytest.raises(ValueError, match="registered already"):
+        envs.register(envs.EnvSpec(name="core-teaching", version=9, factory="a:b"))
+
+
+def test_pettingzoo_knows_it_after_a_cheap_import() -> None:
+    code = (
+        "import sys, envs, pettingzoo;"
+        "env = pettingzoo.make('parallel', 'core-teaching-v0');"
+        "assert env.possible_agents[0] == 'alice_0';"
+        "print(sorted({'torch', 'transformers', 'datasets'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert pettingzoo.make("parallel", "core-teaching-v0", view="text").possible_agents
