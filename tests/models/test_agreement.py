@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
 from models.loading import LoadedRole, load_team
 from models.sampler import Row, Sampler
@@ -91,6 +92,22 @@ def test_backbone_and_head_compose_to_the_model(checkpoint) -> None:
             ours = handle.head(handle.backbone(ids, None, torch.arange(5)[None]))
             theirs = handle.causal_lm(input_ids=ids).logits
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_rotary_frequencies_do_not_follow_the_batch(checkpoint) -> None:
+    # Contexts of up to 128 tokens are allowed, so the frequencies are those for more than 16.
+    folder = checkpoint("phi3-long")
+    ours = load(folder).handle.causal_lm
+    theirs = AutoModelForCausalLM.from_pretrained(folder).eval()
+    ids = torch.arange(5, 29)[None]
+    with torch.no_grad():
+        torch.testing.assert_close(ours(ids).logits, theirs(ids).logits, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(ours(ids[:, :9]).logits, theirs(ids).logits[:, :9])
+        # A model left alone answers otherwise when the rest of the context is missing.
+        assert (theirs(ids[:, :9]).logits - theirs(ids).logits[:, :9]).abs().max() > 1e-2
+    short = load_team({"a": ModelSpec(str(folder), device="cpu", context=16)}, set())["a"].handle
+    with torch.no_grad():
+        torch.testing.assert_close(short.causal_lm(ids[:, :9]).logits, theirs(ids[:, :9]).logits)
 
 
 def test_padding_on_the_right_changes_nothing(checkpoint) -> None:
