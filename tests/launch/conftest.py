@@ -1,5 +1,6 @@
 """Whole runs, small enough for a test."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,3 +27,19 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Session]]:
     yield start
     for session in sessions:
         session.__exit__()
+
+
+@pytest.fixture
+def train() -> Callable[[Session], list[dict[str, float]]]:
+    """The loop of train.py; gives the metrics of each step."""
+
+    def through(session: Session) -> list[dict[str, float]]:
+        for step in session.steps_left():
+            batch = session.sample(step)
+            credit = session.credit(batch)
+            session.record(step, batch, credit, session.update(batch, credit))
+            session.checkpoint(step)
+        lines = (session.run.path / "metrics.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    return through

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,22 +11,14 @@ from algorithms import ALGORITHMS
 from launch.session import Session
 
 Opened = Callable[..., Session]
-
-
-def train(session: Session) -> list[dict[str, float]]:
-    """The loop of train.py; the metrics of each step."""
-    for step in session.steps_left():
-        batch = session.sample(step)
-        credit = session.credit(batch)
-        session.record(step, batch, credit, session.update(batch, credit))
-        session.checkpoint(step)
-    lines = (session.run.path / "metrics.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
+Train = Callable[[Session], list[dict[str, float]]]
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
 @pytest.mark.parametrize("env", [name for name in envs.names() if ":" not in name])
-def test_two_updates_of_every_pair_reach_every_role(opened: Opened, env: str, algo: str) -> None:
+def test_two_updates_of_every_pair_reach_every_role(
+    opened: Opened, train: Train, env: str, algo: str
+) -> None:
     session = opened("--env", env, "--algo", algo)
     start = {
         role: {name: p.detach().clone() for name, p in one.loaded.handle.parameters().items()}
@@ -41,7 +32,7 @@ def test_two_updates_of_every_pair_reach_every_role(opened: Opened, env: str, al
         assert any(not torch.equal(now[name], value) for name, value in start[role].items())
 
 
-def test_a_frozen_role_answers_and_stays_as_it_is(opened: Opened) -> None:
+def test_a_frozen_role_answers_and_stays_as_it_is(opened: Opened, train: Train) -> None:
     session = opened("--agents.bob.no-trained")
     assert set(session.team.trained) == {"alice"}
     bob = session.team.loaded["bob"].handle.module
@@ -52,7 +43,7 @@ def test_a_frozen_role_answers_and_stays_as_it_is(opened: Opened) -> None:
     assert "learner/bob/loss" not in steps[0]
 
 
-def test_two_adapters_learn_on_one_base_that_stays_as_it_is(opened: Opened) -> None:
+def test_two_adapters_learn_on_one_base_that_stays_as_it_is(opened: Opened, train: Train) -> None:
     session = opened(
         *("--agents.alice.model", "tiny:alice", "--agents.alice.tuning", "lora"),
         *("--agents.bob.model", "tiny:alice", "--agents.bob.tuning", "lora"),
@@ -69,7 +60,7 @@ def test_two_adapters_learn_on_one_base_that_stays_as_it_is(opened: Opened) -> N
     assert (saved / "adapter_model.safetensors").is_file()
 
 
-def test_three_roles_train_too(opened: Opened) -> None:
+def test_three_roles_train_too(opened: Opened, train: Train) -> None:
     steps = train(opened("--roles", "alice", "bob", "carol"))
     assert all(steps[1][f"learner/{role}/grad_norm"] > 0 for role in ("alice", "bob", "carol"))
     assert steps[0]["credit/group_size"] == 9
@@ -88,18 +79,20 @@ def test_three_roles_train_too(opened: Opened) -> None:
         ("--problems.train", "reasoning-gym:chain_sum", "--env.max-new-tokens", "16"),
     ],
 )
-def test_options_train(opened: Opened, flags: tuple[str, ...]) -> None:
+def test_options_train(opened: Opened, train: Train, flags: tuple[str, ...]) -> None:
     assert len(train(opened(*flags))) == 2
 
 
-def test_sampler_and_trainer_agree_on_the_tiny_team(opened: Opened) -> None:
+def test_sampler_and_trainer_agree_on_the_tiny_team(opened: Opened, train: Train) -> None:
     steps = train(opened())
     for step in steps:
         for role in ("alice", "bob"):
             assert step[f"learner/{role}/mismatch/max"] < 1e-4
 
 
-def test_dynamic_sampling_goes_on_until_enough_problems_are_informative(opened: Opened) -> None:
+def test_dynamic_sampling_goes_on_until_enough_problems_are_informative(
+    opened: Opened, train: Train
+) -> None:
     session = opened("--algo", "dapo")
     steps = train(session)
     assert all(step["credit/zero_variance"] == 0 for step in steps)
@@ -107,7 +100,7 @@ def test_dynamic_sampling_goes_on_until_enough_problems_are_informative(opened: 
     assert max(step["rollout/rounds"] for step in steps) >= 2
 
 
-def test_an_overlong_penalty_is_a_reward_term(opened: Opened) -> None:
+def test_an_overlong_penalty_is_a_reward_term(opened: Opened, train: Train) -> None:
     session = opened("--algo.overlong-limit", "8", "--algo.overlong-buffer", "4")
     batch = session.sample(1)
     rows = [row for row in batch.rows if row.mask.sum() >= 8]
@@ -116,7 +109,7 @@ def test_an_overlong_penalty_is_a_reward_term(opened: Opened) -> None:
     assert all(abs(sum(row.reward_terms.values()) - row.reward) < 1e-9 for row in rows)
 
 
-def test_an_episode_record_holds_every_sampled_token(opened: Opened, tmp_path: Path) -> None:
+def test_an_episode_record_holds_every_sampled_token(opened: Opened, train: Train) -> None:
     session = opened()
     steps = train(session)
     lines = (session.run.path / "episodes.jsonl").read_text().splitlines()

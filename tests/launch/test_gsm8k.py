@@ -1,0 +1,84 @@
+"""Real problems through the whole command, where the machine has them."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import envs
+import train
+from agents.scripted import gold
+from evaluation.core_teaching import EVALUATION
+from models.loading import load_team
+from models.spec import ModelSpec
+from problems.prepare import prepare
+from problems.settings import ProblemSettings
+from rewards.scorer import AnswerScorer
+from rollouts import Collector, tasks_for
+from vocabulary import Episode, Problem, Sampling
+
+FOLDER = Path(os.environ.get("COTERIE_DATA", "/nonexistent"))
+TRAIN, TEST = FOLDER / "gsm8k_train.jsonl", FOLDER / "gsm8k_test.jsonl"
+
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.skipif(not TEST.is_file(), reason="COTERIE_DATA names no folder with GSM8K"),
+]
+
+
+def test_scripted_gold_answers_score_one_and_no_prompt_is_harmed() -> None:
+    roles = ("alice", "bob")
+    team = load_team({role: ModelSpec(f"tiny:{role}") for role in roles}, trained=set())
+    codecs = {role: team[role].codec for role in roles}
+    scorer = AnswerScorer()
+    problems = prepare(ProblemSettings(train=str(TRAIN), eval=str(TEST))).evaluation
+    assert len(problems) == 1319
+
+    prompts: list[tuple[str, Episode]] = []
+    collector = Collector(
+        lambda: envs.make("core-teaching", codecs=codecs, scorer=scorer),
+        {role: gold(codecs[role]) for role in roles},
+        sampling=Sampling(256),
+        scorer=scorer,
+    )
+
+    async def play(problems: tuple[Problem, ...], *, mode: str) -> list[Episode]:
+        episodes = await collector.collect(tasks_for(problems, seed=0, mode=mode))
+        prompts.extend((problem.question, e) for problem, e in zip(problems, episodes))
+        return episodes
+
+    settings = envs.spec("core-teaching").settings()  # type: ignore[misc]
+    outcomes = asyncio.run(EVALUATION.examine(play, problems, roles, settings))  # type: ignore[arg-type]
+    metrics = EVALUATION.estimate(outcomes, 10, 0)
+    for name in ("pass@1/alice", "pass@1/bob", "pass@2/bob", "team_pass@1"):
+        assert metrics[name].value == 1.0
+        assert metrics[name].count == 1319
+
+    for question, episode in prompts:
+        for row in episode.trajectories:
+            codec, handle = codecs[row.role], team[row.role].handle
+            context = row.tokens[: row.turns[0][0]]
+            # Every character of the question is there, and there is room to answer.
+            assert question in codec.decode(context)
+            assert len(context) + 48 <= handle.context
+            assert not codec.unknown_tokens(question)
+    scorer.close()
+
+
+def test_the_command_trains_on_files(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    code = train.main(
+        [
+            *("--problems.train", str(TRAIN), "--problems.eval", str(TEST)),
+            *("--problems.held-out", "16", "--steps", "2", "--run-dir", str(run)),
+            *("--rollout.problems-per-step", "4"),
+        ]
+    )
+    assert code == 0
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["steps"] == 2
+    assert summary["after"]["pass@1/alice"] is not None
+    rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
+    assert all(t["status"] == "ok" for row in rows for t in row["trajectories"])
