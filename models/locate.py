@@ -118,7 +118,7 @@ def _check_device(name: str) -> None:
 
 
 def _check_hub(spec: ModelSpec) -> None:
-    from huggingface_hub import HfApi, constants, snapshot_download
+    from huggingface_hub import HfApi, constants, get_session, snapshot_download
     from huggingface_hub.errors import HFValidationError
 
     name = spec.model
@@ -134,6 +134,8 @@ def _check_hub(spec: ModelSpec) -> None:
             f"{name!r} is not in the local cache and the hub is switched off; {way_out}"
         )
     try:
+        # One try without the client's retries: a machine without a network is told at once.
+        get_session().head(constants.ENDPOINT, timeout=10)
         files = HfApi().list_repo_files(name, revision=spec.revision)
         snapshot_download(name, revision=spec.revision, allow_patterns=list(_DESCRIPTION))
     except Exception as error:
