@@ -395,6 +395,37 @@ def test_partial_credit_and_its_options(make: Any, scorer: Any) -> None:
     assert exploitation(alpha=0.1, w_exploit=2.0) == pytest.approx((0.1, 2.2))
 
 
+def test_wrong_traces_are_paid_for_distance_only_if_asked(make: Any, problem: Problem) -> None:
+    answers = {**RESCUE, "alice_0": "9" + WRONG}
+    for correct_only, paid in ((True, 0.0), (False, 0.2 * 0.45)):
+        settings = dataclasses.replace(PLAIN, w_explore=(0.2,), explore_correct_only=correct_only)
+        played = Played(make(settings), answers, problem=problem)
+        # It differs from all others in its first letter: d = .6, the margin is .15.
+        assert played.terms("exploration")["alice_0"] == pytest.approx(paid)
+
+
+def test_ties_go_by_role_then_sample_whatever_the_round(make: Any, problem: Problem) -> None:
+    settings = dataclasses.replace(
+        PLAIN, w_explore=(1.0,), explore_mode="literal", cap=1, explore_correct_only=False
+    )
+    played = Played(make(settings), {**RESCUE, "alice_2": "9" + RIGHT}, problem=problem)
+    # alice_2 and bob_1 are equally right. alice_2 comes first, is the whole set and earns nothing;
+    # all others are .6 away from it.
+    assert played.terms("exploration") == pytest.approx(
+        {**dict.fromkeys(RESCUE, 0.45), "alice_2": 0.0}
+    )
+
+
+def test_a_seeded_reset_seeds_the_action_spaces(make: Any, sums: Any) -> None:
+    env = make(source=sums)
+    samples = []
+    for seed in (1, 1, 2):
+        env.reset(seed=seed)
+        samples.append([env.action_space(agent).sample() for agent in env.possible_agents])
+    assert samples[0] == samples[1] != samples[2]
+    assert len(set(samples[0])) == len(samples[0])
+
+
 def test_strategy_ratio_looks_inside_a_trace(make: Any, problem: Problem, scorer: Any) -> None:
     block = "<strategy>{}<result>2</result></strategy>"
     # Two strategies that begin alike and one that does not: the greedy set has two of three.
