@@ -32,6 +32,8 @@ class Recipe:
     learning_rate: float = 4e-3
     """Constant in phase 1; falls linearly to a twentieth in phase 2. At 1e-2 batches this small
     stay on the plateau."""
+    gradual: bool = False
+    """Whether phase 1 begins with one operation and adds the next when ``first_loss`` is met."""
     warmup: int = 0
     """Steps of phase 1 in which the rate rises linearly."""
     batch: int = 16
@@ -52,7 +54,7 @@ RECIPES = {
     recipe.role: recipe
     for recipe in (
         Recipe(role="alice", architecture="qwen3", strong="+-", weak="@#", learning_rate=5e-3),
-        Recipe(role="bob", architecture="llama", strong="@#", weak="+-", seed=2),
+        Recipe(role="bob", architecture="qwen3", strong="@#", weak="+-", learning_rate=5e-3),
         Recipe(
             role="carol",
             architecture="qwen2",
