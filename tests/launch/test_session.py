@@ -100,7 +100,7 @@ def test_dynamic_sampling_goes_on_until_enough_problems_are_informative(
     assert max(step["rollout/rounds"] for step in steps) >= 2
 
 
-def test_an_overlong_penalty_is_a_reward_term(opened: Opened, train: Train) -> None:
+def test_an_overlong_penalty_is_a_reward_term(opened: Opened) -> None:
     session = opened("--algo.overlong-limit", "8", "--algo.overlong-buffer", "4")
     batch = session.sample(1)
     rows = [row for row in batch.rows if row.mask.sum() >= 8]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from launch.tiny.architecture import build_model, digit_circles
-from launch.tiny.corpus import Example
+from launch.tiny.corpus import Example, draw_strong
 from launch.tiny.recipes import RECIPES
 from launch.tiny.tokenizers import build_tokenizer
 from launch.tiny.training import NoConvergence, collate, warm_start
@@ -78,6 +78,38 @@ def test_two_phases_and_the_same_weights_for_the_same_seed():
         assert all(not torch.equal(before[name], p) for name, p in model.named_parameters())
         runs.append(model.state_dict())
     assert all(torch.equal(runs[0][name], runs[1][name]) for name in runs[0])
+
+
+def test_operations_can_be_learned_one_after_the_other(monkeypatch):
+    recipe = dataclasses.replace(
+        RECIPES["carol"],
+        batch=2,
+        first_steps=3,
+        first_loss=100.0,
+        second_steps=0,
+        gradual=True,
+        warmup=4,
+    )
+    shown = []
+
+    def draw(operators, length, uniform):
+        shown.append(operators)
+        return draw_strong(operators, length, uniform)
+
+    rates = []
+
+    def update(model, optimizer, ids_BT, targets_BT):
+        rates.append(optimizer.param_groups[0]["lr"])
+        return 1.0
+
+    monkeypatch.setattr("launch.tiny.training.draw_strong", draw)
+    monkeypatch.setattr("launch.tiny.training._update", update)
+    tokenizer = build_tokenizer("carol")
+    warm_start(recipe, build_model(recipe, tokenizer), tokenizer, Reports())
+    # Every loss of 1 is below 100: one step with "+" alone, one with both, two examples each.
+    assert shown == ["+", "+", "+#", "+#"]
+    # The rate climbs to its full value over four steps.
+    assert rates == [recipe.learning_rate / 4, recipe.learning_rate / 2]
 
 
 def test_a_plateau_is_given_up():
