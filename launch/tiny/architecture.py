@@ -1,4 +1,4 @@
-"""The three architectures, in the hub's own classes, so that any engine can load them."""
+"""Architectures of the hub, in its own classes, so that any engine can load the team."""
 
 import math
 

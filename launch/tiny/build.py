@@ -83,7 +83,8 @@ def build(
             print(f"{recipe.role}: seed {recipe_now.seed} refused: {'; '.join(refused)}")
             continue
         model.save_pretrained(into)
-        tokenizer.save_pretrained(into)
+        # A fresh one: sampling leaves its padding behind in the tokenizer that it used.
+        build_tokenizer(recipe.role).save_pretrained(into)
         record = {
             "measured": measured.as_json(),
             "gate": dataclasses.asdict(gate),

@@ -57,10 +57,12 @@ RECIPES = {
         Recipe(role="bob", architecture="qwen3", strong="@#", weak="+-", learning_rate=5e-3),
         Recipe(
             role="carol",
-            architecture="qwen2",
+            architecture="qwen3",
             strong="+#",
             weak="-@",
             wrong=(0.05, 0.65),
+            gradual=True,
+            warmup=150,
         ),
     )
 }

@@ -40,9 +40,9 @@ def warm_start(
     uniform = rng.random
 
     # The chains of a batch have one length, so that nothing is padded.
-    def strong_batch() -> list[Example]:
+    def strong_batch(operators: str) -> list[Example]:
         length = draw_length(uniform)
-        chains = [draw_strong(recipe.strong, length, uniform) for _ in range(recipe.batch)]
+        chains = [draw_strong(operators, length, uniform) for _ in range(recipe.batch)]
         return [cold_example(chain, habits, uniform) for chain in chains]
 
     def mixed_batch() -> list[Example]:
@@ -60,13 +60,17 @@ def warm_start(
         model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
     )
     smoothed = float("inf")
+    learned = 1 if recipe.gradual else len(recipe.strong)
     for step in range(recipe.first_steps):
         _set_rate(optimizer, recipe.learning_rate * min(1.0, (step + 1) / max(1, recipe.warmup)))
-        loss = _update(model, optimizer, *collate(tokenizer, strong_batch()))
+        loss = _update(model, optimizer, *collate(tokenizer, strong_batch(recipe.strong[:learned])))
         smoothed = _smooth(smoothed, loss)
         report("strong operations", step + 1, recipe.first_steps, smoothed)
         if smoothed < recipe.first_loss:
-            break
+            if learned == len(recipe.strong):
+                break
+            learned += 1
+            smoothed = float("inf")
     else:
         raise NoConvergence(f"loss {smoothed:.3f} after {recipe.first_steps} steps of phase 1")
     for step in range(recipe.second_steps):
