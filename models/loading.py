@@ -52,7 +52,7 @@ def load_team(
             if key not in bases:
                 bases[key] = _load_base(spec)
             base = bases[key]
-            name = role.replace(".", "-")
+            name = _adapter_name(role)
             base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
         roles[role] = base, spec
     return {role: _role(role, base, spec, role in trained) for role, (base, spec) in roles.items()}
@@ -67,7 +67,7 @@ class _Base:
 
 
 def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
-    adapter = None if spec.lora is None else role.replace(".", "-")
+    adapter = None if spec.lora is None else _adapter_name(role)
     handle = ModelHandle(
         base.module,
         tokenizer=base.tokenizer,
@@ -83,6 +83,11 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
         base.tokenizer, chat=spec.chat, vocab_size=handle.vocab_size, eos_ids=base.eos_ids
     )
     return LoadedRole(handle, codec, base.tokenizer)
+
+
+def _adapter_name(role: str) -> str:
+    # Module names hold no dots, and peft cannot tell names within "lora_" from its own prefix.
+    return "role-" + role.replace(".", "-")
 
 
 def _base_key(spec: ModelSpec) -> tuple[Any, ...]:
