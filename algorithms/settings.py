@@ -11,7 +11,7 @@ from vocabulary import UserError
 class LearnerSettings:
     """One role's optimiser. The defaults are what full training of the tiny team wants."""
 
-    lr: float = 5e-4
+    lr: float = 1e-3
     """Peak learning rate; 1e-6 is usual for full weights of billions, 1e-5 for LoRA on them."""
     betas: tuple[float, float] = (0.9, 0.98)
     """AdamW's decay rates of the two moments."""

@@ -40,7 +40,7 @@ class AgentSettings:
 class RolloutSettings:
     """How training episodes are sampled."""
 
-    problems_per_step: int = 32
+    problems_per_step: int = 16
     """Problems in one training step."""
     replicas: int = 0
     """Episodes per problem; 0: as many as the environment asks for."""
@@ -94,7 +94,7 @@ class EvalSettings:
 class RunSettings:
     """The run itself."""
 
-    steps: int = 150
+    steps: int = 400
     """Training steps."""
     seed: int = 0
     """Everything random derives from it."""
