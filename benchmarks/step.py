@@ -47,7 +47,7 @@ class Size:
 
 SIZES = {
     "127k": Size(64, 2, 256, 4, completions=96, steps=12),
-    "10m": Size(320, 8, 960, 5, completions=96, steps=3),
+    "10m": Size(320, 8, 960, 4, completions=96, steps=3),
     "100m": Size(768, 14, 2304, 12, completions=16, steps=2),
 }
 
