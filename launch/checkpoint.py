@@ -59,11 +59,10 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
     target = root / f"step-{progress.step:06d}"
     draft = root / f".{target.name}.part"
     try:
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
+        _make_room(root, draft, keep)
         learners = {}
         for name, role in roles.items():
-            (draft / name).mkdir()
+            (draft / name).mkdir(exist_ok=True)
             role.save(draft / name)
             tensors, learners[name] = role.state_dict()
             save_file(tensors, draft / name / "optimizer.safetensors")
@@ -113,6 +112,24 @@ def load(path: Path, roles: Mapping[str, Learning]) -> Progress:
         )
     torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
     return Progress(state["step"], state["cursor"], state["logs"], state["counters"])
+
+
+def _make_room(root: Path, draft: Path, keep: int) -> None:
+    """An empty draft, or the oldest checkpoint's folder, whose files are written over.
+
+    Making and deleting a dozen small files costs more than writing them. At least one whole
+    checkpoint stays beside the draft.
+    """
+    complete = _complete(root)
+    spare = complete[: max(0, len(complete) - max(keep - 1, 1))]
+    for old in spare[:-1]:
+        shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(draft, ignore_errors=True)
+    if spare:
+        spare[-1].rename(draft)
+        (draft / "state.json").unlink(missing_ok=True)
+    else:
+        draft.mkdir(parents=True)
 
 
 def _complete(root: Path) -> list[Path]:

@@ -58,6 +58,19 @@ def test_only_the_newest_are_kept_and_steps_sort_as_numbers(tmp_path: Path) -> N
     assert checkpoint.latest(tmp_path).name == "step-1000000"
 
 
+@pytest.mark.parametrize("keep", [1, 2, 3])
+def test_a_folder_that_is_used_again_holds_nothing_of_before(tmp_path: Path, keep: int) -> None:
+    role = Role(1.0)
+    for step in range(1, 7):
+        role.count = step
+        role.weight[0] = float(step)
+        checkpoint.save(tmp_path, progress(step), {"a": role}, keep=keep)
+        assert len(list(tmp_path.iterdir())) == min(step, keep)
+        again = Role(0.0)
+        assert checkpoint.load(checkpoint.latest(tmp_path), {"a": again}) == progress(step)
+        assert (again.count, again.weight[0].item()) == (step, step)
+
+
 def test_a_checkpoint_that_fails_leaves_the_one_before(tmp_path: Path) -> None:
     role = Role(1.0)
     checkpoint.save(tmp_path, progress(1), {"a": role}, keep=2)
