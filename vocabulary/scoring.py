@@ -18,8 +18,8 @@ class Verdict:
     answer: str | None
     """The extracted answer as it was written; None where the response has none."""
     method: str
-    """Which rule decided: ``none``, ``string``, ``rational``, ``choice``, ``list``, ``math-verify``,
-    ``timeout``, ``refused`` (too long or exponent too large), ..."""
+    """Which rule decided: ``none``, ``string``, ``rational``, ``choice``, ``list``,
+    ``math-verify``, ``timeout``, ``error``, ``refused`` (too long or exponent too large)."""
 
 
 @dataclass(frozen=True)
