@@ -94,7 +94,7 @@ class EvalSettings:
 class RunSettings:
     """The run itself."""
 
-    steps: int = 400
+    steps: int = 360
     """Training steps."""
     seed: int = 0
     """Everything random derives from it."""
