@@ -34,6 +34,8 @@ T = TypeVar("T")
 
 # What an environment that sets no limit of its own lets an agent write.
 _MAX_NEW_TOKENS = 256
+# How often an environment from elsewhere is played from one seed.
+_REPLICAS = 8
 
 
 class Session:
@@ -67,7 +69,9 @@ class Session:
         )
         metadata = self._make_env().metadata
         self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
-        self._replicas = rollout.replicas or int(metadata.get("replicas", 1))
+        # An environment from elsewhere knows no groups: it is compared with replicas of itself.
+        alone = 1 if settings.env is not None else _REPLICAS
+        self._replicas = rollout.replicas or int(metadata.get("replicas", alone))
         self._collector = self._collecting(rollout.temperature, rollout.top_p)
         how = settings.eval
         self._examiner = Examiner(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -124,3 +125,49 @@ def test_an_episode_record_holds_every_sampled_token(opened: Opened, train: Trai
         assert len(row["texts"]) == 2
         assert row["texts"][0].startswith("Question: ")
         assert row["advantage"] is not None
+
+
+ELSEWHERE = '''
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+
+class Digits(ParallelEnv):
+    """Plain PettingZoo, one turn: every digit in the answer pays."""
+
+    metadata = {"name": "digits_v0", "render_modes": []}
+
+    def __init__(self):
+        self.possible_agents = ["poet_0", "poet_1"]
+        self.agents = []
+        self._text = {agent: spaces.Text(1000) for agent in self.possible_agents}
+
+    def observation_space(self, agent):
+        return self._text[agent]
+
+    def action_space(self, agent):
+        return self._text[agent]
+
+    def reset(self, seed=None, options=None):
+        self.agents = list(self.possible_agents)
+        return dict.fromkeys(self.agents, "1 + 1 ="), {agent: {} for agent in self.agents}
+
+    def step(self, actions):
+        agents, self.agents = self.agents, []
+        paid = {agent: float(sum(c.isdigit() for c in actions[agent])) for agent in agents}
+        done, going = dict.fromkeys(agents, True), dict.fromkeys(agents, False)
+        return dict.fromkeys(agents, "-"), paid, done, going, {agent: {} for agent in agents}
+'''
+
+
+def test_an_environment_from_elsewhere_trains_as_it_is(
+    opened: Opened, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
+    monkeypatch.syspath_prepend(tmp_path)
+    session = opened("--env", "elsewhere:Digits", "--agents.poet.model", "tiny:alice")
+    steps = train(session)
+    # Eight replicas of each of eight seeds, two poets each.
+    assert steps[0]["credit/group_size"] == 16
+    assert steps[0]["credit/groups"] == 8
+    assert all(step["learner/poet/grad_norm"] > 0 for step in steps)
