@@ -93,7 +93,7 @@ def test_numbers_with_units(answer, number):
 def test_number_with_unit_takes_linear_time():
     started = time.process_time()
     number_with_unit("1" * 10**6 + "x")
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(
