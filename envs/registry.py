@@ -3,7 +3,7 @@
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import Any, Literal
 
@@ -38,6 +38,9 @@ class EnvSpec:
     """Roles when the user names none."""
     evaluation: str | None = None
     """``"module:attribute"`` of how it is evaluated."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """What a run in it does unless told otherwise: plain values by the names of the command line,
+    nested (``{"rollout": {"problems_per_step": 8}, "agents": {"judge": {"trained": False}}}``)."""
 
     @property
     def id(self) -> str:

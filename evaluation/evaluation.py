@@ -18,8 +18,10 @@ be computed at any later time without sampling again."""
 class Play(Protocol):
     """How an evaluation has episodes played."""
 
-    def __call__(self, problems: Sequence[Problem], *, mode: str) -> Awaitable[list[Episode]]:
-        """One episode per problem, in their order."""
+    def __call__(
+        self, problems: Sequence[Problem], *, mode: str, replicas: int = 1
+    ) -> Awaitable[list[Episode]]:
+        """``replicas`` episodes per problem, side by side, in the order of the problems."""
         ...
 
 

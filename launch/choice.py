@@ -17,8 +17,10 @@ class Choice:
     algo: str
     roles: tuple[str, ...]
     """Empty: the environment's own."""
-    preset: str | None
-    resume: Path | None
+    train_role: tuple[str, ...] = ()
+    """Who learns; empty: whoever learns in this environment by default."""
+    preset: str | None = None
+    resume: Path | None = None
 
 
 def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
@@ -27,6 +29,7 @@ def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
     parser.add_argument("--env")
     parser.add_argument("--algo")
     parser.add_argument("--roles", nargs="+")
+    parser.add_argument("--train-role", nargs="+")
     parser.add_argument("--preset")
     parser.add_argument("--resume", type=Path)
     named, rest = parser.parse_known_args(list(argv))
@@ -36,7 +39,8 @@ def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
 def overview(envs: Sequence[str], algorithms: Sequence[str], presets: Sequence[str]) -> str:
     """The help text before anything is chosen."""
     return f"""\
-usage: train.py [--env ENV] [--algo ALGO] [--roles A B ...] [--preset NAME] [settings]
+usage: train.py [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]
+                [--preset NAME] [settings]
        train.py --resume RUN_DIR [--steps N]
 
 Train a team of language models together. Without settings, the tiny team that ships with the
@@ -47,6 +51,7 @@ repository trains on this machine in a few minutes.
   --algo ALGO      how they learn from it (default {DEFAULT_ALGO})
                    {_wrapped(algorithms)}
   --roles A B ...  who is on the team (default: the environment's own roles)
+  --train-role A   who of them learns; all others are frozen
   --preset NAME    the settings of a paper
                    {_wrapped(presets)}
   --resume DIR     continue a run exactly where its last checkpoint stands

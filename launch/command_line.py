@@ -44,7 +44,8 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     if chosen and env != chosen.env:
         raise UserError(f"preset {named['preset']} is for --env {chosen.env}, not for {env}")
     roles = tuple(named.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
-    choice = Choice(env, algo, roles, named.get("preset"), None)  # type: ignore[arg-type]
+    learners = tuple(named.get("train_role", ()))  # type: ignore[arg-type]
+    choice = Choice(env, algo, roles, learners, named.get("preset"))  # type: ignore[arg-type]
     default = defaults(choice)
     return _from_flags(chosen.over(default) if chosen else default, rest)
 
@@ -52,7 +53,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
 def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
     """A stored run's settings; only its length may be changed."""
     directory = Path(str(named["resume"]))
-    others = [f"--{name}" for name in named if name != "resume"]
+    others = [f"--{name.replace('_', '-')}" for name in named if name != "resume"]
     if others:
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
     path = directory / "config.json"
@@ -101,7 +102,7 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
         prog=f"train.py --env {default.choice.env} --algo {default.choice.algo}",
         description=(
             f"Train {', '.join(roles)} in {default.choice.env} with {default.choice.algo}. "
-            "Also: --roles A B ..., --preset NAME, --resume RUN_DIR."
+            "Also: --roles A B ..., --train-role A ..., --preset NAME, --resume RUN_DIR."
         ),
         config=(tyro.conf.AvoidSubcommands,),
     )

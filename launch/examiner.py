@@ -37,9 +37,13 @@ class Examiner:
     async def examine(self) -> Outcomes:
         """Play every held-out problem, with the same seeds each time."""
 
-        async def play(problems: Sequence[Problem], *, mode: str) -> list[Episode]:
+        async def play(
+            problems: Sequence[Problem], *, mode: str, replicas: int = 1
+        ) -> list[Episode]:
             seed = derive_seed(self._seed, "evaluation")
-            return await self._collector.collect(tasks_for(problems, seed=seed, mode=mode))
+            return await self._collector.collect(
+                tasks_for(problems, seed=seed, mode=mode, replicas=replicas)
+            )
 
         return await self.evaluation.examine(play, self._held_out, self.roles, self._env_settings)
 

@@ -1,5 +1,6 @@
 """What can be found wrong before any model is loaded."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import envs
@@ -37,8 +38,9 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         (how.resamples < 1, "--eval.resamples must be at least 1"),
         (
             not any(agent.trained for agent in settings.agents.values()),
-            "no role is trained; leave one of them with --agents.ROLE.trained",
+            "no role is trained; name one with --train-role",
         ),
+        *_idle_learners(settings),
     ]:
         if wrong:
             raise UserError(sentence)
@@ -49,6 +51,17 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     if settings.choice.resume is None:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
     return prepare(settings.problems, run.seed)
+
+
+def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
+    """Roles that would learn in an environment that does not ask them in training."""
+    asked = getattr(settings.env, "learners", tuple(settings.agents))
+    for role, agent in settings.agents.items():
+        yield (
+            agent.trained and role not in asked,
+            f"{role} is trained, but --env.learners asks {', '.join(asked)} alone in training; "
+            f"name who learns with --train-role",
+        )
 
 
 def _check_environment(settings: TrainSettings) -> None:

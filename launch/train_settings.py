@@ -55,16 +55,16 @@ def defaults(choice: Choice) -> TrainSettings:
         raise UserError(
             f"--roles names {', '.join(sorted(repeated))} twice; every role is one model"
         )
-    return TrainSettings(
+    if strangers := set(choice.train_role) - set(choice.roles):
+        raise UserError(
+            f"--train-role names {', '.join(sorted(strangers))}; the roles here are "
+            f"{', '.join(choice.roles)}"
+        )
+    settings = TrainSettings(
         choice=choice,
         env=spec.settings() if spec.settings is not None else None,
         algo=algorithms.get(choice.algo),
-        agents={
-            role: AgentSettings(
-                model=f"tiny:{role}" if (TINY / role / "config.json").is_file() else tyro.MISSING
-            )
-            for role in choice.roles
-        },
+        agents={role: _agent(role, choice, spec) for role in choice.roles},
         learner=LearnerSettings(),
         problems=ProblemSettings(),
         scoring=ScoringSettings(),
@@ -72,12 +72,28 @@ def defaults(choice: Choice) -> TrainSettings:
         eval=EvalSettings(),
         run=RunSettings(),
     )
+    own = {part: values for part, values in spec.defaults.items() if part != "agents"}
+    if choice.train_role and hasattr(settings.env, "learners"):
+        own["env"] = {**own.get("env", {}), "learners": choice.train_role}
+    return override(settings, own)
+
+
+def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:
+    """A role's model, and whether it learns, before any flag."""
+    shipped = (TINY / role / "config.json").is_file()
+    agent = AgentSettings(model=f"tiny:{role}" if shipped else tyro.MISSING)
+    agent = override(agent, spec.defaults.get("agents", {}).get(role, {}))
+    if choice.train_role:
+        agent = dataclasses.replace(agent, trained=role in choice.train_role)
+    return agent
 
 
 def restore(plain: dict[str, Any]) -> TrainSettings:
     """The inverse of :meth:`TrainSettings.plain`."""
     kept = plain["choice"]
-    choice = Choice(kept["env"], kept["algo"], tuple(kept["roles"]), kept["preset"], None)
+    choice = Choice(
+        kept["env"], kept["algo"], tuple(kept["roles"]), tuple(kept["train_role"]), kept["preset"]
+    )
     default = defaults(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
     agents = {role: AgentSettings(**value) for role, value in plain["agents"].items()}

@@ -64,7 +64,7 @@ def _leaves(settings: object, prefix: str = "") -> list[str]:
 
 def test_every_setting_has_a_flag_with_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_text(["--env", "core-teaching"], capsys)
-    settings = defaults(Choice("core-teaching", "gspo", ("alice", "bob"), None, None))
+    settings = defaults(Choice("core-teaching", "gspo", ("alice", "bob")))
     flags = _leaves(settings.run)
     for part in ("env", "algo", "learner", "problems", "scoring", "rollout", "eval"):
         flags += _leaves(getattr(settings, part), f"{part}.")
@@ -76,6 +76,15 @@ def test_every_setting_has_a_flag_with_a_help_text(capsys: pytest.CaptureFixture
         explained = lines[places[0] + 1]
         assert explained, flag
         assert not explained.startswith(("--", "(")), f"{flag} has no help text"
+
+
+def test_who_is_named_learns_and_the_others_are_frozen() -> None:
+    settings = parse(["--train-role", "bob"])
+    assert {role: agent.trained for role, agent in settings.agents.items()} == {
+        "alice": False,
+        "bob": True,
+    }
+    assert restore(settings.plain()) == settings
 
 
 def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,6 +114,7 @@ def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None
         (["--learner.lr", "-1"], "learner.lr must be above 0"),
         (["--algo.kl-coefficient", "0.1", "--algo.kl-estimator", "k1"], "k1"),
         (["--agents.alice.no-trained", "--agents.bob.no-trained"], "no role is trained"),
+        (["--train-role", "carol"], "--train-role names carol; the roles here are alice, bob"),
         (["--resume", "nowhere"], "nowhere is not a run"),
         (["--resume", "nowhere", "--algo", "grpo"], "leave out --algo"),
     ],

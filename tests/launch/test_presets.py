@@ -97,7 +97,7 @@ def test_every_preset_names_settings_that_exist(name: str) -> None:
     chosen = PRESETS[name]
     roles = tuple(chosen.models)
     for algo in (chosen.algo, *chosen.algo_values):
-        choice = Choice(chosen.env, algo, roles, name, None)
+        choice = Choice(chosen.env, algo, roles, preset=name)
         chosen.over(defaults(choice))
 
 
