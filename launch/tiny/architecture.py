@@ -14,9 +14,8 @@ from transformers import (
     Qwen3Config,
 )
 
-from launch.tiny.markup import DIGITS
-from launch.tiny.recipes import Recipe
-from launch.tiny.tokenizers import CONTEXT
+from launch.tiny.recipe import Recipe
+from launch.tiny.tokenizers import CONTEXT, DIGITS
 
 # V vocabulary, D hidden units
 

@@ -2,13 +2,14 @@
 
 import argparse
 import dataclasses
+import importlib
 import json
 import sys
 import time
 from pathlib import Path
 
-from launch.tiny.gate import Gate, complaints
-from launch.tiny.recipes import RECIPES, Recipe, recipe_of
+from launch.tiny.recipe import Recipe
+from launch.tiny.recipes import RECIPES, recipe_of
 from vocabulary import UserError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "tiny"
@@ -50,19 +51,18 @@ def build(
     *,
     attempts: int = _ATTEMPTS,
     threads: int = 1,
-    gate: Gate | None = None,
 ) -> dict:
     """Warm-start seed after seed until one passes the gate; write it and return its record."""
     import torch
 
     from launch.tiny.architecture import build_model
-    from launch.tiny.measuring import measure
+    from launch.tiny.fitting import NoConvergence
     from launch.tiny.progress import Progress
     from launch.tiny.tokenizers import build_tokenizer
-    from launch.tiny.training import NoConvergence, warm_start
 
     torch.set_num_threads(threads)
-    gate = gate or Gate()
+    family = importlib.import_module(f"launch.tiny.{recipe.family}.family")
+    gate = family.gate_of(recipe)
     tokenizer = build_tokenizer(recipe.role)
     for attempt in range(attempts):
         recipe_now = dataclasses.replace(recipe, seed=recipe.seed + attempt)
@@ -71,13 +71,13 @@ def build(
         started = time.perf_counter()
         try:
             with Progress(recipe.role, recipe_now.seed) as progress:
-                warm_start(recipe_now, model, tokenizer, progress.report)
+                family.warm_start(recipe_now, model, tokenizer, progress.report)
         except NoConvergence as plateau:
             print(f"{recipe.role}: seed {recipe_now.seed} refused: {plateau}")
             continue
         seconds = time.perf_counter() - started
-        measured = measure(recipe_now, model, tokenizer)
-        refused = complaints(measured, gate)
+        measured = family.measure(recipe_now, model, tokenizer)
+        refused = family.complaints(measured, gate)
         print(f"{recipe.role}: seed {recipe_now.seed}, {seconds:.0f} s: {measured.as_json()}")
         if refused:
             print(f"{recipe.role}: seed {recipe_now.seed} refused: {'; '.join(refused)}")

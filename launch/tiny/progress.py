@@ -32,7 +32,7 @@ class Progress:
         self._bars.stop()
 
     def report(self, phase: str, step: int, steps: int, loss: float) -> None:
-        """What :func:`launch.tiny.training.warm_start` says after each step."""
+        """What :func:`launch.tiny.teaching.curriculum.warm_start` says after each step."""
         if phase not in self._tasks:
             title = f"{self._title} {phase}"
             self._tasks[phase] = self._bars.add_task(title, total=steps, loss=loss)

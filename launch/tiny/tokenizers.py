@@ -1,8 +1,8 @@
-"""Three different tokenizers for three tiny roles; each gives back any text exactly.
+"""Three kinds of tokenizers for the tiny roles; each gives back any text exactly.
 
-alice  byte-level BPE, long phrases
-bob    BPE over characters with bytes to fall back on, short phrases
-carol  unigram pieces with bytes to fall back on
+byte-level-bpe  BPE over bytes
+character-bpe   BPE over characters with bytes to fall back on
+unigram         unigram pieces with bytes to fall back on
 
 Text is first cut into pieces that tokens never cross, so that a digit, an operator or a tag is
 always one token, and so that text which merely looks like a byte token (``<0x41>``) or like an end
@@ -19,9 +19,12 @@ from importlib.resources import files
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from launch.tiny.markup import DIGITS, HINT, QUESTION, SIGNS, SOLVE, TAGS
+from launch.tiny.recipe import Spelling
+from launch.tiny.recipes import recipe_of
 
 CONTEXT = 4096
+SIGNS = ("+", "-", "@", "#", "=")
+DIGITS = tuple("0123456789")
 _WORD = r" ?[A-Za-z]{1,16}"
 _OTHER = r" ?[^\sA-Za-z]|\s"
 _LETTERS = [chr(code) for code in range(32, 127)] + ["\n", "\t"]
@@ -29,9 +32,10 @@ _BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 def build_tokenizer(role: str) -> PreTrainedTokenizerFast:
-    """The tokenizer of ``alice``, ``bob`` or ``carol``: a pure function of this package's text."""
+    """The tokenizer of a role: a pure function of its recipe and of this package's text."""
     end, pad = f"<|{role}:end|>", f"<|{role}:pad|>"
-    tokenizer = _BUILDERS[role](end, pad)
+    spelling = recipe_of(role).spelling
+    tokenizer = _BUILDERS[spelling.kind](spelling, end, pad)
     special = [AddedToken(mark, special=True, normalized=False) for mark in (end, pad)]
     tokenizer.add_special_tokens(special)
     return PreTrainedTokenizerFast(
@@ -49,25 +53,24 @@ def english() -> list[str]:
     return files("launch.tiny").joinpath("english.txt").read_text(encoding="utf-8").splitlines()
 
 
-def _symbols(phrases: tuple[str, ...]) -> list[str]:
-    """Everything that must be one token, as it stands and with the space before it."""
-    marks = [*TAGS, *SIGNS, *DIGITS]
-    return [*marks, *(f" {mark}" for mark in marks), *phrases]
+def _symbols(spelling: Spelling) -> list[str]:
+    """Everything that must be one token: phrases as they stand, marks also with a space before."""
+    marks = [*spelling.tags, *SIGNS, *DIGITS]
+    return [*marks, *(f" {mark}" for mark in marks), *spelling.phrases]
 
 
-def _cutter(phrases: tuple[str, ...]) -> pre_tokenizers.Split:
+def _cutter(spelling: Spelling) -> pre_tokenizers.Split:
     """Cuts text into phrases, tags, words and single other characters; drops nothing."""
-    escape = str.maketrans({"\n": r"\n"})
-    fixed = [phrase.translate(escape) for phrase in sorted(phrases, key=len, reverse=True)]
-    fixed += [f" ?{tag}" for tag in TAGS]
+    escape = str.maketrans({"\n": r"\n"} | {mark: f"\\{mark}" for mark in r"\{}().?*+[]|^$"})
+    fixed = [piece.translate(escape) for piece in sorted(spelling.phrases, key=len, reverse=True)]
+    fixed += [f" ?{tag.translate(escape)}" for tag in spelling.tags]
     return pre_tokenizers.Split(Regex("|".join([*fixed, _WORD, _OTHER])), behavior="isolated")
 
 
-def _byte_level_bpe(end: str, pad: str) -> Tokenizer:
-    phrases = (QUESTION, SOLVE, HINT)
+def _byte_level_bpe(spelling: Spelling, end: str, pad: str) -> Tokenizer:
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     learned = Tokenizer(models.BPE())
-    learned.pre_tokenizer = pre_tokenizers.Sequence([_cutter(phrases), byte_level])
+    learned.pre_tokenizer = pre_tokenizers.Sequence([_cutter(spelling), byte_level])
     trainer = trainers.BpeTrainer(
         vocab_size=330,
         show_progress=False,
@@ -75,17 +78,16 @@ def _byte_level_bpe(end: str, pad: str) -> Tokenizer:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
     )
     learned.train_from_iterator(english(), trainer)
-    spelled = [byte_level.pre_tokenize_str(mark)[0][0] for mark in _symbols(phrases)]
+    spelled = [byte_level.pre_tokenize_str(mark)[0][0] for mark in _symbols(spelling)]
     tokenizer = Tokenizer(_with_whole_pieces(learned, spelled, byte_fallback=False))
     tokenizer.pre_tokenizer = learned.pre_tokenizer
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 
 
-def _character_bpe(end: str, pad: str) -> Tokenizer:
-    phrases = (QUESTION, "\nLet's", " solve this", " step by step:", HINT)
+def _character_bpe(spelling: Spelling, end: str, pad: str) -> Tokenizer:
     learned = Tokenizer(models.BPE())
-    learned.pre_tokenizer = _cutter(phrases)
+    learned.pre_tokenizer = _cutter(spelling)
     trainer = trainers.BpeTrainer(
         vocab_size=2 + len(_BYTES) + len(_LETTERS) + 60,
         show_progress=False,
@@ -93,15 +95,14 @@ def _character_bpe(end: str, pad: str) -> Tokenizer:
         initial_alphabet=_LETTERS,
     )
     learned.train_from_iterator(english(), trainer)
-    tokenizer = Tokenizer(_with_whole_pieces(learned, _symbols(phrases), byte_fallback=True))
+    tokenizer = Tokenizer(_with_whole_pieces(learned, _symbols(spelling), byte_fallback=True))
     tokenizer.pre_tokenizer = learned.pre_tokenizer
     tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
     return tokenizer
 
 
-def _unigram(end: str, pad: str) -> Tokenizer:
-    phrases = (f"{QUESTION} ", "\nLet's solve this", " step by step:", "\nHint:", "\n")
-    cutter = _cutter(phrases)
+def _unigram(spelling: Spelling, end: str, pad: str) -> Tokenizer:
+    cutter = _cutter(spelling)
     pieces = Counter[str]()
     for line in english():
         for word, _ in cutter.pre_tokenize_str(line):
@@ -114,7 +115,7 @@ def _unigram(end: str, pad: str) -> Tokenizer:
     scored += [(letter, -12.0) for letter in _LETTERS]
     scored += common.items()
     known = {piece for piece, _ in scored}
-    scored += [(mark, -1.0) for mark in _symbols(phrases) if mark not in known]
+    scored += [(mark, -1.0) for mark in _symbols(spelling) if mark not in known]
     # The model demands an unknown id; with every byte in the vocabulary it is never used.
     tokenizer = Tokenizer(models.Unigram(scored, unk_id=1, byte_fallback=True))
     tokenizer.pre_tokenizer = cutter
@@ -140,8 +141,8 @@ def _with_whole_pieces(
     return models.BPE(vocabulary, merges, ignore_merges=True, byte_fallback=byte_fallback)
 
 
-_BUILDERS: dict[str, Callable[[str, str], Tokenizer]] = {
-    "alice": _byte_level_bpe,
-    "bob": _character_bpe,
-    "carol": _unigram,
+_BUILDERS: dict[str, Callable[[Spelling, str, str], Tokenizer]] = {
+    "byte-level-bpe": _byte_level_bpe,
+    "character-bpe": _character_bpe,
+    "unigram": _unigram,
 }

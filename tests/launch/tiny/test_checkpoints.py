@@ -8,11 +8,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from launch.tiny.build import SHIPPED
-from launch.tiny.gate import Gate, Measured, complaints, read_answer
-from launch.tiny.markup import prompt
-from launch.tiny.measuring import parse_chain
 from launch.tiny.recipes import RECIPES
 from launch.tiny.sampling import sample
+from launch.tiny.teaching.gate import Gate, Measured, complaints, read_answer
+from launch.tiny.teaching.markup import prompt
+from launch.tiny.teaching.measuring import parse_chain
 from problems.chains import ChainSettings, ChainSource
 
 each_role = pytest.mark.parametrize("role", RECIPES)

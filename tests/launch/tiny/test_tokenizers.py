@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from launch.tiny.build import SHIPPED
-from launch.tiny.markup import DIGITS, SIGNS, TAGS, prompt, trace
 from launch.tiny.recipes import RECIPES
-from launch.tiny.tokenizers import build_tokenizer, english
+from launch.tiny.teaching.markup import TAGS, prompt, trace
+from launch.tiny.tokenizers import DIGITS, SIGNS, build_tokenizer, english
 
 TOKENIZERS = {role: build_tokenizer(role) for role in RECIPES}
 WORK = "7 + 8 = 5 - 3 = 2 @ 4 = 7 # 5 ="

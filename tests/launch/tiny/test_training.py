@@ -6,10 +6,13 @@ import pytest
 import torch
 
 from launch.tiny.architecture import build_model, digit_circles
-from launch.tiny.corpus import Example, draw_strong
+from launch.tiny.example import Example
+from launch.tiny.fitting import Fit, NoConvergence, collate
 from launch.tiny.recipes import RECIPES
+from launch.tiny.teaching.corpus import draw_strong
+from launch.tiny.teaching.curriculum import warm_start
+from launch.tiny.teaching.recipes import TEACHING
 from launch.tiny.tokenizers import build_tokenizer
-from launch.tiny.training import NoConvergence, collate, warm_start
 
 
 def test_only_answers_and_their_end_are_targets():
@@ -50,6 +53,11 @@ def test_models_are_small_tied_and_single_precision(role):
     assert model.config.rope_parameters["rope_theta"] == 100.0
 
 
+def teaching(role, **changes):
+    found = next(recipe for recipe in TEACHING if recipe.role == role)
+    return dataclasses.replace(found, **changes)
+
+
 class Reports(list):
     """Keeps what a training reports, less the loss."""
 
@@ -59,9 +67,7 @@ class Reports(list):
 
 
 def test_two_phases_and_the_same_weights_for_the_same_seed():
-    recipe = dataclasses.replace(
-        RECIPES["bob"], batch=2, first_steps=3, first_loss=100.0, second_steps=4
-    )
+    recipe = teaching("bob", batch=2, first_steps=3, first_loss=100.0, second_steps=4)
     tokenizer = build_tokenizer("bob")
     runs = []
     for _ in range(2):
@@ -81,8 +87,8 @@ def test_two_phases_and_the_same_weights_for_the_same_seed():
 
 
 def test_operations_can_be_learned_one_after_the_other(monkeypatch):
-    recipe = dataclasses.replace(
-        RECIPES["carol"],
+    recipe = teaching(
+        "carol",
         batch=2,
         first_steps=3,
         first_loss=100.0,
@@ -98,12 +104,12 @@ def test_operations_can_be_learned_one_after_the_other(monkeypatch):
 
     rates = []
 
-    def update(model, optimizer, ids_BT, targets_BT):
-        rates.append(optimizer.param_groups[0]["lr"])
+    def update(self, ids_BT, targets_BT):
+        rates.append(self._optimizer.param_groups[0]["lr"])
         return 1.0
 
-    monkeypatch.setattr("launch.tiny.training.draw_strong", draw)
-    monkeypatch.setattr("launch.tiny.training._update", update)
+    monkeypatch.setattr("launch.tiny.teaching.curriculum.draw_strong", draw)
+    monkeypatch.setattr(Fit, "_update", update)
     tokenizer = build_tokenizer("carol")
     warm_start(recipe, build_model(recipe, tokenizer), tokenizer, Reports())
     # Every loss of 1 is below 100: one step with "+" alone, one with both, two examples each.
@@ -113,7 +119,7 @@ def test_operations_can_be_learned_one_after_the_other(monkeypatch):
 
 
 def test_a_plateau_is_given_up():
-    recipe = dataclasses.replace(RECIPES["bob"], batch=2, first_steps=2, first_loss=0.0)
+    recipe = teaching("bob", batch=2, first_steps=2, first_loss=0.0)
     tokenizer = build_tokenizer("bob")
     with pytest.raises(NoConvergence, match="after 2 steps"):
         warm_start(recipe, build_model(recipe, tokenizer), tokenizer, lambda *report: None)

@@ -5,11 +5,11 @@ from collections import defaultdict
 
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from launch.tiny.corpus import draw_length, draw_strong, work
-from launch.tiny.gate import Measured, read_answer, share
-from launch.tiny.markup import prompt
-from launch.tiny.recipes import Recipe
 from launch.tiny.sampling import sample
+from launch.tiny.teaching.corpus import draw_length, draw_strong, work
+from launch.tiny.teaching.gate import Measured, read_answer, share
+from launch.tiny.teaching.markup import prompt
+from launch.tiny.teaching.recipes import TeachingRecipe
 from problems.chains import Chain, ChainSettings, ChainSource
 from vocabulary import derive_seed
 
@@ -18,7 +18,7 @@ GATE_SEED = 271828
 
 
 def measure(
-    recipe: Recipe,
+    recipe: TeachingRecipe,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerFast,
     *,
@@ -71,7 +71,7 @@ def family_of(chain: Chain) -> str:
 
 
 def _answer(
-    recipe: Recipe,
+    recipe: TeachingRecipe,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerFast,
     chains: list[Chain],

@@ -1,21 +1,13 @@
 """What a tiny role reads before it meets a peer: its own imperfect work, cold and hinted."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from launch.tiny.habits import Habits
-from launch.tiny.markup import prompt, trace, working
+from launch.tiny.example import Example
+from launch.tiny.teaching.habits import Habits
+from launch.tiny.teaching.markup import prompt, trace, working
 from problems.chains import OPERATIONS, Chain, ChainSettings, draw_chain
 
 Uniform = Callable[[], float]
-
-
-@dataclass(frozen=True)
-class Example:
-    """One supervised pair of texts; the answer is followed by an end-of-sequence token."""
-
-    prompt: str
-    answer: str
 
 
 def draw_length(uniform: Uniform) -> int:

@@ -8,9 +8,6 @@ TAGS = (
     "<final_answer>",
     "</final_answer>",
 )
-SIGNS = ("+", "-", "@", "#", "=")
-DIGITS = tuple("0123456789")
-
 QUESTION = "Question:"
 SOLVE = "\nLet's solve this step by step:"
 HINT = "\nHint:\n"

@@ -1,0 +1,1 @@
+"""alice, bob and carol: roles that are strong where a peer is weak, and that read hints."""
