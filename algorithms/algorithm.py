@@ -76,6 +76,10 @@ class Algorithm:
     scale: Literal["none", "group-std", "batch-std"] = "group-std"
     """What the difference is divided by: nothing, the standard deviation of the group's rewards, or
     that of all differences in the batch."""
+    combine: Literal["sum-then-normalise", "normalise-then-sum"] = "sum-then-normalise"
+    """Reward terms are added up before they are compared, or each is compared and scaled within its
+    group, and their sum by the batch (GDPO, arXiv:2601.05242): then every term counts the same,
+    whatever its weight."""
     ddof: Literal[0, 1] = 1
     """Standard deviation of the population (0) or its unbiased estimate (1)."""
     epsilon: float = 1e-4

@@ -107,6 +107,18 @@ def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
             return difference_N
 
 
+def advantages_of_terms(term_NK: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
+    """Each of K reward terms centred and scaled within its group, their sum scaled by the batch
+    (GDPO, arXiv:2601.05242)."""
+    total_N = np.zeros(len(term_NK))
+    for term_N in term_NK.T:
+        difference_N = centred(term_N, group_N, algorithm.baseline)
+        total_N += scaled_by_group(
+            difference_N, term_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon
+        )
+    return scaled_by_batch(total_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon)
+
+
 def assign_credit(trajectories: Sequence[Trajectory], key: str, algorithm: Algorithm) -> Credit:
     """Advantages over all trajectories of a step, grouped by ``trajectory.groups[key]``.
 
@@ -128,8 +140,19 @@ def assign_credit(trajectories: Sequence[Trajectory], key: str, algorithm: Algor
         [number.setdefault(trajectories[i].groups[key], len(number)) for i in use], np.intp
     )
     advantage_B = np.zeros(len(trajectories))
-    advantage_B[use] = advantages(reward_N, group_N, algorithm)
+    if algorithm.combine == "normalise-then-sum":
+        term_NK = _terms([trajectories[i] for i in use])
+        advantage_B[use] = advantages_of_terms(term_NK, group_N, algorithm)
+    else:
+        advantage_B[use] = advantages(reward_N, group_N, algorithm)
     return Credit(advantage_B, _stats(reward_N, group_N))
+
+
+def _terms(rows: Sequence[Trajectory]) -> Floats:
+    """(N, K) weighted values of every term that any row has; 0 where a row lacks it."""
+    names = list(dict.fromkeys(name for row in rows for name in row.reward_terms))
+    table = [[row.reward_terms.get(name, 0.0) for name in names] for row in rows]
+    return np.array(table, np.float64).reshape(len(rows), len(names))
 
 
 def _stats(reward_N: Floats, group_N: Ints) -> dict[str, float]:

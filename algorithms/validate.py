@@ -46,6 +46,11 @@ def _complaints(a: Algorithm) -> list[str]:
             "algo.kl-importance does nothing without a divergence; set algo.kl-coefficient",
         ),
         (
+            a.combine == "normalise-then-sum" and a.scale != "group-std",
+            "algo.combine normalise-then-sum scales each term by its group; leave algo.scale at "
+            "group-std",
+        ),
+        (
             a.reduction == "constant-length" and a.length < 1,
             "algo.reduction constant-length needs algo.length, the most tokens a row may sample",
         ),

@@ -7,6 +7,7 @@ importing this package makes every environment known to ``pettingzoo.make`` as w
 from envs.adapt import adapt
 from envs.conformance import check_env
 from envs.core_teaching.settings import CoreTeachingSettings
+from envs.corea_deferral.settings import CoreaDeferralSettings
 from envs.registry import EnvSpec, make, names, register, spec
 
 __all__ = ["EnvSpec", "adapt", "check_env", "make", "names", "register", "spec"]
@@ -19,5 +20,19 @@ register(
         settings=CoreTeachingSettings,
         roles=("alice", "bob"),
         evaluation="evaluation.core_teaching:EVALUATION",
+    )
+)
+register(
+    EnvSpec(
+        name="corea-deferral",
+        version=0,
+        factory="envs.corea_deferral:CoreaDeferralEnv",
+        settings=CoreaDeferralSettings,
+        roles=("small", "large"),
+        evaluation="evaluation.corea_deferral:EVALUATION",
+        defaults={
+            "problems": {"train": "recall"},
+            "agents": {"large": {"trained": False}},
+        },
     )
 )

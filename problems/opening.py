@@ -3,6 +3,7 @@
 ::
 
     chains                                chains?mix=1,0,0&max_length=4
+    recall                                recall?named=0.5&unknown=0
     reasoning-gym:gcd                     reasoning-gym:chain_sum?min_terms=2&max_terms=4
     my/problems.jsonl                     my/problems.parquet?question=task&answer=result
     gsm8k                                 math500?revision=0a1b2c3
@@ -11,9 +12,9 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import unquote
 
 from problems.chains import ChainSettings, ChainSource
@@ -22,9 +23,12 @@ from problems.files import Columns, load_file
 from problems.gym import GymSource
 from problems.hub import Purpose, load_hub, pinned
 from problems.near import listed, nearest
+from problems.recall import RecallSettings, RecallSource
 from problems.rows import SUFFIXES
 from problems.source import ProblemSource
 from vocabulary import UserError, derive_seed
+
+Settings = TypeVar("Settings")
 
 _GYM = "reasoning-gym:"
 _HUB = "hub:"
@@ -53,7 +57,10 @@ def open_source(
     stream = seed if purpose == "train" else derive_seed(seed, "evaluation problems")
     if head == "chains":
         _refuse_columns(text, columns)
-        return ChainSource(_chain_settings(options, stream))
+        return ChainSource(_generator_settings(ChainSettings, head, options, stream))
+    if head == "recall":
+        _refuse_columns(text, columns)
+        return RecallSource(_generator_settings(RecallSettings, head, options, stream))
     if head.startswith(_GYM):
         _refuse_columns(text, columns)
         own = {name: _value(value) for name, value in options.items() if name != "seed"}
@@ -70,7 +77,7 @@ def open_source(
     if _looks_like_path(head):
         _known(text, options, ("question", "answer"))
         return load_file(head, _columns(options, columns), choice_seed=choice_seed)
-    names = ["chains", *HUB_SETS, *ELSEWHERE]
+    names = ["chains", "recall", *HUB_SETS, *ELSEWHERE]
     raise UserError(
         f"unknown problems {text!r}; {nearest(head, names)}; or reasoning-gym:TASK, a file that "
         f"ends in {listed(SUFFIXES)}, hub:OWNER/NAME"
@@ -120,20 +127,25 @@ def _parse(text: str) -> tuple[str, dict[str, str]]:
     return head.strip(), options
 
 
-def _chain_settings(options: Mapping[str, str], seed: int) -> ChainSettings:
-    defaults = ChainSettings()
-    known = [field.name for field in dataclasses.fields(ChainSettings)]
-    _known("chains", options, known)
+def _generator_settings(
+    kind: Callable[..., Settings], source: str, options: Mapping[str, str], seed: int
+) -> Settings:
+    """A built-in generator's settings: whole numbers, numbers, or numbers with commas."""
+    defaults = vars(kind())
+    _known(source, options, list(defaults))
     values: dict[str, Any] = {"seed": seed}
     for name, value in options.items():
-        if isinstance(getattr(defaults, name), tuple):
-            try:
-                values[name] = tuple(float(part) for part in value.split(","))
-            except ValueError:
-                raise UserError(f"chains: {name}={value} must be numbers with commas") from None
-        else:
+        if isinstance(defaults[name], int):
             values[name] = _integer(name, options, 0)
-    return ChainSettings(**values)
+            continue
+        try:
+            numbers = tuple(float(part) for part in value.split(","))
+        except ValueError:
+            raise UserError(f"{source}: {name}={value} must be numbers with commas") from None
+        if isinstance(defaults[name], float) and len(numbers) != 1:
+            raise UserError(f"{source}: {name}={value} must be one number")
+        values[name] = numbers if isinstance(defaults[name], tuple) else numbers[0]
+    return kind(**values)
 
 
 def _integer(name: str, options: Mapping[str, str], default: int) -> int:

@@ -9,8 +9,9 @@ class ProblemSettings:
     """Which problems train and which measure (``--problems.*``)."""
 
     train: str = "chains"
-    """Training problems: chains, chains?mix=1,0,0, reasoning-gym:TASK?option=value, a JSONL, JSON
-    or Parquet file, a known data set (gsm8k, math, ...), hub:OWNER/NAME?config=main&split=train."""
+    """Training problems: chains, chains?mix=1,0,0, recall, reasoning-gym:TASK?option=value, a
+    JSONL, JSON or Parquet file, a known data set (gsm8k, math, ...),
+    hub:OWNER/NAME?config=main&split=train."""
     eval: str | None = None
     """Evaluation problems, named the same way; without it those of ``train``: the test split of a
     known data set, other problems of a generator, problems held out of a file."""

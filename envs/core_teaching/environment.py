@@ -32,29 +32,27 @@ Version history: v0, the first.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium import Space, spaces
-from pettingzoo import ParallelEnv
 
-from envs.bytes_codec import BytesCodec, TextMeter
+from envs.bytes_codec import TextMeter
 from envs.core_teaching.episode import CoreTeachingEpisode, begin, coin, shows_hint
 from envs.core_teaching.hints import hint_checks
 from envs.core_teaching.prompts import prompt_for
-from envs.core_teaching.report import GROUP_KEYS, final_infos, private, transcript
+from envs.core_teaching.report import GROUP_KEYS, final_infos, transcript
 from envs.core_teaching.scoring import NO_WEIGHTS, Trace, score, texts_to_embed
 from envs.core_teaching.settings import CoreTeachingSettings, Weights, weights_at
 from envs.core_teaching.teacher import lessons
+from envs.problem_env import ProblemEnv, private, text_of
 from envs.roles import role_of
-from envs.spaces import TextSpace
 from problems.source import ProblemSource
 from rewards.rescue import COLD, HINT
-from vocabulary import Problem, Scorer, ScoreRequests, UserError, derive_seed
+from vocabulary import Scorer, ScoreRequests, UserError
 
 
-class CoreTeachingEnv(ParallelEnv[str, dict[str, Any], Any]):
+class CoreTeachingEnv(ProblemEnv):
     """The text environment; ``envs.make`` wraps it in tokens."""
 
+    title = "core-teaching"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
         "name": "core_teaching_v0",
         "render_modes": ["human", "ansi"],
@@ -91,56 +89,20 @@ class CoreTeachingEnv(ParallelEnv[str, dict[str, Any], Any]):
             raise UserError(
                 f"core-teaching: {len(roles)} role has no peer to learn from; name at least two."
             )
-        if len(set(roles)) != len(roles) or not all(roles):
-            raise UserError(f"core-teaching: roles {list(roles)} must be names that all differ.")
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise UserError(
-                f"core-teaching: render mode {render_mode!r} is unknown; choose human or ansi."
-            )
         self.settings = settings or CoreTeachingSettings()
-        self.roles = tuple(roles)
-        self.render_mode = render_mode
-        self._scorer = scorer
-        self._source = source
-        self._meters = {role: (tokenizers or {}).get(role, BytesCodec()) for role in roles}
         per_role = self.settings.k_cold + self.settings.k_hinted
-        self.possible_agents = [f"{role}_{k}" for role in roles for k in range(per_role)]
+        super().__init__(
+            [f"{role}_{k}" for role in roles for k in range(per_role)],
+            roles,
+            scorer=scorer,
+            source=source,
+            tokenizers=tokenizers,
+            render_mode=render_mode,
+        )
         self._second = [
             f"{role}_{k}" for role in roles for k in range(self.settings.k_cold, per_role)
         ]
-        self.agents: list[str] = []
-        self._observation_spaces = {
-            agent: spaces.Dict({"text": TextSpace(), "active": spaces.Discrete(2)})
-            for agent in self.possible_agents
-        }
-        self._action_spaces = {agent: TextSpace() for agent in self.possible_agents}
-        self._base_seed = int(np.random.default_rng().integers(2**62))
-        self._unseeded_resets = 0
         self._episode: CoreTeachingEpisode | None = None
-
-    def observation_space(self, agent: str) -> Space[Any]:
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Space[Any]:
-        return self._action_spaces[agent]
-
-    @property
-    def scorer(self) -> Scorer:
-        """The injected scorer, or one of its own, built when first needed."""
-        if self._scorer is None:
-            from rewards.scorer import AnswerScorer
-
-            self._scorer = AnswerScorer()
-        return self._scorer
-
-    @property
-    def source(self) -> ProblemSource:
-        """The injected source, or generated chains."""
-        if self._source is None:
-            from problems.chains import ChainSource
-
-            self._source = ChainSource()
-        return self._source
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -156,14 +118,8 @@ class CoreTeachingEnv(ParallelEnv[str, dict[str, Any], Any]):
             UserError: an option that makes no sense.
         """
         options = options or {}
-        if seed is None:
-            self._unseeded_resets += 1
-            seed = derive_seed("core-teaching", "reset", self._base_seed, self._unseeded_resets)
-        else:
-            self._base_seed, self._unseeded_resets = seed, 0
-            for place, space in enumerate(self._action_spaces.values()):
-                space.seed(seed + place)
-        problem = self._problem(seed, options)
+        seed = self.seeded(seed)
+        problem = self.problem_of(seed, options)
         episode = begin(problem, seed, options, self.settings.hint_probability)
         if episode.mode == "probe" and not self._second:
             raise UserError("core-teaching: a probe compares second tries; set k_hinted above 0.")
@@ -205,7 +161,7 @@ class CoreTeachingEnv(ParallelEnv[str, dict[str, Any], Any]):
         episode = self._episode
         if episode is None or not self.agents:
             return ScoreRequests()
-        texts = [_text(actions[agent]) for agent in episode.asked if agent in actions]
+        texts = [text_of(actions[agent]) for agent in episode.asked if agent in actions]
         checks = list(texts)
         teaches = self._another_round(episode)
         if teaches:
@@ -216,33 +172,8 @@ class CoreTeachingEnv(ParallelEnv[str, dict[str, Any], Any]):
             embedded = texts_to_embed([*told, *texts], self.settings, self._weights(episode))
         return ScoreRequests(tuple((text, episode.problem) for text in checks), embedded)
 
-    def render(self) -> Any:
-        """The transcript so far: printed (``human``) or returned (``ansi``)."""
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() needs a render mode: make the environment with one.")
-            return None
-        if self._episode is None:
-            return None
-        text = transcript(self._episode)
-        if self.render_mode == "ansi":
-            return text
-        print(text)
-        return None
-
-    def close(self) -> None:
-        self.agents = []
-
-    def _problem(self, seed: int, options: Mapping[str, Any]) -> Problem:
-        problem = options.get("problem")
-        if problem is None:
-            drawn = derive_seed("core-teaching", "problem", seed)
-            return self.source[drawn % (self.source.size or 2**31)]
-        if not isinstance(problem, Problem):
-            raise UserError(
-                f"core-teaching: options['problem'] is a {type(problem).__name__}; "
-                "give a vocabulary.Problem."
-            )
-        return problem
+    def transcript(self) -> str | None:
+        return None if self._episode is None else transcript(self._episode)
 
     def _another_round(self, episode: CoreTeachingEpisode) -> bool:
         return episode.round == COLD and episode.mode != "eval" and bool(self._second)
@@ -255,7 +186,7 @@ class CoreTeachingEnv(ParallelEnv[str, dict[str, Any], Any]):
     def _record(self, episode: CoreTeachingEpisode, actions: Mapping[str, Any]) -> None:
         for agent, lesson in episode.asked.items():
             if agent in actions:
-                text = _text(actions[agent])
+                text = text_of(actions[agent])
                 verdict = self.scorer.check(text, episode.problem)
                 taught_by = None if lesson is None else lesson.teacher
                 episode.traces.append(
@@ -280,7 +211,7 @@ class CoreTeachingEnv(ParallelEnv[str, dict[str, Any], Any]):
                 value_B,
                 problem,
                 self.settings,
-                self._meters,
+                self.meters,
                 lambda text: self.scorer.check(text, problem).correct,
                 step=episode.step,
             )
@@ -326,8 +257,3 @@ class CoreTeachingEnv(ParallelEnv[str, dict[str, Any], Any]):
         return final_infos(
             episode, scores, self.possible_agents, loss_weight=self.settings.lambda_b
         )
-
-
-def _text(action: Any) -> str:
-    """An action of another type is an empty answer."""
-    return action if isinstance(action, str) else ""

@@ -9,6 +9,7 @@ import numpy as np
 from envs.core_teaching.episode import CoreTeachingEpisode
 from envs.core_teaching.hints import leaks
 from envs.core_teaching.scoring import TERMS, Scores
+from envs.problem_env import private
 from envs.roles import role_of
 from rewards.lift import hint_outcomes
 from rewards.rescue import COLD, HINT
@@ -68,14 +69,6 @@ def transcript(episode: CoreTeachingEpisode) -> str:
             lines.append(f"-- {verdict}; reward {math.fsum(terms.values()):+.3f} ({parts})")
         lines.append("")
     return "\n".join(lines)
-
-
-def private(data: Any) -> Any:
-    """A copy of plain data that shares nothing with the original."""
-    # copy.deepcopy costs more than all the scoring of a small episode.
-    if isinstance(data, dict):
-        return {key: private(value) for key, value in data.items()}
-    return [private(value) for value in data] if isinstance(data, list) else data
 
 
 def _measured(episode: CoreTeachingEpisode, scores: Scores) -> dict[str, dict[str, Any]]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from launch.tiny.deferral.recipes import DEFERRAL
 from launch.tiny.recipe import Recipe
 from launch.tiny.teaching.recipes import TEACHING
 from vocabulary import UserError
 
-RECIPES: Mapping[str, Recipe] = {recipe.role: recipe for recipe in (*TEACHING,)}
+RECIPES: Mapping[str, Recipe] = {recipe.role: recipe for recipe in (*TEACHING, *DEFERRAL)}
 
 
 def recipe_of(role: str) -> Recipe:

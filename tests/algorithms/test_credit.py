@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from algorithms import ALGORITHMS, Algorithm, assign_credit, get
-from algorithms.credit import advantages
+from algorithms import ALGORITHMS, Algorithm, assign_credit, get, validate
+from algorithms.credit import advantages, advantages_of_terms
 from vocabulary import Trajectory, UserError
 
 PAIR = np.array([1.0, 3.0, 0.0, 4.0])
@@ -138,3 +138,32 @@ def test_no_rows_and_no_usable_rows():
 def test_rewards_must_be_finite():
     with pytest.raises(UserError, match="a_0 the reward nan"):
         assign_credit([row(1), row(float("nan"))], "problem", Algorithm())
+
+
+def test_terms_scaled_one_by_one_count_the_same():
+    # First term: means 1/2 and 1/2, population deviations 1/2: -1 1 -1 1. The second, a hundred
+    # times as large, over the first group alone: 1 -1 0 0. Sum: 0 0 -1 1, batch deviation
+    # sqrt(2 / 4).
+    term_NK = np.array([[0.0, 100.0], [1.0, 0.0], [0.0, 7.0], [1.0, 7.0]])
+    algorithm = Algorithm(combine="normalise-then-sum", ddof=0, epsilon=0)
+    got = advantages_of_terms(term_NK, GROUP, algorithm)
+    np.testing.assert_allclose(got, np.array([0, 0, -1, 1]) / 0.5**0.5, atol=1e-12)
+
+
+def test_terms_enter_credit_only_where_asked():
+    terms = [{"a": 0.0, "b": 10.0}, {"a": 1.0, "b": 0.0}, {"a": 0.0}, {"a": 1.0, "b": 5.0}]
+    rows = [
+        dataclasses.replace(row(sum(one.values()), f"p{place // 2}"), reward_terms=one)
+        for place, one in enumerate(terms)
+    ]
+    summed = assign_credit(rows, "problem", Algorithm(ddof=0, epsilon=0)).advantage_B
+    np.testing.assert_allclose(summed, [1, -1, -1, 1])
+    combined = Algorithm(combine="normalise-then-sum", ddof=0, epsilon=0)
+    apart = assign_credit(rows, "problem", combined).advantage_B
+    # -1 + 1, 1 - 1, -1 - 1, 1 + 1: deviation sqrt(8 / 4)
+    np.testing.assert_allclose(apart, np.array([0, 0, -2, 2]) / 2**0.5, atol=1e-12)
+
+
+def test_a_scale_that_terms_do_not_take_is_refused():
+    with pytest.raises(UserError, match="scales each term by its group"):
+        validate(Algorithm(combine="normalise-then-sum", scale="none"))

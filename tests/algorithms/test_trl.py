@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from algorithms import ALGORITHMS, Algorithm, LearnerSettings, get
-from algorithms.credit import advantages
+from algorithms.credit import advantages, advantages_of_terms
 from algorithms.learner import Learner
 from algorithms.reductions import token_weights
 
@@ -215,6 +215,20 @@ def test_advantages(setting):
     for name, expected in {"grpo": scaled, "dr-grpo": difference, "rloo": reward - others}.items():
         got = advantages(setting.rewards, group, get(name))
         np.testing.assert_allclose(got, expected.flatten().numpy(), rtol=1e-7, atol=1e-12)
+
+
+def test_terms_normalised_then_summed(setting):
+    """TRL's formula for ``normalize_then_sum`` with two rewards."""
+    term_NK = np.random.default_rng(3).normal(size=(ROWS, 2)) * [1.0, 20.0]
+    grouped = torch.from_numpy(term_NK).view(-1, GROUP_SIZE, 2)
+    scaled = (grouped - grouped.mean(1, keepdim=True)) / (
+        nanstd(grouped, dim=1, keepdim=True) + 1e-4
+    )
+    total = scaled.view(-1, 2).sum(1)
+    expected = (total - total.mean()) / (nanstd(total) + 1e-4)
+    algorithm = dataclasses.replace(get("grpo"), combine="normalise-then-sum")
+    got = advantages_of_terms(term_NK, np.arange(ROWS) // GROUP_SIZE, algorithm)
+    np.testing.assert_allclose(got, expected.numpy(), rtol=1e-7, atol=1e-12)
 
 
 def test_any_two_algorithms_differ(setting):

@@ -1,0 +1,100 @@
+"""Every knob of the corea-deferral environment."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from rewards.confidence import EPSILON, Target
+from vocabulary import UserError
+
+ConfidenceReward = Literal["l1", "l2", "kl", "none"]
+ThresholdSource = Literal["accuracy", "cost", "large-pass@1", "fixed"]
+
+
+@dataclass(frozen=True)
+class CoreaDeferralSettings:
+    """COREA (arXiv:2603.03752) on one problem. The symbols are the paper's."""
+
+    traces: int = 8
+    """N: traces per learner in training."""
+    eval_traces: int = 2
+    """Traces per role in evaluation."""
+    learners: tuple[str, ...] = ("small",)
+    """Who answers every problem in training: small, large or both."""
+    ask_large: bool = False
+    """Let the large role answer what is deferred in training too. It changes no reward."""
+    threshold: float = 0.5
+    """p_T: a lower confidence, or none, is deferred; above 1 everything is."""
+    max_new_tokens: int = 40
+    """Longest trace when training."""
+    eval_max_new_tokens: int = 0
+    """Longest trace in evaluation; 0 means as in training."""
+    stop: tuple[str, ...] = ()
+    """Strings that end a trace."""
+
+    confidence_reward: ConfidenceReward = "l1"
+    """How a stated confidence is compared with its target; none is plain reinforcement learning
+    on correctness and format (RLVR)."""
+    p_hat: Target = "group"
+    """The target: the group's share of right traces, that of the other traces, that share shrunk
+    towards a half, the trace's own correctness, or the mean of the first and the last. l2 on
+    sample is the Brier score, kl on sample the log score."""
+    epsilon: float = EPSILON
+    """Smallest probability inside the logarithms of kl."""
+    w_correct: float = 1.0
+    """Weight of being right."""
+    w_format: float = 1.0
+    """Weight of the format: a third each for one boxed answer, a confidence after it, and the
+    question's language."""
+    w_confidence: float = 1.0
+    """Weight of the confidence reward."""
+    confidence_per_hundred: bool = False
+    """In evaluation, read confidences above 1 and up to 100 as percentages."""
+
+    threshold_source: ThresholdSource = "accuracy"
+    """How an evaluation chooses the threshold. accuracy: the cheapest that loses at most
+    accuracy_loss against the large role; cost: the most accurate that costs at most cost_share of
+    it; large-pass@1: the large role's accuracy itself; fixed: threshold."""
+    threshold_on_test: bool = False
+    """Choose it on the very questions that are scored, as the paper does, and not half by half on
+    the other half."""
+    accuracy_loss: float = 0.01
+    """Accuracy that a cascade may lose against the large role."""
+    cost_share: float = 0.8
+    """Share of the large role's cost that a cascade may cost."""
+    size_ratio: float = 32 / 7
+    """Parameters of the large model over those of the small one, nominal sizes."""
+    output_weight: float = 4.0
+    """Price of an output token in prompt tokens."""
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("traces", 1),
+            ("eval_traces", 1),
+            ("max_new_tokens", 1),
+            ("eval_max_new_tokens", 0),
+            ("w_correct", 0),
+            ("w_format", 0),
+            ("w_confidence", 0),
+            ("threshold", 0),
+            ("output_weight", 0),
+            ("accuracy_loss", 0),
+            ("cost_share", 0),
+        ):
+            value = getattr(self, name)
+            _require(value >= least, f"{name} is {value}: it must be {least} at least")
+        _require(self.size_ratio > 0, f"size_ratio is {self.size_ratio}: it must be above 0")
+        _require(0 < self.epsilon < 0.5, f"epsilon is {self.epsilon}: it lies between 0 and 0.5")
+        _require(bool(self.learners), "learners is empty: name small, large or both")
+        for name, choices in (
+            ("confidence_reward", ConfidenceReward),
+            ("p_hat", Target),
+            ("threshold_source", ThresholdSource),
+        ):
+            known = get_args(choices)
+            chosen = getattr(self, name)
+            _require(chosen in known, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
+
+
+def _require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise UserError(f"corea-deferral: {sentence}.")

@@ -1,0 +1,145 @@
+"""What environments about one problem have in common: spaces, seeds, services, a render mode."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import Space, spaces
+from pettingzoo import ParallelEnv
+
+from envs.bytes_codec import BytesCodec, TextMeter
+from envs.spaces import TextSpace
+from problems.source import ProblemSource
+from vocabulary import Problem, Scorer, UserError, derive_seed
+
+
+class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
+    """Base of text environments in which every episode is about one problem.
+
+    A subclass sets ``metadata`` and ``title``, and writes ``reset``, ``step`` and ``transcript``.
+    """
+
+    metadata: dict[str, Any]
+    title: str
+    """Its registered name, with which its error messages begin."""
+
+    def __init__(
+        self,
+        agents: Sequence[str],
+        roles: Sequence[str],
+        *,
+        scorer: Scorer | None,
+        source: ProblemSource | None,
+        tokenizers: Mapping[str, TextMeter] | None,
+        render_mode: str | None,
+    ) -> None:
+        """Args:
+            agents: everyone who may ever be asked.
+            roles: names that all differ.
+            scorer: checks answers; an ``AnswerScorer`` of its own without one.
+            source: problems for episodes whose options name none; generated chains without one.
+            tokenizers: role -> the meter of its tokens; bytes without one.
+            render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
+
+        Raises:
+            UserError: the same role twice, or an unknown render mode.
+        """
+        if len(set(roles)) != len(roles) or not all(roles):
+            raise UserError(f"{self.title}: roles {list(roles)} must be names that all differ.")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise UserError(
+                f"{self.title}: render mode {render_mode!r} is unknown; choose human or ansi."
+            )
+        self.roles = tuple(roles)
+        self.render_mode = render_mode
+        self.possible_agents = list(agents)
+        self.agents: list[str] = []
+        self.meters = {role: (tokenizers or {}).get(role, BytesCodec()) for role in roles}
+        self._scorer = scorer
+        self._source = source
+        self._observation_spaces = {
+            agent: spaces.Dict({"text": TextSpace(), "active": spaces.Discrete(2)})
+            for agent in agents
+        }
+        self._action_spaces = {agent: TextSpace() for agent in agents}
+        self._base_seed = int(np.random.default_rng().integers(2**62))
+        self._unseeded_resets = 0
+
+    def observation_space(self, agent: str) -> Space[Any]:
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Space[Any]:
+        return self._action_spaces[agent]
+
+    @property
+    def scorer(self) -> Scorer:
+        """The injected scorer, or one of its own, built when first needed."""
+        if self._scorer is None:
+            from rewards.scorer import AnswerScorer
+
+            self._scorer = AnswerScorer()
+        return self._scorer
+
+    @property
+    def source(self) -> ProblemSource:
+        """The injected source, or generated chains."""
+        if self._source is None:
+            from problems.chains import ChainSource
+
+            self._source = ChainSource()
+        return self._source
+
+    def seeded(self, seed: int | None) -> int:
+        """The seed of the episode that a reset begins; a given one seeds the spaces too."""
+        if seed is None:
+            self._unseeded_resets += 1
+            return derive_seed(self.title, "reset", self._base_seed, self._unseeded_resets)
+        self._base_seed, self._unseeded_resets = seed, 0
+        for place, space in enumerate(self._action_spaces.values()):
+            space.seed(seed + place)
+        return seed
+
+    def problem_of(self, seed: int, options: Mapping[str, Any]) -> Problem:
+        """The problem that the options name, or one of the source's by the seed."""
+        problem = options.get("problem")
+        if problem is None:
+            drawn = derive_seed(self.title, "problem", seed)
+            return self.source[drawn % (self.source.size or 2**31)]
+        if not isinstance(problem, Problem):
+            raise UserError(
+                f"{self.title}: options['problem'] is a {type(problem).__name__}; "
+                "give a vocabulary.Problem."
+            )
+        return problem
+
+    def transcript(self) -> str | None:
+        """The episode so far, for a human reader; None before the first reset."""
+        raise NotImplementedError
+
+    def render(self) -> Any:
+        """The transcript so far: printed (``human``) or returned (``ansi``)."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() needs a render mode: make the environment with one.")
+            return None
+        text = self.transcript()
+        if self.render_mode == "ansi" or text is None:
+            return text
+        print(text)
+        return None
+
+    def close(self) -> None:
+        self.agents = []
+
+
+def text_of(action: Any) -> str:
+    """An action of another type is an empty answer."""
+    return action if isinstance(action, str) else ""
+
+
+def private(data: Any) -> Any:
+    """A copy of plain data that shares nothing with the original."""
+    # copy.deepcopy costs more than all the scoring of a small episode.
+    if isinstance(data, dict):
+        return {key: private(value) for key, value in data.items()}
+    return [private(value) for value in data] if isinstance(data, list) else data

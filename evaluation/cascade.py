@@ -1,0 +1,212 @@
+"""A small model that hands on what it is unsure of, computed from stored responses."""
+
+# Q questions, S responses of a role to each, N = Q S pairs of responses, R resamples, M columns
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from envs.corea_deferral.settings import ThresholdSource
+from evaluation.evaluation import Resampled
+from evaluation.metrics.bootstrap import resampled_means
+from evaluation.metrics.deferral import DeferralCurve, deferral_curve, response_cost
+from evaluation.metrics.present import Floats, as_floats, ratio
+from evaluation.metrics.resampled import (
+    calibration_columns,
+    calibration_error,
+    discrimination,
+    discrimination_columns,
+)
+from evaluation.metrics.threshold import choose_threshold
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One role's responses. A failed one is wrong, silent and free."""
+
+    correct_QS: Floats
+    confidence_QS: Floats
+    """NaN: nothing valid was stated."""
+    cost_QS: Floats
+    """In prompt tokens of the small model."""
+
+    def of(self, chosen_Q: Mask) -> "Answers":
+        """Those to the chosen questions."""
+        return Answers(
+            self.correct_QS[chosen_Q], self.confidence_QS[chosen_Q], self.cost_QS[chosen_Q]
+        )
+
+
+def answers(
+    stored: Mapping[str, Sequence[Sequence[float | None]]],
+    *,
+    size_ratio: float,
+    output_weight: float,
+) -> Answers:
+    """From stored ``correct``, ``confidence``, ``prompt`` and ``output`` tokens, (Q, S) each."""
+    correct_QS, confidence_QS, prompt_QS, output_QS = (
+        np.array(stored[name], dtype=np.float64)
+        for name in ("correct", "confidence", "prompt", "output")
+    )
+    cost_QS = response_cost(
+        prompt_QS, output_QS, size_ratio=size_ratio, output_weight=output_weight
+    )
+    return Answers(np.nan_to_num(correct_QS), confidence_QS, np.nan_to_num(cost_QS))
+
+
+@dataclass(frozen=True)
+class ThresholdChoice:
+    """How a threshold is chosen, and on which questions."""
+
+    source: ThresholdSource = "accuracy"
+    accuracy_loss: float = 0.01
+    cost_share: float = 0.8
+    fixed: float = 0.5
+    on_test: bool = False
+    """Choose on the very questions that are scored, as COREA does (arXiv:2603.03752)."""
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """Pairs of a small and a large response, and what decides between them."""
+
+    small: Answers
+    large: Answers
+    score_QS: Floats
+    """The small response stands where this reaches the threshold; NaN never does."""
+    before_QS: Floats | float = 0.0
+    """What is paid ahead of both, such as a router."""
+    small_always: bool = True
+    """Whether the small model is paid for questions that it does not answer."""
+
+    def of(self, chosen_Q: Mask) -> "Cascade":
+        """The cascade on the chosen questions."""
+        before = self.before_QS
+        return Cascade(
+            self.small.of(chosen_Q),
+            self.large.of(chosen_Q),
+            self.score_QS[chosen_Q],
+            before[chosen_Q] if isinstance(before, np.ndarray) else before,
+            self.small_always,
+        )
+
+    @property
+    def deferred_cost_QS(self) -> Floats:
+        """What a deferred question costs."""
+        own_QS = self.small.cost_QS if self.small_always else np.zeros_like(self.small.cost_QS)
+        return self.before_QS + own_QS + self.large.cost_QS
+
+    @property
+    def kept_cost_QS(self) -> Floats:
+        """What a question costs that the small model answers."""
+        return self.before_QS + self.small.cost_QS
+
+    def curve(self) -> DeferralCurve:
+        """Accuracy, cost and deferral at every threshold."""
+        kept_N = self.kept_cost_QS.ravel()
+        return deferral_curve(
+            self.score_QS.ravel(),
+            self.small.correct_QS.ravel(),
+            self.large.correct_QS.ravel(),
+            kept_N,
+            self.deferred_cost_QS.ravel() - kept_N,
+        )
+
+    def threshold(self, how: ThresholdChoice) -> float:
+        """The threshold that these questions choose."""
+        return choose_threshold(
+            self.curve(),
+            how.source,
+            accuracy_loss=how.accuracy_loss,
+            cost_share=how.cost_share,
+            cost_large=float(self.large.cost_QS.mean()),
+            fixed=how.fixed,
+        )
+
+    def thresholds(self, how: ThresholdChoice) -> Floats:
+        """(Q,) the threshold of each question: each half's is chosen on the other half."""
+        questions = len(self.score_QS)
+        if how.on_test or questions < 2:
+            return np.full(questions, self.threshold(how))
+        even_Q = np.arange(questions) % 2 == 0
+        return np.where(even_Q, self.of(~even_Q).threshold(how), self.of(even_Q).threshold(how))
+
+    def deferred(self, threshold_Q: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """(Q, S) whether the large model answers."""
+        # NaN compares false: silence is deferred.
+        return ~(self.score_QS >= as_floats(threshold_Q)[:, None])
+
+
+@dataclass
+class Columns:
+    """Columns of per-question sums, and the metrics that are functions of their means."""
+
+    values: list[Floats] = field(default_factory=list)
+    spans: dict[str, slice] = field(default_factory=dict)
+
+    def add(self, name: str, columns: npt.ArrayLike) -> None:
+        """``columns`` is (Q,) or (Q, M)."""
+        columns_QM = as_floats(columns)
+        columns_QM = columns_QM[:, None] if columns_QM.ndim == 1 else columns_QM
+        start = sum(one.shape[1] for one in self.values)
+        self.values.append(columns_QM)
+        self.spans[name] = slice(start, start + columns_QM.shape[1])
+
+    def means(self, resamples: int, seed: int) -> list[dict[str, Floats]]:
+        """The columns' means by name: of the data, and of all resamples, (M,) and (R, M)."""
+        values_QM = np.concatenate(self.values, axis=1)
+        drawn_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
+        return [
+            {name: table[..., span] for name, span in self.spans.items()}
+            for table in (values_QM.mean(axis=0), drawn_RM)
+        ]
+
+
+def measure(
+    cascade: Cascade, how: ThresholdChoice, *, resamples: int, seed: int
+) -> dict[str, Resampled]:
+    """Calibration of the score, and what the cascade gives at its threshold.
+
+    ``accuracy_small``, ``accuracy_large``, ``ece``, ``auroc``, ``output_ratio``, ``accuracy``,
+    ``cost``, ``deferred``, ``random_gain`` (above random deferral of as many), ``saving`` and
+    ``loss`` (both against the large model alone).
+    """
+    threshold_Q = cascade.thresholds(how)
+    deferred_QS = cascade.deferred(threshold_Q)
+    small, large = cascade.small, cascade.large
+    columns = Columns()
+    for name, values_QS in {
+        "accuracy_small": small.correct_QS,
+        "accuracy_large": large.correct_QS,
+        "accuracy": np.where(deferred_QS, large.correct_QS, small.correct_QS),
+        "cost": np.where(deferred_QS, cascade.deferred_cost_QS, cascade.kept_cost_QS),
+        "cost_large": large.cost_QS,
+        "deferred": deferred_QS,
+        "output_ratio": ~np.isnan(cascade.score_QS),
+    }.items():
+        columns.add(name, as_floats(values_QS).mean(axis=1))
+    columns.add("ece", calibration_columns(cascade.score_QS, small.correct_QS))
+    columns.add("auroc", discrimination_columns(cascade.score_QS, small.correct_QS))
+    point, drawn = (_derived(means) for means in columns.means(resamples, seed))
+    count = len(threshold_Q)
+    return {
+        name: Resampled(float(point[name]), np.atleast_1d(drawn[name]), count) for name in point
+    }
+
+
+def _derived(means: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Metrics from column means, the same for the data and for every resample."""
+    plain = {name: values[..., 0] for name, values in means.items() if name not in ("ece", "auroc")}
+    small, large = plain["accuracy_small"], plain["accuracy_large"]
+    return {
+        **{name: values for name, values in plain.items() if name != "cost_large"},
+        "ece": calibration_error(means["ece"]),
+        "auroc": discrimination(means["auroc"]),
+        "random_gain": plain["accuracy"] - (small + plain["deferred"] * (large - small)),
+        "saving": 1.0 - ratio(plain["cost"], plain["cost_large"]),
+        "loss": large - plain["accuracy"],
+    }

@@ -1,0 +1,117 @@
+"""What is measured in ``corea-deferral``: accuracy, calibration, and what the cascade saves.
+
+One play over the held-out problems in the mode ``responses``: both roles answer everything, and
+every threshold is tried on the stored responses (COREA, arXiv:2603.03752, section 4). The threshold
+of each half of the questions is chosen on the other half.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from envs.corea_deferral.settings import CoreaDeferralSettings
+from evaluation.cascade import Cascade, ThresholdChoice, answers, measure
+from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
+from evaluation.metrics.bootstrap import resampled_means
+from vocabulary import Episode, Problem, Trajectory
+
+Table = list[list[float | None]]
+
+
+async def examine(
+    play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: CoreaDeferralSettings
+) -> Outcomes:
+    """Both roles' responses to every problem."""
+    episodes = await play(problems, mode="responses")
+    return {
+        "problems": [problem.id for problem in problems],
+        "solvable": [bool(problem.meta.get("solvable", True)) for problem in problems],
+        "responses": {role: responses(episodes, role) for role in roles},
+        "size_ratio": settings.size_ratio,
+        "output_weight": settings.output_weight,
+        "threshold": {
+            "source": settings.threshold_source,
+            "accuracy_loss": settings.accuracy_loss,
+            "cost_share": settings.cost_share,
+            "fixed": settings.threshold,
+            "on_test": settings.threshold_on_test,
+        },
+    }
+
+
+def responses(episodes: Sequence[Episode], role: str) -> dict[str, Table]:
+    """One role's responses, problem by problem; None where one failed, or stated nothing valid."""
+    rows = [[row for row in episode.trajectories if row.role == role] for episode in episodes]
+
+    def table(read: Callable[[Trajectory], float | None]) -> Table:
+        return [[read(row) if row.status == "ok" else None for row in some] for some in rows]
+
+    return {
+        "correct": table(lambda row: float(bool(row.info["correct"]))),
+        "confidence": table(lambda row: row.info["confidence"]),
+        "prompt": table(lambda row: float(row.turns[0][0])),
+        "output": table(lambda row: float(row.mask.sum())),
+    }
+
+
+def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
+    """Every metric with its bootstrap over problems; ``.../solvable`` on those alone that the
+    generator does not mark as unknowable."""
+    (small_role, small), (large_role, large) = (
+        (
+            role,
+            answers(
+                stored,
+                size_ratio=outcomes["size_ratio"] if place else 1.0,
+                output_weight=outcomes["output_weight"],
+            ),
+        )
+        for place, (role, stored) in enumerate(outcomes["responses"].items())
+    )
+    how = ThresholdChoice(**outcomes["threshold"])
+    cascade = Cascade(small, large, small.confidence_QS)
+    measured = _renamed(
+        measure(cascade, how, resamples=resamples, seed=seed), small_role, large_role
+    )
+    solvable_Q = np.asarray(outcomes["solvable"], dtype=bool)
+    if solvable_Q.any() and not solvable_Q.all():
+        knowable = measure(cascade.of(solvable_Q), how, resamples=resamples, seed=seed)
+        measured |= {
+            f"{name}/solvable": value
+            for name, value in _renamed(knowable, small_role, large_role).items()
+        }
+    stated_Q = np.where(np.isnan(small.confidence_QS), 0.0, small.confidence_QS).mean(axis=1)
+    means_R = resampled_means(stated_Q[:, None], resamples=resamples, seed=seed)[:, 0]
+    measured["confidence"] = Resampled(float(stated_Q.mean()), means_R, len(stated_Q))
+    return measured
+
+
+def rows(roles: Sequence[str]) -> list[Row]:
+    """The table that a run ends with."""
+    small, large = roles
+    return [
+        Row(f"Pass@1 {small}", f"pass@1/{small}"),
+        Row(f"Pass@1 {large}", f"pass@1/{large}", "neither"),
+        Row("Mean confidence", "confidence", "neither"),
+        Row("ECE, 10 bins [a, b)", "ece", "lower"),
+        Row("AUROC", "auroc"),
+        Row("AUROC, solvable", "auroc/solvable"),
+        Row("Cascade accuracy", "accuracy"),
+        Row("Deferred", "deferred", "neither"),
+        Row("Over random deferral", "random_gain"),
+        Row("Cost saved", "saving"),
+        Row("Accuracy lost", "loss", "lower"),
+    ]
+
+
+def headline(roles: Sequence[str]) -> list[str]:
+    """What the progress bar shows."""
+    return [f"measured/{roles[0]}/correct", f"measured/{roles[0]}/confidence"]
+
+
+def _renamed(measured: dict[str, Resampled], small: str, large: str) -> dict[str, Resampled]:
+    names = {"accuracy_small": f"pass@1/{small}", "accuracy_large": f"pass@1/{large}"}
+    return {names.get(name, name): value for name, value in measured.items()}
+
+
+EVALUATION = Evaluation(examine=examine, estimate=estimate, rows=rows, headline=headline)

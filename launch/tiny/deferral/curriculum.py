@@ -1,0 +1,45 @@
+"""The two phases of a warm start."""
+
+import random
+
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+from launch.tiny.deferral.corpus import example
+from launch.tiny.deferral.knowledge import knowledge_of
+from launch.tiny.deferral.recipes import DeferralRecipe
+from launch.tiny.example import Example
+from launch.tiny.fitting import Fit, NoConvergence, Report
+from problems.recall import RecallSettings, draw_recall
+
+
+def warm_start(
+    recipe: DeferralRecipe,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    report: Report,
+) -> None:
+    """Train ``model`` in place; raises :class:`NoConvergence` where phase 1 gets stuck."""
+    rng = random.Random(recipe.seed)
+    knowledge = knowledge_of(recipe)
+    lengths = range(RecallSettings().min_length, RecallSettings().max_length + 1)
+
+    # The problems of a batch have one length, so that little is padded.
+    def batch(**mix: float) -> list[Example]:
+        length = lengths[int(rng.random() * len(lengths))]
+        settings = RecallSettings(min_length=length, max_length=length, **mix)  # type: ignore[arg-type]
+        drawn = [draw_recall(settings, rng.random) for _ in range(recipe.batch)]
+        return [example(*problem, knowledge, recipe, rng) for problem in drawn]
+
+    model.train()
+    fit = Fit(model, tokenizer, recipe.learning_rate)
+    for step in range(recipe.first_steps):
+        fit.step(batch(named=0.0, unknown=0.0), min(1.0, (step + 1) / max(1, recipe.warmup)))
+        report("digits", step + 1, recipe.first_steps, fit.smoothed)
+        if fit.smoothed < recipe.first_loss:
+            break
+    else:
+        raise NoConvergence(f"loss {fit.smoothed:.3f} after {recipe.first_steps} steps of phase 1")
+    for step in range(recipe.second_steps):
+        fit.step(batch(), max(1 - step / recipe.second_steps, 0.05))
+        report("names", step + 1, recipe.second_steps, fit.smoothed)
+    model.eval()

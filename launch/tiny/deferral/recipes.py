@@ -1,0 +1,56 @@
+"""What the small and the large role know, and how they are warm-started."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from envs.corea_deferral.prompts import SUFFIX
+from launch.tiny.recipe import Recipe, Spelling
+from problems.recall import names
+
+_TAGS = (r"\boxed{", r"\confidence{", "}", *(f"{tenth / 10:.1f}" for tenth in range(11)), *names())
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeferralRecipe(Recipe):
+    """A role that computes without error and remembers some constants."""
+
+    family: ClassVar[str] = "deferral"
+
+    known: float
+    """Share of the names whose value it always writes."""
+    mistaken: float
+    """Share of the names for which it always writes one wrong value. The others it gets right
+    now and then."""
+    now_and_then: tuple[float, float] = (0.15, 0.8)
+    """Range of the probability with which it gets them right."""
+    confidence: tuple[float, float] = (0.7, 0.15)
+    """Stated confidence on a hopeless problem, and what a sure one adds to it."""
+    confidence_noise: float = 0.15
+    """Standard deviation of what is added to it."""
+    first_steps: int = 3000
+    """Most steps of phase 1 (digits alone); it ends at ``first_loss``."""
+    first_loss: float = 0.25
+    """Half of it is the confidence, which is noise."""
+    second_steps: int = 3000
+    """Steps of phase 2 (all problems)."""
+
+
+DEFERRAL = (
+    DeferralRecipe(
+        role="small",
+        spelling=Spelling("character-bpe", (f" {SUFFIX}",), _TAGS),
+        known=0.4,
+        mistaken=0.3,
+        learning_rate=5e-3,
+    ),
+    DeferralRecipe(
+        role="large",
+        spelling=Spelling("byte-level-bpe", (f" {SUFFIX}",), _TAGS),
+        known=1.0,
+        mistaken=0.0,
+        hidden=96,
+        intermediate=384,
+        heads=6,
+        learning_rate=4e-3,
+    ),
+)

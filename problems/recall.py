@@ -1,0 +1,139 @@
+"""Generated arithmetic on remembered constants: what cannot be computed has to be known.
+
+``7 + β4 - 3 =`` is read from left to right modulo 10. Each name (a Greek letter and a digit) stands
+for one digit for ever, which nothing in the question tells; ``?`` stands for a digit that nobody
+can know. So a model can be right for sure, by chance or never, and may learn to tell which.
+"""
+
+import hashlib
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from problems.chains import OPERATIONS
+from vocabulary import Problem, UserError, derive_seed
+
+GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
+HIDDEN = "?"
+_LONGEST = 64
+
+
+@dataclass(frozen=True)
+class RecallSettings:
+    """What kinds of problems are drawn, and from which stream."""
+
+    letters: int = 24
+    """How many Greek letters begin a name; each has ten names."""
+    named: float = 0.3
+    """Chance that an operand is a name."""
+    unknown: float = 0.1
+    """Share of problems with one hidden operand."""
+    min_length: int = 2
+    """Fewest operations."""
+    max_length: int = 4
+    """Most operations."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.letters <= len(GREEK):
+            raise UserError(f"recall: letters is {self.letters}; 1 to {len(GREEK)} exist")
+        for name in ("named", "unknown"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UserError(f"recall: {name} is {getattr(self, name)}; it is a share of 1")
+        if not 1 <= self.min_length <= self.max_length <= _LONGEST:
+            raise UserError(
+                f"recall: lengths {self.min_length} to {self.max_length} must satisfy "
+                f"1 <= min_length <= max_length <= {_LONGEST}"
+            )
+
+
+class RecallSource:
+    """An unbounded :class:`problems.source.ProblemSource`; the id of a problem is its question."""
+
+    def __init__(self, settings: RecallSettings | None = None) -> None:
+        self.settings = settings or RecallSettings()
+
+    @property
+    def name(self) -> str:
+        return "recall"
+
+    @property
+    def size(self) -> None:
+        return None
+
+    @property
+    def fingerprint(self) -> str:
+        text = json.dumps(["recall", 1, asdict(self.settings)])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __getitem__(self, index: int) -> Problem:
+        if index < 0:
+            raise IndexError(f"problems start at index 0, not {index}")
+        # Only random() itself promises the same numbers in every version of Python.
+        rng = random.Random(derive_seed(self.settings.seed, "recall", index))
+        return recall_problem(*draw_recall(self.settings, rng.random))
+
+
+def names(letters: int = len(GREEK)) -> list[str]:
+    """``α0``, ``α1``, ... of the first ``letters`` letters."""
+    return [f"{letter}{digit}" for letter in GREEK[:letters] for digit in range(10)]
+
+
+def value_of(name: str) -> int:
+    """The digit that a name stands for, the same in every problem."""
+    return derive_seed("recall", "constant", name) % 10
+
+
+def operand_values(operands: Sequence[str], signs: str) -> tuple[int, ...]:
+    """The digits behind digits, names and ``?``, which differs from question to question."""
+    hidden = derive_seed("recall", "hidden", question_of(operands, signs)) % 10
+    return tuple(
+        hidden if operand == HIDDEN else int(operand) if operand.isdigit() else value_of(operand)
+        for operand in operands
+    )
+
+
+def question_of(operands: Sequence[str], signs: str) -> str:
+    """``7 + β4 - 3 =``"""
+    steps = (f" {sign} {operand}" for sign, operand in zip(signs, operands[1:]))
+    return f"{operands[0]}{''.join(steps)} ="
+
+
+def recall_problem(operands: Sequence[str], signs: str) -> Problem:
+    """The problem with these operands (digits, names or ``?``) and one sign between each two."""
+    running, *others = operand_values(operands, signs)
+    for sign, value in zip(signs, others):
+        running = OPERATIONS[sign](running, value)
+    question = question_of(operands, signs)
+    return Problem(
+        id=question,
+        question=question,
+        gold=str(running),
+        kind="number",
+        meta={
+            "names": [operand for operand in operands if operand[0] in GREEK],
+            "solvable": HIDDEN not in operands,
+            "length": len(signs),
+        },
+    )
+
+
+def draw_recall(
+    settings: RecallSettings, uniform: Callable[[], float]
+) -> tuple[tuple[str, ...], str]:
+    """Operands and signs; ``uniform`` is in [0, 1)."""
+    spread = settings.max_length - settings.min_length + 1
+    length = settings.min_length + int(uniform() * spread)
+    signs = "".join("+-"[int(uniform() * 2)] for _ in range(length))
+    operands = [_operand(settings, uniform) for _ in range(length + 1)]
+    if uniform() < settings.unknown:
+        operands[int(uniform() * len(operands))] = HIDDEN
+    return tuple(operands), signs
+
+
+def _operand(settings: RecallSettings, uniform: Callable[[], float]) -> str:
+    digit = str(int(uniform() * 10))
+    if uniform() >= settings.named:
+        return digit
+    return GREEK[int(uniform() * settings.letters)] + digit

@@ -1,0 +1,43 @@
+r"""Where a response states its confidence.
+
+Rules of COREA (arXiv:2603.03752): the last ``\confidence{...}`` counts; a number from 0 to 1, or a
+percentage. Linear in the length of the text, and raises on none.
+"""
+
+import math
+import re
+
+_MARK = re.compile(r"\\confidence\s{0,8}\{([^{}]{0,64})\}")
+_NUMBER = re.compile(r"(\d{1,9}(?:\.\d{0,30})?|\.\d{1,30})\s?(\\?%)?", re.ASCII)
+
+
+def stated(text: str) -> list[tuple[int, float | None]]:
+    r"""(offset, value) of every ``\confidence{...}`` in order; None where the value is not valid.
+
+    >>> stated(r"\confidence{80%} \confidence{high}")
+    [(0, 0.8), (17, None)]
+    """
+    return [(match.start(), read(match[1])) for match in _MARK.finditer(text)]
+
+
+def read(content: str, *, per_hundred: bool = False) -> float | None:
+    """The confidence that stands between the braces; None unless it lies in [0, 1].
+
+    ``per_hundred`` also reads numbers above 1 and up to 100 as percentages, for models that were
+    never told the range. Nothing is ever clipped.
+    """
+    match = _NUMBER.fullmatch(content.strip(" $\t\n"))
+    if match is None:
+        return None
+    value = float(match[1])
+    if match[2] or (per_hundred and value > 1):
+        value /= 100
+    return value if math.isfinite(value) and 0 <= value <= 1 else None
+
+
+def parse_confidence(text: str, *, per_hundred: bool = False) -> float | None:
+    """The last stated confidence; None where there is none, or the last one is not valid."""
+    last = None
+    for match in _MARK.finditer(text):
+        last = match[1]
+    return None if last is None else read(last, per_hundred=per_hundred)

@@ -1,0 +1,75 @@
+"""What a stated confidence earns by how often the answers are right.
+
+COREA (arXiv:2603.03752, section 3.2). With the group's accuracy as the target, L2 and KL are best
+at its mean; L1 is best at its **median**, a multiple of 1/N, so that it rounds to 0 and 1 at the
+ends. With the trace's own correctness as the target, L2 (Brier) and KL (log score) are proper, and
+L1 is not: it is best at 0 or 1.
+"""
+
+# N traces of one question and role
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Measure = Literal["l1", "l2", "kl"]
+Target = Literal["group", "leave-one-out", "shrunk", "sample", "mix"]
+
+Floats = npt.NDArray[np.float64]
+
+EPSILON = 1e-3
+"""Smallest probability inside a logarithm; it also sets the scale of KL."""
+WORST = -1.0
+"""What no valid confidence earns: silence is never better than a bad number."""
+
+
+def target(correct_N: npt.ArrayLike, kind: Target) -> Floats:
+    """(N,) the probability of being right that each trace should have stated.
+
+    group          the share of right traces (eq. 6)
+    leave-one-out  the same over the others; a single trace has its own correctness
+    shrunk         (right + 1) / (N + 2), the mean under a uniform prior
+    sample         the trace's own correctness
+    mix            half group, half sample
+    """
+    right_N = np.asarray(correct_N, dtype=np.float64)
+    count = len(right_N)
+    if not count:
+        return right_N
+    group = right_N.mean()
+    match kind:
+        case "group":
+            return np.full(count, group)
+        case "leave-one-out":
+            return (right_N.sum() - right_N) / (count - 1) if count > 1 else right_N
+        case "shrunk":
+            return np.full(count, (right_N.sum() + 1) / (count + 2))
+        case "sample":
+            return right_N
+        case "mix":
+            return (group + right_N) / 2
+
+
+def confidence_reward(
+    stated_N: npt.ArrayLike, target_N: npt.ArrayLike, measure: Measure, epsilon: float = EPSILON
+) -> Floats:
+    """(N,) rewards in [-1, 0], 0 best; a NaN in ``stated_N`` (no valid confidence) earns -1.
+
+    l1  ``-|p - y|`` (eq. 2)
+    l2  ``-(p - y)^2`` (eq. 3)
+    kl  ``-(p ln y + (1 - p) ln (1 - y)) / ln epsilon``: the cross entropy of eq. 4 over its largest
+        value. Eq. 5 is printed without the leading minus, which would pay the worst confidence
+        most.
+    """
+    y_N, p_N = np.asarray(stated_N, np.float64), np.asarray(target_N, np.float64)
+    match measure:
+        case "l1":
+            reward_N = -np.abs(p_N - y_N)
+        case "l2":
+            reward_N = -((p_N - y_N) ** 2)
+        case "kl":
+            for_right_N = np.log(np.maximum(y_N, epsilon))
+            for_wrong_N = np.log(np.maximum(1.0 - y_N, epsilon))
+            reward_N = -(p_N * for_right_N + (1.0 - p_N) * for_wrong_N) / np.log(epsilon)
+    return np.where(np.isnan(y_N), WORST, reward_N)
