@@ -23,7 +23,7 @@ _LONGEST = 64
 class RecallSettings:
     """What kinds of problems are drawn, and from which stream."""
 
-    letters: int = 24
+    letters: int = 12
     """How many Greek letters begin a name; each has ten names."""
     named: float = 0.3
     """Chance that an operand is a name."""

@@ -9,7 +9,6 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, see
 from pettingzoo.utils.conversions import parallel_to_aec
 
 import envs
-from envs.core_teaching import CoreTeachingSettings
 from envs.padded_view import PaddedView
 
 pytestmark = pytest.mark.filterwarnings(
@@ -23,49 +22,58 @@ pytestmark = pytest.mark.filterwarnings(
 VIEWS = ("token", "text", "padded")
 MakeView = Callable[..., Any]
 
+each_env = pytest.mark.parametrize("name", ["core-teaching", "corea-deferral"])
+
 
 @pytest.fixture
 def build(scorer: Any, sums: Any) -> MakeView:
-    def make(view: str, **settings: Any) -> Any:
-        return envs.make(
-            "core-teaching",
-            view=view,  # type: ignore[arg-type]
-            settings=CoreTeachingSettings(**settings),
-            scorer=scorer,
-            source=sums,
-        )
+    def make(view: str, name: str = "core-teaching") -> Any:
+        return envs.make(name, view=view, scorer=scorer, source=sums)  # type: ignore[arg-type]
 
     return make
 
 
+@each_env
 @pytest.mark.parametrize("view", VIEWS)
-def test_parallel_api(build: MakeView, view: str) -> None:
-    parallel_api_test(build(view), num_cycles=20)
+def test_parallel_api(build: MakeView, view: str, name: str) -> None:
+    parallel_api_test(build(view, name), num_cycles=20)
 
 
+@each_env
 @pytest.mark.parametrize("view", VIEWS)
-def test_parallel_seeds(build: MakeView, view: str) -> None:
-    parallel_seed_test(lambda: build(view), num_cycles=20)
+def test_parallel_seeds(build: MakeView, view: str, name: str) -> None:
+    parallel_seed_test(lambda: build(view, name), num_cycles=20)
 
 
+@each_env
 @pytest.mark.parametrize("view", VIEWS)
-def test_aec_api(build: MakeView, view: str) -> None:
-    api_test(parallel_to_aec(build(view)), num_cycles=20)
+def test_aec_api(build: MakeView, view: str, name: str) -> None:
+    api_test(parallel_to_aec(build(view, name)), num_cycles=20)
 
 
+@each_env
 @pytest.mark.parametrize("view", VIEWS)
-def test_aec_seeds(build: MakeView, view: str) -> None:
-    seed_test(lambda: parallel_to_aec(build(view)), num_cycles=20)
+def test_aec_seeds(build: MakeView, view: str, name: str) -> None:
+    seed_test(lambda: parallel_to_aec(build(view, name)), num_cycles=20)
 
 
+@each_env
 @pytest.mark.parametrize("view", VIEWS)
-def test_our_own(build: MakeView, view: str) -> None:
-    envs.check_env(build(view))
+def test_our_own(build: MakeView, view: str, name: str) -> None:
+    envs.check_env(build(view, name))
 
 
-@pytest.mark.parametrize("mode", ["eval", "probe"])
-def test_our_own_in_other_modes(build: MakeView, mode: str) -> None:
-    envs.check_env(build("text"), options={"mode": mode, "epoch": 2, "step": 3})
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        ("core-teaching", "eval"),
+        ("core-teaching", "probe"),
+        ("corea-deferral", "eval"),
+        ("corea-deferral", "responses"),
+    ],
+)
+def test_our_own_in_other_modes(build: MakeView, name: str, mode: str) -> None:
+    envs.check_env(build("text", name), options={"mode": mode, "epoch": 2, "step": 3})
 
 
 def test_made_by_pettingzoo(scorer: Any, sums: Any) -> None:

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from envs.corea_deferral.prompts import SUFFIX
 from launch.tiny.recipe import Recipe, Spelling
-from problems.recall import names
+from problems.recall import RecallSettings, names
 
-_TAGS = (r"\boxed{", r"\confidence{", "}", *(f"{tenth / 10:.1f}" for tenth in range(11)), *names())
+_TAGS = (r"\boxed{", r"\confidence{", "}", *(f"{tenth / 10:.1f}" for tenth in range(11)), *names(RecallSettings().letters))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,17 +21,17 @@ class DeferralRecipe(Recipe):
     mistaken: float
     """Share of the names for which it always writes one wrong value. The others it gets right
     now and then."""
-    now_and_then: tuple[float, float] = (0.15, 0.8)
+    now_and_then: tuple[float, float] = (0.25, 0.8)
     """Range of the probability with which it gets them right."""
     confidence: tuple[float, float] = (0.7, 0.15)
     """Stated confidence on a hopeless problem, and what a sure one adds to it."""
     confidence_noise: float = 0.15
     """Standard deviation of what is added to it."""
-    first_steps: int = 3000
+    first_steps: int = 2000
     """Most steps of phase 1 (digits alone); it ends at ``first_loss``."""
     first_loss: float = 0.25
     """Half of it is the confidence, which is noise."""
-    second_steps: int = 3000
+    second_steps: int = 2000
     """Steps of phase 2 (all problems)."""
 
 
@@ -39,8 +39,8 @@ DEFERRAL = (
     DeferralRecipe(
         role="small",
         spelling=Spelling("character-bpe", (f" {SUFFIX}",), _TAGS),
-        known=0.4,
-        mistaken=0.3,
+        known=0.45,
+        mistaken=0.25,
         learning_rate=5e-3,
     ),
     DeferralRecipe(

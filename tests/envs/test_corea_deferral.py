@@ -1,0 +1,290 @@
+"""The cascade, step by step, with numbers that can be followed by hand."""
+
+import pytest
+
+import envs
+from envs import check_env
+from envs.corea_deferral import CoreaDeferralEnv, CoreaDeferralSettings
+from envs.corea_deferral.prompts import SUFFIX
+from rewards.answers.extract import extract
+from vocabulary import Problem, UserError, Verdict
+
+
+class BoxScorer:
+    """The box is the answer, compared as a string."""
+
+    def __init__(self):
+        self.checked = []
+
+    def check(self, response, problem):
+        self.checked.append(response)
+        answer = extract(response)
+        return Verdict(answer == problem.gold, answer, "string")
+
+    def embed(self, texts):
+        raise AssertionError("nothing is embedded here")
+
+    def prefetch(self, requests):
+        pass
+
+
+def say(answer, confidence=None):
+    mark = "" if confidence is None else rf" \confidence{{{confidence}}}"
+    return rf"so \boxed{{{answer}}}{mark}"
+
+
+@pytest.fixture
+def question():
+    return Problem(id="q", question="7 + 8 - 3 =", gold="2", kind="number")
+
+
+@pytest.fixture
+def begin(question):
+    """Settings and mode -> (environment, observations, infos) of a fresh episode."""
+
+    def start(mode="train", **settings):
+        env = CoreaDeferralEnv(CoreaDeferralSettings(**settings), scorer=BoxScorer())
+        return env, *env.reset(seed=1, options={"problem": question, "mode": mode})
+
+    return start
+
+
+def asked(observations):
+    return [agent for agent, seen in observations.items() if seen["active"]]
+
+
+def test_training_asks_the_learners_only(begin):
+    env, observations, infos = begin(traces=2)
+    assert asked(observations) == ["small_0", "small_1"]
+    assert observations["small_0"]["text"] == f"7 + 8 - 3 = {SUFFIX}"
+    assert infos["small_0"]["max_new_tokens"] == 40
+    *_, done, _, _ = env.step({"small_0": say(2, 0.1), "small_1": say(3, 0.1)})
+    assert all(done.values())
+    assert env.agents == []
+
+
+def test_training_rewards_by_hand(begin):
+    env, *_ = begin(traces=4)
+    # Three of four are right: p-hat .75.
+    actions = {
+        "small_0": say(2, 0.8),
+        "small_1": say(2, 1),
+        "small_2": say(2),
+        "small_3": say(3, 0.75),
+    }
+    _, rewards, _, _, infos = env.step(actions)
+    third = 1 / 3
+    assert infos["small_0"]["reward_terms"] == pytest.approx(
+        {"correct": 1, "format": 1, "confidence": -0.05}
+    )
+    assert infos["small_1"]["reward_terms"]["confidence"] == pytest.approx(-0.25)
+    # Silence: the lowest confidence reward, and a third of the format less.
+    assert infos["small_2"]["reward_terms"] == pytest.approx(
+        {"correct": 1, "format": 2 * third, "confidence": -1}
+    )
+    assert rewards["small_3"] == pytest.approx(0 + 1 + 0)
+    assert infos["small_3"]["episode"]["p_hat"] == {"small": 0.75}
+    assert infos["large_0"]["reward_terms"] == {"correct": 0, "format": 0, "confidence": 0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"confidence_reward": "none"}, [0, 0]),
+        ({"p_hat": "sample"}, [-0.2, -0.4]),
+        ({"p_hat": "leave-one-out"}, [-0.8, -0.6]),
+        ({"confidence_reward": "l2", "p_hat": "sample"}, [-0.04, -0.16]),
+        ({"w_confidence": 2.0}, [-0.6, -0.2]),
+    ],
+)
+def test_every_confidence_reward(begin, settings, expected):
+    env, *_ = begin(traces=2, **settings)
+    *_, infos = env.step({"small_0": say(2, 0.8), "small_1": say(3, 0.4)})
+    got = [infos[f"small_{i}"]["reward_terms"]["confidence"] for i in range(2)]
+    assert got == pytest.approx(expected)
+
+
+def test_who_failed_is_left_out_of_the_group(begin):
+    env, *_ = begin(traces=3)
+    *_, infos = env.step({"small_0": say(2, 0.5), "small_1": say(3, 0.5)})
+    assert infos["small_0"]["reward_terms"]["confidence"] == 0
+    assert infos["small_2"]["failed"]
+    assert infos["small_0"]["episode"]["failed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("confidence", "kept"), [(0.5, True), (0.49, False), (1, True), (None, False), ("high", False)]
+)
+def test_the_threshold_itself_keeps(begin, confidence, kept):
+    env, *_ = begin("eval", eval_traces=1)
+    observations, _, done, _, infos = env.step({"small_0": say(3, confidence)})
+    assert all(done.values()) == kept
+    assert asked(observations) == ([] if kept else ["large_0"])
+    if not kept:
+        assert observations["large_0"]["text"] == f"7 + 8 - 3 = {SUFFIX}"
+        # The large role's own confidence is ignored.
+        *_, infos = env.step({"large_0": say(2, 0)})
+    (outcome,) = infos["small_0"]["episode"]["cascade"]
+    assert outcome["deferred"] == (not kept)
+    assert outcome["correct"] == (not kept)
+    assert outcome["answered_by"] == ("small_0" if kept else "large_0")
+
+
+@pytest.mark.parametrize(("threshold", "deferred"), [(0.0, False), (1.0, False), (1.1, True)])
+def test_only_a_threshold_above_one_defers_certainty(begin, threshold, deferred):
+    env, *_ = begin("eval", eval_traces=1, threshold=threshold)
+    observations, *_ = env.step({"small_0": say(2, 1)})
+    assert asked(observations) == (["large_0"] if deferred else [])
+
+
+def test_costs_by_hand(question):
+    """120 tokens of prompt, 600 and 550 of output: 2520, and 2750 more, times 32 / 7."""
+
+    class Meter:
+        def __init__(self, tokens):
+            self.tokens = tokens
+
+        def count(self, text):
+            return 120 if SUFFIX in text else self.tokens
+
+        def truncate(self, text, limit, *, keep="head"):
+            raise AssertionError
+
+    env = CoreaDeferralEnv(
+        CoreaDeferralSettings(eval_traces=2),
+        scorer=BoxScorer(),
+        tokenizers={"small": Meter(600), "large": Meter(550)},
+    )
+    env.reset(seed=0, options={"problem": question, "mode": "eval"})
+    env.step({"small_0": say(2, 0), "small_1": say(2, 1)})
+    *_, infos = env.step({"large_0": say(2, 1)})
+    deferred, kept = infos["small_0"]["episode"]["cascade"]
+    assert kept["cost"] == 2520
+    assert deferred["cost"] == pytest.approx(13125.714, abs=1e-3)
+    assert infos["large_0"]["cost"] == pytest.approx(10605.714, abs=1e-3)
+
+
+def test_a_small_role_that_fails_is_deferred_and_costs_nothing(begin):
+    env, *_ = begin("eval", eval_traces=1)
+    observations, *_ = env.step({})
+    assert asked(observations) == ["large_0"]
+    *_, infos = env.step({})
+    assert infos["small_0"]["episode"]["cascade"] == [
+        {"deferred": True, "answered_by": None, "answer": None, "correct": False, "cost": 0.0}
+    ]
+
+
+def test_responses_asks_both_at_once(begin):
+    env, observations, _ = begin("responses", eval_traces=2)
+    assert asked(observations) == ["small_0", "small_1", "large_0", "large_1"]
+    _, rewards, done, _, infos = env.step({"small_0": say(2, 0), "large_1": say(3, 1)})
+    assert all(done.values())
+    assert rewards["small_0"] == 1
+    assert infos["small_0"]["reward_terms"] == {"correct": 1.0}
+
+
+def test_the_large_role_trains_in_the_same_way(begin):
+    env, observations, _ = begin(traces=2, learners=("large",))
+    assert asked(observations) == ["large_0", "large_1"]
+    *_, infos = env.step({"large_0": say(2, 1), "large_1": say(3, 0.5)})
+    assert infos["large_0"]["reward_terms"]["confidence"] == pytest.approx(-0.5)
+    assert infos["large_0"]["groups"] == {"problem+role": "q/large", "problem": "q"}
+
+
+def test_both_train_and_nobody_is_asked_twice(begin):
+    env, observations, _ = begin(traces=2, learners=("small", "large"), ask_large=True)
+    assert len(asked(observations)) == 4
+    actions = {
+        "small_0": say(3, 0),
+        "small_1": say(2, 1),
+        "large_0": say(2, 1),
+        "large_1": say(2, 1),
+    }
+    *_, done, _, infos = env.step(actions)
+    assert all(done.values())
+    assert [o["answered_by"] for o in infos["small_0"]["episode"]["cascade"]] == [
+        "large_0",
+        "small_1",
+    ]
+
+
+def test_training_pays_for_the_large_role_when_told_to(begin):
+    env, *_ = begin(traces=2, ask_large=True)
+    observations, *_ = env.step({"small_0": say(3, 0.2), "small_1": say(2, 0.9)})
+    assert asked(observations) == ["large_0"]
+    *_, infos = env.step({"large_0": say(2, 0.9)})
+    # p-hat of the small role is 1 of 2, whatever the large one says.
+    assert infos["small_0"]["reward_terms"]["confidence"] == pytest.approx(-0.3)
+
+
+def test_percentages_count_in_evaluation_where_asked(begin):
+    env, *_ = begin("eval", eval_traces=1, confidence_per_hundred=True)
+    assert asked(env.step({"small_0": say(2, 90)})[0]) == []
+    env, *_ = begin(traces=1, confidence_per_hundred=True)
+    *_, infos = env.step({"small_0": say(2, 90)})
+    assert not infos["small_0"]["stated"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"learners": ("small", "large"), "ask_large": True}, {"ask_large": True, "traces": 1}],
+)
+def test_it_keeps_the_contract(settings):
+    check_env(envs.make("corea-deferral", settings=CoreaDeferralSettings(**settings)))
+
+
+@pytest.mark.parametrize(
+    "garbage", ["", "\x00", "\\" * 10**6, r"\confidence{" * 10**5, "<think>" * 10**4, "9^{9^{9^9}}"]
+)
+@pytest.mark.parametrize("mode", ["train", "eval", "responses"])
+def test_any_answer_is_survived(begin, garbage, mode):
+    env, *_ = begin(mode, traces=1, eval_traces=1)
+    while env.agents:
+        *_, infos = env.step(dict.fromkeys(env.agents, garbage))
+    assert not infos["small_0"]["correct"]
+
+
+def test_what_is_asked_of_the_scorer_is_foretold(begin):
+    env, *_ = begin("eval", eval_traces=2)
+    actions = {"small_0": say(2, 0), "small_1": say(3, 1), "large_1": "idle"}
+    foretold = [text for text, _ in env.score_requests(actions).checks]
+    env.step(actions)
+    assert env.scorer.checked == foretold
+
+
+def test_the_transcript_says_who_was_deferred(question):
+    env = CoreaDeferralEnv(
+        CoreaDeferralSettings(eval_traces=1), scorer=BoxScorer(), render_mode="ansi"
+    )
+    env.reset(seed=0, options={"problem": question, "mode": "eval"})
+    env.step({"small_0": say(3, 0.2)})
+    env.step({"large_0": say(2, 0.9)})
+    text = env.render()
+    assert "wrong, deferred" in text
+    assert text.index("== small_0 ==") < text.index("== large_0 ==")
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"traces": 0}, "traces is 0"),
+        ({"learners": ()}, "learners is empty"),
+        ({"confidence_reward": "l3"}, "choose one of l1, l2, kl, none"),
+        ({"p_hat": "all"}, "choose one of group, leave-one-out"),
+        ({"epsilon": 0.6}, "epsilon is 0.6"),
+        ({"size_ratio": 0}, "size_ratio is 0"),
+        ({"threshold": -0.1}, "threshold is -0.1"),
+    ],
+)
+def test_bad_settings_get_one_sentence(settings, sentence):
+    with pytest.raises(UserError, match=f"corea-deferral: .*{sentence}"):
+        CoreaDeferralSettings(**settings)
+
+
+def test_bad_roles_and_modes_get_one_sentence(begin):
+    with pytest.raises(UserError, match="3 roles; name two"):
+        CoreaDeferralEnv(roles=("a", "b", "c"))
+    with pytest.raises(UserError, match="learners names small; the roles are a, b"):
+        CoreaDeferralEnv(roles=("a", "b"))
+    with pytest.raises(UserError, match="mode 'probe' is unknown; choose one of train, eval"):
+        begin("probe")
