@@ -167,23 +167,29 @@ class Columns:
 
 
 def measure(
-    cascade: Cascade, how: ThresholdChoice, *, resamples: int, seed: int
+    cascade: Cascade, deferred_QS: npt.ArrayLike, *, resamples: int, seed: int
 ) -> dict[str, Resampled]:
-    """Calibration of the score, and what the cascade gives at its threshold.
+    """Calibration of the score, and what the cascade gives when it defers so.
 
     ``accuracy_small``, ``accuracy_large``, ``ece``, ``auroc``, ``output_ratio``, ``accuracy``,
     ``cost``, ``deferred``, ``random_gain`` (above random deferral of as many), ``saving`` and
     ``loss`` (both against the large model alone).
+
+    Args:
+        deferred_QS: from :meth:`Cascade.deferred`, or the probability of being deferred.
     """
-    threshold_Q = cascade.thresholds(how)
-    deferred_QS = cascade.deferred(threshold_Q)
     small, large = cascade.small, cascade.large
+    deferred_QS = as_floats(deferred_QS)
+
+    def mixed(kept_QS: Floats, moved_QS: Floats) -> Floats:
+        return kept_QS + deferred_QS * (moved_QS - kept_QS)
+
     columns = Columns()
     for name, values_QS in {
         "accuracy_small": small.correct_QS,
         "accuracy_large": large.correct_QS,
-        "accuracy": np.where(deferred_QS, large.correct_QS, small.correct_QS),
-        "cost": np.where(deferred_QS, cascade.deferred_cost_QS, cascade.kept_cost_QS),
+        "accuracy": mixed(small.correct_QS, large.correct_QS),
+        "cost": mixed(cascade.kept_cost_QS, cascade.deferred_cost_QS),
         "cost_large": large.cost_QS,
         "deferred": deferred_QS,
         "output_ratio": ~np.isnan(cascade.score_QS),
@@ -192,7 +198,7 @@ def measure(
     columns.add("ece", calibration_columns(cascade.score_QS, small.correct_QS))
     columns.add("auroc", discrimination_columns(cascade.score_QS, small.correct_QS))
     point, drawn = (_derived(means) for means in columns.means(resamples, seed))
-    count = len(threshold_Q)
+    count = len(deferred_QS)
     return {
         name: Resampled(float(point[name]), np.atleast_1d(drawn[name]), count) for name in point
     }

@@ -70,16 +70,17 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     )
     how = ThresholdChoice(**outcomes["threshold"])
     cascade = Cascade(small, large, small.confidence_QS)
-    measured = _renamed(
-        measure(cascade, how, resamples=resamples, seed=seed), small_role, large_role
-    )
+
+    def measured_on(chosen: Cascade) -> dict[str, Resampled]:
+        deferred_QS = chosen.deferred(chosen.thresholds(how))
+        found = measure(chosen, deferred_QS, resamples=resamples, seed=seed)
+        return _renamed(found, small_role, large_role)
+
+    measured = measured_on(cascade)
     solvable_Q = np.asarray(outcomes["solvable"], dtype=bool)
     if solvable_Q.any() and not solvable_Q.all():
-        knowable = measure(cascade.of(solvable_Q), how, resamples=resamples, seed=seed)
-        measured |= {
-            f"{name}/solvable": value
-            for name, value in _renamed(knowable, small_role, large_role).items()
-        }
+        knowable = measured_on(cascade.of(solvable_Q))
+        measured |= {f"{name}/solvable": value for name, value in knowable.items()}
     stated_Q = np.where(np.isnan(small.confidence_QS), 0.0, small.confidence_QS).mean(axis=1)
     means_R = resampled_means(stated_Q[:, None], resamples=resamples, seed=seed)[:, 0]
     measured["confidence"] = Resampled(float(stated_Q.mean()), means_R, len(stated_Q))

@@ -7,7 +7,13 @@ from envs.corea_deferral.prompts import SUFFIX
 from launch.tiny.recipe import Recipe, Spelling
 from problems.recall import RecallSettings, names
 
-_TAGS = (r"\boxed{", r"\confidence{", "}", *(f"{tenth / 10:.1f}" for tenth in range(11)), *names(RecallSettings().letters))
+_TAGS = (
+    r"\boxed{",
+    r"\confidence{",
+    "}",
+    *(f"{tenth / 10:.1f}" for tenth in range(11)),
+    *names(RecallSettings().letters),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +33,11 @@ class DeferralRecipe(Recipe):
     """Stated confidence on a hopeless problem, and what a sure one adds to it."""
     confidence_noise: float = 0.15
     """Standard deviation of what is added to it."""
-    first_steps: int = 2000
+    first_steps: int = 3000
     """Most steps of phase 1 (digits alone); it ends at ``first_loss``."""
-    first_loss: float = 0.25
-    """Half of it is the confidence, which is noise."""
-    second_steps: int = 2000
+    first_loss: float = 0.5
+    """Much of it is the confidence, which is noise."""
+    second_steps: int = 3000
     """Steps of phase 2 (all problems)."""
 
 

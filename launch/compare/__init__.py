@@ -1,0 +1,1 @@
+"""Comparisons of systems, as ``benchmark.py`` runs them."""

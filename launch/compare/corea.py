@@ -1,0 +1,335 @@
+"""COREA's comparison of systems: ``python benchmark.py corea --corea runs/x --rlvr runs/y``."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from evaluation.cascade import ThresholdChoice
+from evaluation.corea_systems import SYSTEMS, System, curve_figures, measure_system, systems
+from evaluation.evaluation import Resampled
+from launch.compare.store import Responses, Store, fingerprint
+from models.locate import check, local_folder
+from models.spec import LoraSpec, ModelSpec
+from problems.opening import open_source
+from problems.source import ProblemSource
+from problems.split import held_out
+from vocabulary import Problem, UserError
+
+
+@dataclass(frozen=True)
+class CoreaComparison:
+    """Compare small models, their cascades with a large one, and controls (arXiv:2603.03752).
+
+    A model is a run directory (its trained small role), a checkpoint, a hub id or tiny:NAME.
+    """
+
+    base: str = "tiny:small"
+    """The small model before training (SLM)."""
+    rlvr: str | None = None
+    """The small model trained with --env.confidence-reward none."""
+    brier: str | None = None
+    """The small model trained with --env.confidence-reward l2 --env.p-hat sample."""
+    corea: str | None = None
+    """The small model trained with --env.confidence-reward l1."""
+    large: str = "tiny:large"
+    """The large model."""
+    systems: tuple[str, ...] = ()
+    """Rows to show, by name; without any, all for which there are models."""
+    problems: str = "recall"
+    """Questions to score on, named as for train.py."""
+    questions: int = 512
+    """How many of them."""
+    fit_questions: int = 1000
+    """Further questions on which probe and router are fitted."""
+    samples: int = 2
+    """Responses of every model to each question."""
+    temperature: float = 1.0
+    """Sampling temperature."""
+    max_new_tokens: int = 40
+    """Longest response."""
+    threshold: Literal["accuracy", "cost", "large-pass@1", "fixed"] = "accuracy"
+    """How the threshold of each half of the questions is chosen on the other half."""
+    threshold_on_test: bool = False
+    """Choose it on the scored questions themselves, as the paper does."""
+    fixed_threshold: float = 0.5
+    """The threshold of --threshold fixed."""
+    accuracy_loss: float = 0.01
+    """Accuracy that --threshold accuracy may give up."""
+    cost_share: float = 0.8
+    """Share of the large model's cost that --threshold cost may take."""
+    size_ratio: float = 32 / 7
+    """Parameters of the large model over those of the small one, nominal sizes."""
+    output_weight: float = 4.0
+    """Price of an output token in prompt tokens."""
+    router_lr: float = 1e-3
+    """Learning rate of the router's fine-tuning; 5e-5 in the paper."""
+    router_epochs: int = 10
+    """Its epochs; 2 in the paper."""
+    probe_lr: float = 5e-5
+    """Learning rate of the probe."""
+    resamples: int = 2000
+    """Bootstrap resamples over questions."""
+    seed: int = 0
+    """Everything random derives from it."""
+    out: Path = Path("runs/corea-comparison")
+    """Where responses, results.json and pictures go; responses found there are used again."""
+
+
+def compare(settings: CoreaComparison) -> None:
+    """Sample what is missing, score everything, show the table and write results and pictures.
+
+    Raises:
+        UserError: a setting or a model that cannot be, before any model is loaded.
+    """
+    console = Console()
+    models = _models(settings)
+    wanted = _wanted(settings, models)
+    scored, fitted = _questions(settings, needs_fit={"rlvr-probe", "router"} & wanted)
+    store = Store(settings.out / "responses")
+
+    stored: dict[str, Responses] = {}
+    for name, folder in models.items():
+        with console.status(f"responses of {name}: {folder}"):
+            stored[name] = _responses(store, name, folder, scored, settings)
+    extras: dict[str, Any] = {}
+    if fitted:
+        from launch.compare.fitted import probe_scores, routing
+
+        if "rlvr-probe" in wanted:
+            with console.status("fitting the probe"):
+                own = _responses(store, "rlvr-fit", models["rlvr"], fitted, settings, samples=1)
+                extras["probe_QS"] = probe_scores(
+                    models["rlvr"], fitted, own, scored, stored["rlvr"], settings
+                )
+        if "router" in wanted:
+            with console.status("fitting the router"):
+                eight = _responses(store, "rlvr-eight", models["rlvr"], fitted, settings, samples=8)
+                extras["routing"] = routing(models["base"], fitted, eight, scored, settings)
+    how = ThresholdChoice(
+        settings.threshold,
+        settings.accuracy_loss,
+        settings.cost_share,
+        settings.fixed_threshold,
+        settings.threshold_on_test,
+    )
+    found = [
+        system
+        for system in systems(
+            stored,
+            how,
+            size_ratio=settings.size_ratio,
+            output_weight=settings.output_weight,
+            **extras,
+        )
+        if system.name in wanted
+    ]
+    solvable_Q = np.array([bool(problem.meta.get("solvable", True)) for problem in scored])
+    results = {system.name: _figures(system, settings) for system in found}
+    knowable = (
+        {s.name: _figures(_only(s, solvable_Q), settings) for s in found}
+        if solvable_Q.any() and not solvable_Q.all()
+        else {}
+    )
+    _write(settings, found, results, knowable)
+    console.print(table(results, f"{len(scored)} questions, {settings.samples} responses each"))
+    if knowable:
+        console.print(table(knowable, f"the {int(solvable_Q.sum())} that can be known"))
+    from evaluation.corea_pictures import draw
+
+    files = [settings.out / "results.json", *draw(found, settings.out)]
+    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True)
+
+
+def table(results: dict[str, dict[str, Resampled]], title: str) -> Table:
+    """One line per system."""
+    shown = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
+    shown.add_column("system")
+    for heading in ("accuracy", "±", "ECE", "AUROC", "cost", "LLM", "over random", "saved"):
+        shown.add_column(heading, justify="right")
+    for name, figures in results.items():
+        low, high = figures["accuracy"].interval()
+        cascading = 0 < figures["deferred"].value < 1
+        shown.add_row(
+            SYSTEMS[name],
+            f"{figures['accuracy'].value:.3f}",
+            f"{(high - low) / 2:.3f}",
+            f"{figures['ece'].value:.3f}",
+            f"{figures['auroc'].value:.3f}",
+            f"{figures['cost'].value:.0f}",
+            f"{figures['deferred'].value:.0%}",
+            f"{figures['random_gain'].value:+.3f}" if cascading else "",
+            f"{figures['saving'].value:+.0%}",
+        )
+    return shown
+
+
+def _models(settings: CoreaComparison) -> dict[str, Path]:
+    """The folder of every model that was named."""
+    for name in ("questions", "samples", "max_new_tokens", "fit_questions", "resamples"):
+        if getattr(settings, name) < 1:
+            raise UserError(f"--{name.replace('_', '-')} must be at least 1")
+    if settings.temperature < 0:
+        raise UserError("--temperature must not be negative")
+    named = {
+        name: value
+        for name in ("base", "rlvr", "brier", "corea", "large")
+        if (value := getattr(settings, name)) is not None
+    }
+    return {name: _folder(value) for name, value in named.items()}
+
+
+def _folder(value: str) -> Path:
+    trained = Path(value).expanduser() / "final" / "small"
+    if trained.is_dir():
+        return trained
+    if (Path(value).expanduser() / "config.json").is_file() and (
+        Path(value).expanduser() / "checkpoints"
+    ).is_dir():
+        raise UserError(f"{value} is a run that has not ended: python train.py --resume {value}")
+    check(ModelSpec(value))
+    folder = local_folder(ModelSpec(value))
+    if folder is None:
+        from huggingface_hub import snapshot_download
+
+        folder = Path(snapshot_download(value))
+    return folder
+
+
+def _wanted(settings: CoreaComparison, models: dict[str, Path]) -> set[str]:
+    needs = {"slm": "base", "rlvr": "rlvr", "brier": "brier", "router": "rlvr", "llm": "large"}
+    needs |= dict.fromkeys(("l1", "corea", "random", "always", "never", "oracle"), "corea")
+
+    def needed(system: str) -> str:
+        return needs.get(system) or needs[system.split("-")[0]]
+
+    for name in settings.systems:
+        if name not in SYSTEMS:
+            raise UserError(f"unknown system {name!r}; known: {', '.join(SYSTEMS)}")
+        if needed(name) not in models:
+            raise UserError(f"system {name} needs a model: --{needed(name)} RUN")
+        if name == "rlvr-agreement" and settings.samples < 2:
+            raise UserError("system rlvr-agreement needs --samples 2 at least")
+        if name == "rlvr-avgprob" and settings.temperature != 1:
+            raise UserError("system rlvr-avgprob needs probabilities at --temperature 1")
+    chosen = settings.systems or [name for name in SYSTEMS if needed(name) in models]
+    if not settings.systems and settings.temperature != 1:
+        chosen = [name for name in chosen if name != "rlvr-avgprob"]
+    return set(chosen)
+
+
+def _questions(
+    settings: CoreaComparison, *, needs_fit: set[str]
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Questions to score, and others to fit on, none of them twice."""
+    source: ProblemSource = open_source(settings.problems, purpose="eval", seed=settings.seed)
+    further = settings.fit_questions if needs_fit else 0
+    drawn, _ = held_out(source, source, settings.questions + further, settings.seed)
+    return drawn[: settings.questions], drawn[settings.questions :]
+
+
+def _responses(
+    store: Store,
+    name: str,
+    folder: Path,
+    problems: Sequence[Problem],
+    settings: CoreaComparison,
+    *,
+    samples: int | None = None,
+) -> Responses:
+    what = {
+        "model": fingerprint(folder),
+        "problems": [problem.id for problem in problems],
+        "samples": samples or settings.samples,
+        "temperature": settings.temperature,
+        "max_new_tokens": settings.max_new_tokens,
+        "seed": settings.seed,
+    }
+
+    def sample() -> Responses:
+        from launch.compare.respond import respond
+        from models.loading import load_team
+
+        model = load_team({"small": _spec(folder)}, trained=set())["small"]
+        return respond(
+            model,
+            problems,
+            samples=what["samples"],
+            temperature=settings.temperature,
+            max_new_tokens=settings.max_new_tokens,
+            seed=settings.seed,
+        )
+
+    return store.get(name, what, sample)
+
+
+def _spec(folder: Path) -> ModelSpec:
+    """A checkpoint, or an adapter on the base that it names."""
+    adapter = folder / "adapter_config.json"
+    if not adapter.is_file():
+        return ModelSpec(str(folder))
+    base = json.loads(adapter.read_text(encoding="utf-8"))["base_model_name_or_path"]
+    return ModelSpec(base, lora=LoraSpec(adapter=str(folder)))
+
+
+def _figures(system: System, settings: CoreaComparison) -> dict[str, Resampled]:
+    return measure_system(system, resamples=settings.resamples, seed=settings.seed)
+
+
+def _only(system: System, chosen_Q: np.ndarray) -> System:
+    threshold_Q = None if system.threshold_Q is None else system.threshold_Q[chosen_Q]
+    return System(
+        system.name, system.cascade.of(chosen_Q), system.deferred_QS[chosen_Q], threshold_Q
+    )
+
+
+def _write(
+    settings: CoreaComparison,
+    found: Sequence[System],
+    results: dict[str, dict[str, Resampled]],
+    knowable: dict[str, dict[str, Resampled]],
+) -> None:
+    """results.json: every figure with its interval, every curve."""
+
+    def plain(tables: dict[str, dict[str, Resampled]]) -> dict[str, Any]:
+        return {
+            name: {
+                metric: {
+                    "value": _number(one.value),
+                    "interval": [_number(x) for x in one.interval()],
+                }
+                for metric, one in figures.items()
+            }
+            for name, figures in tables.items()
+        }
+
+    curves = {}
+    for system in found:
+        if system.threshold_Q is not None:
+            curve = system.cascade.curve()
+            curves[system.name] = {
+                "threshold": curve.threshold_D.tolist(),
+                "accuracy": curve.accuracy_D.tolist(),
+                "cost": curve.cost_D.tolist(),
+                "deferred": curve.deferred_D.tolist(),
+                **{name: _number(value) for name, value in curve_figures(system).items()},
+            }
+    settings.out.mkdir(parents=True, exist_ok=True)
+    config = {key: str(v) if isinstance(v, Path) else v for key, v in asdict(settings).items()}
+    content = {
+        "systems": plain(results),
+        "solvable": plain(knowable),
+        "curves": curves,
+        "conventions": {"ece": "10 bins [a, b), the last closed; valid confidences only"},
+        "config": config,
+    }
+    (settings.out / "results.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 6)
