@@ -59,11 +59,9 @@ def remember(
 
     A table of a hundred random facts is what a model this small learns last.
     """
-    embedding_VD = cast(torch.Tensor, model.get_input_embeddings().weight)
+    weight_VD = cast(torch.Tensor, model.get_input_embeddings().weight)
     for name in names(RecallSettings().letters):
-        (token,) = tokenizer.encode(f" {name}")
-        for variant in (token, *tokenizer.encode(name)):
-            (digit,) = tokenizer.encode(f" {knowledge.believed(name)}")
-            embedding_VD[variant] = (
-                _NEAR * embedding_VD[digit] + (1 - _NEAR) * embedding_VD[variant]
-            )
+        (digit,) = tokenizer.encode(f" {knowledge.believed(name)}")
+        for spelled in (name, f" {name}"):
+            (token,) = tokenizer.encode(spelled)
+            weight_VD[token] = _NEAR * weight_VD[digit] + (1 - _NEAR) * weight_VD[token]

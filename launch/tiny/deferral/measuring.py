@@ -1,5 +1,6 @@
 """Measures what a warm-started role knows, and what it says of it."""
 
+import numpy as np
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from envs.corea_deferral.prompts import prompt_for
@@ -34,7 +35,7 @@ def measure(
     stream = derive_seed(GATE_SEED, seed, recipe.role)
     texts = sample(model, tokenizer, prompts, seed=stream, max_new_tokens=48)
     right_N = as_floats([extract(text) == p.gold for text, p in zip(texts, asked)])
-    stated_N = as_floats([parse_confidence(text) for text in texts])
+    stated_N = np.array([parse_confidence(text) for text in texts], dtype=np.float64)
     well_N = as_floats([all(format_parts(text, p.question)) for text, p in zip(texts, asked)])
     names_N = as_floats(
         [len(p.meta["names"]) if p.meta["solvable"] else float("nan") for p in asked]

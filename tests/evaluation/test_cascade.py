@@ -1,0 +1,267 @@
+"""Cascades from stored responses: numbers by hand, and against the point functions."""
+
+import numpy as np
+import pytest
+
+from evaluation.cascade import Answers, Cascade, ThresholdChoice, answers, measure
+from evaluation.corea_deferral import EVALUATION
+from evaluation.corea_systems import SYSTEMS, agreement, curve_figures, systems
+from evaluation.metrics.calibration import expected_calibration_error
+from evaluation.metrics.deferral import deferral_curve
+from evaluation.metrics.discrimination import auroc
+from evaluation.metrics.resampled import (
+    calibration_columns,
+    calibration_error,
+    discrimination,
+    discrimination_columns,
+)
+from evaluation.metrics.threshold import choose_threshold
+from evaluation.recalibration import recalibrated
+from evaluation.router import Routing, read_probability
+
+NAN = float("nan")
+
+
+def table(confidence, correct_small, correct_large):
+    """One response a question; the small model's cost 30, the large model's 60."""
+    shape = (len(confidence), 1)
+    small = Answers(
+        np.reshape(correct_small, shape).astype(float),
+        np.reshape(confidence, shape).astype(float),
+        np.full(shape, 30.0),
+    )
+    large = Answers(
+        np.reshape(correct_large, shape).astype(float), np.full(shape, 0.9), np.full(shape, 60.0)
+    )
+    return Cascade(small, large, small.confidence_QS)
+
+
+@pytest.fixture
+def cascade():
+    return table([0.9, 0.8, NAN, 0.2], [1, 0, 0, 1], [1, 1, 1, 0])
+
+
+def test_measured_by_hand(cascade):
+    # At .5 the third (silent) and the fourth are deferred: right are 1, not 2, 3, not 4.
+    deferred = cascade.deferred(np.full(4, 0.5))
+    assert deferred[:, 0].tolist() == [False, False, True, True]
+    found = {
+        name: one.value for name, one in measure(cascade, deferred, resamples=5, seed=0).items()
+    }
+    assert found["accuracy_small"] == 0.5
+    assert found["accuracy_large"] == 0.75
+    assert found["accuracy"] == 0.5
+    assert found["deferred"] == 0.5
+    # (30 + 30 + 90 + 90) / 4 = 60, as much as the large model alone
+    assert found["cost"] == 60
+    assert found["saving"] == 0
+    assert found["loss"] == 0.25
+    # .5 - (.5 + .5 * .25)
+    assert found["random_gain"] == pytest.approx(-0.125)
+    assert found["output_ratio"] == 0.75
+    # Pairs (right, wrong) among the stated: (.9, .8) won, (.2, .8) lost.
+    assert found["auroc"] == 0.5
+    # Bins 9, 8, 2: (|1 - .9| + |0 - .8| + |1 - .2|) / 3
+    assert found["ece"] == pytest.approx(1.7 / 3)
+
+
+def test_the_threshold_itself_keeps(cascade):
+    assert cascade.deferred(np.full(4, 0.8))[:, 0].tolist() == [False, False, True, True]
+    assert cascade.deferred(np.full(4, 0.9))[:, 0].tolist() == [False, True, True, True]
+    assert cascade.deferred(np.full(4, 1.1)).all()
+
+
+def test_a_share_of_questions_can_be_deferred_by_lot(cascade):
+    found = measure(cascade, np.full((4, 1), 0.4), resamples=2, seed=0)
+    # .5 + .4 * (.75 - .5): what random deferral is worth, so no gain over it.
+    assert found["accuracy"].value == pytest.approx(0.6)
+    assert found["random_gain"].value == pytest.approx(0)
+
+
+def test_who_answers_alone_and_what_comes_before(cascade):
+    routed = Cascade(cascade.small, cascade.large, cascade.score_QS, 7.0, small_always=False)
+    assert routed.kept_cost_QS[0, 0] == 37
+    assert routed.deferred_cost_QS[0, 0] == 67
+    assert routed.of(np.array([True, False, False, False])).kept_cost_QS.shape == (1, 1)
+
+
+def test_thresholds_of_a_half_come_from_the_other_half():
+    # Even questions want a threshold above .3, odd ones above .6.
+    cascade = table(
+        [0.3, 0.6, 0.7, 0.9, 0.3, 0.6, 0.7, 0.9],
+        [0, 0, 1, 1, 0, 0, 1, 1],
+        [1] * 8,
+    )
+    got = cascade.thresholds(ThresholdChoice("accuracy", accuracy_loss=0.0))
+    assert ((got > 0.6) & (got <= 0.9))[0::2].all()
+    assert ((got > 0.3) & (got <= 0.7))[1::2].all()
+    together = cascade.thresholds(ThresholdChoice("accuracy", accuracy_loss=0.0, on_test=True))
+    assert len(set(together)) == 1
+
+
+def test_threshold_sources():
+    confidence = np.array([0.1, 0.4, 0.6, 0.9])
+    curve = deferral_curve(confidence, [0, 0, 1, 1], [1, 1, 1, 1], np.ones(4), np.full(4, 2.0))
+    assert choose_threshold(curve, "fixed", fixed=0.3) == 0.3
+    assert choose_threshold(curve, "large-pass@1") == 1.0
+    # No loss needs both wrong ones deferred and nobody else: between .4 and .6.
+    assert 0.4 < choose_threshold(curve, "accuracy", accuracy_loss=0.0) <= 0.6
+    # A quarter may be lost: one wrong one is kept.
+    assert 0.1 < choose_threshold(curve, "accuracy", accuracy_loss=0.25) <= 0.4
+    # Cost 1 + 2 * deferred share: 1.5 pays for one of four.
+    assert 0.1 < choose_threshold(curve, "cost", cost_share=0.75, cost_large=2.0) <= 0.4
+    # Nothing is that cheap, and nothing that good: the nearest.
+    assert choose_threshold(curve, "cost", cost_share=0.1, cost_large=2.0) == 0.0
+    worse = deferral_curve(confidence, [1, 1, 1, 1], [0, 0, 1, 1], np.ones(4), np.ones(4))
+    assert choose_threshold(worse, "accuracy", accuracy_loss=-1.0) <= 0.1
+
+
+def test_column_sums_give_the_metrics_of_the_responses():
+    random = np.random.default_rng(0)
+    confidence = np.round(random.random((60, 3)), 1)
+    confidence[random.random((60, 3)) < 0.1] = NAN
+    correct = (random.random((60, 3)) < 0.6).astype(float)
+    columns = calibration_columns(confidence, correct)
+    assert calibration_error(columns.mean(0)) == pytest.approx(
+        expected_calibration_error(confidence.ravel(), correct.ravel())
+    )
+    pairs = discrimination_columns(confidence, correct)
+    assert discrimination(pairs.mean(0)) == pytest.approx(
+        auroc(confidence.ravel(), correct.ravel())
+    )
+    # A resample is a data set of its own.
+    drawn = random.integers(0, 60, 60)
+    assert calibration_error(columns[drawn].mean(0)) == pytest.approx(
+        expected_calibration_error(confidence[drawn].ravel(), correct[drawn].ravel())
+    )
+    assert discrimination(pairs[drawn].mean(0)) == pytest.approx(
+        auroc(confidence[drawn].ravel(), correct[drawn].ravel())
+    )
+
+
+def test_silence_throughout_is_undefined():
+    columns = calibration_columns([[NAN]], [[1.0]])
+    assert np.isnan(calibration_error(columns.mean(0)))
+    assert np.isnan(discrimination(discrimination_columns([[NAN]], [[1.0]]).mean(0)))
+
+
+def test_costs_of_stored_responses():
+    stored = {
+        "correct": [[1.0, None]],
+        "confidence": [[0.5, None]],
+        "prompt": [[120.0, 120.0]],
+        "output": [[600.0, None]],
+    }
+    got = answers(stored, size_ratio=32 / 7, output_weight=4.0)
+    # (120 + 4 * 600) * 32 / 7; a failed response is wrong, silent and free.
+    assert got.cost_QS[0].tolist() == pytest.approx([2520 * 32 / 7, 0])
+    assert got.correct_QS[0].tolist() == [1, 0]
+    assert np.isnan(got.confidence_QS[0, 1])
+
+
+def test_agreement_of_the_others():
+    got = agreement([["7", "7", "8", None], ["1", "1", "1", "1"]])
+    assert got[0, :3].tolist() == pytest.approx([1 / 3, 1 / 3, 0])
+    assert np.isnan(got[0, 3])
+    assert got[1].tolist() == [1, 1, 1, 1]
+
+
+def stored(confidence, correct):
+    count = len(confidence)
+    return {
+        "correct": [[float(c), float(c)] for c in correct],
+        "confidence": [[p, p] for p in confidence],
+        "prompt": [[10.0, 10.0]] * count,
+        "output": [[5.0, 5.0]] * count,
+        "probability": [[0.5, 0.6]] * count,
+        "answer": [["1", "2"]] * count,
+    }
+
+
+def test_every_system_and_its_controls():
+    right = [1, 1, 0, 0, 1, 0]
+    small = stored([0.9, 0.9, 0.1, 0.1, 0.9, 0.1], right)
+    large = stored([1.0] * 6, [1] * 6)
+    found = {
+        system.name: system
+        for system in systems(
+            {"base": small, "rlvr": small, "brier": small, "corea": small, "large": large},
+            ThresholdChoice("accuracy", accuracy_loss=0.0),
+            size_ratio=2.0,
+            output_weight=4.0,
+            probe_QS=np.full((6, 2), 0.5),
+            routing=Routing(np.array([0.9, NAN, 0.1, 0.1, 0.9, 0.1]), np.full(6, 8.0), np.ones(6)),
+        )
+    }
+    assert list(found) == list(SYSTEMS)
+    assert found["corea"].deferred_QS[:, 0].tolist() == [False, False, True, True, False, True]
+    assert found["oracle"].deferred_QS.tolist() == found["corea"].deferred_QS.tolist()
+    assert found["random"].deferred_QS.mean() == 0.5
+    assert found["never"].deferred_QS.mean() == 0
+    assert found["always"].deferred_QS.mean() == 1
+    # The router pays 8 + 4 * 1 and then one model; silence goes to the large one.
+    router = found["router"]
+    assert router.deferred_QS[1].all()
+    assert router.cascade.kept_cost_QS[0, 0] == 12 + 30
+    assert router.cascade.deferred_cost_QS[0, 0] == 12 + 60
+    # Two responses are paid for to ask whether they agree.
+    assert found["rlvr-agreement"].cascade.kept_cost_QS[0, 0] == 60
+    alone = measure(found["llm"].cascade, found["llm"].deferred_QS, resamples=2, seed=0)
+    assert alone["cost"].value == 60
+    assert alone["accuracy"].value == 1
+    figures = curve_figures(found["corea"])
+    assert figures["apgr"] > 0.5
+    assert curve_figures(found["slm"]) == {}
+
+
+@pytest.mark.parametrize("method", ["isotonic", "temperature"])
+def test_recalibration_mends_what_is_overconfident(method):
+    random = np.random.default_rng(1)
+    truth = np.repeat(random.random(400)[:, None], 2, axis=1)
+    correct = (random.random((400, 2)) < truth).astype(float)
+    # Logits four times too large.
+    stated = 1 / (1 + np.exp(-4 * np.log(truth / (1 - truth))))
+    stated[0, 0] = NAN
+    mended = recalibrated(stated, correct, method)
+    before = expected_calibration_error(stated.ravel(), correct.ravel())
+    assert expected_calibration_error(mended.ravel(), correct.ravel()) < before / 2
+    assert np.isnan(mended[0, 0])
+    # Either map is rising, so that the order is kept within each half.
+    assert auroc(mended[::2].ravel(), correct[::2].ravel()) == pytest.approx(
+        auroc(stated[::2].ravel(), correct[::2].ravel()), abs=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [(" 0.75", 0.75), ("1", 1.0), (".5 or so", 0.5), ("1.5", NAN), ("high", NAN), ("", NAN)],
+)
+def test_what_a_router_writes_is_read(text, value):
+    assert read_probability(text) == pytest.approx(value, nan_ok=True)
+
+
+def test_the_table_of_a_run():
+    outcomes = {
+        "problems": ["a", "b", "c", "d"],
+        "solvable": [True, True, True, False],
+        "responses": {
+            "small": stored([0.9, 0.9, 0.1, 0.1], [1, 1, 0, 0]),
+            "large": stored([1.0] * 4, [1, 1, 1, 0]),
+        },
+        "size_ratio": 2.0,
+        "output_weight": 4.0,
+        "threshold": {"source": "fixed", "fixed": 0.5, "accuracy_loss": 0.0, "cost_share": 1.0},
+    }
+    found = EVALUATION.estimate(outcomes, 10, 0)
+    assert found["pass@1/small"].value == 0.5
+    assert found["pass@1/large"].value == 0.75
+    assert found["pass@1/large/solvable"].value == 1
+    assert found["accuracy"].value == 0.75
+    assert found["auroc"].value == 1
+    # 30 for all, 60 more for two of four, against 60.
+    assert found["saving"].value == pytest.approx(0)
+    # (30 * 3 + 60) / 3 against 60
+    assert found["saving/solvable"].value == pytest.approx(1 - 50 / 60)
+    assert found["confidence"].value == pytest.approx(0.5)
+    missing = [row.metric for row in EVALUATION.rows(("small", "large")) if row.metric not in found]
+    assert missing == []
