@@ -86,6 +86,48 @@ def test_the_other_objectives_of_the_paper_have_their_constants() -> None:
     assert to_plain(sapo.surrogate) == {"tau_positive": 1.0, "tau_negative": 1.05}
 
 
+@pytest.mark.parametrize(
+    ("name", "small", "ratio", "steps"),
+    [
+        ("corea-qwen-7b", "Qwen/Qwen2.5-7B-Instruct", 32 / 7, 80),
+        ("corea-qwen-1.5b", "Qwen/Qwen2.5-1.5B-Instruct", 32 / 1.5, 150),
+        ("corea-llama-8b", "meta-llama/Llama-3.1-8B-Instruct", 4, 120),
+    ],
+)
+def test_corea_presets_equal_the_papers_settings(
+    name: str, small: str, ratio: float, steps: int
+) -> None:
+    # arXiv:2603.03752, section 4.1; the rest is its framework's.
+    run = settings_of(name)
+    env = to_plain(run.env)
+    assert (run.agents["small"].model, run.agents["large"].model) == (
+        small,
+        "Qwen/Qwen2.5-32B-Instruct",
+    )
+    assert (run.agents["small"].trained, run.agents["large"].trained) == (True, False)
+    assert run.agents["small"].tuning == "full"
+    assert (env["traces"], env["eval_traces"], env["max_new_tokens"]) == (8, 10, 4096)
+    assert (env["confidence_reward"], env["p_hat"]) == ("l1", "group")
+    assert (env["w_correct"], env["w_format"], env["w_confidence"]) == (1, 1, 1)
+    assert (env["threshold_source"], env["threshold_on_test"]) == ("large-pass@1", True)
+    assert (env["output_weight"], env["size_ratio"]) == (4, ratio)
+    assert (run.learner.lr, run.learner.minibatches, run.learner.epochs) == (5e-7, 4, 1)
+    assert run.learner.max_grad_norm == 1.0
+    assert run.rollout.problems_per_step == 1024
+    assert (run.rollout.temperature, run.eval.temperature) == (1.0, 0.6)
+    assert (run.problems.train, run.problems.limit, run.problems.held_out) == (
+        "deepmath",
+        16_000,
+        500,
+    )
+    assert run.run.steps == steps
+    assert (run.algo.scale, run.algo.ddof, run.algo.epsilon) == ("group-std", 1, 1e-6)
+    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2}
+    assert run.algo.reduction == "token-mean"
+    assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (1e-4, "k3")
+    assert run.algo.entropy_coefficient == 1e-3
+
+
 def test_flags_lie_over_presets_and_presets_over_defaults() -> None:
     run = parse(["--preset", "core-qwen-gsm8k", "--env.k-cold", "4", "--agents.bob.model", "x"])
     assert (run.env.k_cold, run.env.k_hinted) == (4, 1)

@@ -41,7 +41,7 @@ class Measured:
 
 
 GATES = {
-    "small": Gate(accuracy=(0.4, 0.65), auroc=(0.58, 0.78), overconfidence=0.15),
+    "small": Gate(accuracy=(0.55, 0.75), auroc=(0.52, 0.7), overconfidence=0.18),
     "large": Gate(accuracy=(0.95, 1.0)),
 }
 
