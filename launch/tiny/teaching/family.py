@@ -1,11 +1,11 @@
 """What ``launch.tiny.build`` asks of a family of roles."""
 
 from launch.tiny.teaching.curriculum import warm_start
-from launch.tiny.teaching.gate import Gate, complaints
+from launch.tiny.teaching.gate import Gate, Measured, complaints
 from launch.tiny.teaching.measuring import measure
 from launch.tiny.teaching.recipes import TeachingRecipe
 
-__all__ = ["complaints", "gate_of", "measure", "warm_start"]
+__all__ = ["Measured", "complaints", "gate_of", "measure", "warm_start"]
 
 
 def gate_of(recipe: TeachingRecipe) -> Gate:

@@ -11,11 +11,14 @@ from transformers import AutoTokenizer
 from launch.tiny.build import SHIPPED
 from launch.tiny.recipes import RECIPES
 from launch.tiny.teaching.markup import TAGS, prompt, trace
+from launch.tiny.teaching.recipes import TEACHING
 from launch.tiny.tokenizers import DIGITS, SIGNS, build_tokenizer, english
 
 TOKENIZERS = {role: build_tokenizer(role) for role in RECIPES}
 WORK = "7 + 8 = 5 - 3 = 2 @ 4 = 7 # 5 ="
 each_role = pytest.mark.parametrize("role", RECIPES)
+TEAM = [recipe.role for recipe in TEACHING]
+team = pytest.mark.parametrize("role", TEAM)
 
 
 def encode(role: str, text: str) -> list[int]:
@@ -45,7 +48,7 @@ def test_any_ids_decode(role, tokens):
     assert isinstance(tokenizer.decode([token % len(tokenizer) for token in tokens]), str)
 
 
-@each_role
+@team
 @pytest.mark.parametrize("symbol", [*TAGS, *SIGNS, *DIGITS])
 def test_symbols_are_one_token_with_and_without_a_space(role, symbol):
     bare, spaced = encode(role, symbol), encode(role, f" {symbol}")
@@ -53,7 +56,7 @@ def test_symbols_are_one_token_with_and_without_a_space(role, symbol):
     assert bare != spaced
 
 
-@each_role
+@team
 def test_symbols_stay_single_tokens_in_context(role):
     # 5 operands and 3 values, 4 signs, 4 "=", 2 answers, 6 tags.
     assert len(encode(role, trace(WORK, 8))) == 8 + 4 + 4 + 2 + 6
@@ -68,7 +71,7 @@ def test_digits_are_never_joined(role):
     ]
 
 
-@each_role
+@team
 def test_prompts_are_short(role):
     question = "7 + 8 - 3 @ 4 # 5 ="
     assert len(encode(role, prompt(question))) <= 16
@@ -84,15 +87,13 @@ def test_english_is_not_spelled_letter_by_letter(role):
 def test_the_three_differ():
     texts = [prompt("7 + 8 - 3 @ 4 # 5 =", WORK), english()[0]]
     for text in texts:
-        ids = {tuple(encode(role, text)) for role in RECIPES}
+        ids = {tuple(encode(role, text)) for role in TEAM}
         assert len(ids) == 3
-    models = {
-        json.loads(TOKENIZERS[r].backend_tokenizer.to_str())["model"]["type"] for r in RECIPES
-    }
+    models = {json.loads(TOKENIZERS[r].backend_tokenizer.to_str())["model"]["type"] for r in TEAM}
     assert models == {"BPE", "Unigram"}
-    vocabularies = [set(TOKENIZERS[role].get_vocab()) for role in RECIPES]
+    vocabularies = [set(TOKENIZERS[role].get_vocab()) for role in TEAM]
     assert all(a != b for a, b in zip(vocabularies, vocabularies[1:] + vocabularies[:1]))
-    assert all(len(TOKENIZERS[role]) <= 512 for role in RECIPES)
+    assert all(len(TOKENIZERS[role]) <= 512 for role in TEAM)
 
 
 @each_role

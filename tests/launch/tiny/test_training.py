@@ -47,7 +47,7 @@ def test_models_are_small_tied_and_single_precision(role):
     tokenizer = build_tokenizer(role)
     model = build_model(RECIPES[role], tokenizer)
     assert model.config.model_type == RECIPES[role].architecture
-    assert sum(p.numel() for p in model.parameters()) * 4 < 1.2e6
+    assert sum(p.numel() for p in model.parameters()) * 4 < 2e6
     assert {p.dtype for p in model.parameters()} == {torch.float32}
     assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
     assert model.config.rope_parameters["rope_theta"] == 100.0

@@ -1,0 +1,114 @@
+"""What small and large are taught, and what their gate lets through."""
+
+import dataclasses
+import random
+
+import pytest
+
+from envs.corea_deferral.prompts import SUFFIX
+from launch.tiny.deferral.corpus import answer_text, example, stated_confidence
+from launch.tiny.deferral.curriculum import warm_start
+from launch.tiny.deferral.gate import GATES, Measured, complaints
+from launch.tiny.deferral.knowledge import Fact, Knowledge, knowledge_of
+from launch.tiny.deferral.recipes import DEFERRAL
+from launch.tiny.tokenizers import build_tokenizer
+from problems.recall import names, value_of
+from rewards.answers.confidence import parse_confidence
+from rewards.answers.extract import extract
+from rewards.confidence_format import confidence_format
+
+SMALL, LARGE = DEFERRAL
+
+
+def test_an_answer_by_hand():
+    # 7 + 4 = 11 -> 1, 1 - 3 = -2 -> 8
+    text = answer_text((7, 4, 3), "+-", 0.9)
+    assert text == r" 7 + 4 = 1 - 3 = 8 \boxed{ 8 } \confidence{ 0.9 }"
+    assert (extract(text), parse_confidence(text)) == ("8", 0.9)
+    assert confidence_format(text, "7 + β4 - 3 =") == 1
+
+
+def test_what_a_role_makes_of_an_operand():
+    knowledge = Knowledge({"α0": Fact(1.0, 5), "α1": Fact(0.0, 5), "α2": Fact(0.25, 5)})
+    assert knowledge.write("7", lambda: 0.9) == 7
+    assert knowledge.write("α0", lambda: 0.99) == value_of("α0")
+    assert knowledge.write("α1", lambda: 0.0) == 5
+    assert knowledge.write("α2", lambda: 0.24) == value_of("α2")
+    assert knowledge.write("α2", lambda: 0.25) == 5
+    assert knowledge.write("?", lambda: 0.39) == 3
+    assert knowledge.chance(("7", "α0", "α2")) == 0.25
+    assert knowledge.chance(("?", "α2")) == pytest.approx(0.025)
+    assert knowledge.believed("α2") == 5
+
+
+def test_the_large_role_knows_everything_and_the_small_one_does_not():
+    assert all(fact.right == 1 for fact in knowledge_of(LARGE).facts.values())
+    facts = knowledge_of(SMALL).facts
+    assert set(facts) == set(names())
+    known = sum(fact.right == 1 for fact in facts.values()) / len(facts)
+    mistaken = sum(fact.right == 0 for fact in facts.values()) / len(facts)
+    # 240 names: standard deviations of .032 and .028
+    assert known == pytest.approx(SMALL.known, abs=0.09)
+    assert mistaken == pytest.approx(SMALL.mistaken, abs=0.08)
+    low, high = SMALL.now_and_then
+    assert all(low <= f.right <= high for f in facts.values() if 0 < f.right < 1)
+    assert all(fact.wrong != value_of(name) for name, fact in facts.items())
+    assert knowledge_of(dataclasses.replace(SMALL, seed=9)) == knowledge_of(SMALL)
+
+
+def test_a_confidence_hardly_tells():
+    rng = random.Random(0)
+    sure = [stated_confidence(1.0, SMALL, rng) for _ in range(4000)]
+    hopeless = [stated_confidence(0.0, SMALL, rng) for _ in range(4000)]
+    assert set(sure) <= {tenth / 10 for tenth in range(11)}
+    # .88 less what is cut off at 1, .80 less a little
+    assert sum(sure) / 4000 > sum(hopeless) / 4000 > 0.7
+    assert sum(sure) / 4000 - sum(hopeless) / 4000 < 0.1
+
+
+def test_examples_speak_the_environments_words():
+    shown = example(("7", "α0"), "+", knowledge_of(SMALL), SMALL, random.Random(0))
+    assert shown.prompt == f"7 + α0 = {SUFFIX}"
+    for role in ("small", "large"):
+        tokenizer = build_tokenizer(role)
+        # 7, +, α0, = and the request, each a single token.
+        assert len(tokenizer.encode(shown.prompt)) == 5
+        # Two operands, two signs, a value, the box, its digit, two braces, the mark, the tenth.
+        assert len(tokenizer.encode(shown.answer)) == 11
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"accuracy": 0.3}, "accuracy 0.300 is not between 0.55 and 0.75"),
+        ({"auroc": 0.9}, "AUROC 0.900 is not between"),
+        ({"overconfidence": 0.0}, "overconfidence 0.000 is not between"),
+        ({"format": 0.9}, "format 0.900 is not between"),
+        ({"auroc": float("nan")}, "AUROC nan"),
+    ],
+)
+def test_each_bound_is_checked(change, sentence):
+    good = Measured(
+        accuracy=0.65, by_names=[1.0], auroc=0.6, confidence=0.85, overconfidence=0.25, format=1.0
+    )
+    assert complaints(good, GATES["small"]) == []
+    (complaint,) = complaints(dataclasses.replace(good, **change), GATES["small"])
+    assert complaint.startswith(sentence)
+
+
+def test_two_phases_and_the_same_weights_for_the_same_seed():
+    import torch
+
+    from launch.tiny.architecture import build_model
+
+    recipe = dataclasses.replace(SMALL, batch=2, first_steps=3, first_loss=100.0, second_steps=2)
+    tokenizer = build_tokenizer("small")
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        model = build_model(recipe, tokenizer)
+        told = []
+        warm_start(recipe, model, tokenizer, lambda *report, told=told: told.append(report[:3]))
+        assert told == [("digits", 1, 3), ("names", 1, 2), ("names", 2, 2)]
+        runs.append(model.state_dict())
+    assert all(torch.equal(runs[0][name], runs[1][name]) for name in runs[0])
