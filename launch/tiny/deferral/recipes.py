@@ -29,9 +29,9 @@ class DeferralRecipe(Recipe):
     now and then."""
     now_and_then: tuple[float, float] = (0.25, 0.8)
     """Range of the probability with which it gets them right."""
-    confidence: tuple[float, float] = (0.8, 0.08)
+    confidence: tuple[float, float] = (0.95, 0.05)
     """Stated confidence on a hopeless problem, and what a sure one adds to it."""
-    confidence_noise: float = 0.13
+    confidence_noise: float = 0.2
     """Standard deviation of what is added to it."""
     first_steps: int = 3000
     """Most steps of phase 1 (digits alone); it ends at ``first_loss``."""
