@@ -45,5 +45,12 @@ register(
         settings=EapoConsultationSettings,
         roles=("policy", "expert"),
         evaluation="evaluation.eapo_consultation:EVALUATION",
+        defaults={
+            "problems": {
+                "train": "chains?mix=0,1,0&min_length=3&max_length=3&answer=all",
+                "held_out": 128,
+            },
+            "agents": {"expert": {"trained": False}},
+        },
     )
 )

@@ -81,6 +81,8 @@ class EapoConsultationSettings:
     """Tokens that the policy may write in one episode, experts' replies not counted."""
     eval_max_new_tokens: int = 0
     """The same in evaluation; 0 means as in training."""
+    eval_samples: int = 8
+    """n of avg@n: conversations about each held-out problem."""
     expert_max_new_tokens: int = 64
     """Tokens that an expert may write for one query, its thinking included."""
     reply_tokens: int = 64
@@ -93,6 +95,7 @@ class EapoConsultationSettings:
             "experts",
             "group_size",
             "max_new_tokens",
+            "eval_samples",
             "expert_max_new_tokens",
             "reply_tokens",
         ):
