@@ -70,14 +70,17 @@ def returned_example(
     *,
     decomposed: float,
     unavailable: float,
+    cut: float,
     scrambled: float,
 ) -> Example:
     """What the policy makes of replies: it copies the first one's values, however wrong.
 
-    A share ``scrambled`` of the values is random: only who reads the reply can foretell them.
-    Where nobody replies, it goes on by itself.
+    A share ``scrambled`` of the values is random: only who reads the reply can foretell them. Where
+    replies break off (a share ``cut``), or nobody replies, the policy goes on by itself.
     """
     example, asked, first, seats = call_example(chain, habits, uniform, decomposed=decomposed)
+    length = len(asked.operators)
+    kept = 1 + int(uniform() * (length - 1)) if length > 1 and uniform() < cut else length
     told: list[int] | None = None
     replies: list[tuple[int, str | None]] = []
     nobody = uniform() < unavailable
@@ -85,15 +88,21 @@ def returned_example(
         if nobody or (told is not None and uniform() < unavailable):
             replies.append((seat, None))
             continue
-        said = (
-            told if told is not None and uniform() < 0.7 else _scrambled(asked, uniform, scrambled)
-        )
+        agrees = told is not None and uniform() < 0.7
+        said = told if told is not None and agrees else _scrambled(asked, uniform, scrambled)
         told = said if told is None else told
-        replies.append((seat, solution(asked, said)))
-    rest = own_values(asked, habits, uniform) if told is None else told
-    return Example(
-        example.prompt + example.answer + returns(replies), trace(chain, [*first, *rest])
-    )
+        whole = kept == length
+        replies.append((seat, solution(asked, said) if whole else steps(asked, said, done=kept)))
+    known = [] if told is None else told[:kept]
+    values = [*first, *known, *own_values(_rest(asked, known), habits, uniform)]
+    return Example(example.prompt + example.answer + returns(replies), trace(chain, values))
+
+
+def _rest(chain: Chain, known: list[int]) -> Chain:
+    """What is left of ``chain`` after its first values."""
+    if not known:
+        return chain
+    return Chain((known[-1], *chain.digits[len(known) + 1 :]), chain.operators[len(known) :])
 
 
 def _scrambled(chain: Chain, uniform: Uniform, share: float) -> list[int]:

@@ -57,6 +57,7 @@ def warm_start(
                 uniform,
                 decomposed=recipe.decomposed,
                 unavailable=recipe.unavailable,
+                cut=recipe.cut,
                 scrambled=recipe.scrambled,
             )
             for chain in chains

@@ -34,6 +34,8 @@ class ConsultingRecipe(Recipe):
     """Share of its calls that ask for what is left after its own first steps."""
     unavailable: float = 0.3
     """Share of calls that nobody answers."""
+    cut: float = 0.4
+    """Share of replies of which only the first steps came; the policy goes on from there."""
     scrambled: float = 0.5
     """Share of a reply's values that are random, so that reading pays and computing does not."""
 
