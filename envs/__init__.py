@@ -8,6 +8,7 @@ from envs.adapt import adapt
 from envs.conformance import check_env
 from envs.core_teaching.settings import CoreTeachingSettings
 from envs.corea_deferral.settings import CoreaDeferralSettings
+from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.registry import EnvSpec, make, names, register, spec
 
 __all__ = ["EnvSpec", "adapt", "check_env", "make", "names", "register", "spec"]
@@ -33,6 +34,23 @@ register(
         defaults={
             "problems": {"train": "recall"},
             "agents": {"large": {"trained": False}},
+        },
+    )
+)
+register(
+    EnvSpec(
+        name="eapo-consultation",
+        version=0,
+        factory="envs.eapo_consultation:EapoConsultationEnv",
+        settings=EapoConsultationSettings,
+        roles=("policy", "expert"),
+        evaluation="evaluation.eapo_consultation:EVALUATION",
+        defaults={
+            "problems": {
+                "train": "chains?mix=0,1,0&min_length=3&max_length=3&answer=all",
+                "held_out": 128,
+            },
+            "agents": {"expert": {"trained": False}},
         },
     )
 )

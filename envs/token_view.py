@@ -1,7 +1,7 @@
 """A text environment, seen in tokens: what ``make`` returns.
 
-Each agent's context is a sequence of ids that only ever grows at its end; what was sampled is never
-tokenised again.
+Each agent's context is a sequence of ids that only ever grows at its end, until a fresh one begins;
+what was sampled is never tokenised again.
 """
 
 from collections.abc import Mapping
@@ -127,7 +127,10 @@ class TokenView(ParallelEnv[str, dict[str, Any], Any]):
         for agent, observation in observations.items():
             info = dict(infos.get(agent, {}))
             context = self._contexts[agent]
-            context.give(observation["text"], info.pop("piece", "message"))
+            piece = info.pop("piece", "message")
+            if piece == "fresh":
+                info["fresh"] = True
+            context.give(observation["text"], piece)
             context.active = bool(observation["active"])
             if context.active:
                 info["text"] = context.text()
@@ -149,6 +152,7 @@ class _Context:
         self.active = False
         self._tokens: Tokens = np.zeros(0, dtype=np.int64)
         self._texts: list[str] = []
+        self._pieces: list[str] = []
         self._ended = False
         self._decoded: tuple[bytes, str] = (b"", "")
 
@@ -160,11 +164,13 @@ class _Context:
         return "".join(self._texts)
 
     def pieces(self) -> list[str]:
-        return list(self._texts)
+        return list(self._pieces)
 
     def give(self, text: str, piece: str) -> None:
         if not text:
             return
+        if piece == "fresh":
+            self._tokens, self._texts = np.zeros(0, dtype=np.int64), []
         if piece == "continuation":
             ids = self.codec.extend(text)
         elif len(self._tokens):
@@ -198,3 +204,4 @@ class _Context:
     def _append(self, ids: Tokens, text: str) -> None:
         self._tokens = np.concatenate([self._tokens, ids])
         self._texts.append(text)
+        self._pieces.append(text)

@@ -72,14 +72,17 @@ def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: in
             f"a scripted expert of kind {settings.kind!r} reads the gold answer, and this "
             "environment hands on no problem: use kind 'useless', 'silent' or a model"
         )
+    solution = str(problem.meta.get("solution", ""))
     if settings.kind == "gold-hint":
         return settings.hint_template.replace("{answer}", problem.gold)
     rng = random.Random(derive_seed(seed, "scripted"))
     if rng.random() < settings.p_right:
         answer = problem.gold
+        if solution and "{solution}" in settings.template:
+            return settings.template.replace("{solution}", solution).replace("{answer}", answer)
     elif settings.wrong:
         others = [text for text in settings.wrong if text.strip() != problem.gold.strip()]
         answer = rng.choice(others) if others else wrong_answer(problem, rng)
     else:
         answer = wrong_answer(problem, rng)
-    return settings.template.replace("{answer}", answer)
+    return settings.template.replace("{solution}", f"Answer: {answer}").replace("{answer}", answer)

@@ -129,7 +129,8 @@ class ScriptedSettings:
     wrong: tuple[str, ...] = ()
     """Answers to draw from when an oracle is wrong; none: the gold answer, changed."""
     template: str = "Answer: {answer}"
-    """An oracle's reply; ``{answer}`` stands for the answer."""
+    """An oracle's reply; ``{answer}`` stands for the answer, ``{solution}`` for the worked solution
+    where the problem has one and the oracle is right, and for the answer alone where not."""
     hint_template: str = "Hint: the result should come out as {answer}."
     """A gold hint; ``{answer}`` stands for the gold answer."""
     useless_text: str = "This is an interesting question. It can be looked at from many sides."
@@ -142,7 +143,8 @@ class ScriptedSettings:
             raise UserError(f"p_right is a probability between 0 and 1, not {self.p_right}")
         _at_least("delay_s", self.delay_s, 0)
         for name in ("template", "hint_template"):
-            if "{answer}" not in getattr(self, name):
+            text = getattr(self, name)
+            if "{answer}" not in text and (name != "template" or "{solution}" not in text):
                 raise UserError(f"{name} must say where the answer goes: write {{answer}} in it")
 
 

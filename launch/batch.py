@@ -1,7 +1,7 @@
 """The episodes of one training step, and what each row of them is worth."""
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,13 +33,17 @@ async def sample_batch(
     algorithm: Algorithm,
     key: str,
     problems: int,
+    learners: Collection[str],
 ) -> Batch:
     """Play one step's problems; under dynamic sampling, until enough of them are informative.
+
+    Frozen roles whose rows carry no loss by the environment's own word are compared with nobody.
 
     Args:
         play: plays that many further problems.
         key: the groups that rewards are compared within.
         problems: problems in a step.
+        learners: roles that learn.
     """
     episodes: list[Episode] = []
     rows: list[Trajectory] = []
@@ -49,7 +53,12 @@ async def sample_batch(
         rounds += 1
         played = [_penalised(episode, algorithm) for episode in await play(problems)]
         episodes += played
-        new = [row for episode in played for row in episode.trajectories]
+        new = [
+            row
+            for episode in played
+            for row in episode.trajectories
+            if row.loss_weight > 0 or row.role in learners
+        ]
         if not algorithm.dynamic_sampling:
             return Batch(episodes, new, rounds)
         informative = informative_groups(new, key)

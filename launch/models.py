@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from launch.players import check_players, local_models
 from launch.settings import AgentSettings
 from models.locate import check
 from models.spec import LoraSpec, ModelSpec
@@ -31,5 +32,6 @@ def check_models(agents: Mapping[str, AgentSettings]) -> None:
     Raises:
         UserError: one that cannot be had.
     """
-    for settings in agents.values():
+    check_players(agents)
+    for settings in local_models(agents).values():
         check(model_spec(settings))

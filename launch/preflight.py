@@ -59,7 +59,7 @@ def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
     for role, agent in settings.agents.items():
         yield (
             agent.trained and role not in asked,
-            f"{role} is trained, but --env.learners asks {', '.join(asked)} alone in training; "
+            f"{role} is trained, but {', '.join(asked)} alone can learn here (--env.learners); "
             f"name who learns with --train-role",
         )
 

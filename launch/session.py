@@ -19,6 +19,7 @@ from launch import STARTED, checkpoint
 from launch.batch import Batch, advantages_by_row, rows_of, sample_batch
 from launch.examiner import Examiner
 from launch.logbook import Logbook
+from launch.players import close_players, player_counters
 from launch.records import episode_record, reward_metrics, transcript
 from launch.rundir import RunDirectory, default_path
 from launch.summary import summary
@@ -114,7 +115,8 @@ class Session:
 
         algorithm, problems = self.settings.algo, self.settings.rollout.problems_per_step
         with self._timed("sample"):
-            return self._run(sample_batch(play, algorithm, self.group_key, problems))
+            learners = self.team.trained
+            return self._run(sample_batch(play, algorithm, self.group_key, problems, learners))
 
     def credit(self, batch: Batch) -> Credit:
         """Compare the traces of each group with each other."""
@@ -145,6 +147,9 @@ class Session:
                 "rollout/tokens_total": float(self._tokens),
                 "rollout/rounds": float(batch.rounds),
                 "rollout/failed": float(sum(row.status != "ok" for row in rows)),
+                **{
+                    f"player/{n}": value for n, value in player_counters(self.team.policies).items()
+                },
                 **{f"time/{name}_s": seconds for name, seconds in self._timings.items()},
             }
             self._logbook.step(step, metrics)
@@ -206,6 +211,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._run(close_players(self.team.policies))
         self._runner.close()
         self._scorer.close()
 
@@ -218,6 +224,7 @@ class Session:
             roles=choice.roles if self.settings.env is not None else None,
             codecs=self.team.codecs,
             scorer=self._scorer,
+            source=self._stream.source,
         )
 
     def _collecting(self, temperature: float, top_p: float) -> Collector:

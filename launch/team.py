@@ -9,7 +9,9 @@ import torch
 
 from agents.local import LocalPolicy
 from algorithms import Algorithm, Learner, LearnerSettings
+from experts.naming import is_player
 from launch.models import model_spec
+from launch.players import build_player, local_models
 from launch.settings import AgentSettings
 from models.loading import LoadedRole, load_team
 from vocabulary import Policy, TokenCodec
@@ -58,14 +60,35 @@ def build_team(
     total_steps: int,
     seed: int,
 ) -> Team:
-    """Load every role's model; roles that name the same model share one base in memory."""
+    """Load every role's model; roles that name the same model share one base in memory.
+
+    A role that a script, a server or a pool plays speaks the vocabulary of the first role with a
+    model of its own, which reads what it says.
+    """
     learns = {role for role, settings in agents.items() if settings.trained}
-    specs = {role: model_spec(settings) for role, settings in agents.items()}
+    specs = {name: model_spec(settings) for name, settings in local_models(agents).items()}
     loaded = load_team(specs, trained=learns, seed=seed)
+    local: dict[str, Policy] = {
+        name: LocalPolicy(one.handle, one.codec) for name, one in loaded.items()
+    }
+    reader = next(role for role in agents if role in loaded)
+    codecs = {role: loaded[role if role in loaded else reader].codec for role in agents}
+    spoken = {name: (local[name], loaded[name].codec) for name in local}
     return Team(
-        loaded=loaded,
-        policies={role: LocalPolicy(one.handle, one.codec) for role, one in loaded.items()},
-        codecs={role: one.codec for role, one in loaded.items()},
+        loaded={role: loaded[role] for role in agents if role in loaded},
+        policies={
+            role: build_player(
+                role,
+                settings.model,
+                codecs[role],
+                codec_name=f"{agents[reader].model}@{agents[reader].revision}",
+                local=spoken,
+            )
+            if is_player(settings.model)
+            else local[role]
+            for role, settings in agents.items()
+        },
+        codecs=codecs,
         trained={
             role: TrainedRole(
                 loaded[role],

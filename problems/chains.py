@@ -10,11 +10,12 @@ import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from vocabulary import Problem, UserError, derive_seed
 
 Family = Literal["P", "T", "X"]
+Answer = Literal["last", "all"]
 
 OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
     "+": lambda a, b: (a + b) % 10,
@@ -23,6 +24,8 @@ OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
     "#": lambda a, b: (3 * b - a) % 10,
 }
 FAMILIES: Mapping[Family, str] = {"P": "+-", "T": "@#", "X": "+-@#"}
+ALL_VALUES = "All values of"
+"""Begins a question whose answer is every value."""
 _LONGEST = 64
 
 
@@ -39,6 +42,13 @@ class Chain:
         """``7 + 8 - 3 =``"""
         steps = (f" {sign} {digit}" for sign, digit in zip(self.operators, self.digits[1:]))
         return f"{self.digits[0]}{''.join(steps)} ="
+
+    @property
+    def working(self) -> str:
+        """``7 + 8 = 5 - 3 = 2``"""
+        parts = zip(self.operators, self.digits[1:], self.values)
+        steps = (f" {sign} {digit} = {value}" for sign, digit, value in parts)
+        return f"{self.digits[0]}{''.join(steps)}"
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -61,9 +71,14 @@ class ChainSettings:
     """Fewest operations."""
     max_length: int = 5
     """Most operations."""
+    answer: Answer = "last"
+    """last: the last value is the answer, a digit. all: every value, one digit each, so that an
+    answer is hardly ever right by chance."""
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.answer not in get_args(Answer):
+            raise UserError(f"chains: answer={self.answer} is unknown; choose last or all")
         if len(self.mix) != 3 or min(self.mix) < 0 or not 0 < sum(self.mix) < float("inf"):
             raise UserError(
                 f"chains: mix {self.mix} must be three shares of P, T and X, none negative"
@@ -96,7 +111,11 @@ class ChainSource:
 
     @property
     def fingerprint(self) -> str:
-        text = json.dumps(["chains", 1, asdict(self.settings)])
+        settings: dict[str, Any] = asdict(self.settings)
+        if self.settings.answer == "last":
+            # What was there before there was a choice keeps its fingerprint.
+            del settings["answer"]
+        text = json.dumps(["chains", 1, settings])
         return hashlib.sha256(text.encode()).hexdigest()
 
     def __getitem__(self, index: int) -> Problem:
@@ -105,12 +124,19 @@ class ChainSource:
         # Only random() itself promises the same numbers in every version of Python.
         rng = random.Random(derive_seed(self.settings.seed, "chains", index))
         family, chain = draw_chain(self.settings, rng.random)
+        every = self.settings.answer == "all"
+        question = f"{ALL_VALUES} {chain.question}" if every else chain.question
+        gold = "".join(map(str, chain.values if every else chain.values[-1:]))
         return Problem(
-            id=chain.question,
-            question=chain.question,
-            gold=str(chain.values[-1]),
+            id=question,
+            question=question,
+            gold=gold,
             kind="number",
-            meta={"family": family, "length": len(chain.operators)},
+            meta={
+                "family": family,
+                "length": len(chain.operators),
+                "solution": f"{chain.working}\nAnswer: {gold}",
+            },
         )
 
 

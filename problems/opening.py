@@ -135,6 +135,9 @@ def _generator_settings(
     _known(source, options, list(defaults))
     values: dict[str, Any] = {"seed": seed}
     for name, value in options.items():
+        if isinstance(defaults[name], str):
+            values[name] = value
+            continue
         if isinstance(defaults[name], int):
             values[name] = _integer(name, options, 0)
             continue

@@ -24,7 +24,12 @@ class Task:
 
     def options(self) -> dict[str, Any]:
         """The environment's reset options."""
-        options: dict[str, Any] = {"step": self.step, "epoch": self.epoch, "mode": self.mode}
+        options: dict[str, Any] = {
+            "step": self.step,
+            "epoch": self.epoch,
+            "mode": self.mode,
+            "replica": self.replica,
+        }
         return options if self.problem is None else {"problem": self.problem, **options}
 
 

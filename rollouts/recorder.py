@@ -17,6 +17,7 @@ _STRUCTURAL = (
     "max_new_tokens",
     "stop",
     "piece",
+    "fresh",
     "text",
     "texts",
 )

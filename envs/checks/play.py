@@ -125,7 +125,7 @@ class _Shown:
                 f"the observation of {agent} is not in its observation space {space}: "
                 f"{_brief(observation)}"
             )
-            self._check_context(agent, observation)
+            self._check_context(agent, observation, fresh=bool(infos[agent].get("fresh")))
             _check_info(agent, infos[agent])
             if agent not in over and _active(observation):
                 _check_limits(agent, infos[agent])
@@ -144,11 +144,11 @@ class _Shown:
                 "an observation changed after it was given: hand out copies"
             )
 
-    def _check_context(self, agent: str, observation: Any) -> None:
+    def _check_context(self, agent: str, observation: Any, *, fresh: bool) -> None:
         if "tokens" not in observation or "length" in observation:
             return
         tokens, before = observation["tokens"], self._contexts.get(agent)
-        if before is not None and getattr(self.env, "append_only", True):
+        if before is not None and not fresh and getattr(self.env, "append_only", True):
             assert np.array_equal(tokens[: len(before)], before), (
                 f"the context of {agent} does not begin with what it read and sampled before: a "
                 "context only grows at its end"
@@ -213,8 +213,8 @@ def _check_limits(agent: str, info: Mapping[str, Any]) -> None:
     proper = isinstance(stop, list | tuple) and all(mark and str(mark) == mark for mark in stop)
     assert proper, f"stop of {agent} is {stop!r}: it must be a list of non-empty strings"
     piece = info.get("piece", "message")
-    assert piece in ("message", "continuation"), (
-        f"piece of {agent} is {piece!r}: it is 'message' or 'continuation'"
+    assert piece in ("message", "continuation", "fresh"), (
+        f"piece of {agent} is {piece!r}: it is 'message', 'continuation' or 'fresh'"
     )
 
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 
+from launch.tiny.consulting.recipes import CONSULTING
 from launch.tiny.deferral.recipes import DEFERRAL
 from launch.tiny.recipe import Recipe
 from launch.tiny.teaching.recipes import TEACHING
 from vocabulary import UserError
 
-RECIPES: Mapping[str, Recipe] = {recipe.role: recipe for recipe in (*TEACHING, *DEFERRAL)}
+RECIPES: Mapping[str, Recipe] = {
+    recipe.role: recipe for recipe in (*TEACHING, *DEFERRAL, *CONSULTING)
+}
 
 
 def recipe_of(role: str) -> Recipe:

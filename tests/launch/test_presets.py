@@ -128,6 +128,49 @@ def test_corea_presets_equal_the_papers_settings(
     assert run.algo.entropy_coefficient == 1e-3
 
 
+@pytest.mark.parametrize(
+    ("name", "policy", "opens"),
+    [
+        ("eapo-r1-7b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True),
+        ("eapo-r1-14b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", True),
+        ("eapo-qwen3-8b", "Qwen/Qwen3-8B", False),
+    ],
+)
+def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: bool) -> None:
+    # arXiv:2509.23730, table 5; group size, clipping of lengths and weight decay are DAPO's.
+    run = parse(["--preset", name])
+    env = to_plain(run.env)
+    assert (run.choice.env, run.choice.algo) == ("eapo-consultation", "dapo")
+    assert (env["experts"], env["budget"], env["budget_unit"]) == (3, 10, "rounds")
+    assert (env["schedule"], env["accept_scale"], env["accept_start"]) == ("inv", 1.0, 0)
+    assert env["accept_total"] == 0.0
+    assert (env["turns_end"], env["anneal_steps"]) == (0, 320)
+    assert (env["coin"], env["draw_before_dispatch"]) == ("response", False)
+    assert (env["answer_reward"], env["consult_penalty"]) == ("f1_literal", 0.0)
+    assert (env["prompt_style"], env["opens_thinking"]) == ("panel", opens)
+    assert (env["max_new_tokens"], env["reply_tokens"]) == (20480, 1024)
+    assert (env["group_size"], env["eval_samples"]) == (16, 32)
+
+    assert (run.learner.lr, run.learner.warmup, run.learner.schedule) == (1e-6, 10, "constant")
+    assert (run.learner.weight_decay, run.learner.max_grad_norm) == (0.1, 1.0)
+    assert run.rollout.problems_per_step == 32
+    assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (1.0, 1.0, 0)
+    assert (run.eval.temperature, run.eval.top_p) == (1.0, 0.7)
+    assert (run.problems.train, run.problems.eval) == ("dapo-17k", "aime24")
+    assert (run.run.steps, run.run.group_by) == (320, "problem+role")
+
+    algo = run.algo
+    assert to_plain(algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.28}
+    assert (algo.reduction, algo.kl_coefficient, algo.entropy_coefficient) == ("token-mean", 0, 0)
+    assert (algo.dynamic_sampling, algo.max_generation_batches) == (True, 10)
+    assert (algo.overlong_limit, algo.overlong_buffer, algo.overlong_factor) == (20480, 4096, 1.0)
+
+    assert (run.agents["policy"].model, run.agents["policy"].tuning) == (policy, "full")
+    assert run.agents["policy"].trained
+    assert not run.agents["expert"].trained
+    assert run.agents["expert"].model.startswith("server:http://127.0.0.1:8000/v1?model=expert")
+
+
 def test_flags_lie_over_presets_and_presets_over_defaults() -> None:
     run = parse(["--preset", "core-qwen-gsm8k", "--env.k-cold", "4", "--agents.bob.model", "x"])
     assert (run.env.k_cold, run.env.k_hinted) == (4, 1)

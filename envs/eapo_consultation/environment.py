@@ -1,0 +1,390 @@
+"""Consultation: a policy that may ask experts, whose help fades while it learns.
+
+| | |
+|---|---|
+| Creation | ``envs.make("eapo-consultation")``; PettingZoo's id is ``eapo-consultation-v0`` |
+| Actions | text; tokens in the token view |
+| Parallel API | yes |
+| Agents | ``policy_0``, ``expert_0 .. expert_{K-1}`` |
+| Action space | ``TextSpace``; ``TokenSpace`` in the token view |
+| Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
+
+An episode is one conversation (EAPO, arXiv:2509.23730, section 2). The policy thinks, and either
+answers or calls up to K experts at once; each of them sees its own query and nothing else. A coin
+per reply, whose chance falls with the training step, decides what comes back into the policy's
+context; then it goes on. G replicas of a problem are compared with each other.
+
+Modes (``options["mode"]``): ``train``; ``eval``, without experts and with a prompt that does not
+mention them, where a call is text like any other; ``assisted``, evaluation with experts whose
+replies are always let in; ``workflow``, where all experts are asked the question itself beforehand.
+Outside of training the reward is correctness.
+
+Observation: the policy's prompt, then what experts returned, as continuations of its turn; an
+expert's query. ``active`` says who is asked now.
+
+Rewards are paid to the policy at the end: its answer, and a penalty on consulting. Experts are
+frozen: they earn 0 and carry no loss. An expert that is asked and has no entry in ``actions``, or
+an empty one, is unavailable to the policy.
+
+Version history: v0, the first.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import Space, spaces
+from pettingzoo import ParallelEnv
+
+from envs.bytes_codec import BytesCodec, TextMeter
+from envs.eapo_consultation.calls import Call, parse_calls
+from envs.eapo_consultation.episode import (
+    Asked,
+    Consultation,
+    begin,
+    coin,
+    is_accepted,
+    other_question,
+)
+from envs.eapo_consultation.moves import Move, move_of
+from envs.eapo_consultation.outcome import final_infos, final_requests
+from envs.eapo_consultation.prompts import lone_prompt, training_prompt
+from envs.eapo_consultation.replies import as_result
+from envs.eapo_consultation.report import GROUP_KEYS, transcript
+from envs.eapo_consultation.returns import Entry, returned
+from envs.eapo_consultation.settings import EapoConsultationSettings
+from envs.spaces import TextSpace
+from problems.source import ProblemSource
+from rewards.consultation_format import CALLS
+from vocabulary import Problem, Scorer, ScoreRequests, UserError, derive_seed
+
+POLICY = "policy_0"
+# Calls inside thoughts that are passed over before calls are switched off.
+_MOST_IGNORED = 8
+
+
+class EapoConsultationEnv(ParallelEnv[str, dict[str, Any], Any]):
+    """The text environment; ``envs.make`` wraps it in tokens."""
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
+        "name": "eapo_consultation_v0",
+        "render_modes": ["human", "ansi"],
+        "render_fps": 1,
+        "is_parallelizable": True,
+        "group_keys": GROUP_KEYS,
+        "default_group": "problem+role",
+    }
+
+    def __init__(
+        self,
+        settings: EapoConsultationSettings | None = None,
+        *,
+        roles: Sequence[str] = ("policy", "expert"),
+        scorer: Scorer | None = None,
+        source: ProblemSource | None = None,
+        tokenizers: Mapping[str, TextMeter] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Set up an environment in which any number of episodes can be played.
+
+        Args:
+            settings: see :class:`EapoConsultationSettings`.
+            roles: ``policy`` and ``expert``; they have their parts and cannot be others.
+            scorer: checks answers; an ``AnswerScorer`` of its own without one.
+            source: problems for episodes whose options name none, and for shuffled queries;
+                generated chains without one.
+            tokenizers: role -> the meter of its tokens, for budgets; bytes without one.
+            render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
+
+        Raises:
+            UserError: other roles, or an unknown render mode.
+        """
+        if set(roles) != {"policy", "expert"}:
+            raise UserError(
+                f"eapo-consultation: the roles are policy and expert, not {', '.join(roles)}."
+            )
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise UserError(
+                f"eapo-consultation: render mode {render_mode!r} is unknown; choose human or ansi."
+            )
+        self.settings = settings or EapoConsultationSettings()
+        self.metadata = {**self.metadata, "replicas": self.settings.group_size}
+        self.render_mode = render_mode
+        self._scorer = scorer
+        self._source = source
+        self._meter = (tokenizers or {}).get("policy", BytesCodec())
+        self._expert = {k + 1: f"expert_{k}" for k in range(self.settings.experts)}
+        self.possible_agents = [POLICY, *self._expert.values()]
+        self.agents: list[str] = []
+        self._observation_spaces = {
+            agent: spaces.Dict({"text": TextSpace(), "active": spaces.Discrete(2)})
+            for agent in self.possible_agents
+        }
+        self._action_spaces = {agent: TextSpace() for agent in self.possible_agents}
+        self._base_seed = int(np.random.default_rng().integers(2**62))
+        self._unseeded_resets = 0
+        self._episode: Consultation | None = None
+
+    def observation_space(self, agent: str) -> Space[Any]:
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Space[Any]:
+        return self._action_spaces[agent]
+
+    @property
+    def scorer(self) -> Scorer:
+        """The injected scorer, or one of its own, built when first needed."""
+        if self._scorer is None:
+            from rewards.scorer import AnswerScorer
+
+            self._scorer = AnswerScorer()
+        return self._scorer
+
+    @property
+    def source(self) -> ProblemSource:
+        """The injected source, or generated chains."""
+        if self._source is None:
+            from problems.chains import ChainSource
+
+            self._source = ChainSource()
+        return self._source
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        """Begin an episode.
+
+        Args:
+            seed: draws the problem (if none is given) and the coins.
+            options: ``problem``, ``step`` (1, counted from 1), ``replica`` (0; replicas of one
+                seed differ in their coins) and ``mode`` (train).
+
+        Raises:
+            UserError: an option that makes no sense.
+        """
+        options = options or {}
+        if seed is None:
+            self._unseeded_resets += 1
+            seed = derive_seed("eapo-consultation", "reset", self._base_seed, self._unseeded_resets)
+        else:
+            self._base_seed, self._unseeded_resets = seed, 0
+            for place, space in enumerate(self._action_spaces.values()):
+                space.seed(seed + place)
+        episode = begin(self._problem(seed, options), seed, options, self.settings)
+        self._episode = episode
+        self.agents = list(self.possible_agents)
+        if episode.consult == "always":
+            calls = [Call(expert, episode.problem.question) for expert in self._expert]
+            if not self._dispatch(episode, calls):
+                return self._ask_policy(episode, self._opening(episode))
+            return self._ask_experts(episode)
+        return self._ask_policy(episode, self._opening(episode))
+
+    def step(self, actions: Mapping[str, Any]) -> Any:
+        episode = self._episode
+        if episode is None or not self.agents:
+            return {}, {}, {}, {}, {}
+        if episode.asking:
+            return self._going_on(self._replied(episode, actions))
+        if POLICY not in actions:
+            episode.failed = True
+            return self._ended(episode)
+        move = self._move(episode, actions[POLICY])
+        episode.record(POLICY, move)
+        if move.kind == "answer":
+            return self._ended(episode)
+        if move.kind == "ignored call":
+            episode.ignored += 1
+            return self._going_on(self._ask_policy(episode, ""))
+        return self._going_on(self._called(episode, move.payload))
+
+    def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
+        """What ``step(actions)`` will ask of the scorer; changes nothing."""
+        episode = self._episode
+        if episode is None or not self.agents or episode.asking or POLICY not in actions:
+            return ScoreRequests()
+        move = self._move(episode, actions[POLICY])
+        if move.kind != "answer":
+            return ScoreRequests()
+        return final_requests(episode, episode.own + move.text, self.settings)
+
+    def render(self) -> Any:
+        """The transcript so far: printed (``human``) or returned (``ansi``)."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() needs a render mode: make the environment with one.")
+            return None
+        if self._episode is None:
+            return None
+        text = transcript(self._episode)
+        if self.render_mode == "ansi":
+            return text
+        print(text)
+        return None
+
+    def close(self) -> None:
+        self.agents = []
+
+    def _problem(self, seed: int, options: Mapping[str, Any]) -> Problem:
+        problem = options.get("problem")
+        if problem is None:
+            return self._drawn("problem", seed)
+        if not isinstance(problem, Problem):
+            raise UserError(
+                f"eapo-consultation: options['problem'] is a {type(problem).__name__}; "
+                "give a vocabulary.Problem."
+            )
+        return problem
+
+    def _drawn(self, *stream: int | str) -> Problem:
+        drawn = derive_seed("eapo-consultation", *stream)
+        return self.source[drawn % (self.source.size or 2**31)]
+
+    def _opening(self, episode: Consultation) -> str:
+        question, style = episode.problem.question, self.settings.prompt_style
+        if episode.consult == "free":
+            return training_prompt(
+                question, style, experts=self.settings.experts, budget=self.settings.budget
+            )
+        prompt = lone_prompt(question, style)
+        if episode.consult == "always":
+            prompt += returned([one.entry for one in episode.rounds[-1]])
+        return prompt
+
+    def _calls_enabled(self, episode: Consultation) -> bool:
+        return (
+            episode.consult == "free"
+            and not episode.exhausted
+            and episode.ignored < _MOST_IGNORED
+            and episode.tokens < episode.max_new_tokens
+        )
+
+    def _move(self, episode: Consultation, action: Any) -> Move:
+        """What the policy's action amounts to; one of another type is an empty answer."""
+        text = action if isinstance(action, str) else ""
+        tokens = self._meter.count(text)
+        may_call = self._calls_enabled(episode) and (
+            episode.tokens + tokens < episode.max_new_tokens
+        )
+        return move_of(text, tokens, thinking=episode.thinking, may_call=may_call)
+
+    def _called(self, episode: Consultation, payload: str) -> tuple[Any, Any]:
+        """The policy made a call: on to the experts, or straight back to the policy."""
+        calls = parse_calls(payload, self.settings.experts)
+        episode.answered_calls += not isinstance(calls, str)
+        by_calls = self.settings.budget_unit == "calls"
+        size = len(calls) if by_calls and not isinstance(calls, str) else 1
+        used = episode.calls_used if by_calls else episode.rounds_used
+        allowed = episode.turns_allowed
+        if used + size > allowed or episode.rounds_used >= allowed:
+            episode.exhausted = True
+            entry = Entry("BUDGET_EXHAUSTED", "no consultations are left")
+            return self._ask_policy(episode, returned([entry]))
+        episode.rounds_used += 1
+        episode.calls_used += size
+        if isinstance(calls, str):
+            episode.errors += 1
+            return self._ask_policy(episode, returned([Entry("ERROR", calls)]))
+        if self._dispatch(episode, calls):
+            return self._ask_experts(episode)
+        return self._ask_policy(episode, returned([one.entry for one in episode.rounds[-1]]))
+
+    def _dispatch(self, episode: Consultation, calls: Sequence[Call]) -> bool:
+        """Draw the coins of a block of calls; whether any expert is really asked."""
+        replica = None if self.settings.coin == "group" else episode.replica
+        number = len(episode.rounds)
+        block: list[Asked] = []
+        for call in calls:
+            u = coin(episode.seed, replica, number, call.expert_id)
+            query = call.query
+            if self.settings.queries == "shuffled":
+                where = ("shuffled", episode.seed, number, call.expert_id)
+                others = [self._drawn(*where, place).question for place in range(8)]
+                query = other_question(episode.problem.question, others)
+            block.append(Asked(call, query, is_accepted(u, episode.acceptance)))
+        episode.rounds.append(block)
+        early = self.settings.draw_before_dispatch
+        episode.asking = [one for one in block if one.accepted or not early]
+        return bool(episode.asking)
+
+    def _replied(self, episode: Consultation, actions: Mapping[str, Any]) -> tuple[Any, Any]:
+        """The experts' replies are in: back to the policy."""
+        settings = self.settings
+        for one in episode.asking:
+            agent = self._expert[one.call.expert_id]
+            action = actions.get(agent)
+            text = action if isinstance(action, str) else ""
+            result = as_result(
+                text,
+                self._meter,
+                limit=settings.reply_tokens,
+                thinking_tokens=settings.reply_thinking_tokens,
+            )
+            one.replied = bool(result)
+            one.result = result if one.accepted else ""
+            episode.expert_tokens += self._meter.count(one.result) if one.result else 0
+            episode.pieces.append((agent, text))
+        episode.asking = []
+        if episode.consult == "always":
+            return self._ask_policy(episode, self._opening(episode))
+        return self._ask_policy(episode, returned([one.entry for one in episode.rounds[-1]]))
+
+    def _ask_policy(
+        self, episode: Consultation, text: str
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        observations, infos = self._nobody()
+        begun = bool(episode.own)
+        if text:
+            episode.pieces.append(("environment", text))
+        observations[POLICY] = {"text": text, "active": 1}
+        infos[POLICY] = {
+            "piece": "continuation" if begun else "message",
+            "max_new_tokens": max(1, episode.max_new_tokens - episode.tokens),
+            "stop": [CALLS[1]] if self._calls_enabled(episode) else [],
+        }
+        return observations, infos
+
+    def _ask_experts(
+        self, episode: Consultation
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        observations, infos = self._nobody()
+        for one in episode.asking:
+            agent = self._expert[one.call.expert_id]
+            prompt = lone_prompt(one.query, self.settings.prompt_style)
+            observations[agent] = {"text": prompt, "active": 1}
+            infos[agent] = {
+                "piece": "fresh",
+                "max_new_tokens": self.settings.expert_max_new_tokens,
+                "stop": [],
+            }
+        return observations, infos
+
+    def _nobody(self) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        return (
+            {agent: {"text": "", "active": 0} for agent in self.agents},
+            {agent: {} for agent in self.agents},
+        )
+
+    def _going_on(self, shown: tuple[Any, Any]) -> Any:
+        observations, infos = shown
+        nothing = dict.fromkeys(self.agents, 0.0)
+        no = dict.fromkeys(self.agents, False)
+        return observations, nothing, no, dict(no), infos
+
+    def _ended(self, episode: Consultation) -> Any:
+        observations, _ = self._nobody()
+        infos = final_infos(
+            episode, self.settings, self.scorer, policy=POLICY, experts=self._expert
+        )
+        if self.render_mode is not None:
+            episode.infos = copy.deepcopy(infos)
+        rewards = {agent: sum(info["reward_terms"].values(), 0.0) for agent, info in infos.items()}
+        # Whoever gave no answer ran out of tokens, or of words.
+        answered = infos[POLICY]["answer"] is not None
+        terminations = dict.fromkeys(self.agents, answered)
+        truncations = dict.fromkeys(self.agents, not answered)
+        self.agents = []
+        if self.render_mode == "human":
+            self.render()
+        return observations, rewards, terminations, truncations, infos

@@ -1,0 +1,164 @@
+"""Every knob of the eapo-consultation environment."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, get_args
+
+from envs.eapo_consultation.fading import Fading, Schedule, match_budget
+from rewards.consultation import AnswerRule
+from vocabulary import UserError
+
+Consult = Literal["free", "never", "always"]
+PromptStyle = Literal["plain", "panel"]
+BudgetUnit = Literal["rounds", "calls"]
+Coin = Literal["response", "group"]
+Penalised = Literal["dispatched", "accepted"]
+Queries = Literal["own", "shuffled"]
+
+
+@dataclass(frozen=True)
+class EapoConsultationSettings:
+    """EAPO (arXiv:2509.23730) on one problem. The symbols are the paper's."""
+
+    experts: int = 3
+    """K: experts, with the ids 1 to K."""
+    group_size: int = 8
+    """G: conversations about one problem that are compared with each other."""
+    consult: Consult = "free"
+    """free: the policy decides. never: nobody can be asked and training looks like evaluation
+    (self-exploratory training). always: every expert is asked the question itself beforehand, and
+    what comes back stands in front of the policy's answer."""
+    budget: int = 10
+    """b: consultations in one episode."""
+    budget_unit: BudgetUnit = "rounds"
+    """rounds: one block of calls counts one; calls: each call in it counts."""
+    turns_end: int = 0
+    """T_end: rounds that are allowed once the turn budget is annealed."""
+    anneal_steps: int = 0
+    """Training steps in which the turn budget falls linearly from the budget to turns_end; 0: it
+    does not fall."""
+
+    schedule: Schedule = "inv"
+    """How the probability rho_s that a reply is let in depends on the training step s: inv (1/s),
+    inv-sqrt, inv-sq, const, linear, cosine."""
+    accept_rate: float = 0.02
+    """rho of the schedule const."""
+    accept_scale: float = 1.0
+    """The three inverse schedules: s counts in units of this many steps, 1 + (s - 1) / scale."""
+    accept_span: float = 320.0
+    """linear and cosine: training steps until nothing is let in."""
+    accept_start: int = 0
+    """s_0: steps at the beginning that do not count, such as the learning rate's warm-up."""
+    accept_total: float = 0.0
+    """Sum of rho_s over accept_steps: stretches the schedule until it is met, so that schedules
+    can be compared at equal help; 0: the schedule stays as it is."""
+    accept_steps: int = 320
+    """Training steps over which accept_total is summed."""
+    coin: Coin = "response"
+    """Each reply has a coin of its own, or the conversations of one problem share them: luck is
+    then no part of their comparison."""
+    draw_before_dispatch: bool = True
+    """Draw the coin first, and ask an expert only if its reply will be let in. The same
+    distribution; rejected calls cost nothing."""
+    queries: Queries = "own"
+    """What experts are really asked: the policy's query, or another problem's question in its place
+    (shuffled, a control)."""
+
+    answer_reward: AnswerRule = "em_math"
+    """em_math: 1 for the right value, 0.1 for the right format alone. f1_literal: the paper's word
+    F1 if above 0, else 0.1 for the format. f1_or_format: the larger of the two."""
+    consult_penalty: float = 0.0
+    """lambda: taken off the reward for each call."""
+    penalised: Penalised = "dispatched"
+    """Which calls it counts: all that were well-formed and in budget, or those with a reply that
+    was let in."""
+
+    prompt_style: PromptStyle = "plain"
+    """plain: one short line, for tiny models; panel: explains the experts and their protocol."""
+    opens_thinking: bool = False
+    """Whether the chat template ends with an open think tag, as DeepSeek-R1's does."""
+    max_new_tokens: int = 96
+    """Tokens that the policy may write in one episode, experts' replies not counted."""
+    eval_max_new_tokens: int = 0
+    """The same in evaluation; 0 means as in training."""
+    eval_samples: int = 8
+    """n of avg@n: conversations about each held-out problem."""
+    expert_max_new_tokens: int = 64
+    """Tokens that an expert may write for one query, its thinking included."""
+    reply_tokens: int = 64
+    """Most tokens of a reply that enter the context, in the policy's own tokens."""
+    reply_thinking_tokens: int = 0
+    """How many of the last tokens of an expert's thinking are kept in front of its reply."""
+
+    def __post_init__(self) -> None:
+        for name in (
+            "experts",
+            "group_size",
+            "max_new_tokens",
+            "eval_samples",
+            "expert_max_new_tokens",
+            "reply_tokens",
+        ):
+            _require(getattr(self, name) >= 1, f"{name} must be at least 1")
+        for name in (
+            "budget",
+            "anneal_steps",
+            "accept_start",
+            "eval_max_new_tokens",
+            "reply_thinking_tokens",
+        ):
+            _require(getattr(self, name) >= 0, f"{name} must be 0 or more")
+        _require(
+            0 <= self.turns_end <= self.budget,
+            f"turns_end is {self.turns_end}: it must be between 0 and the budget",
+        )
+        _require(0 <= self.accept_rate <= 1, "accept_rate must be between 0 and 1")
+        for name in ("accept_scale", "accept_span"):
+            _require(0 < getattr(self, name) < float("inf"), f"{name} must be above 0")
+        _require(self.accept_steps >= 1, "accept_steps must be at least 1")
+        _require(0 <= self.accept_total < float("inf"), "accept_total must be 0 or more")
+        _require(0 <= self.consult_penalty < float("inf"), "consult_penalty must be 0 or more")
+        for name, choices in _CHOICES.items():
+            known, chosen = get_args(choices), getattr(self, name)
+            _require(chosen in known, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
+        fading_of(self)
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        """The roles that learn; experts are frozen."""
+        return ("policy",)
+
+
+_CHOICES = {
+    "consult": Consult,
+    "budget_unit": BudgetUnit,
+    "schedule": Schedule,
+    "coin": Coin,
+    "queries": Queries,
+    "answer_reward": AnswerRule,
+    "penalised": Penalised,
+    "prompt_style": PromptStyle,
+}
+
+
+@lru_cache
+def fading_of(settings: EapoConsultationSettings) -> Fading:
+    """The schedule that the settings describe, stretched where a total is asked for."""
+    fading = Fading(
+        settings.schedule,
+        rate=settings.accept_rate,
+        scale=settings.accept_scale,
+        span=settings.accept_span,
+        start=settings.accept_start,
+    )
+    if not settings.accept_total:
+        return fading
+    try:
+        return match_budget(fading, settings.accept_total, settings.accept_steps)
+    except ValueError as error:
+        raise UserError(f"eapo-consultation: accept_total: {error}.") from None
+
+
+def _require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise UserError(f"eapo-consultation: {sentence}.")

@@ -1,0 +1,147 @@
+"""What is measured in ``eapo-consultation``: the policy alone, which is what counts, and with help.
+
+``eval`` plays every held-out problem ``eval_samples`` times without experts, ``assisted`` as often
+with experts whose replies are always let in. The paper's "Pass@32" is the mean over samples, avg@n
+here, and its "Var" the variance between problems (EAPO, arXiv:2509.23730, section 3).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from envs.eapo_consultation.report import PARADIGMS
+from envs.eapo_consultation.settings import EapoConsultationSettings
+from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
+from evaluation.metrics.bootstrap import resampled_means
+from evaluation.metrics.passk import pass_at_k
+from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
+from evaluation.metrics.variance import mean_at_n
+from vocabulary import Episode, Problem, Trajectory
+
+# Q problems, N samples of each, R resamples
+
+_MODES = {"alone": "eval", "assisted": "assisted"}
+_KS = (1, 2, 4, 8, 16, 32)
+_COUNTED = ("consults", "calls", "accepted", "rounds", "errors", "expert_tokens")
+
+
+async def examine(
+    play: Play,
+    problems: Sequence[Problem],
+    roles: Sequence[str],
+    settings: EapoConsultationSettings,
+) -> Outcomes:
+    """Sample both plays; what was measured, problem by problem and sample by sample."""
+    outcomes: Outcomes = {"problems": [problem.id for problem in problems]}
+    samples = settings.eval_samples
+    for name, mode in _MODES.items():
+        episodes = await play(problems, mode=mode, replicas=samples)
+        rows = [
+            [_policy(episode) for episode in episodes[place : place + samples]]
+            for place in range(0, len(episodes), samples)
+        ]
+        measured = ("correct", "f1", "formatted", "response_tokens")
+        if name == "assisted":
+            measured += (*_COUNTED, "answer_in_returns", *(f"paradigm_{p}" for p in PARADIGMS))
+        outcomes[name] = {key: [[_value(row, key) for row in n] for n in rows] for key in measured}
+    return outcomes
+
+
+def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
+    """Every metric with its bootstrap over problems."""
+    columns: dict[str, Floats] = {}
+    for name in _MODES:
+        score_QN = as_floats(outcomes[name]["correct"])
+        columns |= _score_columns(name, score_QN)
+        for key in ("f1", "formatted", "response_tokens"):
+            columns[f"{key}/{name}"] = mean_at_n(outcomes[name][key])
+    helped = {key: as_floats(values) for key, values in outcomes["assisted"].items()}
+    columns |= {key: mean_at_n(helped[key]) for key in _COUNTED}
+    columns |= {f"paradigm/{p}": mean_at_n(helped[f"paradigm_{p}"]) for p in PARADIGMS}
+    told_QN = helped["answer_in_returns"]
+    columns["consult_rate"] = mean_at_n(np.where(np.isnan(told_QN), np.nan, helped["consults"] > 0))
+    columns["told"] = mean_at_n(told_QN)
+    columns["told_right"] = mean_at_n(told_QN * helped["correct"])
+    columns["untold_right"] = mean_at_n((1 - told_QN) * helped["correct"])
+
+    values_QM = np.stack(list(columns.values()), axis=1)
+    means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
+    point = dict(zip(columns, mean_present(values_QM, axis=0)))
+    replicates = dict(zip(columns, means_RM.T))
+    counts = dict(zip(columns, (~np.isnan(values_QM)).sum(axis=0).tolist()))
+    metrics = {
+        name: Resampled(float(point[name]), replicates[name], counts[name])
+        for name in columns
+        if not name.startswith(_HELPERS)
+    }
+    derived, derived_R = _derived(point), _derived(replicates)
+    return metrics | {
+        name: Resampled(float(derived[name]), as_floats(derived_R[name]), counts["avg@n/alone"])
+        for name in derived
+    }
+
+
+_HELPERS = ("square/", "told_right", "untold_right")
+
+
+def _score_columns(name: str, score_QN: Floats) -> dict[str, Floats]:
+    mean_Q = mean_at_n(score_QN)
+    columns = {
+        f"avg@n/{name}": mean_Q,
+        f"square/{name}": mean_Q**2,
+        f"var_within/{name}": mean_present((score_QN - mean_Q[:, None]) ** 2, axis=1),
+    }
+    samples = score_QN.shape[1] if score_QN.ndim == 2 else 0
+    return columns | {f"pass@{k}/{name}": pass_at_k(score_QN, k) for k in _KS if k <= samples}
+
+
+def _derived(mean: Mapping[str, npt.ArrayLike]) -> dict[str, Floats]:
+    """Functions of the means, the same for the point value and for every resample."""
+    m = {name: as_floats(value) for name, value in mean.items()}
+    metrics = {
+        # (1/Q) sum mu_q^2 - mu^2
+        f"var_between/{name}": np.maximum(m[f"square/{name}"] - m[f"avg@n/{name}"] ** 2, 0.0)
+        for name in _MODES
+    }
+    metrics["help"] = m["avg@n/assisted"] - m["avg@n/alone"]
+    metrics["right_if_told"] = ratio(m["told_right"], m["told"])
+    metrics["right_if_untold"] = ratio(m["untold_right"], 1 - m["told"])
+    return metrics
+
+
+def rows(roles: Sequence[str]) -> list[Row]:
+    """The table that a run ends with."""
+    return [
+        Row("Alone, avg@n", "avg@n/alone"),
+        Row("Alone, Pass@4", "pass@4/alone"),
+        Row("Alone, Pass@8", "pass@8/alone"),
+        Row("Alone, variance between", "var_between/alone", "neither"),
+        Row("Alone, variance within", "var_within/alone", "lower"),
+        Row("With experts, avg@n", "avg@n/assisted"),
+        Row("Gain from experts", "help", "neither"),
+        Row("Asks experts", "consult_rate", "neither"),
+        Row("Calls an episode", "calls", "neither"),
+        Row("Was told the answer", "told", "neither"),
+        Row("Right if told", "right_if_told"),
+        Row("Right if not told", "right_if_untold"),
+    ]
+
+
+def headline(roles: Sequence[str]) -> list[str]:
+    """What the progress bar shows."""
+    return [f"measured/policy/{name}" for name in ("correct", "consulted", "accepted")]
+
+
+def _policy(episode: Episode) -> Trajectory:
+    return next(row for row in episode.trajectories if row.role == "policy")
+
+
+def _value(row: Trajectory, key: str) -> float | None:
+    """None where the policy failed to answer."""
+    value: Any = row.info.get(key)
+    return None if row.status != "ok" or value is None else float(value)
+
+
+EVALUATION = Evaluation(examine=examine, estimate=estimate, rows=rows, headline=headline)

@@ -1,0 +1,104 @@
+"""CoRe's settings (arXiv:2601.21600)."""
+
+from launch.presets.preset import Preset
+
+# CoRe, arXiv:2601.21600, section 5 and table 3; the rest from its reference configuration.
+_CORE_ENV = {
+    "k_cold": 2,
+    "k_hinted": 1,
+    "hint_probability": 0.75,
+    "hint_tokens": 1536,
+    "truncate": "head",
+    "max_new_tokens": 3072,
+    "eval_max_new_tokens": 4096,
+    "prompt_style": "plain",
+    "teacher": "best",
+    "teacher_score": "total",
+    "w_exploit": 1.0,
+    "alpha": 0.3,
+    "alpha_only_if_wrong": False,
+    "partial_on_numbers": True,
+    "w_explore": (0.2, 0.05),
+    "explore_mode": "literal",
+    "explore_pool": "question",
+    "explore_correct_only": False,
+    "delta": 0.15,
+    "cap": 10,
+    "lambda_cm": (0.0, 0.1),
+    "delta_cm": 0.15,
+    "eta": 0.1,
+    "cross_requires_correct": False,
+    "lambda_ta": 0.2,
+    "trace_accuracy": "v2",
+    "r_teach": 0.15,
+    "teacher_lift": 0.0,
+    "lambda_b": 0.8,
+}
+_CORE_AGENT = {"tuning": "lora", "lora_rank": 16, "lora_alpha": 32, "dtype": "auto"}
+_CORE = {
+    "env": _CORE_ENV,
+    "learner": {
+        "lr": 1e-5,
+        "weight_decay": 0.01,
+        "warmup": 0.1,
+        "schedule": "cosine",
+        "max_grad_norm": 1.0,
+        "epochs": 1,
+        "minibatches": 1,
+        # The reference configuration corrects nothing between sampler and trainer.
+        "importance_correction": "none",
+    },
+    "rollout": {
+        "problems_per_step": 4,
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "top_k": 0,
+        # Its likelihoods are those at temperature 1, whatever is sampled at.
+        "learner_temperature": 1.0,
+    },
+    "scoring": {"encoder": "minilm"},
+    # Two epochs over 1,000 problems, four a step.
+    "run": {"steps": 500, "seed": 42, "group_by": "problem", "checkpoint_every": 50},
+}
+# Equation 7: population standard deviation over the question's traces.
+_CORE_CREDIT = {"baseline": "group-mean", "scale": "group-std", "ddof": 0, "epsilon": 1e-8}
+# GRPO's epsilon and the coefficient of the k3 divergence from the adapter-free model.
+_CORE_ALGO = {
+    "grpo": {
+        **_CORE_CREDIT,
+        "surrogate": {"low": 0.2, "high": 0.2},
+        "kl_coefficient": 0.04,
+        "kl_estimator": "k3",
+    },
+    "gspo": {**_CORE_CREDIT, "surrogate": {"low": 3e-4, "high": 4e-4}},
+    "gspo-paper": {**_CORE_CREDIT, "surrogate": {"low": 3e-4, "high": 4e-4}},
+    "sapo": {**_CORE_CREDIT, "surrogate": {"tau_positive": 1.0, "tau_negative": 1.05}},
+    "sapo-paper": {**_CORE_CREDIT, "surrogate": {"tau_positive": 1.0, "tau_negative": 1.05}},
+}
+_CORE_PAIRS = {
+    "qwen": ("Qwen/Qwen2.5-3B-Instruct", "Qwen/Qwen3-4B-Instruct-2507"),
+    "reasoning": ("microsoft/Phi-4-mini-reasoning", "mistralai/Ministral-3-3B-Reasoning-2512"),
+}
+# Each brings its own test part: official for GSM8K, a fifth of the others.
+_CORE_DATA = {
+    "gsm8k": "gsm8k",
+    "math": "math-8020",
+    "aime": "aime-1983-2025",
+    "gpqa": "gpqa-main",
+}
+
+
+def core_presets() -> dict[str, Preset]:
+    return {
+        f"core-{pair}-{data}": Preset(
+            source="arXiv:2601.21600",
+            env="core-teaching",
+            algo="grpo",
+            models={"alice": first, "bob": second},
+            agent=_CORE_AGENT,
+            values={**_CORE, "problems": {"train": problems, "limit": 1000}},
+            algo_values=_CORE_ALGO,
+        )
+        for pair, (first, second) in _CORE_PAIRS.items()
+        for data, problems in _CORE_DATA.items()
+    }

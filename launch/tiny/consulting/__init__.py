@@ -1,0 +1,1 @@
+"""The tiny ``policy`` that may ask, and the ``expert`` that it asks."""

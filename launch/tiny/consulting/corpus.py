@@ -1,0 +1,115 @@
+"""What the policy and the expert read before they meet."""
+
+from collections.abc import Callable
+
+from launch.tiny.consulting.markup import (
+    call,
+    lone_prompt,
+    panel_prompt,
+    question_of,
+    returns,
+    solution,
+    steps,
+    trace,
+)
+from launch.tiny.example import Example
+from launch.tiny.teaching.habits import Habits
+from problems.chains import Chain
+
+Uniform = Callable[[], float]
+
+_EXPERTS = 3
+_NONE = Habits({})
+
+
+def own_values(chain: Chain, habits: Habits, uniform: Uniform) -> list[int]:
+    """Each value by habit, passed on as it was written, right or wrong."""
+    values: list[int] = []
+    running = chain.digits[0]
+    for sign, digit in zip(chain.operators, chain.digits[1:]):
+        running = habits.write(sign, running, digit, uniform)
+        values.append(running)
+    return values
+
+
+def expert_example(chain: Chain, uniform: Uniform) -> Example:
+    """A question and its solution without error."""
+    values = own_values(chain, _NONE, uniform)
+    return Example(lone_prompt(question_of(chain)), f" {solution(chain, values)}")
+
+
+def lone_example(chain: Chain, habits: Habits, uniform: Uniform, *, panel: bool) -> Example:
+    """The policy answers by itself; with ``panel`` it might have asked."""
+    prompt = panel_prompt if panel else lone_prompt
+    return Example(prompt(question_of(chain)), trace(chain, own_values(chain, habits, uniform)))
+
+
+def call_example(
+    chain: Chain, habits: Habits, uniform: Uniform, *, decomposed: float
+) -> tuple[Example, Chain, list[int], list[int]]:
+    """The policy asks; also what it asked about, its own first values and whom it asked."""
+    first: list[int] = []
+    thought, asked = "", chain
+    if uniform() < decomposed:
+        done = 1 + int(uniform() * (len(chain.operators) - 1))
+        first = own_values(chain, habits, uniform)[:done]
+        thought = steps(chain, first, done=done)
+        asked = Chain((first[-1], *chain.digits[done + 1 :]), chain.operators[done:])
+    seats = [place + 1 for place in range(_EXPERTS)]
+    count = 1 if uniform() < 0.6 else 2 + int(uniform() * 2)
+    while len(seats) > count:
+        seats.pop(int(uniform() * len(seats)))
+    text = call(thought, seats, question_of(asked))
+    return Example(panel_prompt(question_of(chain)), text), asked, first, seats
+
+
+def returned_example(
+    chain: Chain,
+    habits: Habits,
+    uniform: Uniform,
+    *,
+    decomposed: float,
+    unavailable: float,
+    cut: float,
+    scrambled: float,
+) -> Example:
+    """What the policy makes of replies: it copies the first one's values, however wrong.
+
+    A share ``scrambled`` of the values is random: only who reads the reply can foretell them. Where
+    replies break off (a share ``cut``), or nobody replies, the policy goes on by itself.
+    """
+    example, asked, first, seats = call_example(chain, habits, uniform, decomposed=decomposed)
+    length = len(asked.operators)
+    kept = 1 + int(uniform() * (length - 1)) if length > 1 and uniform() < cut else length
+    told: list[int] | None = None
+    replies: list[tuple[int, str | None]] = []
+    nobody = uniform() < unavailable
+    for seat in seats:
+        if nobody or (told is not None and uniform() < unavailable):
+            replies.append((seat, None))
+            continue
+        agrees = told is not None and uniform() < 0.7
+        said = told if told is not None and agrees else _scrambled(asked, uniform, scrambled)
+        told = said if told is None else told
+        whole = kept == length
+        replies.append((seat, solution(asked, said) if whole else steps(asked, said, done=kept)))
+    known = [] if told is None else told[:kept]
+    values = [*first, *known, *own_values(_rest(asked, known), habits, uniform)]
+    return Example(example.prompt + example.answer + returns(replies), trace(chain, values))
+
+
+def _rest(chain: Chain, known: list[int]) -> Chain:
+    """What is left of ``chain`` after its first values."""
+    if not known:
+        return chain
+    return Chain((known[-1], *chain.digits[len(known) + 1 :]), chain.operators[len(known) :])
+
+
+def _scrambled(chain: Chain, uniform: Uniform, share: float) -> list[int]:
+    values: list[int] = []
+    running = chain.digits[0]
+    for sign, digit in zip(chain.operators, chain.digits[1:]):
+        right = _NONE.write(sign, running, digit, uniform)
+        running = int(uniform() * 10) if uniform() < share else right
+        values.append(running)
+    return values

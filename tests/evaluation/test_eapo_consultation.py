@@ -1,0 +1,104 @@
+"""Metrics of hand-made outcomes, and of a scripted play."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import envs
+from agents.scripted import Scripted
+from envs.bytes_codec import BytesCodec
+from envs.eapo_consultation import EapoConsultationSettings
+from evaluation.eapo_consultation import estimate, examine, headline, rows
+from rewards.scorer import AnswerScorer
+from rollouts import Collector, tasks_for
+from vocabulary import Episode, Problem, Sampling
+
+
+def outcomes(alone: list[list[float]], assisted: list[list[float]], told: list[list[float]]) -> Any:
+    zeros = [[0.0] * len(row) for row in alone]
+    keys = ("calls", "accepted", "rounds", "errors", "expert_tokens")
+    paradigms = {f"paradigm_{name}": zeros for name in ("self", "direct", "decomposition")}
+    base = {"f1": zeros, "formatted": zeros, "response_tokens": zeros}
+    return {
+        "problems": [str(q) for q in range(len(alone))],
+        "alone": {"correct": alone, **base},
+        "assisted": {
+            "correct": assisted,
+            "consults": told,
+            "answer_in_returns": told,
+            **dict.fromkeys(keys, zeros),
+            **base,
+            **paradigms,
+        },
+    }
+
+
+def test_variances_and_rates_by_hand() -> None:
+    found = estimate(outcomes([[1, 1], [0, 0]], [[1, 0], [1, 1]], [[1, 1], [0, 0]]), 200, 0)
+    value = {name: metric.value for name, metric in found.items()}
+    # Means 1 and 0: between .25, within 0.
+    assert (value["avg@n/alone"], value["var_between/alone"], value["var_within/alone"]) == (
+        0.5,
+        0.25,
+        0.0,
+    )
+    # Means .5 and 1: between .0625; the first problem's coin flips give .25, half of it on average.
+    assert value["var_between/assisted"] == pytest.approx(0.0625)
+    assert value["var_within/assisted"] == pytest.approx(0.125)
+    assert (value["pass@1/assisted"], value["pass@2/assisted"]) == (0.75, 1.0)
+    assert value["help"] == pytest.approx(0.25)
+    assert value["consult_rate"] == value["told"] == 0.5
+    # Told: one of two right; not told: both.
+    assert (value["right_if_told"], value["right_if_untold"]) == (0.5, 1.0)
+    assert "pass@4/alone" not in value
+    assert not any(name.startswith(("square", "told_")) for name in value)
+
+
+def test_coin_flips_vary_within_problems() -> None:
+    found = estimate(outcomes([[1, 0], [0, 1]], [[0, 0], [0, 0]], [[0, 0], [0, 0]]), 50, 0)
+    assert found["var_between/alone"].value == 0
+    assert found["var_within/alone"].value == pytest.approx(0.25)
+
+
+def test_a_scripted_play() -> None:
+    """The policy asks when it may, copies what it is told, and says 7 otherwise."""
+    codec = BytesCodec()
+    ask = '<think>?</think><agent_calls>[{"expert_id": 1, "input_parameters": {"query": "q"}}]'
+
+    def write(prompt: Any) -> str:
+        if "Experts" in prompt.text and "agent_returns" not in prompt.text:
+            return ask + "</agent_calls>"
+        told = "agent_returns" in prompt.text
+        return f"<think>!</think>\nAnswer: {prompt.problem.gold if told else 7}"
+
+    settings = EapoConsultationSettings(
+        max_new_tokens=400, eval_samples=2, group_size=3, reply_tokens=99
+    )
+    scorer = AnswerScorer()
+    collector = Collector(
+        lambda: envs.make("eapo-consultation", settings=settings, scorer=scorer),  # type: ignore[arg-type,return-value]
+        {
+            "policy": Scripted(codec, write),
+            "expert": Scripted(codec, lambda prompt: f"Answer: {prompt.problem.gold}"),
+        },
+        sampling=Sampling(400),
+        scorer=scorer,
+    )
+
+    async def play(problems: Any, *, mode: str, replicas: int = 1) -> list[Episode]:
+        return await collector.collect(tasks_for(problems, seed=0, mode=mode, replicas=replicas))
+
+    problems = [Problem("a", "3 + 4 =", "7", "number"), Problem("b", "1 + 1 =", "2", "number")]
+    sampled = asyncio.run(examine(play, problems, ("policy", "expert"), settings))
+    assert sampled["alone"]["correct"] == [[1.0, 1.0], [0.0, 0.0]]
+    assert sampled["assisted"]["correct"] == [[1.0, 1.0], [1.0, 1.0]]
+    value = {name: metric.value for name, metric in estimate(sampled, 20, 0).items()}
+    assert value["help"] == 0.5
+    assert value["consult_rate"] == value["told"] == value["calls"] == 1.0
+    assert value["paradigm/decomposition"] == 1.0
+    assert {row.metric for row in rows(("policy", "expert"))} - set(value) == {
+        "pass@4/alone",
+        "pass@8/alone",
+    }
+    assert headline(("policy",))[0] == "measured/policy/correct"

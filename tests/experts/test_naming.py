@@ -1,0 +1,61 @@
+import pytest
+
+from experts.naming import is_player, pool_members, read_player
+from experts.scripted import scripted_reply
+from experts.settings import ScriptedSettings, ServerSettings
+from vocabulary import Problem, UserError
+
+
+def test_scripts_and_servers_by_name() -> None:
+    assert read_player("scripted:") == ScriptedSettings()
+    assert read_player("scripted:oracle?p_right=0.8&wrong=7,9&delay_s=1") == ScriptedSettings(
+        p_right=0.8, wrong=("7", "9"), delay_s=1.0
+    )
+    address = "http://127.0.0.1:8000/v1"
+    assert read_player(
+        f"server:{address}?model=expert&max_tokens=99&send_seed=false&system_prompt=be%20brief"
+    ) == ServerSettings(address, "expert", max_tokens=99, send_seed=False, system_prompt="be brief")
+
+
+def test_pools() -> None:
+    assert pool_members("pool:tiny:expert| scripted:useless") == ["tiny:expert", "scripted:useless"]
+    assert pool_members("tiny:expert") == ["tiny:expert"]
+    assert is_player("pool:a|b")
+    assert not is_player("tiny:expert")
+    assert not is_player("Qwen/QwQ-32B")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("scripted:orakel", "kind=orakel is no value"),
+        ("scripted:oracle?p=1", "no option 'p'; known: kind, p_right"),
+        ("scripted:oracle?p_right=often", "p_right=often is no value"),
+        ("scripted:oracle?p_right=1.5", "between 0 and 1"),
+        ("scripted:oracle?p_right", "NAME=VALUE"),
+        ("scripted:oracle?p_right=1&p_right=0", "each once"),
+        ("server:http://127.0.0.1:8000", "needs a model name"),
+        ("server:nowhere?model=x", "an address like"),
+        ("server:http://a?model=x&send_seed=maybe", "send_seed=maybe is no value"),
+    ],
+)
+def test_names_that_make_no_sense(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read_player(name)
+
+
+@pytest.mark.parametrize(("name", "message"), [("pool:", "write pool"), ("pool:a||b", "write pool"),
+                                               ("pool:pool:a|b", "another pool")])  # fmt: skip
+def test_pools_that_make_no_sense(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        pool_members(name)
+
+
+def test_an_oracle_with_a_solution() -> None:
+    problem = Problem("p", "1 + 1 =", "2", "number", meta={"solution": "1 + 1 = 2\nAnswer: 2"})
+    settings = ScriptedSettings(template="{solution}")
+    assert scripted_reply(settings, problem, 0) == "1 + 1 = 2\nAnswer: 2"
+    wrong = ScriptedSettings(template="{solution}", p_right=0.0, wrong=("7",))
+    assert scripted_reply(wrong, problem, 0) == "Answer: 7"
+    plain = Problem("p", "1 + 1 =", "2", "number")
+    assert scripted_reply(settings, plain, 0) == "Answer: 2"

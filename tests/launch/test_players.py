@@ -1,0 +1,67 @@
+"""Roles that a script, a server or a pool plays."""
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+
+from envs.bytes_codec import BytesCodec
+from experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
+from launch.command_line import parse
+from launch.players import build_player, check_players, local_models, player_counters
+from launch.preflight import preflight
+from launch.settings import AgentSettings
+from vocabulary import Problem, Prompt, Sampling, UserError
+
+CODEC = BytesCodec()
+
+
+def test_what_has_to_be_loaded() -> None:
+    agents = {
+        "policy": AgentSettings("tiny:policy"),
+        "expert": AgentSettings("pool:tiny:expert|scripted:useless|tiny:carol", trained=False),
+        "other": AgentSettings("scripted:silent", trained=False),
+    }
+    check_players(agents)
+    found = {name: agent.model for name, agent in local_models(agents).items()}
+    assert found == {
+        "policy": "tiny:policy",
+        "expert|0": "tiny:expert",
+        "expert|2": "tiny:carol",
+    }
+
+
+def test_a_player_cannot_learn() -> None:
+    with pytest.raises(UserError, match="played by scripted:silent, which cannot learn"):
+        check_players({"expert": AgentSettings("scripted:silent")})
+    with pytest.raises(UserError, match="kind=loud is no value"):
+        check_players({"expert": AgentSettings("scripted:loud", trained=False)})
+
+
+def test_players_answer_in_the_vocabulary_of_the_role() -> None:
+    local: Any = {"expert|1": (ScriptedPolicy.__new__(ScriptedPolicy), CODEC)}
+
+    def build(name: str) -> Any:
+        return build_player("expert", name, CODEC, codec_name="utf-8", local=local)
+
+    script = build("scripted:gold-hint?hint_template=It%20is%20{answer}")
+    problem = Problem("p", "1 + 1 =", "2")
+    prompt = Prompt(np.array([1]), "q", "expert_0", 0, problem)
+    reply = asyncio.run(script(prompt, Sampling(50)))
+    assert CODEC.decode(reply.tokens) == "It is 2"
+    assert player_counters({"expert": script})["player/expert/answered"] == 1.0
+    assert isinstance(build("server:http://127.0.0.1:1/v1?model=x"), ServerPolicy)
+    pool = build("pool:scripted:useless|tiny:expert")
+    assert isinstance(pool, ExpertPool)
+    assert isinstance(pool.experts["1"], TranslatedPolicy)
+    assert "player/expert/0/calls" in player_counters({"expert": pool})
+    assert player_counters({"policy": object()}) == {}  # type: ignore[dict-item]
+
+
+def test_mistakes_are_told_before_anything_is_loaded() -> None:
+    flags = ["--env", "eapo-consultation", "--agents.expert.model", "scripted:loud"]
+    with pytest.raises(UserError, match="kind=loud is no value"):
+        preflight(parse(flags))
+    with pytest.raises(UserError, match="policy alone can learn here"):
+        preflight(parse(["--env", "eapo-consultation", "--train-role", "expert"]))

@@ -1,0 +1,163 @@
+"""The corpus of policy and expert, their gates, and what was shipped."""
+
+import dataclasses
+import json
+import random
+
+import pytest
+
+from envs.eapo_consultation.calls import Call, parse_calls
+from envs.eapo_consultation.prompts import lone_prompt as env_lone_prompt
+from envs.eapo_consultation.prompts import training_prompt
+from envs.eapo_consultation.returns import Entry, returned
+from launch.tiny.build import SHIPPED
+from launch.tiny.consulting.corpus import (
+    call_example,
+    expert_example,
+    lone_example,
+    returned_example,
+)
+from launch.tiny.consulting.gate import (
+    ExpertGate,
+    Measured,
+    PolicyGate,
+    complaints,
+    is_call,
+    read_answer,
+)
+from launch.tiny.consulting.markup import (
+    call,
+    lone_prompt,
+    panel_prompt,
+    question_of,
+    returns,
+    solution,
+    trace,
+)
+from launch.tiny.consulting.recipes import CONSULTING
+from launch.tiny.teaching.habits import Habits, habits_of
+from problems.chains import Chain, ChainSettings, ChainSource
+from rewards.consultation_format import read, well_formed
+
+# 7 + 8 = 15, 15 - 3 = 12, 2 * 2 + 3 * 4 + 1 = 17: values 5, 2, 7.
+CHAIN = Chain((7, 8, 3, 4), "+-@")
+RIGHT = Habits({})
+
+
+def fixed(*numbers: float):
+    stream = iter(numbers)
+    return lambda: next(stream)
+
+
+def test_prompts_and_returns_are_those_of_the_environment() -> None:
+    question = question_of(CHAIN)
+    assert question == "All values of 7 + 8 - 3 @ 4 ="
+    assert lone_prompt(question) == env_lone_prompt(question, "plain")
+    assert panel_prompt(question) == training_prompt(question, "plain", experts=3, budget=2)
+    replies = [(1, "7 + 8 = 5\nAnswer: 5"), (3, None), (2, "4")]
+    entries = [
+        Entry("UNAVAILABLE", "", expert) if reply is None else Entry("OK", reply, expert)
+        for expert, reply in replies
+    ]
+    assert returns(replies) == returned(entries)
+
+
+def test_questions_are_those_of_the_problems() -> None:
+    problem = ChainSource(ChainSettings(answer="all"))[5]
+    words = problem.question.removeprefix("All values of ").split()
+    chain = Chain(tuple(map(int, words[0:-1:2])), "".join(words[1:-1:2]))
+    assert question_of(chain) == problem.question
+    assert solution(chain, chain.values) == problem.meta["solution"]
+    assert read_answer(trace(chain, chain.values)) == problem.gold
+
+
+def test_traces_by_hand() -> None:
+    assert trace(CHAIN, CHAIN.values) == (
+        " <think> 7 + 8 = 5 - 3 = 2 @ 4 = 7 </think>\nAnswer: 527"
+    )
+    example = expert_example(CHAIN, random.random)
+    assert example.answer == " 7 + 8 = 5 - 3 = 2 @ 4 = 7\nAnswer: 527"
+    assert well_formed(trace(CHAIN, CHAIN.values), answered_calls=0)
+    wrong = Habits({("-", 5, 3): (9, 1.0)})
+    # 9 is passed on: 2 * 9 + 3 * 4 + 1 = 31.
+    assert lone_example(CHAIN, wrong, fixed(0.5), panel=True).answer.endswith("Answer: 591")
+
+
+def test_calls_are_calls() -> None:
+    text = call("7 + 8 = 5", [1, 3], "All values of 5 - 3 =")
+    assert is_call(text)
+    start, end = read(text).calls[0]
+    assert parse_calls(text[start:end], 3) == [
+        Call(1, "All values of 5 - 3 ="),
+        Call(3, "All values of 5 - 3 ="),
+    ]
+
+
+def test_what_is_left_is_asked() -> None:
+    # decomposed (.1 < .25) after one of three steps (.0); one expert (.0): 1 and 1 go, 3 is left.
+    example, asked, first, seats = call_example(
+        CHAIN, RIGHT, fixed(0.1, 0.0, 0.0, 0.0, 0.0), decomposed=0.25
+    )
+    assert (first, seats) == ([5], [3])
+    assert question_of(asked) == "All values of 5 - 3 @ 4 ="
+    assert example.answer == call("7 + 8 = 5", [3], question_of(asked))
+
+
+def test_every_example_is_consistent() -> None:
+    uniform = random.Random(0).random
+    habits = habits_of("policy", "@#", (0.6, 0.97))
+    cut = unanswered = 0
+    for _ in range(200):
+        example = returned_example(
+            CHAIN, habits, uniform, decomposed=0.25, unavailable=0.3, cut=0.4, scrambled=0.5
+        )
+        answer = read_answer(example.answer)
+        assert answer is not None
+        assert len(answer) == 3
+        cut += '"result": "7 + 8 =' in example.prompt and "nAnswer:" not in example.prompt
+        unanswered += "UNAVAILABLE" in example.prompt
+    assert cut > 20
+    assert unanswered > 40
+
+
+def test_replies_are_copied_however_wrong() -> None:
+    # The whole question, not cut, to one expert who answers; each value is random.
+    stream = fixed(0.9, 0.0, 0.0, 0.0, 0.9, 0.9, 0.0, 0.11, 0.0, 0.22, 0.0, 0.33)
+    example = returned_example(
+        CHAIN, RIGHT, stream, decomposed=0.25, unavailable=0.3, cut=0.4, scrambled=1.0
+    )
+    assert '"result": "7 + 8 = 1 - 3 = 2 @ 4 = 3\\nAnswer: 123"' in example.prompt
+    assert example.answer == trace(CHAIN, [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"weak": 0.2}, "alone 0.200 > 0.03"),
+        ({"strong": 0.5}, "strong 0.500 < 0.9"),
+        ({"helped": 0.1}, "helped 0.100 < 0.5"),
+        ({"helped": None}, "helped 0.000 < 0.5"),
+        ({"asking": 0.1}, "asking 0.100 < 0.4"),
+        ({"asking": 1.0}, "asking 1.000 > 0.8"),
+        ({"format": 0.5}, "format 0.500 < 0.97"),
+    ],
+)
+def test_the_gate_of_the_policy(change: dict[str, float], sentence: str) -> None:
+    good = Measured(weak=0.01, strong=0.99, format=1.0, helped=0.9, asking=0.6)
+    assert complaints(good, PolicyGate()) == []
+    assert complaints(dataclasses.replace(good, **change), PolicyGate()) == [sentence]
+
+
+def test_the_gate_of_the_expert() -> None:
+    assert complaints(Measured(weak=0.99, strong=0.9, format=1.0), ExpertGate()) == []
+    poor = Measured(weak=0.5, strong=0.9, format=0.5)
+    assert complaints(poor, ExpertGate()) == ["format 0.500 < 0.97", "weak 0.500 < 0.85"]
+
+
+@pytest.mark.parametrize("recipe", CONSULTING, ids=lambda recipe: recipe.role)
+def test_the_record_passes_the_gate_of_today(recipe) -> None:
+    record = json.loads((SHIPPED / recipe.role / "gate.json").read_text())
+    gate = PolicyGate() if recipe.consults else ExpertGate()
+    assert complaints(Measured(**record["measured"]), gate) == []
+    today = json.loads(json.dumps(dataclasses.asdict(recipe)))
+    assert {key: today[key] for key in record["recipe"]} == record["recipe"]

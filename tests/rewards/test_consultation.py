@@ -1,0 +1,94 @@
+"""The three-way rule, the penalty and the format, by hand."""
+
+import time
+
+import pytest
+
+from rewards.consultation import answer_reward, consult_penalty
+from rewards.consultation_format import final_answer, read, well_formed
+
+
+@pytest.mark.parametrize(
+    ("rule", "correct", "f1", "formatted", "value"),
+    [
+        ("f1_literal", False, 0.0488, True, 0.0488),  # less than a wrong answer in good form
+        ("f1_or_format", False, 0.0488, True, 0.1),
+        ("f1_literal", True, 0.0, True, 0.1),  # \boxed{204}: F1 0, though right
+        ("em_math", True, 0.0, True, 1.0),
+        ("em_math", False, 1.0, True, 0.1),  # -3 for 3
+        ("f1_literal", False, 1.0, False, 1.0),
+        ("f1_literal", False, 0.0, False, 0.0),
+        ("f1_or_format", False, 2 / 3, True, 2 / 3),
+        ("em_math", False, 0.5, False, 0.0),
+    ],
+)
+def test_three_ways(rule: str, correct: bool, f1: float, formatted: bool, value: float) -> None:
+    got = answer_reward(rule, correct=correct, f1=f1, formatted=formatted)  # type: ignore[arg-type]
+    assert got == pytest.approx(value)
+
+
+def test_penalty() -> None:
+    assert consult_penalty(3, 0.05) == pytest.approx(-0.15)
+    assert str(consult_penalty(0, 0.05)) == "0.0"
+
+
+CALL = '<agent_calls>[{"expert_id": 1}]</agent_calls>'
+
+
+@pytest.mark.parametrize(
+    ("text", "calls", "formatted"),
+    [
+        ("<think> a </think>\nAnswer: 4", 0, True),
+        ("so </think>\nAnswer: 4", 0, True),  # the template opened the thought
+        ("Answer: 4", 0, False),  # no thought
+        ("<think> a \nAnswer: 4", 0, False),  # never closed
+        ("<think> a <think> b </think>\nAnswer: 4", 0, False),
+        ("<think> a </think> </think>\nAnswer: 4", 0, False),
+        ("<think> a </think>\nAnswer:  ", 0, False),
+        ("<think> a </think>\nAnswer: 4\nAnswer: 5", 0, False),
+        ("<think> Answer: 3? </think>\nAnswer: 4", 0, True),
+        (f"<think> a </think>{CALL}<think> b </think>\nAnswer: 4", 1, True),
+        (f"<think> a </think>{CALL}<think> b </think>\nAnswer: 4", 0, False),  # unanswered
+        ("<think> a </think>\nAnswer: 4", 1, False),
+        ("<think> a </think><agent_calls>\nAnswer: 4", 0, False),
+        ("<think> a </think></agent_calls>\nAnswer: 4", 0, False),
+        ("<think> a </think><agent_returns>[]</agent_returns>\nAnswer: 4", 0, False),
+        (f"<think> {CALL} </think>\nAnswer: 4", 0, True),  # inside a thought it is just text
+    ],
+)
+def test_format(text: str, calls: int, formatted: bool) -> None:
+    assert well_formed(text, answered_calls=calls) is formatted
+
+
+def test_a_thought_that_the_template_opened() -> None:
+    assert well_formed("a </think>\nAnswer: 4", answered_calls=0, opened=True)
+    assert well_formed("<think> a </think>\nAnswer: 4", answered_calls=0, opened=True)
+    assert not well_formed("a\nAnswer: 4", answered_calls=0, opened=True)
+    assert final_answer("a\nAnswer: 4", opened=True) is None
+
+
+def test_final_answer() -> None:
+    assert final_answer("<think> Answer: 3 </think>\nAnswer: 4 \n") == "4"
+    assert final_answer("Answer: 3 Answer: 4") == "4"
+    assert final_answer("<think> Answer: 3 ") is None
+    assert final_answer("<think> Answer: 3 </think> so 4") is None
+    assert final_answer("4") is None
+    assert final_answer("Answer: ") is None
+
+
+def test_calls_are_told_apart() -> None:
+    text = f"<think> {CALL} </think> {CALL}"
+    reading = read(text)
+    assert [text[a:b] for a, b in reading.calls] == ['[{"expert_id": 1}]']
+    assert reading.thought_calls == (len("<think> ") + len(CALL),)
+    assert not reading.thinking
+    assert read(CALL, opened=True).thought_calls
+
+
+@pytest.mark.parametrize("unit", ["<think>", "</think>", "<agent_calls>", "Answer:", "<", CALL])
+def test_a_megabyte_takes_no_time(unit: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    start = time.perf_counter()
+    well_formed(text, answered_calls=0)
+    final_answer(text)
+    assert time.perf_counter() - start < 3
