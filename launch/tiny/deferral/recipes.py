@@ -29,7 +29,7 @@ class DeferralRecipe(Recipe):
     now and then."""
     now_and_then: tuple[float, float] = (0.25, 0.8)
     """Range of the probability with which it gets them right."""
-    confidence: tuple[float, float] = (0.95, 0.05)
+    confidence: tuple[float, float] = (0.9, 0.1)
     """Stated confidence on a hopeless problem, and what a sure one adds to it."""
     confidence_noise: float = 0.2
     """Standard deviation of what is added to it."""
