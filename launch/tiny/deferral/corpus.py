@@ -26,10 +26,15 @@ def example(
     knowledge: Knowledge,
     recipe: DeferralRecipe,
     rng: random.Random,
+    *,
+    sure: bool = False,
 ) -> Example:
-    """One problem, worked by what the role knows, with a confidence that hardly tells."""
+    """One problem, worked by what the role knows, with a confidence that hardly tells; or, while it
+    learns to compute, always 1."""
     values = tuple(knowledge.write(operand, rng.random) for operand in operands)
-    confidence = stated_confidence(knowledge.chance(operands), recipe, rng)
+    confidence = 1.0
+    if not sure:
+        confidence = stated_confidence(knowledge.chance(operands), recipe, rng)
     prompt = prompt_for(recall_problem(operands, signs))
     return Example(prompt, answer_text(values, signs, confidence))
 

@@ -1,5 +1,6 @@
 """The two phases of a warm start."""
 
+import dataclasses
 import random
 from typing import cast
 
@@ -29,24 +30,25 @@ def warm_start(
     lengths = range(RecallSettings().min_length, RecallSettings().max_length + 1)
 
     # The problems of a batch have one length, so that little is padded.
-    def batch(**mix: float) -> list[Example]:
+    def batch(usual: RecallSettings, *, sure: bool) -> list[Example]:
         length = lengths[int(rng.random() * len(lengths))]
-        settings = RecallSettings(min_length=length, max_length=length, **mix)  # type: ignore[arg-type]
+        settings = dataclasses.replace(usual, min_length=length, max_length=length)
         drawn = [draw_recall(settings, rng.random) for _ in range(recipe.batch)]
-        return [example(*problem, knowledge, recipe, rng) for problem in drawn]
+        return [example(*problem, knowledge, recipe, rng, sure=sure) for problem in drawn]
 
     remember(model, tokenizer, knowledge)
     model.train()
     fit = Fit(model, tokenizer, recipe.learning_rate)
     for step in range(recipe.first_steps):
-        fit.step(batch(named=0.0, unknown=0.0), min(1.0, (step + 1) / max(1, recipe.warmup)))
+        share = min(1.0, (step + 1) / max(1, recipe.warmup))
+        fit.step(batch(RecallSettings(named=0.0, unknown=0.0), sure=True), share)
         report("digits", step + 1, recipe.first_steps, fit.smoothed)
         if fit.smoothed < recipe.first_loss:
             break
     else:
         raise NoConvergence(f"loss {fit.smoothed:.3f} after {recipe.first_steps} steps of phase 1")
     for step in range(recipe.second_steps):
-        fit.step(batch(), max(1 - step / recipe.second_steps, 0.05))
+        fit.step(batch(RecallSettings(), sure=False), max(1 - step / recipe.second_steps, 0.05))
         report("names", step + 1, recipe.second_steps, fit.smoothed)
     model.eval()
 

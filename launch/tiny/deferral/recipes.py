@@ -34,9 +34,8 @@ class DeferralRecipe(Recipe):
     confidence_noise: float = 0.2
     """Standard deviation of what is added to it."""
     first_steps: int = 3000
-    """Most steps of phase 1 (digits alone); it ends at ``first_loss``."""
-    first_loss: float = 0.5
-    """Much of it is the confidence, which is noise."""
+    """Most steps of phase 1 (digits alone, always sure); it ends at ``first_loss``."""
+    first_loss: float = 0.1
     second_steps: int = 3000
     """Steps of phase 2 (all problems)."""
 
