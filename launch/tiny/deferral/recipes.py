@@ -57,5 +57,6 @@ DEFERRAL = (
         intermediate=384,
         heads=6,
         learning_rate=4e-3,
+        second_steps=5000,
     ),
 )
