@@ -1,12 +1,22 @@
-"""Compare trained systems: ``python benchmark.py corea --corea runs/x --rlvr runs/y``."""
+"""Compare trained systems: ``python benchmark.py eapo --eapo runs/x --rl runs/y``."""
 
+import importlib
 import sys
 from collections.abc import Sequence
 
 _USAGE = """\
-usage: benchmark.py corea [settings]   small models, cascades with a large one, and controls
+usage: benchmark.py corea [settings]     small models, cascades with a large one, and controls
+       benchmark.py eapo [settings]      a policy alone, with experts, after training with them
+       benchmark.py distill [settings]   a policy trained on an expert's solutions, for eapo
 
-All settings of one comparison:  python benchmark.py corea --help"""
+All settings of one comparison:  python benchmark.py eapo --help"""
+
+# Name -> module, its settings, what runs them.
+_COMPARISONS = {
+    "corea": ("launch.compare.corea", "CoreaComparison", "compare"),
+    "eapo": ("launch.compare.eapo", "EapoComparison", "compare"),
+    "distill": ("launch.compare.distill", "Distillation", "distill"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,13 +36,14 @@ def _compare(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(_USAGE)
         return 0
-    if argv[0] != "corea":
-        raise UserError(f"unknown comparison {argv[0]!r}; known: corea")
+    if argv[0] not in _COMPARISONS:
+        raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
     import tyro
 
-    from launch.compare.corea import CoreaComparison, compare
-
-    compare(tyro.cli(CoreaComparison, args=list(argv[1:]), prog="benchmark.py corea"))
+    module, settings, run = _COMPARISONS[argv[0]]
+    found = importlib.import_module(module)
+    parsed = tyro.cli(getattr(found, settings), args=list(argv[1:]), prog=f"benchmark.py {argv[0]}")
+    getattr(found, run)(parsed)
     return 0
 
 

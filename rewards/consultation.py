@@ -31,4 +31,4 @@ def answer_reward(rule: AnswerRule, *, correct: bool, f1: float, formatted: bool
 
 def consult_penalty(calls: int, weight: float) -> float:
     """``-weight`` for each call. The paper announces a penalty and gives no term; 0 is its rule."""
-    return -weight * calls if calls else 0.0
+    return -weight * calls if calls and weight else 0.0

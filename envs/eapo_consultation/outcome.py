@@ -68,6 +68,8 @@ def _terms(
         formatted=report["formatted"],
     )
     counted = report["calls" if settings.penalised == "dispatched" else "accepted"]
+    if settings.penalty_only_if_right and not report["correct"]:
+        counted = 0
     return {"answer": value, "consulting": consult_penalty(counted, settings.consult_penalty)}
 
 

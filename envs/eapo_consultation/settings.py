@@ -72,6 +72,9 @@ class EapoConsultationSettings:
     penalised: Penalised = "dispatched"
     """Which calls it counts: all that were well-formed and in budget, or those with a reply that
     was let in."""
+    penalty_only_if_right: bool = False
+    """Take it off right answers only. Where all answers of a group are wrong, a penalty is all that
+    tells them apart, and dividing by their deviation makes it as large as being right."""
 
     prompt_style: PromptStyle = "plain"
     """plain: one short line, for tiny models; panel: explains the experts and their protocol."""

@@ -311,6 +311,15 @@ def test_penalty(problem: Problem, counted: str, reward: float) -> None:
     assert set(played.info["reward_terms"]) == {"answer", "consulting"}
 
 
+def test_a_penalty_on_right_answers_only(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, consult_penalty=0.1, penalty_only_if_right=True)
+    ask = calls((1, "a"), (2, "b"))
+    right = Played([ask, RIGHT], settings=settings, problem=problem)
+    assert right.rewards["policy_0"] == pytest.approx(0.8)
+    wrong = Played([ask, f"{THOUGHT}\nAnswer: 3"], settings=settings, problem=problem)
+    assert wrong.rewards["policy_0"] == pytest.approx(0.1)
+
+
 def test_evaluation_is_alone(problem: Problem) -> None:
     text = calls((1, "a")) + RIGHT
     played = Played([text], problem=problem, mode="eval", step=1)

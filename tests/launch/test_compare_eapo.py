@@ -1,0 +1,105 @@
+"""The comparison of EAPO's systems, and distillation, end to end on the shipped models."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import benchmark
+from envs.bytes_codec import BytesCodec
+from evaluation.eapo_systems import figures
+from launch.compare.distill import as_row, as_trace
+from vocabulary import UserError
+
+
+def test_every_row_without_sampling_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, distilled = tmp_path / "out", tmp_path / "distilled"
+    quick = ("--steps", "3", "--problems-per-step", "4", "--solutions", "2")
+    assert benchmark.main(["distill", "--out", str(distilled), *quick]) == 0
+    assert (distilled / "final" / "policy" / "model.safetensors").is_file()
+    capsys.readouterr()
+
+    flags = ["eapo", "--questions", "8", "--samples", "2", "--resamples", "50", "--out", str(out)]
+    flags += ["--distilled", str(distilled), "--eapo", "tiny:policy"]
+    flags += ["--pools", "pool:tiny:policy|tiny:expert"]
+    assert benchmark.main(flags) == 0
+    text = capsys.readouterr().out
+    for label in ("Base", "Self-collaboration", "Expert workflow", "useless", "Distillation"):
+        assert label in text
+    results = json.loads((out / "results.json").read_text())["systems"]
+    assert results["workflow"]["avg@n"]["value"] > results["error"]["avg@n"]["value"]
+    assert results["base"]["expert_tokens"] == 0 < results["workflow"]["expert_tokens"]
+    # The base model once more, so the same answers: other stream, same weights, same seed.
+    assert results["eapo"]["avg@n"] == results["base"]["avg@n"]
+    assert (out / "systems.png").stat().st_size > 5000
+
+    def sampled(*_: object, **__: object) -> None:
+        raise AssertionError("sampled again")
+
+    monkeypatch.setattr("launch.compare.eapo.sample", sampled)
+    assert benchmark.main(flags) == 0
+
+
+def test_figures_by_hand() -> None:
+    answers = {
+        "correct": [[1.0, 1.0], [0.0, 1.0], [0.0, None]],
+        "f1": [[1.0, 1.0], [0.0, 1.0], [0.5, None]],
+        "response_tokens": [[10.0, 20.0], [10.0, 10.0], [4.0, None]],
+        "expert_tokens": [[0.0, 0.0]] * 3,
+    }
+    found: Any = figures(answers, 100, 0)
+    # Means 1, .5, 0; the population variance of the means is 1/6, within it is (0 + .25 + 0) / 3.
+    assert found.mean.value == pytest.approx(0.5)
+    assert found.variance.between == pytest.approx(1 / 6)
+    assert found.variance.within == pytest.approx(0.25 / 3)
+    # (15 + 10 + 4) / 3
+    assert found.tokens == pytest.approx(29 / 3)
+    # Pass@2 is known of the first two only.
+    assert found.pass_at_n.value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("solution", "trace"),
+    [
+        ("1 + 1 = 2\nAnswer: 2", " <think> 1 + 1 = 2 </think>\nAnswer: 2"),
+        ("<think> so </think> \nAnswer: 2", " <think> so </think>\nAnswer: 2"),
+        ("no idea", " <think> no idea </think>\nAnswer: "),
+    ],
+)
+def test_solutions_become_traces(solution: str, trace: str) -> None:
+    assert " ".join(as_trace(solution).split()) == " ".join(trace.split())
+
+
+def test_only_the_solution_is_learned() -> None:
+    class Codec(BytesCodec):
+        eos_ids = (256,)
+
+    row = as_row(Codec(), "Q", " A", "p")
+    assert row.tokens.tolist() == [ord("Q"), ord(" "), ord("A"), 256]
+    assert row.mask.tolist() == [False, True, True, True]
+    assert row.trainable
+    assert np.isfinite(row.logprobs).all()
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["eapo", "--questions", "0"], "--questions must be at least 1"),
+        (["eapo", "--eapo", "./nowhere"], "nowhere"),
+        (["eapo", "--pools", "pool:a||b"], "write pool"),
+        (["eapo", "--expert", "scripted:loud"], "kind=loud"),
+        (["distill", "--out", "x", "--steps", "0"], "--steps must be at least 1"),
+        (["distill", "--out", "x", "--policy", "scripted:silent"], "no model to train"),
+        (["nope"], "unknown comparison 'nope'; known: corea, eapo, distill"),
+    ],
+)
+def test_mistakes(flags: list[str], sentence: str, capsys: Any, tmp_path: Path) -> None:
+    if flags[0] == "distill":
+        flags = [flag if flag != "x" else str(tmp_path / "x") for flag in flags]
+    assert benchmark.main(flags) == 2
+    assert sentence in capsys.readouterr().err
+    assert UserError
