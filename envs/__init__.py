@@ -33,6 +33,9 @@ register(
         evaluation="evaluation.corea_deferral:EVALUATION",
         defaults={
             "problems": {"train": "recall"},
+            # Without it a tiny model's confidence settles on two values.
+            "algo": {"entropy_coefficient": 0.03},
+            "run": {"steps": 300},
             "agents": {"large": {"trained": False}},
         },
     )

@@ -59,6 +59,11 @@ class System:
     threshold_Q: Floats | None = None
     """Where there is one; a curve can then be drawn."""
 
+    def of(self, chosen_Q: npt.NDArray[np.bool_]) -> "System":
+        """The system on the chosen questions, with the thresholds that it has."""
+        threshold_Q = None if self.threshold_Q is None else self.threshold_Q[chosen_Q]
+        return System(self.name, self.cascade.of(chosen_Q), self.deferred_QS[chosen_Q], threshold_Q)
+
 
 def systems(
     stored: Mapping[str, Mapping[str, Any]],

@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from evaluation.cascade import ThresholdChoice
-from evaluation.corea_systems import SYSTEMS, System, curve_figures, measure_system, systems
-from evaluation.evaluation import Resampled
+from evaluation.corea_report import Figures, curves, figures, plain, table
+from evaluation.corea_systems import SYSTEMS, systems
 from launch.compare.store import Responses, Store, fingerprint
+from launch.plain import to_plain
 from models.locate import check, local_folder
 from models.spec import LoraSpec, ModelSpec
 from problems.opening import open_source
@@ -130,13 +131,20 @@ def compare(settings: CoreaComparison) -> None:
         if system.name in wanted
     ]
     solvable_Q = np.array([bool(problem.meta.get("solvable", True)) for problem in scored])
-    results = {system.name: _figures(system, settings) for system in found}
-    knowable = (
-        {s.name: _figures(_only(s, solvable_Q), settings) for s in found}
-        if solvable_Q.any() and not solvable_Q.all()
-        else {}
-    )
-    _write(settings, found, results, knowable)
+    measure = partial(figures, resamples=settings.resamples, seed=settings.seed)
+    results = measure(found)
+    knowable: Figures = {}
+    if solvable_Q.any() and not solvable_Q.all():
+        knowable = measure([system.of(solvable_Q) for system in found])
+    content = {
+        "systems": plain(results),
+        "solvable": plain(knowable),
+        "curves": curves(found),
+        "conventions": {"ece": "10 bins [a, b), the last closed; valid confidences only"},
+        "config": to_plain(settings),
+    }
+    settings.out.mkdir(parents=True, exist_ok=True)
+    (settings.out / "results.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
     console.print(table(results, f"{len(scored)} questions, {settings.samples} responses each"))
     if knowable:
         console.print(table(knowable, f"the {int(solvable_Q.sum())} that can be known"))
@@ -144,29 +152,6 @@ def compare(settings: CoreaComparison) -> None:
 
     files = [settings.out / "results.json", *draw(found, settings.out)]
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True)
-
-
-def table(results: dict[str, dict[str, Resampled]], title: str) -> Table:
-    """One line per system."""
-    shown = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
-    shown.add_column("system")
-    for heading in ("accuracy", "±", "ECE", "AUROC", "cost", "LLM", "over random", "saved"):
-        shown.add_column(heading, justify="right")
-    for name, figures in results.items():
-        low, high = figures["accuracy"].interval()
-        cascading = 0 < figures["deferred"].value < 1
-        shown.add_row(
-            SYSTEMS[name],
-            f"{figures['accuracy'].value:.3f}",
-            f"{(high - low) / 2:.3f}",
-            f"{figures['ece'].value:.3f}",
-            f"{figures['auroc'].value:.3f}",
-            f"{figures['cost'].value:.0f}",
-            f"{figures['deferred'].value:.0%}",
-            f"{figures['random_gain'].value:+.3f}" if cascading else "",
-            f"{figures['saving'].value:+.0%}",
-        )
-    return shown
 
 
 def _models(settings: CoreaComparison) -> dict[str, Path]:
@@ -275,61 +260,3 @@ def _spec(folder: Path) -> ModelSpec:
         return ModelSpec(str(folder))
     base = json.loads(adapter.read_text(encoding="utf-8"))["base_model_name_or_path"]
     return ModelSpec(base, lora=LoraSpec(adapter=str(folder)))
-
-
-def _figures(system: System, settings: CoreaComparison) -> dict[str, Resampled]:
-    return measure_system(system, resamples=settings.resamples, seed=settings.seed)
-
-
-def _only(system: System, chosen_Q: np.ndarray) -> System:
-    threshold_Q = None if system.threshold_Q is None else system.threshold_Q[chosen_Q]
-    return System(
-        system.name, system.cascade.of(chosen_Q), system.deferred_QS[chosen_Q], threshold_Q
-    )
-
-
-def _write(
-    settings: CoreaComparison,
-    found: Sequence[System],
-    results: dict[str, dict[str, Resampled]],
-    knowable: dict[str, dict[str, Resampled]],
-) -> None:
-    """results.json: every figure with its interval, every curve."""
-
-    def plain(tables: dict[str, dict[str, Resampled]]) -> dict[str, Any]:
-        return {
-            name: {
-                metric: {
-                    "value": _number(one.value),
-                    "interval": [_number(x) for x in one.interval()],
-                }
-                for metric, one in figures.items()
-            }
-            for name, figures in tables.items()
-        }
-
-    curves = {}
-    for system in found:
-        if system.threshold_Q is not None:
-            curve = system.cascade.curve()
-            curves[system.name] = {
-                "threshold": curve.threshold_D.tolist(),
-                "accuracy": curve.accuracy_D.tolist(),
-                "cost": curve.cost_D.tolist(),
-                "deferred": curve.deferred_D.tolist(),
-                **{name: _number(value) for name, value in curve_figures(system).items()},
-            }
-    settings.out.mkdir(parents=True, exist_ok=True)
-    config = {key: str(v) if isinstance(v, Path) else v for key, v in asdict(settings).items()}
-    content = {
-        "systems": plain(results),
-        "solvable": plain(knowable),
-        "curves": curves,
-        "conventions": {"ece": "10 bins [a, b), the last closed; valid confidences only"},
-        "config": config,
-    }
-    (settings.out / "results.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 6)

@@ -43,7 +43,8 @@ def begin(question):
     """Settings and mode -> (environment, observations, infos) of a fresh episode."""
 
     def start(mode="train", **settings):
-        env = CoreaDeferralEnv(CoreaDeferralSettings(**settings), scorer=BoxScorer())
+        settings = CoreaDeferralSettings(**{"w_confidence": 1.0, **settings})
+        env = CoreaDeferralEnv(settings, scorer=BoxScorer())
         return env, *env.reset(seed=1, options={"problem": question, "mode": mode})
 
     return start
