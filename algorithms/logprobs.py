@@ -59,10 +59,8 @@ def batch_logprobs(
     """(B, T - 1) log-probabilities and entropies, 0 outside the mask; the head sees masked
     positions only."""
     ids_BT, mask_BT = batch.ids_BT, batch.mask_BT
-    positions_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
-    hidden_BTH = model.backbone(ids_BT, None, positions_BT)[:, :-1]
     logp_N, entropy_N = score(
-        hidden_BTH[mask_BT],
+        model.scored_states(ids_BT, mask_BT),
         ids_BT[:, 1:][mask_BT],
         model.head,
         temperature=temperature,

@@ -25,11 +25,9 @@ class TrainableModel(Protocol):
         """This role's own trainable parameters; names are stable between runs."""
         ...
 
-    def backbone(
-        self, input_ids: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None
-    ) -> Tensor:
-        """(B, T, H) hidden states for the head; all inputs are (B, T). Causal, so that padding on
-        the right changes nothing to its left and needs no mask."""
+    def scored_states(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+        """(N, H) hidden states for the head at the positions where ``mask_BT`` (B, T - 1) is true:
+        those whose next token is scored, row by row. Rows are padded on the right."""
         ...
 
     def head(self, hidden: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from models.bars import without_bars
+from models.forward import TreeForward
 from vocabulary import UserError
 
 # B rows, T tokens, D model width, V vocabulary
@@ -50,6 +51,9 @@ class ModelHandle:
         self._loads = 0
         self._tokenizer = tokenizer
         self._switch = switch or Switch()
+        self.tree_forward = (
+            TreeForward(self.causal_lm) if TreeForward.supports(self.causal_lm) else None
+        )
 
     @property
     def causal_lm(self) -> Any:
@@ -105,6 +109,15 @@ class ModelHandle:
                 use_cache=False,
             )
             return out.last_hidden_state
+
+    def scored_states(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+        """(N, D) last hidden states where ``mask_BT`` (B, T - 1) is true, row by row; padding is on
+        the right."""
+        if self.tree_forward is not None and self.tree_forward.fits(ids_BT):
+            with self._own_turn():
+                return self.tree_forward(ids_BT, mask_BT)
+        positions_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
+        return self.backbone(ids_BT, None, positions_BT)[:, :-1][mask_BT]
 
     def head(self, hidden: Tensor) -> Tensor:
         """(..., V) logits of hidden states (..., D), scaled or capped as the model does."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from models.family import supported
 from models.handle import ModelHandle
 from models.sampler.batches import Limits, partition
 from models.sampler.choose import Rules, choose
@@ -16,7 +17,6 @@ from models.sampler.fused import FusedDecoder, FusedWeights
 from models.sampler.generic import GenericDecoder
 from models.sampler.stops import StopFinder
 from models.sampler.streams import uniforms
-from models.sampler.weights import supported
 from vocabulary import Completion, Sampling
 
 # B rows under way, V vocabulary

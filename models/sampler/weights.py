@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from models.family import window
 
 # D model width, H query heads, J key-value heads, E head width, R rotary width, F feed-forward
-
-FAMILIES = frozenset({"llama", "mistral", "qwen2", "qwen3", "phi3"})
 
 
 @dataclass
@@ -31,16 +31,6 @@ class LayerWeights:
     down_bias: Tensor | None
     window: int | None
     """Number of latest positions that a token attends to, itself included."""
-
-
-def supported(model: nn.Module) -> bool:
-    """Whether ``model`` is a causal LM of transformers' own Llama family."""
-    config: Any = getattr(model, "config", None)
-    return (
-        getattr(config, "model_type", None) in FAMILIES
-        and type(model).__module__.startswith("transformers.models.")
-        and type(model).__name__.endswith("ForCausalLM")
-    )
 
 
 def layer_weights(layer: Any, config: Any, adapter: str | None) -> LayerWeights:
@@ -77,7 +67,7 @@ def layer_weights(layer: Any, config: Any, adapter: str | None) -> LayerWeights:
         gate_up_bias=gate_up_bias,
         down=down,
         down_bias=down_bias,
-        window=_window(config, attention),
+        window=window(config, attention),
     )
 
 
@@ -110,11 +100,3 @@ def _pair_order(config: Any, columns: int, device: torch.device) -> Tensor:
     starts = torch.arange(heads + kv_heads, device=device)[:, None] * width
     turned = (starts + head).reshape(-1)
     return torch.cat([turned, torch.arange(len(turned), columns, device=device)])
-
-
-def _window(config: Any, attention: Any) -> int | None:
-    if config.model_type in ("qwen2", "qwen3"):
-        return attention.sliding_window
-    if config.model_type in ("mistral", "phi3"):
-        return getattr(config, "sliding_window", None)
-    return None

@@ -26,10 +26,8 @@ class TinyModel:
         named = self.module.named_parameters()
         return {n: p for n, p in named if not (self.frozen and self.frozen in n)}
 
-    def backbone(self, input_ids, attention_mask, position_ids):
-        return self.module.model(
-            input_ids=input_ids, attention_mask=attention_mask, position_ids=position_ids
-        ).last_hidden_state
+    def scored_states(self, ids_BT, mask_BT):
+        return self.module.model(input_ids=ids_BT).last_hidden_state[:, :-1][mask_BT]
 
     def head(self, hidden):
         return self.module.lm_head(hidden)
