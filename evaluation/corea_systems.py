@@ -183,5 +183,5 @@ def curve_figures(system: System) -> dict[str, float]:
         "auroc_within": within_question_auroc(
             system.cascade.score_QS, system.cascade.small.correct_QS
         ),
-        "threshold": float(system.threshold_Q.mean()),
+        "chosen_threshold": float(system.threshold_Q.mean()),
     }

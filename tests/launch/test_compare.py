@@ -33,6 +33,9 @@ def test_every_row_without_sampling_twice(
     assert results["systems"]["always"]["accuracy"] == results["systems"]["llm"]["accuracy"]
     assert results["systems"]["random"]["random_gain"]["value"] == pytest.approx(0, abs=1e-6)
     assert set(results["curves"]) >= {"corea", "rlvr-probe", "router", "slm-isotonic"}
+    curve = results["curves"]["corea"]
+    assert len(curve["threshold"]) == len(curve["accuracy"]) == len(curve["cost"])
+    assert 0 <= curve["chosen_threshold"] <= curve["threshold"][-1]
     for picture in ("reliability.png", "accuracy_cost.png", "threshold.png"):
         assert (out / picture).stat().st_size > 10_000
 
