@@ -62,7 +62,7 @@ def answers(
 class ThresholdChoice:
     """How a threshold is chosen, and on which questions."""
 
-    source: ThresholdSource = "accuracy"
+    source: ThresholdSource = "cost"
     accuracy_loss: float = 0.01
     cost_share: float = 0.8
     fixed: float = 0.5

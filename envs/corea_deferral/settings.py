@@ -50,7 +50,7 @@ class CoreaDeferralSettings:
     confidence_per_hundred: bool = False
     """In evaluation, read confidences above 1 and up to 100 as percentages."""
 
-    threshold_source: ThresholdSource = "accuracy"
+    threshold_source: ThresholdSource = "cost"
     """How an evaluation chooses the threshold. accuracy: the cheapest that loses at most
     accuracy_loss against the large role; cost: the most accurate that costs at most cost_share of
     it; large-pass@1: the large role's accuracy itself; fixed: threshold."""

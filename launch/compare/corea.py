@@ -54,7 +54,7 @@ class CoreaComparison:
     """Sampling temperature."""
     max_new_tokens: int = 40
     """Longest response."""
-    threshold: Literal["accuracy", "cost", "large-pass@1", "fixed"] = "accuracy"
+    threshold: Literal["accuracy", "cost", "large-pass@1", "fixed"] = "cost"
     """How the threshold of each half of the questions is chosen on the other half."""
     threshold_on_test: bool = False
     """Choose it on the scored questions themselves, as the paper does."""
