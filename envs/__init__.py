@@ -50,9 +50,12 @@ register(
         evaluation="evaluation.eapo_consultation:EVALUATION",
         defaults={
             "problems": {
-                "train": "chains?mix=0,1,0&min_length=3&max_length=3&answer=all",
+                "train": "chains?mix=0,1,0&min_length=4&max_length=4&answer=all",
                 "held_out": 128,
             },
+            # The tiny expert's replies break off before the last of four operations.
+            "env": {"reply_tokens": 13, "schedule": "linear", "accept_span": 100.0},
+            "run": {"steps": 120},
             "agents": {"expert": {"trained": False}},
         },
     )

@@ -93,6 +93,7 @@ class Session:
             self._restore()
         self._wall_before = float(self._progress.counters["wall_s"])
         self._tokens = int(self._progress.counters["tokens"])
+        self._learned = int(self._progress.counters.get("learner_tokens", 0))
 
     def steps_left(self) -> Iterator[int]:
         """The steps still to be done, counted from 1, under the progress bar."""
@@ -100,7 +101,10 @@ class Session:
         headline = self._examiner.evaluation.headline(self.settings.choice.roles)
         with Logbook(self.run, self.console, first=first, last=last, headline=headline) as logbook:
             self._logbook = logbook
-            yield from range(first, last + 1)
+            for step in range(first, last + 1):
+                if 0 < self.settings.run.tokens <= self._learned:
+                    break
+                yield step
 
     def sample(self, step: int) -> Batch:
         """Play one step's episodes."""
@@ -138,6 +142,7 @@ class Session:
         rows = [row for episode in batch.episodes for row in episode.trajectories]
         tokens = sum(int(row.mask.sum()) for row in rows)
         self._tokens += tokens
+        self._learned += sum(int(row.mask.sum()) for row in rows if row.role in self.team.trained)
         with self._timed("record"):
             metrics = {
                 **reward_metrics(rows),
@@ -145,6 +150,7 @@ class Session:
                 **learner_metrics,
                 "rollout/tokens": float(tokens),
                 "rollout/tokens_total": float(self._tokens),
+                "rollout/learner_tokens_total": float(self._learned),
                 "rollout/rounds": float(batch.rounds),
                 "rollout/failed": float(sum(row.status != "ok" for row in rows)),
                 **{
@@ -172,7 +178,11 @@ class Session:
 
     def save(self) -> None:
         """Write a checkpoint of the last whole step."""
-        counters = {"wall_s": self._wall(), "tokens": self._tokens}
+        counters = {
+            "wall_s": self._wall(),
+            "tokens": self._tokens,
+            "learner_tokens": self._learned,
+        }
         self._progress = replace(self._progress, logs=self.run.log_sizes(), counters=counters)
         keep = self.settings.run.keep_checkpoints
         with self._timed("checkpoint"):

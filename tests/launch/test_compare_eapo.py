@@ -23,12 +23,20 @@ def test_every_row_without_sampling_twice(
     assert (distilled / "final" / "policy" / "model.safetensors").is_file()
     capsys.readouterr()
 
-    flags = ["eapo", "--questions", "8", "--samples", "2", "--resamples", "50", "--out", str(out)]
+    flags = ["eapo", "--problems", "chains?mix=0,1,0&min_length=3&max_length=3&answer=all"]
+    flags += ["--questions", "8", "--samples", "2", "--resamples", "50", "--out", str(out)]
     flags += ["--distilled", str(distilled), "--eapo", "tiny:policy"]
     flags += ["--pools", "pool:tiny:policy|tiny:expert"]
     assert benchmark.main(flags) == 0
     text = capsys.readouterr().out
-    for label in ("Base", "Self-collaboration", "Expert workflow", "useless", "Distillation"):
+    for label in (
+        "Base",
+        "LeaP",
+        "Self-collaboration",
+        "Expert workflow",
+        "useless",
+        "Distillation",
+    ):
         assert label in text
     results = json.loads((out / "results.json").read_text())["systems"]
     assert results["workflow"]["avg@n"]["value"] > results["error"]["avg@n"]["value"]

@@ -157,6 +157,7 @@ def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: b
     assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (1.0, 1.0, 0)
     assert (run.eval.temperature, run.eval.top_p) == (1.0, 0.7)
     assert (run.problems.train, run.problems.eval) == ("dapo-17k", "aime24")
+    assert run.problems.held_out is None
     assert (run.run.steps, run.run.group_by) == (320, "problem+role")
 
     algo = run.algo
