@@ -13,59 +13,40 @@ A baseline that needs no training (LeaP, arXiv:2505.07787; a row of EAPO's table
 n paths answer one problem. After every T tokens those that have no answer yet write a summary
 between ``<summarize>`` tags; a router picks whose summaries each of them reads, and it goes on.
 
-Rewards: 1 for a right answer, at the end.
+Observation: the question, then the opening of a summary, then peers' summaries, as continuations
+of the path's turn. ``active`` says who is asked now.
+
+Rewards: 1 for a right answer, at the end. A path that is asked and has no entry in ``actions``
+failed: it earns 0 and writes no more.
 
 Version history: v0, the first.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from gymnasium import Space, spaces
-from pettingzoo import ParallelEnv
-
-from envs.bytes_codec import BytesCodec, TextMeter
+from envs.bytes_codec import TextMeter
 from envs.eapo_consultation.prompts import lone_prompt
-from envs.eapo_consultation.settings import PromptStyle
-from envs.leap.routing import choose, similarities
+from envs.leap.path import Game, Path, final_info, summaries, to_check
+from envs.leap.routing import choose
 from envs.leap.settings import LeapSettings
-from envs.spaces import TextSpace
+from envs.problem_env import ProblemEnv, text_of
 from problems.source import ProblemSource
-from rewards.consultation_format import ANSWER, final_answer
-from rewards.squad_f1 import squad_f1
-from vocabulary import Problem, Scorer, ScoreRequests, UserError, Verdict, derive_seed
+from rewards.consultation_format import final_answer
+from vocabulary import Scorer, ScoreRequests, UserError, derive_seed
 
 SUMMARY = ("<summarize>", "</summarize>")
 PEERS = ("<peer_summaries>", "</peer_summaries>")
 
 
-@dataclass
-class _Path:
-    own: str = ""
-    tokens: int = 0
-    summary: str = ""
-    done: bool = False
-    failed: bool = False
-
-
-@dataclass
-class _Game:
-    problem: Problem
-    seed: int
-    paths: list[_Path]
-    pauses: int = 0
-    summarising: bool = False
-    asked: list[int] = field(default_factory=list)
-
-
-class LeapEnv(ParallelEnv[str, dict[str, Any], Any]):
+class LeapEnv(ProblemEnv):
     """The text environment; ``envs.make`` wraps it in tokens."""
 
+    title = "leap"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
         "name": "leap_v0",
-        "render_modes": [],
+        "render_modes": ["human", "ansi"],
+        "render_fps": 1,
         "is_parallelizable": True,
         "group_keys": ("problem", "problem+role"),
         "default_group": "problem+role",
@@ -79,187 +60,142 @@ class LeapEnv(ParallelEnv[str, dict[str, Any], Any]):
         scorer: Scorer | None = None,
         source: ProblemSource | None = None,
         tokenizers: Mapping[str, TextMeter] | None = None,
-        prompt_style: PromptStyle = "plain",
+        render_mode: str | None = None,
     ) -> None:
         """Set up an environment in which any number of episodes can be played.
 
+        Args:
+            settings: see :class:`LeapSettings`.
+            roles: the one role that writes all paths.
+            scorer: checks answers; an ``AnswerScorer`` of its own without one.
+            source: problems for episodes whose options name none; generated chains without one.
+            tokenizers: role -> the meter of its tokens; bytes without one.
+            render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
+
         Raises:
-            UserError: not exactly one role.
+            UserError: not exactly one role, or an unknown render mode.
         """
         if len(roles) != 1:
             raise UserError(f"leap: one role writes all paths, not {len(roles)}.")
         self.settings = settings or LeapSettings()
-        self._style: PromptStyle = prompt_style
-        self._scorer, self._source = scorer, source
-        self._meter = (tokenizers or {}).get(roles[0], BytesCodec())
-        self.render_mode = None
-        self._role = roles[0]
-        self.possible_agents = [f"{roles[0]}_{k}" for k in range(self.settings.paths)]
-        self.agents: list[str] = []
-        self._observation_spaces = {
-            agent: spaces.Dict({"text": TextSpace(), "active": spaces.Discrete(2)})
-            for agent in self.possible_agents
-        }
-        self._action_spaces = {agent: TextSpace() for agent in self.possible_agents}
-        self._fresh_seed = int(np.random.default_rng().integers(2**62))
-        self._game: _Game | None = None
-
-    def observation_space(self, agent: str) -> Space[Any]:
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Space[Any]:
-        return self._action_spaces[agent]
-
-    @property
-    def scorer(self) -> Scorer:
-        """The injected scorer, or one of its own, built when first needed."""
-        if self._scorer is None:
-            from rewards.scorer import AnswerScorer
-
-            self._scorer = AnswerScorer()
-        return self._scorer
+        super().__init__(
+            [f"{roles[0]}_{k}" for k in range(self.settings.paths)],
+            roles,
+            scorer=scorer,
+            source=source,
+            tokenizers=tokenizers,
+            render_mode=render_mode,
+        )
+        self._meter = self.meters[roles[0]]
+        self._game: Game | None = None
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Begin an episode; ``options["problem"]`` names its problem, otherwise the seed draws."""
-        if seed is None:
-            self._fresh_seed += 1
-            seed = self._fresh_seed
-        else:
-            for place, space in enumerate(self._action_spaces.values()):
-                space.seed(seed + place)
-        problem = (options or {}).get("problem")
-        if problem is None:
-            if self._source is None:
-                from problems.chains import ChainSource
+        """Begin an episode.
 
-                self._source = ChainSource()
-            source = self._source
-            problem = source[derive_seed("leap", "problem", seed) % (source.size or 2**31)]
-        if not isinstance(problem, Problem):
-            raise UserError("leap: options['problem'] must be a vocabulary.Problem.")
-        paths = [_Path() for _ in self.possible_agents]
-        self._game = _Game(problem, seed, paths, asked=list(range(len(paths))))
+        Args:
+            seed: draws the problem, if none is given, and the random router's choices.
+            options: ``problem``.
+
+        Raises:
+            UserError: an option that makes no sense.
+        """
+        seed = self.seeded(seed)
+        problem = self.problem_of(seed, options or {})
+        game = self._game = Game(problem, seed, {agent: Path() for agent in self.possible_agents})
         self.agents = list(self.possible_agents)
-        prompt = lone_prompt(problem.question, self._style)
-        return self._show(self._game, dict.fromkeys(self._game.asked, prompt), "message")
+        question = lone_prompt(problem.question, self.settings.prompt_style)
+        return self._show(game, dict.fromkeys(self.agents, question), "message")
 
     def step(self, actions: Mapping[str, Any]) -> Any:
         game = self._game
         if game is None or not self.agents:
             return {}, {}, {}, {}, {}
-        for number in game.asked:
-            self._written(game, number, actions)
-        if not game.summarising:
-            game.asked = [n for n, path in enumerate(game.paths) if not path.done]
-            if not game.asked:
-                return self._ended(game)
-            game.summarising = True
-            return self._going_on(game, dict.fromkeys(game.asked, f"\n{SUMMARY[0]}"))
-        game.summarising = False
-        game.pauses += 1
-        shown = {n: self._peers(game, n) for n in game.asked if not game.paths[n].done}
-        game.asked = list(shown)
-        return self._going_on(game, shown) if shown else self._ended(game)
+        for agent in game.asked:
+            self._written(game, agent, actions)
+        going_on = [agent for agent in game.asked if not game.paths[agent].done]
+        game.pauses += game.summarising
+        game.summarising = bool(going_on) and not game.summarising
+        if not going_on:
+            return self._ended(game)
+        if game.summarising:
+            shown = dict.fromkeys(going_on, f"\n{SUMMARY[0]}")
+        else:
+            shown = {agent: self._peers(game, agent) for agent in going_on}
+        observations, infos = self._show(game, shown, "continuation")
+        no = dict.fromkeys(self.agents, False)
+        return observations, dict.fromkeys(self.agents, 0.0), no, dict(no), infos
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """What ``step(actions)`` may ask of the scorer; changes nothing."""
         game = self._game
         if game is None or not self.agents:
             return ScoreRequests()
-        checks: list[tuple[str, Problem]] = []
-        for number, path in enumerate(game.paths):
-            added = actions.get(self.possible_agents[number], "") if number in game.asked else ""
-            answer = final_answer(path.own + (added if isinstance(added, str) else ""))
-            if answer is not None:
-                checks.append((f"{ANSWER} {answer}", game.problem))
-        return ScoreRequests(tuple(checks))
+        texts = [
+            path.own + (text_of(actions.get(agent)) if agent in game.asked else "")
+            for agent, path in game.paths.items()
+        ]
+        return ScoreRequests(tuple(pair for text in texts for pair in to_check(text, game.problem)))
 
-    def close(self) -> None:
-        self.agents = []
+    def transcript(self) -> str | None:
+        return None if self._game is None else self._game.transcript()
 
-    def _written(self, game: _Game, number: int, actions: Mapping[str, Any]) -> None:
-        path, agent = game.paths[number], self.possible_agents[number]
-        if agent not in actions:
-            path.failed = path.done = True
-            return
-        action = actions[agent]
-        text = action if isinstance(action, str) else ""
+    def _written(self, game: Game, agent: str, actions: Mapping[str, Any]) -> None:
+        path, text = game.paths[agent], text_of(actions.get(agent))
+        path.failed = agent not in actions
         path.tokens += self._meter.count(text)
+        game.pieces.append((agent, text))
+        over = path.failed or path.tokens >= self.settings.max_new_tokens
         if game.summarising:
             path.summary = text.partition(SUMMARY[1])[0].strip()
-            path.done = path.tokens >= self.settings.max_new_tokens
+            path.done = over
             return
         path.own += text
-        over = path.tokens >= self.settings.max_new_tokens or not text
-        path.done = over or final_answer(path.own) is not None or self._last_block(game)
+        answered = final_answer(path.own) is not None
+        path.done = over or answered or not text or game.pauses >= self.settings.pauses
 
-    def _last_block(self, game: _Game) -> bool:
-        return game.pauses >= self.settings.pauses
-
-    def _peers(self, game: _Game, number: int) -> str:
-        """What a path reads: summaries of others that paused with it or before."""
-        texts = [path.summary for path in game.paths]
-        chosen = choose(
-            similarities(texts),
-            number,
-            self.settings.peers,
-            self.settings.router,
-            derive_seed(game.seed, game.pauses),
-        )
-        told = "\n".join(texts[other] for other in chosen if texts[other])
-        return f"\n{PEERS[0]}\n{told}\n{PEERS[1]}\n"
+    def _peers(self, game: Game, agent: str) -> str:
+        """What a path reads on its return from a pause."""
+        settings, others = self.settings, summaries(game, agent)
+        seed = derive_seed("leap", game.seed, game.pauses, agent)
+        chosen = choose(game.paths[agent].summary, others, settings.peers, settings.router, seed)
+        return "\n".join(["", PEERS[0], *(others[peer] for peer in chosen), PEERS[1], ""])
 
     def _show(
-        self, game: _Game, texts: Mapping[int, str], piece: str
+        self, game: Game, texts: Mapping[str, str], piece: str
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        settings = self.settings
-        observations: dict[str, dict[str, Any]] = {
-            agent: {"text": "", "active": 0} for agent in self.agents
+        """Ask the agents of ``texts``, and nobody else."""
+        settings, game.asked = self.settings, list(texts)
+        observations = {
+            agent: {"text": texts.get(agent, ""), "active": int(agent in texts)}
+            for agent in self.agents
         }
         infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        for number, text in texts.items():
-            agent, left = (
-                self.possible_agents[number],
-                settings.max_new_tokens - game.paths[number].tokens,
-            )
-            limit = settings.summary_tokens if game.summarising else settings.block_tokens
-            if not game.summarising and self._last_block(game):
-                limit = left
-            observations[agent] = {"text": text, "active": 1}
+        for agent, text in texts.items():
+            limit = left = settings.max_new_tokens - game.paths[agent].tokens
+            if game.summarising:
+                limit = settings.summary_tokens
+            elif game.pauses < settings.pauses:
+                limit = settings.block_tokens
             infos[agent] = {
                 "piece": piece,
-                "max_new_tokens": max(1, min(limit, left)),
+                "max_new_tokens": min(limit, left),
                 "stop": [SUMMARY[1]] if game.summarising else [],
             }
+            game.pieces.append((f"to {agent}", text))
         return observations, infos
 
-    def _going_on(self, game: _Game, texts: Mapping[int, str]) -> Any:
-        observations, infos = self._show(game, texts, "continuation")
-        no = dict.fromkeys(self.agents, False)
-        return observations, dict.fromkeys(self.agents, 0.0), no, dict(no), infos
-
-    def _ended(self, game: _Game) -> Any:
+    def _ended(self, game: Game) -> Any:
         observations = {agent: {"text": "", "active": 0} for agent in self.agents}
-        problem, infos, rewards = game.problem, {}, {}
-        for agent, path in zip(self.agents, game.paths, strict=True):
-            answer = final_answer(path.own)
-            verdict = Verdict(False, None, "none")
-            if answer is not None and not path.failed:
-                verdict = self.scorer.check(f"{ANSWER} {answer}", problem)
-            rewards[agent] = float(verdict.correct)
-            infos[agent] = {
-                "reward_terms": {"correct": rewards[agent]},
-                "groups": {"problem": problem.id, "problem+role": f"{problem.id}/{self._role}"},
-                "correct": bool(verdict.correct),
-                "failed": path.failed,
-                "answer": verdict.answer,
-                "f1": squad_f1(answer or "", [problem.gold]),
-                "response_tokens": path.tokens,
-                "expert_tokens": 0,
-                "episode": {"problem": problem.id, "pauses": game.pauses},
-            }
-        done = dict.fromkeys(self.agents, True)
+        infos = {
+            agent: final_info(path, game, self.roles[0], self.scorer)
+            for agent, path in game.paths.items()
+        }
+        rewards = {agent: info["reward_terms"]["correct"] for agent, info in infos.items()}
+        terminations = {agent: info["answer"] is not None for agent, info in infos.items()}
+        truncations = {agent: not answered for agent, answered in terminations.items()}
         self.agents = []
-        return observations, rewards, done, dict.fromkeys(done, False), infos
+        if self.render_mode == "human":
+            self.render()
+        return observations, rewards, terminations, truncations, infos

@@ -1,9 +1,8 @@
 """Which peers' summaries a path reads."""
 
-# P paths
+from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from envs.leap.settings import Router
 from vocabulary import derive_seed
@@ -33,32 +32,26 @@ def similarity(one: str, other: str) -> float:
     return 1.0 if not longest else 1 - levenshtein(one, other) / longest
 
 
-def similarities(texts: list[str]) -> npt.NDArray[np.float64]:
-    """(P, P), symmetric, 1 on the diagonal."""
-    count = len(texts)
-    found_PP = np.ones((count, count))
-    for i in range(count):
-        for j in range(i):
-            found_PP[i, j] = found_PP[j, i] = similarity(texts[i], texts[j])
-    return found_PP
+def choose(own: str, others: Mapping[str, str], peers: int, router: Router, seed: int) -> list[str]:
+    """The paths whose summaries the writer of ``own`` reads, at most ``peers`` of them.
 
+    Args:
+        own: its own summary.
+        others: path -> summary. Ties go by the order of the paths.
+        peers: how many at most.
+        router: see :class:`envs.leap.settings.LeapSettings`.
+        seed: of ``random``.
 
-def choose(
-    similarity_PP: npt.NDArray[np.float64], path: int, peers: int, router: Router, seed: int
-) -> list[int]:
-    """The paths whose summaries ``path`` reads, at most ``peers`` of them, never its own.
-
-    Ties go by the order of the paths.
+    >>> choose("abcd", {"b": "abcx", "c": "wxyz", "d": "abyz"}, 2, "hybrid", 0)
+    ['b', 'c']
     """
-    others = [other for other in range(len(similarity_PP)) if other != path]
     if router == "random":
-        others.sort(key=lambda other: derive_seed("leap", seed, path, other))
-        return others[:peers]
-    near = sorted(others, key=lambda other: -similarity_PP[path, other])
-    far = sorted(others, key=lambda other: similarity_PP[path, other])
+        return sorted(others, key=lambda path: derive_seed("leap", seed, path))[:peers]
+    near = sorted(others, key=lambda path: -similarity(own, others[path]))
+    far = sorted(others, key=lambda path: similarity(own, others[path]))
     if router == "clustered":
         return near[:peers]
     if router == "dispersed":
         return far[:peers]
     first = near[: (peers + 1) // 2]
-    return [*first, *(other for other in far if other not in first)][:peers]
+    return [*first, *(path for path in far if path not in first)][:peers]

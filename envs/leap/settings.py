@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from envs.eapo_consultation.settings import PromptStyle
 from vocabulary import UserError
 
 Router = Literal["dispersed", "clustered", "hybrid", "random"]
@@ -27,6 +28,8 @@ class LeapSettings:
     """Most pauses of a path (5 or 6)."""
     max_new_tokens: int = 96
     """Tokens that a path may write, summaries included."""
+    prompt_style: PromptStyle = "plain"
+    """How the question is put, as in eapo-consultation."""
 
     def __post_init__(self) -> None:
         for name, least in (
