@@ -102,7 +102,7 @@ class Session:
         with Logbook(self.run, self.console, first=first, last=last, headline=headline) as logbook:
             self._logbook = logbook
             for step in range(first, last + 1):
-                if 0 < self.settings.run.tokens <= self._learned:
+                if self._sampled_enough:
                     break
                 yield step
 
@@ -153,9 +153,7 @@ class Session:
                 "rollout/learner_tokens_total": float(self._learned),
                 "rollout/rounds": float(batch.rounds),
                 "rollout/failed": float(sum(row.status != "ok" for row in rows)),
-                **{
-                    f"player/{n}": value for n, value in player_counters(self.team.policies).items()
-                },
+                **player_counters(self.team.policies),
                 **{f"time/{name}_s": seconds for name, seconds in self._timings.items()},
             }
             self._logbook.step(step, metrics)
@@ -167,13 +165,13 @@ class Session:
             if _due(step, self.settings.run.transcripts_every):
                 self._logbook.text(step, "transcript", transcript(batch.episodes[0]))
         self._progress = replace(self._progress, step=step, cursor=self._stream.cursor)
-        if _due(step, self.settings.eval.every) and step < self.settings.run.steps:
+        if _due(step, self.settings.eval.every) and not self._is_last(step):
             found = self._examiner.estimate(self._run(self._examiner.examine()), resamples=1)
             self._logbook.scalars(step, {f"eval/{name}": m.value for name, m in found.items()})
 
     def checkpoint(self, step: int) -> None:
         """Save, if it is time to."""
-        if _due(step, self.settings.run.checkpoint_every) or step == self.settings.run.steps:
+        if _due(step, self.settings.run.checkpoint_every) or self._is_last(step):
             self.save()
 
     def save(self) -> None:
@@ -224,6 +222,13 @@ class Session:
         self._run(close_players(self.team.policies))
         self._runner.close()
         self._scorer.close()
+
+    @property
+    def _sampled_enough(self) -> bool:
+        return 0 < self.settings.run.tokens <= self._learned
+
+    def _is_last(self, step: int) -> bool:
+        return step == self.settings.run.steps or self._sampled_enough
 
     def _make_env(self) -> Any:
         choice = self.settings.choice
