@@ -174,7 +174,11 @@ class EapoConsultationEnv(ProblemEnv):
         question, style = episode.problem.question, self.settings.prompt_style
         if episode.consult == "free":
             return training_prompt(
-                question, style, experts=self.settings.experts, budget=self.settings.budget
+                question,
+                style,
+                experts=self.settings.experts,
+                at_once=self.settings.parallel,
+                budget=self.settings.budget,
             )
         prompt = lone_prompt(question, style)
         if episode.consult == "always":
@@ -200,7 +204,7 @@ class EapoConsultationEnv(ProblemEnv):
 
     def _called(self, episode: Consultation, payload: str) -> tuple[Any, Any]:
         """The policy made a call: on to the experts, or straight back to the policy."""
-        calls = parse_calls(payload, self.settings.experts)
+        calls = parse_calls(payload, self.settings.experts, self.settings.parallel)
         episode.answered_calls += not isinstance(calls, str)
         by_calls = self.settings.budget_unit == "calls"
         size = len(calls) if by_calls and not isinstance(calls, str) else 1

@@ -22,6 +22,8 @@ class EapoConsultationSettings:
 
     experts: int = 3
     """K: experts, with the ids 1 to K."""
+    at_once: int = 0
+    """Most experts in one block of calls; 0: all of them, 1: one after another (sequential)."""
     group_size: int = 8
     """G: conversations about one problem that are compared with each other."""
     consult: Consult = "free"
@@ -104,6 +106,7 @@ class EapoConsultationSettings:
         ):
             _require(getattr(self, name) >= 1, f"{name} must be at least 1")
         for name in (
+            "at_once",
             "budget",
             "anneal_steps",
             "accept_start",
@@ -125,6 +128,11 @@ class EapoConsultationSettings:
             known, chosen = get_args(choices), getattr(self, name)
             _require(chosen in known, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
         fading_of(self)
+
+    @property
+    def parallel(self) -> int:
+        """Most experts in one block of calls."""
+        return min(self.at_once or self.experts, self.experts)
 
     @property
     def learners(self) -> tuple[str, ...]:
