@@ -167,7 +167,7 @@ class Session:
         self._progress = replace(self._progress, step=step, cursor=self._stream.cursor)
         if _due(step, self.settings.eval.every) and not self._is_last(step):
             found = self._examiner.estimate(self._run(self._examiner.examine()), resamples=1)
-            self._logbook.scalars(step, {f"eval/{name}": m.value for name, m in found.items()})
+            self._logbook.evaluation(step, {f"eval/{name}": m.value for name, m in found.items()})
 
     def checkpoint(self, step: int) -> None:
         """Save, if it is time to."""

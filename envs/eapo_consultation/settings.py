@@ -74,6 +74,9 @@ class EapoConsultationSettings:
     penalised: Penalised = "dispatched"
     """Which calls it counts: all that were well-formed and in budget, or those with a reply that
     was let in."""
+    penalty_start: int = 0
+    """Training steps before it counts. A policy that pays for asking before it knows what help is
+    worth stops asking."""
     penalty_only_if_right: bool = False
     """Take it off right answers only. Where all answers of a group are wrong, a penalty is all that
     tells them apart, and dividing by their deviation makes it as large as being right."""
@@ -110,6 +113,7 @@ class EapoConsultationSettings:
             "budget",
             "anneal_steps",
             "accept_start",
+            "penalty_start",
             "eval_max_new_tokens",
             "reply_thinking_tokens",
         ):

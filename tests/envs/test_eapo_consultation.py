@@ -331,6 +331,16 @@ def test_a_penalty_on_right_answers_only(problem: Problem) -> None:
     assert wrong.rewards["policy_0"] == pytest.approx(0.1)
 
 
+def test_a_penalty_that_comes_later(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, consult_penalty=0.1, penalty_start=4)
+    turns = [calls((1, "a")), RIGHT]
+    paid = {
+        step: Played(turns, settings=settings, problem=problem, step=step).rewards["policy_0"]
+        for step in (4, 5)
+    }
+    assert paid == {4: 1.0, 5: pytest.approx(0.9)}
+
+
 def test_evaluation_is_alone(problem: Problem) -> None:
     text = calls((1, "a")) + RIGHT
     played = Played([text], problem=problem, mode="eval", step=1)

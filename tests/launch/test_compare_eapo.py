@@ -102,7 +102,7 @@ def test_only_the_solution_is_learned() -> None:
         (["eapo", "--expert", "scripted:loud"], "kind=loud"),
         (["distill", "--out", "x", "--steps", "0"], "--steps must be at least 1"),
         (["distill", "--out", "x", "--policy", "scripted:silent"], "no model to train"),
-        (["nope"], "unknown comparison 'nope'; known: corea, eapo, distill"),
+        (["nope"], "unknown comparison 'nope'; known: corea, eapo, distill, seeds"),
     ],
 )
 def test_mistakes(flags: list[str], sentence: str, capsys: Any, tmp_path: Path) -> None:
