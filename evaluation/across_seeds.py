@@ -130,7 +130,8 @@ def _line(run: Finished, curve: str) -> tuple[Any, Any]:
     tokens = {int(line["step"]): line[_TOKENS] / 1000 for line in run.steps}
     lines = [line for line in (*run.steps, *run.evaluated) if line.get(curve) is not None]
     points = [(tokens[int(line["step"])], line[curve]) for line in lines]
-    return tuple(np.asarray(points, dtype=np.float64).reshape(-1, 2).T)
+    x, y = np.asarray(points, dtype=np.float64).reshape(-1, 2).T
+    return x, y
 
 
 def _value(run: Finished, metric: str) -> float:

@@ -44,6 +44,8 @@ class EapoComparison:
     """The policy trained on the expert's solutions (benchmark.py distill)."""
     distilled_lora: str | None = None
     """The same with --tuning lora."""
+    others: tuple[str, ...] = ()
+    """Further trained policies, a row each: NAME=RUN, such as a control's."""
     expert: str = "tiny:expert"
     """Who helps in the workflow."""
     pools: tuple[str, ...] = ()
@@ -226,6 +228,13 @@ def _systems(settings: EapoComparison) -> list[System]:
             if name in ("rl", "eapo"):
                 helped = f"{label}, with experts"
                 rows.append(System(f"{name}-helped", helped, policy, settings.expert, "assisted"))
+    for place, text in enumerate(settings.others):
+        label, equals, policy = text.partition("=")
+        if not equals or not label or not policy:
+            raise UserError(f"--others {text!r}: write NAME=RUN")
+        rows.append(System(f"other-{place}", label, policy))
+    if len({row.label for row in rows}) < len(rows):
+        raise UserError("--others: two rows have the same name")
     found = [
         System(r.name, r.label, _folder(r.policy), r.expert and _expert(r.expert), r.mode)
         for r in rows

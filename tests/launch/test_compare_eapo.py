@@ -52,6 +52,36 @@ def test_every_row_without_sampling_twice(
     assert benchmark.main(flags) == 0
 
 
+def test_rows_can_be_added_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def sample(system: Any, problems: Any, settings: Any) -> Any:
+        asked.append((system, settings))
+        column = [[0.0, 1.0]] * len(problems)
+        names = ("correct", "f1", "response_tokens", "expert_tokens")
+        return dict.fromkeys(names, column)
+
+    monkeypatch.setattr("launch.compare.eapo.sample", sample)
+    flags = ["eapo", "--questions", "4", "--samples", "2", "--resamples", "20"]
+    few = [*flags, "--no-noise", "--no-peers", "--out", str(tmp_path / "few")]
+    assert benchmark.main([*few, "--others", "Shuffled=tiny:policy"]) == 0
+    assert [system.name for system, _ in asked] == ["base", "self", "workflow", "other-0"]
+    assert "Shuffled" in capsys.readouterr().out
+    asked.clear()
+    flags += ["--out", str(tmp_path / "all"), "--leap.paths", "2", "--rl", "tiny:policy"]
+    assert benchmark.main(flags) == 0
+    rows = {system.name: (system, settings) for system, settings in asked}
+    assert {"error", "useless", "peers", "rl", "rl-helped"} <= set(rows)
+    assert rows["rl-helped"][0].mode == "assisted"
+    assert rows["peers"][1].leap.paths == 2
+    # Other paths, other answers: nothing stored of them is used again; the others are.
+    asked.clear()
+    assert benchmark.main([*flags[:-4], "--leap.paths", "3", "--rl", "tiny:policy"]) == 0
+    assert [system.name for system, _ in asked] == ["peers"]
+
+
 def test_figures_by_hand() -> None:
     answers = {
         "correct": [[1.0, 1.0], [0.0, 1.0], [0.0, None]],
@@ -99,6 +129,8 @@ def test_only_the_solution_is_learned() -> None:
         (["eapo", "--questions", "0"], "--questions must be at least 1"),
         (["eapo", "--eapo", "./nowhere"], "nowhere"),
         (["eapo", "--pools", "pool:a||b"], "write pool"),
+        (["eapo", "--others", "runs/x"], "write NAME=RUN"),
+        (["eapo", "--others", "Base=tiny:policy"], "two rows have the same name"),
         (["eapo", "--expert", "scripted:loud"], "kind=loud"),
         (["distill", "--out", "x", "--steps", "0"], "--steps must be at least 1"),
         (["distill", "--out", "x", "--policy", "scripted:silent"], "no model to train"),
