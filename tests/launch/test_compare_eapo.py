@@ -21,11 +21,15 @@ def test_every_row_without_sampling_twice(
     quick = ("--steps", "3", "--problems-per-step", "4", "--solutions", "2")
     assert benchmark.main(["distill", "--out", str(distilled), *quick]) == 0
     assert (distilled / "final" / "policy" / "model.safetensors").is_file()
+    adapted = tmp_path / "adapted"
+    assert benchmark.main(["distill", "--out", str(adapted), *quick, "--tuning", "lora"]) == 0
+    assert (adapted / "final" / "policy" / "adapter_model.safetensors").is_file()
     capsys.readouterr()
 
     flags = ["eapo", "--problems", "chains?mix=0,1,0&min_length=3&max_length=3&answer=all"]
     flags += ["--questions", "8", "--samples", "2", "--resamples", "50", "--out", str(out)]
-    flags += ["--distilled", str(distilled), "--eapo", "tiny:policy"]
+    flags += ["--distilled", str(distilled), "--distilled-lora", str(adapted)]
+    flags += ["--eapo", "tiny:policy"]
     flags += ["--pools", "pool:tiny:policy|tiny:expert"]
     assert benchmark.main(flags) == 0
     text = capsys.readouterr().out
@@ -36,6 +40,7 @@ def test_every_row_without_sampling_twice(
         "Expert workflow",
         "useless",
         "Distillation",
+        "LoRA",
     ):
         assert label in text
     results = json.loads((out / "results.json").read_text())["systems"]
