@@ -15,6 +15,7 @@ from envs.leap.settings import LeapSettings
 from evaluation.eapo_systems import Figures, System, draw, figures
 from experts.naming import is_player, pool_members
 from launch.compare.store import Responses, Store, fingerprint
+from launch.models import model_spec
 from launch.players import check_players
 from launch.settings import AgentSettings
 from models.locate import check, local_folder
@@ -258,7 +259,7 @@ def _folder(name: str) -> str:
         return str(run / "final" / "policy")
     if (run / "checkpoints").is_dir():
         raise UserError(f"{name} is a run that has not ended: python train.py --resume {name}")
-    check(ModelSpec(name))
+    check(model_spec(AgentSettings(name, trained=False)))
     return name
 
 
