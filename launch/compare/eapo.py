@@ -10,12 +10,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+import envs
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.leap.settings import LeapSettings
 from evaluation.eapo_systems import Figures, System, draw, figures
 from experts.naming import is_player, pool_members
 from launch.compare.store import Responses, Store, fingerprint
 from launch.models import model_spec
+from launch.plain import override
 from launch.players import check_players
 from launch.settings import AgentSettings
 from models.locate import check, local_folder
@@ -24,7 +26,14 @@ from problems.opening import open_source
 from problems.split import held_out
 from vocabulary import Problem, UserError
 
-_PROBLEMS = "chains?mix=0,1,0&min_length=4&max_length=4&answer=all"
+
+def _trained_with() -> EapoConsultationSettings:
+    """What train.py trains with."""
+    values = envs.spec("eapo-consultation").defaults["env"]
+    return override(EapoConsultationSettings(), values)
+
+
+_PROBLEMS: str = envs.spec("eapo-consultation").defaults["problems"]["train"]
 
 
 @dataclass(frozen=True)
@@ -72,8 +81,8 @@ class EapoComparison:
     """Everything random derives from it."""
     out: Path = Path("runs/eapo-comparison")
     """Where answers, results.json and the picture go; answers found there are used again."""
-    env: EapoConsultationSettings = field(default_factory=EapoConsultationSettings)
-    """Prompts, budgets and lengths."""
+    env: EapoConsultationSettings = field(default_factory=_trained_with)
+    """Prompts, budgets and lengths; those of train.py without flags."""
     leap: LeapSettings = field(default_factory=LeapSettings)
     """How paths read each other's summaries."""
 
@@ -141,7 +150,6 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
     """Play every question ``samples`` times."""
     # Torch and transformers wait until something has to be sampled.
     import algorithms
-    import envs
     from launch.players import close_players
     from launch.team import build_team
     from rewards.scorer import AnswerScorer

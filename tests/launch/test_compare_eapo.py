@@ -10,7 +10,9 @@ import pytest
 import benchmark
 from envs.bytes_codec import BytesCodec
 from evaluation.eapo_systems import figures
+from launch.command_line import parse
 from launch.compare.distill import as_row, as_trace
+from launch.compare.eapo import EapoComparison
 from vocabulary import UserError
 
 
@@ -85,6 +87,12 @@ def test_rows_can_be_added_and_left_out(
     asked.clear()
     assert benchmark.main([*flags[:-4], "--leap.paths", "3", "--rl", "tiny:policy"]) == 0
     assert [system.name for system, _ in asked] == ["peers"]
+
+
+def test_it_asks_as_training_does() -> None:
+    settings, run = EapoComparison(), parse(["--env", "eapo-consultation"])
+    assert settings.env == run.env
+    assert settings.problems == run.problems.train
 
 
 def test_figures_by_hand() -> None:
