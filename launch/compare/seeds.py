@@ -37,6 +37,8 @@ def compare(settings: SeedsComparison) -> None:
         UserError: a run that has not ended, or runs of different environments.
     """
     found = [_paths(text) for text in settings.systems]
+    if not found:
+        raise UserError("--systems: write NAME=RUN,RUN, once or more")
     systems = {name: [_read(path) for path in paths] for name, paths in found}
     if len(systems) < len(found):
         raise UserError("--systems: two systems have the same name")

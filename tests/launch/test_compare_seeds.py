@@ -80,6 +80,7 @@ def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
     write("open", 0, 0.5)
     (tmp_path / "open" / "summary.json").unlink()
     for systems, sentence in [
+        ([], "write NAME=RUN,RUN, once or more"),
         (["runs/x"], "write NAME=RUN,RUN"),
         ([f"A={tmp_path}/none*"], "no directory is called"),
         ([f"A={tmp_path}/a,{tmp_path}/other"], "of different environments"),
