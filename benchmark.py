@@ -8,6 +8,7 @@ _USAGE = """\
 usage: benchmark.py corea [settings]     small models, cascades with a large one, and controls
        benchmark.py eapo [settings]      a policy alone, with experts, after training with them
        benchmark.py distill [settings]   a policy trained on an expert's solutions, for eapo
+       benchmark.py seeds [settings]     runs of several seeds: means, differences, learning curves
 
 All settings of one comparison:  python benchmark.py eapo --help"""
 
@@ -16,6 +17,7 @@ _COMPARISONS = {
     "corea": ("launch.compare.corea", "CoreaComparison", "compare"),
     "eapo": ("launch.compare.eapo", "EapoComparison", "compare"),
     "distill": ("launch.compare.distill", "Distillation", "distill"),
+    "seeds": ("launch.compare.seeds", "SeedsComparison", "compare"),
 }
 
 

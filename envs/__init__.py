@@ -50,9 +50,19 @@ register(
         evaluation="evaluation.eapo_consultation:EVALUATION",
         defaults={
             "problems": {
-                "train": "chains?mix=0,1,0&min_length=3&max_length=3&answer=all",
+                "train": "chains?mix=0,1,0&min_length=4&max_length=4&answer=all",
                 "held_out": 128,
             },
+            "env": {
+                # The tiny expert's replies break off before the last of four operations.
+                "reply_tokens": 13,
+                "schedule": "linear",
+                "accept_span": 60.0,
+                # Asking costs something once help is gone.
+                "consult_penalty": 0.05,
+                "penalty_start": 60,
+            },
+            "run": {"steps": 100},
             "agents": {"expert": {"trained": False}},
         },
     )

@@ -23,8 +23,9 @@ class System:
     policy: str
     expert: str | None = None
     """Who helps; None: nobody."""
-    mode: Literal["eval", "assisted", "workflow"] = "eval"
-    """Mode of the environment in which it answers."""
+    mode: Literal["eval", "assisted", "workflow", "peers"] = "eval"
+    """Mode of the environment in which it answers; peers: paths that read each other's summaries.
+    """
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from launch.rundir import RunDirectory
+from launch.rundir import EVALUATIONS, METRICS, RunDirectory
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -62,7 +62,7 @@ class Logbook:
         assert self._writer is not None
         for name, value in metrics.items():
             self._writer.add_scalar(name, value, step)
-        self._run.append("metrics.jsonl", [{"step": step, **metrics}])
+        self._run.append(METRICS, [{"step": step, **metrics}])
         numbers = "  ".join(
             f"{name.rpartition('/')[2] if name.count('/') < 2 else name.partition('/')[2]} "
             f"{metrics[name]:.2f}"
@@ -80,11 +80,12 @@ class Logbook:
         assert self._writer is not None
         self._writer.add_text(name, markdown, step)
 
-    def scalars(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Scalars beside the steps (an evaluation)."""
+    def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Record what was measured after a step."""
         assert self._writer is not None
         for name, value in metrics.items():
             self._writer.add_scalar(name, value, step)
+        self._run.append(EVALUATIONS, [{"step": step, **metrics}])
 
 
 def mean_by(values: Mapping[str, list[float]]) -> dict[str, float]:

@@ -4,19 +4,23 @@ from collections.abc import Mapping
 
 from launch.players import check_players, local_models
 from launch.settings import AgentSettings
-from models.locate import check
+from models.locate import adapter_base, check
 from models.spec import LoraSpec, ModelSpec
+from vocabulary import UserError
 
 
 def model_spec(settings: AgentSettings) -> ModelSpec:
-    """What to load for one role."""
-    tiny = settings.model.startswith("tiny:")
-    lora = settings.tuning == "lora" or (settings.tuning == "auto" and not tiny)
+    """What to load for one role: a model, or an adapter on the base that it names.
+
+    Raises:
+        UserError: full weights are to be trained where only an adapter is named.
+    """
+    base = adapter_base(settings.model)
+    if base and settings.trained and settings.tuning == "full":
+        raise UserError(f"{settings.model} is an adapter: --agents.ROLE.tuning full needs a model")
     return ModelSpec(
-        model=settings.model,
-        lora=LoraSpec(rank=settings.lora_rank, alpha=settings.lora_alpha)
-        if lora and settings.trained
-        else None,
+        model=base or settings.model,
+        lora=_lora(settings, base),
         chat=settings.chat,
         dtype=settings.dtype,
         device=settings.device,
@@ -24,6 +28,14 @@ def model_spec(settings: AgentSettings) -> ModelSpec:
         revision=settings.revision,
         trust_remote_code=settings.trust_remote_code,
     )
+
+
+def _lora(settings: AgentSettings, base: str | None) -> LoraSpec | None:
+    if base:
+        return LoraSpec(adapter=settings.model)
+    tiny = settings.model.startswith("tiny:")
+    lora = settings.tuning == "lora" or (settings.tuning == "auto" and not tiny)
+    return LoraSpec(settings.lora_rank, settings.lora_alpha) if lora and settings.trained else None
 
 
 def check_models(agents: Mapping[str, AgentSettings]) -> None:

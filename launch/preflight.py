@@ -22,6 +22,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     run, rollout, how = settings.run, settings.rollout, settings.eval
     for wrong, sentence in [
         (run.steps < 1, f"--steps is {run.steps}; it must be at least 1"),
+        (run.tokens < 0, "--tokens must not be negative; 0 leaves the end to --steps"),
         (run.checkpoint_every < 1, "--checkpoint-every must be at least 1"),
         (run.keep_checkpoints < 1, "--keep-checkpoints must be at least 1"),
         (run.threads < 0, "--threads must not be negative"),

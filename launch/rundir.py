@@ -7,6 +7,7 @@
         environment.json     package versions, problem fingerprints
         episodes.jsonl       every training episode
         metrics.jsonl        every scalar of every step
+        evaluations.jsonl    what was measured between steps (--eval.every)
         evaluation/          before.json, after.json: outcomes problem by problem
         tensorboard/         scalars and sample transcripts
         checkpoints/         step-000150/ ...
@@ -27,7 +28,8 @@ import orjson
 
 from vocabulary import UserError
 
-LOGS = ("episodes.jsonl", "metrics.jsonl")
+METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.jsonl"
+LOGS = ("episodes.jsonl", METRICS, EVALUATIONS)
 _SPARE_BYTES = 64 * 2**20
 
 
@@ -88,6 +90,13 @@ class RunDirectory:
         )
         with (self.path / log).open("ab") as file:
             file.write(lines)
+
+    def read_log(self, log: str) -> list[Any]:
+        """The records of a log; none where nothing was logged."""
+        path = self.path / log
+        return (
+            [orjson.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+        )
 
     def log_sizes(self) -> dict[str, int]:
         """Bytes in each log; a checkpoint remembers them."""

@@ -93,6 +93,7 @@ class Session:
             self._restore()
         self._wall_before = float(self._progress.counters["wall_s"])
         self._tokens = int(self._progress.counters["tokens"])
+        self._learned = int(self._progress.counters.get("learner_tokens", 0))
 
     def steps_left(self) -> Iterator[int]:
         """The steps still to be done, counted from 1, under the progress bar."""
@@ -100,7 +101,10 @@ class Session:
         headline = self._examiner.evaluation.headline(self.settings.choice.roles)
         with Logbook(self.run, self.console, first=first, last=last, headline=headline) as logbook:
             self._logbook = logbook
-            yield from range(first, last + 1)
+            for step in range(first, last + 1):
+                if self._sampled_enough:
+                    break
+                yield step
 
     def sample(self, step: int) -> Batch:
         """Play one step's episodes."""
@@ -138,6 +142,7 @@ class Session:
         rows = [row for episode in batch.episodes for row in episode.trajectories]
         tokens = sum(int(row.mask.sum()) for row in rows)
         self._tokens += tokens
+        self._learned += sum(int(row.mask.sum()) for row in rows if row.role in self.team.trained)
         with self._timed("record"):
             metrics = {
                 **reward_metrics(rows),
@@ -145,11 +150,10 @@ class Session:
                 **learner_metrics,
                 "rollout/tokens": float(tokens),
                 "rollout/tokens_total": float(self._tokens),
+                "rollout/learner_tokens_total": float(self._learned),
                 "rollout/rounds": float(batch.rounds),
                 "rollout/failed": float(sum(row.status != "ok" for row in rows)),
-                **{
-                    f"player/{n}": value for n, value in player_counters(self.team.policies).items()
-                },
+                **player_counters(self.team.policies),
                 **{f"time/{name}_s": seconds for name, seconds in self._timings.items()},
             }
             self._logbook.step(step, metrics)
@@ -161,18 +165,22 @@ class Session:
             if _due(step, self.settings.run.transcripts_every):
                 self._logbook.text(step, "transcript", transcript(batch.episodes[0]))
         self._progress = replace(self._progress, step=step, cursor=self._stream.cursor)
-        if _due(step, self.settings.eval.every) and step < self.settings.run.steps:
+        if _due(step, self.settings.eval.every) and not self._is_last(step):
             found = self._examiner.estimate(self._run(self._examiner.examine()), resamples=1)
-            self._logbook.scalars(step, {f"eval/{name}": m.value for name, m in found.items()})
+            self._logbook.evaluation(step, {f"eval/{name}": m.value for name, m in found.items()})
 
     def checkpoint(self, step: int) -> None:
         """Save, if it is time to."""
-        if _due(step, self.settings.run.checkpoint_every) or step == self.settings.run.steps:
+        if _due(step, self.settings.run.checkpoint_every) or self._is_last(step):
             self.save()
 
     def save(self) -> None:
         """Write a checkpoint of the last whole step."""
-        counters = {"wall_s": self._wall(), "tokens": self._tokens}
+        counters = {
+            "wall_s": self._wall(),
+            "tokens": self._tokens,
+            "learner_tokens": self._learned,
+        }
         self._progress = replace(self._progress, logs=self.run.log_sizes(), counters=counters)
         keep = self.settings.run.keep_checkpoints
         with self._timed("checkpoint"):
@@ -214,6 +222,13 @@ class Session:
         self._run(close_players(self.team.policies))
         self._runner.close()
         self._scorer.close()
+
+    @property
+    def _sampled_enough(self) -> bool:
+        return 0 < self.settings.run.tokens <= self._learned
+
+    def _is_last(self, step: int) -> bool:
+        return step == self.settings.run.steps or self._sampled_enough
 
     def _make_env(self) -> Any:
         choice = self.settings.choice

@@ -97,6 +97,9 @@ class RunSettings:
 
     steps: int = 360
     """Training steps."""
+    tokens: int = 0
+    """Stop sooner: after the step in which the roles that learn have sampled this many tokens, so
+    that systems can be compared at equal cost; 0: steps alone decide."""
     seed: int = 0
     """Everything random derives from it."""
     run_dir: Path | None = None

@@ -62,6 +62,22 @@ def has_adapter_weights(folder: Path) -> bool:
     )
 
 
+def adapter_base(name: str) -> str | None:
+    """The model that the adapter in folder ``name`` was trained on; None where ``name`` is no
+    adapter.
+
+    Raises:
+        UserError: the adapter does not say.
+    """
+    folder = Path(name).expanduser()
+    if not has_adapter_weights(folder) or (folder / "config.json").is_file():
+        return None
+    base = _read_json(folder / "adapter_config.json").get("base_model_name_or_path")
+    if not isinstance(base, str) or not base:
+        raise UserError(f"{name} is an adapter that does not say what model it belongs to")
+    return base
+
+
 def _check_adapter(folder: Path) -> None:
     if not has_adapter_weights(folder):
         raise UserError(

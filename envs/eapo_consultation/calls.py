@@ -27,8 +27,13 @@ class Call:
     query: str
 
 
-def parse_calls(text: str, experts: int) -> list[Call] | str:
+def parse_calls(text: str, experts: int, at_once: int | None = None) -> list[Call] | str:
     """The calls in ``text``, or a sentence that says what is wrong with it.
+
+    Args:
+        text: what stands between the tags.
+        experts: ids go from 1 to this.
+        at_once: most calls in it; as many as there are experts without it.
 
     Accepted: a list of objects ``{"expert_id": 1, "input_parameters": {"query": "..."}}``, a single
     object, commas before closing brackets. An expert can be asked one thing at a time.
@@ -44,6 +49,8 @@ def parse_calls(text: str, experts: int) -> list[Call] | str:
     items = [data] if isinstance(data, dict) else data
     if not isinstance(items, list) or not items:
         return "the call must be a list with at least one entry"
+    if at_once is not None and len(items) > at_once:
+        return f"at most {at_once} can be asked at once"
     calls: list[Call] = []
     for item in items:
         call = _call(item, experts)

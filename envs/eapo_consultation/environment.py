@@ -29,16 +29,10 @@ an empty one, is unavailable to the policy.
 Version history: v0, the first.
 """
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import gymnasium
-import numpy as np
-from gymnasium import Space, spaces
-from pettingzoo import ParallelEnv
-
-from envs.bytes_codec import BytesCodec, TextMeter
+from envs.bytes_codec import TextMeter
 from envs.eapo_consultation.calls import Call, parse_calls
 from envs.eapo_consultation.episode import (
     Asked,
@@ -55,19 +49,20 @@ from envs.eapo_consultation.replies import as_result
 from envs.eapo_consultation.report import GROUP_KEYS, transcript
 from envs.eapo_consultation.returns import Entry, returned
 from envs.eapo_consultation.settings import EapoConsultationSettings
-from envs.spaces import TextSpace
+from envs.problem_env import ProblemEnv, private, text_of
 from problems.source import ProblemSource
 from rewards.consultation_format import CALLS
-from vocabulary import Problem, Scorer, ScoreRequests, UserError, derive_seed
+from vocabulary import Scorer, ScoreRequests, UserError, derive_seed
 
 POLICY = "policy_0"
 # Calls inside thoughts that are passed over before calls are switched off.
 _MOST_IGNORED = 8
 
 
-class EapoConsultationEnv(ParallelEnv[str, dict[str, Any], Any]):
+class EapoConsultationEnv(ProblemEnv):
     """The text environment; ``envs.make`` wraps it in tokens."""
 
+    title = "eapo-consultation"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
         "name": "eapo_consultation_v0",
         "render_modes": ["human", "ansi"],
@@ -105,51 +100,19 @@ class EapoConsultationEnv(ParallelEnv[str, dict[str, Any], Any]):
             raise UserError(
                 f"eapo-consultation: the roles are policy and expert, not {', '.join(roles)}."
             )
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise UserError(
-                f"eapo-consultation: render mode {render_mode!r} is unknown; choose human or ansi."
-            )
         self.settings = settings or EapoConsultationSettings()
-        self.metadata = {**self.metadata, "replicas": self.settings.group_size}
-        self.render_mode = render_mode
-        self._scorer = scorer
-        self._source = source
-        self._meter = (tokenizers or {}).get("policy", BytesCodec())
         self._expert = {k + 1: f"expert_{k}" for k in range(self.settings.experts)}
-        self.possible_agents = [POLICY, *self._expert.values()]
-        self.agents: list[str] = []
-        self._observation_spaces = {
-            agent: spaces.Dict({"text": TextSpace(), "active": spaces.Discrete(2)})
-            for agent in self.possible_agents
-        }
-        self._action_spaces = {agent: TextSpace() for agent in self.possible_agents}
-        self._base_seed = int(np.random.default_rng().integers(2**62))
-        self._unseeded_resets = 0
+        super().__init__(
+            [POLICY, *self._expert.values()],
+            roles,
+            scorer=scorer,
+            source=source,
+            tokenizers=tokenizers,
+            render_mode=render_mode,
+        )
+        self.metadata = {**self.metadata, "replicas": self.settings.group_size}
+        self._meter = self.meters["policy"]
         self._episode: Consultation | None = None
-
-    def observation_space(self, agent: str) -> Space[Any]:
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Space[Any]:
-        return self._action_spaces[agent]
-
-    @property
-    def scorer(self) -> Scorer:
-        """The injected scorer, or one of its own, built when first needed."""
-        if self._scorer is None:
-            from rewards.scorer import AnswerScorer
-
-            self._scorer = AnswerScorer()
-        return self._scorer
-
-    @property
-    def source(self) -> ProblemSource:
-        """The injected source, or generated chains."""
-        if self._source is None:
-            from problems.chains import ChainSource
-
-            self._source = ChainSource()
-        return self._source
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -165,14 +128,8 @@ class EapoConsultationEnv(ParallelEnv[str, dict[str, Any], Any]):
             UserError: an option that makes no sense.
         """
         options = options or {}
-        if seed is None:
-            self._unseeded_resets += 1
-            seed = derive_seed("eapo-consultation", "reset", self._base_seed, self._unseeded_resets)
-        else:
-            self._base_seed, self._unseeded_resets = seed, 0
-            for place, space in enumerate(self._action_spaces.values()):
-                space.seed(seed + place)
-        episode = begin(self._problem(seed, options), seed, options, self.settings)
+        seed = self.seeded(seed)
+        episode = begin(self.problem_of(seed, options), seed, options, self.settings)
         self._episode = episode
         self.agents = list(self.possible_agents)
         if episode.consult == "always":
@@ -210,42 +167,18 @@ class EapoConsultationEnv(ParallelEnv[str, dict[str, Any], Any]):
             return ScoreRequests()
         return final_requests(episode, episode.own + move.text, self.settings)
 
-    def render(self) -> Any:
-        """The transcript so far: printed (``human``) or returned (``ansi``)."""
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() needs a render mode: make the environment with one.")
-            return None
-        if self._episode is None:
-            return None
-        text = transcript(self._episode)
-        if self.render_mode == "ansi":
-            return text
-        print(text)
-        return None
-
-    def close(self) -> None:
-        self.agents = []
-
-    def _problem(self, seed: int, options: Mapping[str, Any]) -> Problem:
-        problem = options.get("problem")
-        if problem is None:
-            return self._drawn("problem", seed)
-        if not isinstance(problem, Problem):
-            raise UserError(
-                f"eapo-consultation: options['problem'] is a {type(problem).__name__}; "
-                "give a vocabulary.Problem."
-            )
-        return problem
-
-    def _drawn(self, *stream: int | str) -> Problem:
-        drawn = derive_seed("eapo-consultation", *stream)
-        return self.source[drawn % (self.source.size or 2**31)]
+    def transcript(self) -> str | None:
+        return None if self._episode is None else transcript(self._episode)
 
     def _opening(self, episode: Consultation) -> str:
         question, style = episode.problem.question, self.settings.prompt_style
         if episode.consult == "free":
             return training_prompt(
-                question, style, experts=self.settings.experts, budget=self.settings.budget
+                question,
+                style,
+                experts=self.settings.experts,
+                at_once=self.settings.parallel,
+                budget=self.settings.budget,
             )
         prompt = lone_prompt(question, style)
         if episode.consult == "always":
@@ -262,7 +195,7 @@ class EapoConsultationEnv(ParallelEnv[str, dict[str, Any], Any]):
 
     def _move(self, episode: Consultation, action: Any) -> Move:
         """What the policy's action amounts to; one of another type is an empty answer."""
-        text = action if isinstance(action, str) else ""
+        text = text_of(action)
         tokens = self._meter.count(text)
         may_call = self._calls_enabled(episode) and (
             episode.tokens + tokens < episode.max_new_tokens
@@ -271,7 +204,7 @@ class EapoConsultationEnv(ParallelEnv[str, dict[str, Any], Any]):
 
     def _called(self, episode: Consultation, payload: str) -> tuple[Any, Any]:
         """The policy made a call: on to the experts, or straight back to the policy."""
-        calls = parse_calls(payload, self.settings.experts)
+        calls = parse_calls(payload, self.settings.experts, self.settings.parallel)
         episode.answered_calls += not isinstance(calls, str)
         by_calls = self.settings.budget_unit == "calls"
         size = len(calls) if by_calls and not isinstance(calls, str) else 1
@@ -300,7 +233,7 @@ class EapoConsultationEnv(ParallelEnv[str, dict[str, Any], Any]):
             query = call.query
             if self.settings.queries == "shuffled":
                 where = ("shuffled", episode.seed, number, call.expert_id)
-                others = [self._drawn(*where, place).question for place in range(8)]
+                others = [self.problem_of(derive_seed(*where, k), {}).question for k in range(8)]
                 query = other_question(episode.problem.question, others)
             block.append(Asked(call, query, is_accepted(u, episode.acceptance)))
         episode.rounds.append(block)
@@ -313,8 +246,7 @@ class EapoConsultationEnv(ParallelEnv[str, dict[str, Any], Any]):
         settings = self.settings
         for one in episode.asking:
             agent = self._expert[one.call.expert_id]
-            action = actions.get(agent)
-            text = action if isinstance(action, str) else ""
+            text = text_of(actions.get(agent))
             result = as_result(
                 text,
                 self._meter,
@@ -378,7 +310,7 @@ class EapoConsultationEnv(ParallelEnv[str, dict[str, Any], Any]):
             episode, self.settings, self.scorer, policy=POLICY, experts=self._expert
         )
         if self.render_mode is not None:
-            episode.infos = copy.deepcopy(infos)
+            episode.infos = private(infos)
         rewards = {agent: sum(info["reward_terms"].values(), 0.0) for agent, info in infos.items()}
         # Whoever gave no answer ran out of tokens, or of words.
         answered = infos[POLICY]["answer"] is not None

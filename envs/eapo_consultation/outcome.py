@@ -43,7 +43,7 @@ def final_infos(
         f1=squad_f1(answer or "", [problem.gold]),
         told=told,
     )
-    terms = _terms(report, settings, train=episode.mode == "train")
+    terms = _terms(report, settings, episode)
     infos = {policy: report | {"reward_terms": terms, "loss_weight": 1.0}}
     for agent, asked in expert_infos(episode, experts).items():
         # Experts are frozen: nothing that they do is paid.
@@ -55,9 +55,9 @@ def final_infos(
 
 
 def _terms(
-    report: Mapping[str, Any], settings: EapoConsultationSettings, *, train: bool
+    report: Mapping[str, Any], settings: EapoConsultationSettings, episode: Consultation
 ) -> dict[str, float]:
-    if not train:
+    if episode.mode != "train":
         return {"correct": 0.0 if report["failed"] else float(report["correct"])}
     if report["failed"]:
         return {"answer": 0.0, "consulting": 0.0}
@@ -68,7 +68,8 @@ def _terms(
         formatted=report["formatted"],
     )
     counted = report["calls" if settings.penalised == "dispatched" else "accepted"]
-    if settings.penalty_only_if_right and not report["correct"]:
+    free = episode.step <= settings.penalty_start
+    if free or (settings.penalty_only_if_right and not report["correct"]):
         counted = 0
     return {"answer": value, "consulting": consult_penalty(counted, settings.consult_penalty)}
 

@@ -16,8 +16,8 @@ You are a helpful assistant who solves problems step by step. Write your reasoni
 and </think>.
 
 {experts}. Each is a strong solver, but may be wrong: take what they say as another point of view. \
-In all, you may consult them {budget} times on a question. You may ask one of them or several at \
-once, the same thing or different things; an expert sees nothing but your query.
+In all, you may consult them {budget} times on a question. You may ask {at_once}; \
+an expert sees nothing but your query.
 
 To consult, close your thoughts and write a list of objects between <agent_calls> and \
 </agent_calls>. Each object has the required integer "expert_id" and the required object \
@@ -43,8 +43,10 @@ _PLAIN_PANEL = "Question: {question}\nExperts: 1 to {experts}\nSolve:"
 _PLAIN = "Question: {question}\nSolve:"
 
 
-def training_prompt(question: str, style: PromptStyle, *, experts: int, budget: int) -> str:
-    """The policy's message where experts can be consulted."""
+def training_prompt(
+    question: str, style: PromptStyle, *, experts: int, at_once: int, budget: int
+) -> str:
+    """The policy's message where experts can be consulted, ``at_once`` of them in one block."""
     if style == "plain":
         return _PLAIN_PANEL.format(question=question, experts=experts)
     panel = (
@@ -52,8 +54,9 @@ def training_prompt(question: str, style: PromptStyle, *, experts: int, budget: 
         if experts == 1
         else f"A panel of {experts} experts, with the ids 1 to {experts}, may be consulted"
     )
-    # An expert is asked one thing at a time: a single one is asked for both at once.
-    asked = _EXAMPLE if experts > 1 else (tuple(" ".join(parts) for parts in zip(*_EXAMPLE)),)
+    # Where one expert is asked at a time, it is asked for both things.
+    together = (tuple(" ".join(parts) for parts in zip(*_EXAMPLE)),)
+    asked = _EXAMPLE if at_once > 1 else together
     calls = [
         {"expert_id": place, "input_parameters": {"query": query}}
         for place, (query, _) in enumerate(asked, start=1)
@@ -64,10 +67,18 @@ def training_prompt(question: str, style: PromptStyle, *, experts: int, budget: 
     return _PANEL.format(
         question=question,
         experts=panel,
+        at_once=_at_once(experts, at_once),
         budget=budget,
         calls=", ".join(map(json.dumps, calls)),
         returns=", ".join(map(json.dumps, replies)),
     )
+
+
+def _at_once(experts: int, at_once: int) -> str:
+    if at_once == 1:
+        return "one of them at a time" if experts > 1 else "one thing at a time"
+    several = "several" if at_once == experts else f"up to {at_once}"
+    return f"one of them or {several} at once, the same thing or different things"
 
 
 def lone_prompt(question: str, style: PromptStyle) -> str:

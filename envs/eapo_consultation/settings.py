@@ -22,6 +22,8 @@ class EapoConsultationSettings:
 
     experts: int = 3
     """K: experts, with the ids 1 to K."""
+    at_once: int = 0
+    """Most experts in one block of calls; 0: all of them, 1: one after another (sequential)."""
     group_size: int = 8
     """G: conversations about one problem that are compared with each other."""
     consult: Consult = "free"
@@ -72,6 +74,9 @@ class EapoConsultationSettings:
     penalised: Penalised = "dispatched"
     """Which calls it counts: all that were well-formed and in budget, or those with a reply that
     was let in."""
+    penalty_start: int = 0
+    """Training steps before it counts. A policy that pays for asking before it knows what help is
+    worth stops asking."""
     penalty_only_if_right: bool = False
     """Take it off right answers only. Where all answers of a group are wrong, a penalty is all that
     tells them apart, and dividing by their deviation makes it as large as being right."""
@@ -104,9 +109,11 @@ class EapoConsultationSettings:
         ):
             _require(getattr(self, name) >= 1, f"{name} must be at least 1")
         for name in (
+            "at_once",
             "budget",
             "anneal_steps",
             "accept_start",
+            "penalty_start",
             "eval_max_new_tokens",
             "reply_thinking_tokens",
         ):
@@ -125,6 +132,11 @@ class EapoConsultationSettings:
             known, chosen = get_args(choices), getattr(self, name)
             _require(chosen in known, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
         fading_of(self)
+
+    @property
+    def parallel(self) -> int:
+        """Most experts in one block of calls."""
+        return min(self.at_once or self.experts, self.experts)
 
     @property
     def learners(self) -> tuple[str, ...]:

@@ -14,9 +14,11 @@ from evaluation.cascade import ThresholdChoice
 from evaluation.corea_report import Figures, curves, figures, plain, table
 from evaluation.corea_systems import SYSTEMS, systems
 from launch.compare.store import Responses, Store, fingerprint
+from launch.models import model_spec
 from launch.plain import to_plain
+from launch.settings import AgentSettings
 from models.locate import check, local_folder
-from models.spec import LoraSpec, ModelSpec
+from models.spec import ModelSpec
 from problems.opening import open_source
 from problems.source import ProblemSource
 from problems.split import held_out
@@ -240,7 +242,8 @@ def _responses(
         from launch.compare.respond import respond
         from models.loading import load_team
 
-        model = load_team({"small": _spec(folder)}, trained=set())["small"]
+        spec = model_spec(AgentSettings(str(folder), trained=False))
+        model = load_team({"small": spec}, trained=set())["small"]
         return respond(
             model,
             problems,
@@ -251,12 +254,3 @@ def _responses(
         )
 
     return store.get(name, what, sample)
-
-
-def _spec(folder: Path) -> ModelSpec:
-    """A checkpoint, or an adapter on the base that it names."""
-    adapter = folder / "adapter_config.json"
-    if not adapter.is_file():
-        return ModelSpec(str(folder))
-    base = json.loads(adapter.read_text(encoding="utf-8"))["base_model_name_or_path"]
-    return ModelSpec(base, lora=LoraSpec(adapter=str(folder)))

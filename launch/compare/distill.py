@@ -14,11 +14,9 @@ from envs.eapo_consultation.prompts import lone_prompt
 from envs.eapo_consultation.settings import PromptStyle
 from experts.naming import is_player
 from launch.compare.eapo import EapoComparison
-from launch.players import check_players, local_models
+from launch.models import check_models
 from launch.rundir import check_new
 from launch.settings import AgentSettings
-from models.locate import check
-from models.spec import ModelSpec
 from problems.opening import open_source
 from problems.split import held_out
 from problems.stream import ProblemStream
@@ -88,9 +86,7 @@ def distill(settings: Distillation) -> None:
         "policy": AgentSettings(settings.policy, tuning=settings.tuning),
         "expert": AgentSettings(settings.expert, trained=False),
     }
-    check_players(agents)
-    for agent in local_models(agents).values():
-        check(ModelSpec(agent.model))
+    check_models(agents)
     stream = _stream(settings)
 
     import algorithms

@@ -10,10 +10,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+import envs
 from envs.eapo_consultation.settings import EapoConsultationSettings
+from envs.leap.settings import LeapSettings
 from evaluation.eapo_systems import Figures, System, draw, figures
 from experts.naming import is_player, pool_members
 from launch.compare.store import Responses, Store, fingerprint
+from launch.models import model_spec
+from launch.plain import override
 from launch.players import check_players
 from launch.settings import AgentSettings
 from models.locate import check, local_folder
@@ -22,7 +26,14 @@ from problems.opening import open_source
 from problems.split import held_out
 from vocabulary import Problem, UserError
 
-_PROBLEMS = "chains?mix=0,1,0&min_length=3&max_length=3&answer=all"
+
+def _trained_with() -> EapoConsultationSettings:
+    """What train.py trains with."""
+    values = envs.spec("eapo-consultation").defaults["env"]
+    return override(EapoConsultationSettings(), values)
+
+
+_PROBLEMS: str = envs.spec("eapo-consultation").defaults["problems"]["train"]
 
 
 @dataclass(frozen=True)
@@ -43,10 +54,14 @@ class EapoComparison:
     """The policy trained on the expert's solutions (benchmark.py distill)."""
     distilled_lora: str | None = None
     """The same with --tuning lora."""
+    others: tuple[str, ...] = ()
+    """Further trained policies, a row each: NAME=RUN, such as a control's."""
     expert: str = "tiny:expert"
     """Who helps in the workflow."""
     pools: tuple[str, ...] = ()
     """Further players for the workflow, a row each, such as pool:tiny:policy|tiny:expert."""
+    peers: bool = True
+    """The row of paths that read each other's summaries (LeaP)."""
     noise: bool = True
     """Rows of the workflow with experts that are always wrong, and that say the same useless text
     to everything."""
@@ -66,8 +81,10 @@ class EapoComparison:
     """Everything random derives from it."""
     out: Path = Path("runs/eapo-comparison")
     """Where answers, results.json and the picture go; answers found there are used again."""
-    env: EapoConsultationSettings = field(default_factory=EapoConsultationSettings)
-    """Prompts, budgets and lengths."""
+    env: EapoConsultationSettings = field(default_factory=_trained_with)
+    """Prompts, budgets and lengths; those of train.py without flags."""
+    leap: LeapSettings = field(default_factory=LeapSettings)
+    """How paths read each other's summaries."""
 
 
 def compare(settings: EapoComparison) -> None:
@@ -133,7 +150,6 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
     """Play every question ``samples`` times."""
     # Torch and transformers wait until something has to be sampled.
     import algorithms
-    import envs
     from launch.players import close_players
     from launch.team import build_team
     from rewards.scorer import AnswerScorer
@@ -149,15 +165,23 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
         seed=settings.seed,
     )
     scorer = AnswerScorer()
+    peers = system.mode == "peers"
+    codecs = {"policy": team.codecs["policy"]} if peers else team.codecs
     collector = Collector(
         lambda: envs.make(  # type: ignore[arg-type,return-value]
-            "eapo-consultation", settings=settings.env, codecs=team.codecs, scorer=scorer
+            "envs.leap:LeapEnv" if peers else "eapo-consultation",
+            settings=settings.leap if peers else settings.env,
+            codecs=codecs,
+            scorer=scorer,
         ),
         team.policies,
         sampling=Sampling(settings.env.max_new_tokens, settings.temperature, settings.top_p),
         scorer=scorer,
     )
-    tasks = tasks_for(problems, seed=settings.seed, mode=system.mode, replicas=settings.samples)
+    # An episode of peers gives an answer a path.
+    episodes_each = -(-settings.samples // (settings.leap.paths if peers else 1))
+    mode = "eval" if peers else system.mode
+    tasks = tasks_for(problems, seed=settings.seed, mode=mode, replicas=episodes_each)
 
     async def play() -> list[Any]:
         try:
@@ -169,17 +193,17 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
         episodes = asyncio.run(play())
     finally:
         scorer.close()
-    rows = [next(r for r in e.trajectories if r.role == "policy") for e in episodes]
-    keys = ("correct", "f1", "response_tokens", "expert_tokens")
+    answers: list[list[Any]] = []
+    for place in range(0, len(episodes), episodes_each):
+        played = episodes[place : place + episodes_each]
+        rows = [row for episode in played for row in episode.trajectories if row.role == "policy"]
+        answers.append(rows[: settings.samples])
     return {
         key: [
-            [
-                float(row.info[key]) if row.status == "ok" else None
-                for row in rows[place : place + settings.samples]
-            ]
-            for place in range(0, len(rows), settings.samples)
+            [float(row.info[key]) if row.status == "ok" else None for row in rows]
+            for rows in answers
         ]
-        for key in keys
+        for key in ("correct", "f1", "response_tokens", "expert_tokens")
     }
 
 
@@ -199,6 +223,8 @@ def _systems(settings: EapoComparison) -> list[System]:
         wrong, useless = "scripted:oracle?p_right=0", "scripted:useless"
         rows.append(System("error", "Workflow, wrong experts", base, wrong, "workflow"))
         rows.append(System("useless", "Workflow, useless experts", base, useless, "workflow"))
+    if settings.peers:
+        rows.append(System("peers", "LeaP", base, mode="peers"))
     trained = {
         "distilled": "Distillation",
         "distilled_lora": "Distillation, LoRA",
@@ -211,6 +237,13 @@ def _systems(settings: EapoComparison) -> list[System]:
             if name in ("rl", "eapo"):
                 helped = f"{label}, with experts"
                 rows.append(System(f"{name}-helped", helped, policy, settings.expert, "assisted"))
+    for place, text in enumerate(settings.others):
+        label, equals, policy = text.partition("=")
+        if not equals or not label or not policy:
+            raise UserError(f"--others {text!r}: write NAME=RUN")
+        rows.append(System(f"other-{place}", label, policy))
+    if len({row.label for row in rows}) < len(rows):
+        raise UserError("--others: two rows have the same name")
     found = [
         System(r.name, r.label, _folder(r.policy), r.expert and _expert(r.expert), r.mode)
         for r in rows
@@ -234,7 +267,7 @@ def _folder(name: str) -> str:
         return str(run / "final" / "policy")
     if (run / "checkpoints").is_dir():
         raise UserError(f"{name} is a run that has not ended: python train.py --resume {name}")
-    check(ModelSpec(name))
+    check(model_spec(AgentSettings(name, trained=False)))
     return name
 
 
@@ -257,7 +290,9 @@ def _what(system: System, problems: Sequence[Problem], settings: EapoComparison)
         "problems": [problem.id for problem in problems],
         "samples": settings.samples,
         "sampling": [settings.temperature, settings.top_p],
-        "env": {k: v for k, v in vars(settings.env).items() if k != "eval_samples"},
+        "env": vars(settings.leap)
+        if system.mode == "peers"
+        else {k: v for k, v in vars(settings.env).items() if k != "eval_samples"},
         "seed": settings.seed,
     }
 

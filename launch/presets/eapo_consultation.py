@@ -20,7 +20,9 @@ _EAPO_ENV = {
     "draw_before_dispatch": False,
     "queries": "own",
     "answer_reward": "f1_literal",
+    "at_once": 0,
     "consult_penalty": 0.0,
+    "penalty_start": 0,
     "prompt_style": "panel",
     "max_new_tokens": 20480,
     "expert_max_new_tokens": 16384,
@@ -29,7 +31,7 @@ _EAPO_ENV = {
     "eval_samples": 32,
 }
 _EAPO = {
-    "problems": {"train": "dapo-17k", "eval": "aime24"},
+    "problems": {"train": "dapo-17k", "eval": "aime24", "held_out": None},
     "learner": {
         "lr": 1e-6,
         "weight_decay": 0.1,

@@ -223,6 +223,17 @@ def test_an_annealed_turn_budget(problem: Problem) -> None:
     assert Played(turns, settings=settings, problem=problem, step=3, mode="assisted").queries
 
 
+def test_one_expert_after_another(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, at_once=1)
+    turns = [calls((1, "a"), (2, "b")), calls((2, "b")), RIGHT]
+    played = Played(turns, settings=settings, problem=problem)
+    assert played.returned(1) == [{"result": "at most 1 can be asked at once", "status": "ERROR"}]
+    assert played.returned(2) == [{"expert_id": 2, "result": "expert_1 says 2"}]
+    assert (played.info["rounds"], played.info["errors"]) == (2, 1)
+    # More at once than there are experts is all of them.
+    assert dataclasses.replace(LONG, at_once=9).parallel == 3
+
+
 def test_calls_inside_thoughts_are_text(problem: Problem) -> None:
     inside = '<think> <agent_calls>[{"expert_id": 1}]</agent_calls>'
     played = Played([inside, " so </think>\nAnswer: 2"], problem=problem)
@@ -318,6 +329,16 @@ def test_a_penalty_on_right_answers_only(problem: Problem) -> None:
     assert right.rewards["policy_0"] == pytest.approx(0.8)
     wrong = Played([ask, f"{THOUGHT}\nAnswer: 3"], settings=settings, problem=problem)
     assert wrong.rewards["policy_0"] == pytest.approx(0.1)
+
+
+def test_a_penalty_that_comes_later(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, consult_penalty=0.1, penalty_start=4)
+    turns = [calls((1, "a")), RIGHT]
+    paid = {
+        step: Played(turns, settings=settings, problem=problem, step=step).rewards["policy_0"]
+        for step in (4, 5)
+    }
+    assert paid == {4: 1.0, 5: pytest.approx(0.9)}
 
 
 def test_evaluation_is_alone(problem: Problem) -> None:
@@ -425,7 +446,7 @@ def test_only_what_the_policy_wrote_is_trained(problem: Problem) -> None:
 
 
 def test_the_panel_is_explained() -> None:
-    text = training_prompt("What is {x}?", "panel", experts=3, budget=10)
+    text = training_prompt("What is {x}?", "panel", experts=3, at_once=3, budget=10)
     for fact in (
         "panel of 3 experts, with the ids 1 to 3",
         "10 times",
@@ -445,8 +466,15 @@ def test_the_panel_is_explained() -> None:
         assert fact in text
     assert text.endswith("Question: What is {x}?")
     assert text.count('{"expert_id": 2, "input_parameters"') == 1
-    single = training_prompt("x", "panel", experts=1, budget=2)
+    single = training_prompt("x", "panel", experts=1, at_once=1, budget=2)
     assert '"expert_id": 2' not in single
+    assert "one thing at a time" in single
+    one_by_one = training_prompt("x", "panel", experts=3, at_once=1, budget=2)
+    assert "one of them at a time" in one_by_one
+    assert '"expert_id": 2' not in one_by_one
+    assert "one of them or up to 2 at once" in training_prompt(
+        "x", "panel", experts=3, at_once=2, budget=2
+    )
     assert lone_prompt("x", "panel") == (
         "You are a helpful assistant. You must give the final answer in the last line, in the "
         'format of "Answer: xxx", xxx represents the final answer.\n\nx'

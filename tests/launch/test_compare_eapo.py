@@ -10,7 +10,9 @@ import pytest
 import benchmark
 from envs.bytes_codec import BytesCodec
 from evaluation.eapo_systems import figures
+from launch.command_line import parse
 from launch.compare.distill import as_row, as_trace
+from launch.compare.eapo import EapoComparison
 from vocabulary import UserError
 
 
@@ -21,14 +23,27 @@ def test_every_row_without_sampling_twice(
     quick = ("--steps", "3", "--problems-per-step", "4", "--solutions", "2")
     assert benchmark.main(["distill", "--out", str(distilled), *quick]) == 0
     assert (distilled / "final" / "policy" / "model.safetensors").is_file()
+    adapted = tmp_path / "adapted"
+    assert benchmark.main(["distill", "--out", str(adapted), *quick, "--tuning", "lora"]) == 0
+    assert (adapted / "final" / "policy" / "adapter_model.safetensors").is_file()
     capsys.readouterr()
 
-    flags = ["eapo", "--questions", "8", "--samples", "2", "--resamples", "50", "--out", str(out)]
-    flags += ["--distilled", str(distilled), "--eapo", "tiny:policy"]
+    flags = ["eapo", "--problems", "chains?mix=0,1,0&min_length=3&max_length=3&answer=all"]
+    flags += ["--questions", "8", "--samples", "2", "--resamples", "50", "--out", str(out)]
+    flags += ["--distilled", str(distilled), "--distilled-lora", str(adapted)]
+    flags += ["--eapo", "tiny:policy"]
     flags += ["--pools", "pool:tiny:policy|tiny:expert"]
     assert benchmark.main(flags) == 0
     text = capsys.readouterr().out
-    for label in ("Base", "Self-collaboration", "Expert workflow", "useless", "Distillation"):
+    for label in (
+        "Base",
+        "LeaP",
+        "Self-collaboration",
+        "Expert workflow",
+        "useless",
+        "Distillation",
+        "LoRA",
+    ):
         assert label in text
     results = json.loads((out / "results.json").read_text())["systems"]
     assert results["workflow"]["avg@n"]["value"] > results["error"]["avg@n"]["value"]
@@ -42,6 +57,42 @@ def test_every_row_without_sampling_twice(
 
     monkeypatch.setattr("launch.compare.eapo.sample", sampled)
     assert benchmark.main(flags) == 0
+
+
+def test_rows_can_be_added_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def sample(system: Any, problems: Any, settings: Any) -> Any:
+        asked.append((system, settings))
+        column = [[0.0, 1.0]] * len(problems)
+        names = ("correct", "f1", "response_tokens", "expert_tokens")
+        return dict.fromkeys(names, column)
+
+    monkeypatch.setattr("launch.compare.eapo.sample", sample)
+    flags = ["eapo", "--questions", "4", "--samples", "2", "--resamples", "20"]
+    few = [*flags, "--no-noise", "--no-peers", "--out", str(tmp_path / "few")]
+    assert benchmark.main([*few, "--others", "Shuffled=tiny:policy"]) == 0
+    assert [system.name for system, _ in asked] == ["base", "self", "workflow", "other-0"]
+    assert "Shuffled" in capsys.readouterr().out
+    asked.clear()
+    flags += ["--out", str(tmp_path / "all"), "--leap.paths", "2", "--rl", "tiny:policy"]
+    assert benchmark.main(flags) == 0
+    rows = {system.name: (system, settings) for system, settings in asked}
+    assert {"error", "useless", "peers", "rl", "rl-helped"} <= set(rows)
+    assert rows["rl-helped"][0].mode == "assisted"
+    assert rows["peers"][1].leap.paths == 2
+    # Other paths, other answers: nothing stored of them is used again; the others are.
+    asked.clear()
+    assert benchmark.main([*flags[:-4], "--leap.paths", "3", "--rl", "tiny:policy"]) == 0
+    assert [system.name for system, _ in asked] == ["peers"]
+
+
+def test_it_asks_as_training_does() -> None:
+    settings, run = EapoComparison(), parse(["--env", "eapo-consultation"])
+    assert settings.env == run.env
+    assert settings.problems == run.problems.train
 
 
 def test_figures_by_hand() -> None:
@@ -91,10 +142,12 @@ def test_only_the_solution_is_learned() -> None:
         (["eapo", "--questions", "0"], "--questions must be at least 1"),
         (["eapo", "--eapo", "./nowhere"], "nowhere"),
         (["eapo", "--pools", "pool:a||b"], "write pool"),
+        (["eapo", "--others", "runs/x"], "write NAME=RUN"),
+        (["eapo", "--others", "Base=tiny:policy"], "two rows have the same name"),
         (["eapo", "--expert", "scripted:loud"], "kind=loud"),
         (["distill", "--out", "x", "--steps", "0"], "--steps must be at least 1"),
         (["distill", "--out", "x", "--policy", "scripted:silent"], "no model to train"),
-        (["nope"], "unknown comparison 'nope'; known: corea, eapo, distill"),
+        (["nope"], "unknown comparison 'nope'; known: corea, eapo, distill, seeds"),
     ],
 )
 def test_mistakes(flags: list[str], sentence: str, capsys: Any, tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: b
     assert (env["turns_end"], env["anneal_steps"]) == (0, 320)
     assert (env["coin"], env["draw_before_dispatch"]) == ("response", False)
     assert (env["answer_reward"], env["consult_penalty"]) == ("f1_literal", 0.0)
+    assert (env["penalty_start"], env["at_once"]) == (0, 0)
     assert (env["prompt_style"], env["opens_thinking"]) == ("panel", opens)
     assert (env["max_new_tokens"], env["reply_tokens"]) == (20480, 1024)
     assert (env["group_size"], env["eval_samples"]) == (16, 32)
@@ -157,6 +158,7 @@ def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: b
     assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (1.0, 1.0, 0)
     assert (run.eval.temperature, run.eval.top_p) == (1.0, 0.7)
     assert (run.problems.train, run.problems.eval) == ("dapo-17k", "aime24")
+    assert run.problems.held_out is None
     assert (run.run.steps, run.run.group_by) == (320, "problem+role")
 
     algo = run.algo

@@ -88,7 +88,7 @@ def test_calls_are_told_apart() -> None:
 @pytest.mark.parametrize("unit", ["<think>", "</think>", "<agent_calls>", "Answer:", "<", CALL])
 def test_a_megabyte_takes_no_time(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
-    start = time.perf_counter()
+    start = time.process_time()
     well_formed(text, answered_calls=0)
     final_answer(text)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3

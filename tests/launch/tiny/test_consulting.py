@@ -53,7 +53,9 @@ def test_prompts_and_returns_are_those_of_the_environment() -> None:
     question = question_of(CHAIN)
     assert question == "All values of 7 + 8 - 3 @ 4 ="
     assert lone_prompt(question) == env_lone_prompt(question, "plain")
-    assert panel_prompt(question) == training_prompt(question, "plain", experts=3, budget=2)
+    assert panel_prompt(question) == training_prompt(
+        question, "plain", experts=3, at_once=3, budget=2
+    )
     replies = [(1, "7 + 8 = 5\nAnswer: 5"), (3, None), (2, "4")]
     entries = [
         Entry("UNAVAILABLE", "", expert) if reply is None else Entry("OK", reply, expert)
