@@ -45,7 +45,7 @@ class CoreaDeferralSettings:
     w_format: float = 1.0
     """Weight of the format: a third each for one boxed answer, a confidence after it, and the
     question's language."""
-    w_confidence: float = 2.0
+    w_confidence: float = 4.0
     """Weight of the confidence reward."""
     confidence_per_hundred: bool = False
     """In evaluation, read confidences above 1 and up to 100 as percentages."""

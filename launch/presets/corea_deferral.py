@@ -13,6 +13,7 @@ _COREA = {
         "w_format": 1.0,
         "w_confidence": 1.0,
         "max_new_tokens": 4096,
+        "stop": (),
         "threshold_source": "large-pass@1",
         "threshold_on_test": True,
         "output_weight": 4.0,

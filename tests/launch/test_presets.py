@@ -107,12 +107,13 @@ def test_corea_presets_equal_the_papers_settings(
     assert (run.agents["small"].trained, run.agents["large"].trained) == (True, False)
     assert run.agents["small"].tuning == "full"
     assert (env["traces"], env["eval_traces"], env["max_new_tokens"]) == (8, 10, 4096)
+    assert env["stop"] == []
     assert (env["confidence_reward"], env["p_hat"]) == ("l1", "group")
     assert (env["w_correct"], env["w_format"], env["w_confidence"]) == (1, 1, 1)
     assert (env["threshold_source"], env["threshold_on_test"]) == ("large-pass@1", True)
     assert (env["output_weight"], env["size_ratio"]) == (4, ratio)
     assert (run.learner.lr, run.learner.minibatches, run.learner.epochs) == (5e-7, 4, 1)
-    assert run.learner.max_grad_norm == 1.0
+    assert (run.learner.max_grad_norm, run.learner.schedule) == (1.0, "constant")
     assert run.rollout.problems_per_step == 1024
     assert (run.rollout.temperature, run.eval.temperature) == (1.0, 0.6)
     assert (run.problems.train, run.problems.limit, run.problems.held_out) == (
