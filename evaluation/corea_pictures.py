@@ -11,6 +11,8 @@ from evaluation.metrics.calibration import bin_index, expected_calibration_error
 from evaluation.metrics.present import ratio
 
 _BINS = 10
+# Systems that are a point of accuracy against cost, with their markers.
+_POINTS = {"llm": "s", "oracle": "*"}
 _WIDTH = 3.2
 
 
@@ -66,6 +68,8 @@ def _reliability(plt: Any, systems: Mapping[str, System]) -> Any:
 
 def _accuracy_cost(plt: Any, systems: Mapping[str, System]) -> Any:
     """Every cascade's curve over thresholds, and the threshold that was chosen."""
+    if not any(s.threshold_Q is not None or s.name in _POINTS for s in systems.values()):
+        return None
     figure, axis = plt.subplots(figsize=(6.4, 4.4))
     for place, system in enumerate(s for s in systems.values() if s.threshold_Q is not None):
         curve = system.cascade.curve()
@@ -82,7 +86,7 @@ def _accuracy_cost(plt: Any, systems: Mapping[str, System]) -> Any:
         )
         cost, accuracy = _at(system)
         axis.plot(cost, accuracy, marker="o" if bold else ".", color=colour, zorder=5)
-    for name, marker in (("llm", "s"), ("oracle", "*")):
+    for name, marker in _POINTS.items():
         if name in systems:
             cost, accuracy = _at(systems[name])
             axis.plot(

@@ -40,12 +40,16 @@ SYSTEMS: Mapping[str, str] = {
     "router": "Router+RLVR",
     "brier-verb": "Brier-Verb",
     "corea": "COREA",
+    "corea-ties": "COREA, ties by AvgProb",
     "random": "random, as often",
     "always": "always",
     "never": "never",
     "oracle": "oracle",
 }
 """Name -> label, in the order of the table."""
+
+# Less than lies between any two confidences that are written with three digits.
+_TIE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -120,14 +124,16 @@ def systems(
         own = small["brier"]
         yield cascaded("brier-verb", Cascade(own, large, own.confidence_QS))
     if "corea" in small:
-        yield from _with_controls(
-            cascaded("corea", Cascade(small["corea"], large, small["corea"].confidence_QS))
-        )
+        own = small["corea"]
+        corea = cascaded("corea", Cascade(own, large, own.confidence_QS))
+        finer_QS = ties_broken(own.confidence_QS, as_floats(stored["corea"]["probability"]))
+        yield corea
+        yield cascaded("corea-ties", Cascade(own, large, finer_QS))
+        yield from _controls(corea)
 
 
-def _with_controls(corea: System) -> Iterator[System]:
-    """COREA, and what its deferral is to be compared with."""
-    yield corea
+def _controls(corea: System) -> Iterator[System]:
+    """What COREA's deferral is to be compared with."""
     small, large = corea.cascade.small, corea.cascade.large
     share = np.full_like(small.correct_QS, corea.deferred_QS.mean())
     yield System("random", corea.cascade, share)
@@ -135,6 +141,15 @@ def _with_controls(corea: System) -> Iterator[System]:
     yield System("never", corea.cascade, np.zeros_like(share))
     worth_QS = (small.correct_QS == 0) & (large.correct_QS > 0)
     yield System("oracle", replace(corea.cascade, score_QS=1.0 - worth_QS), worth_QS)
+
+
+def ties_broken(stated_QS: Floats, probability_QS: Floats) -> Floats:
+    """Stated confidences, equal ones in the order of a probability in [0, 1]; silence stays NaN.
+
+    A model that was rewarded for its confidence uses few values (for L1 the best is the median of
+    what it can expect, often 1), so that no threshold tells the many answers apart that share one.
+    """
+    return stated_QS + _TIE * (probability_QS - 1)
 
 
 def agreement(answer_QS: Sequence[Sequence[str | None]]) -> Floats:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from rich.console import Console
 
+import envs
 from evaluation.cascade import ThresholdChoice
 from evaluation.corea_report import Figures, curves, figures, plain, table
 from evaluation.corea_systems import SYSTEMS, systems
@@ -23,6 +24,10 @@ from problems.opening import open_source
 from problems.source import ProblemSource
 from problems.split import held_out
 from vocabulary import Problem, UserError
+
+_STOP: tuple[str, ...] = envs.spec("corea-deferral").defaults["env"]["stop"]
+# They go by the model's own probabilities.
+_PROBABLE = ("rlvr-avgprob", "corea-ties")
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class CoreaComparison:
     """Sampling temperature."""
     max_new_tokens: int = 40
     """Longest response."""
+    stop: tuple[str, ...] = _STOP
+    """Strings that end a response; by default those that train.py trains with."""
     threshold: Literal["accuracy", "cost", "large-pass@1", "fixed"] = "cost"
     """How the threshold of each half of the questions is chosen on the other half."""
     threshold_on_test: bool = False
@@ -202,11 +209,11 @@ def _wanted(settings: CoreaComparison, models: dict[str, Path]) -> set[str]:
             raise UserError(f"system {name} needs a model: --{needed(name)} RUN")
         if name == "rlvr-agreement" and settings.samples < 2:
             raise UserError("system rlvr-agreement needs --samples 2 at least")
-        if name == "rlvr-avgprob" and settings.temperature != 1:
-            raise UserError("system rlvr-avgprob needs probabilities at --temperature 1")
+        if name in _PROBABLE and settings.temperature != 1:
+            raise UserError(f"system {name} needs probabilities at --temperature 1")
     chosen = settings.systems or [name for name in SYSTEMS if needed(name) in models]
     if not settings.systems and settings.temperature != 1:
-        chosen = [name for name in chosen if name != "rlvr-avgprob"]
+        chosen = [name for name in chosen if name not in _PROBABLE]
     return set(chosen)
 
 
@@ -235,6 +242,7 @@ def _responses(
         "samples": samples or settings.samples,
         "temperature": settings.temperature,
         "max_new_tokens": settings.max_new_tokens,
+        "stop": settings.stop,
         "seed": settings.seed,
     }
 
@@ -250,6 +258,7 @@ def _responses(
             samples=what["samples"],
             temperature=settings.temperature,
             max_new_tokens=settings.max_new_tokens,
+            stop=settings.stop,
             seed=settings.seed,
         )
 

@@ -25,11 +25,12 @@ def respond(
     samples: int,
     temperature: float,
     max_new_tokens: int,
+    stop: tuple[str, ...],
     seed: int,
 ) -> Responses:
     """``samples`` responses of ``model`` to every problem, in the words of corea-deferral."""
     settings = CoreaDeferralSettings(
-        traces=samples, learners=(_ROLE,), max_new_tokens=max_new_tokens
+        traces=samples, learners=(_ROLE,), max_new_tokens=max_new_tokens, stop=stop
     )
     scorer = AnswerScorer()
     try:

@@ -5,7 +5,7 @@ import pytest
 
 from evaluation.cascade import Answers, Cascade, ThresholdChoice, answers, measure
 from evaluation.corea_deferral import EVALUATION
-from evaluation.corea_systems import SYSTEMS, agreement, curve_figures, systems
+from evaluation.corea_systems import SYSTEMS, agreement, curve_figures, systems, ties_broken
 from evaluation.metrics.calibration import expected_calibration_error
 from evaluation.metrics.deferral import deferral_curve
 from evaluation.metrics.discrimination import auroc
@@ -166,6 +166,15 @@ def test_agreement_of_the_others():
     assert got[1].tolist() == [1, 1, 1, 1]
 
 
+def test_equal_confidences_go_by_probability_and_others_never():
+    stated = np.array([[1.0, 1.0], [0.999, NAN]])
+    finer = ties_broken(stated, np.array([[0.2, 1.0], [1.0, 1.0]]))
+    # 1 - .0001 * .8; and below them .999, however probable.
+    assert finer[0].tolist() == pytest.approx([0.99992, 1.0], abs=1e-12)
+    assert finer[1, 0] == 0.999 < finer[0, 0]
+    assert np.isnan(finer[1, 1])
+
+
 def stored(confidence, correct):
     count = len(confidence)
     return {
@@ -199,6 +208,8 @@ def test_every_system_and_its_controls():
     assert found["random"].deferred_QS.mean() == 0.5
     assert found["never"].deferred_QS.mean() == 0
     assert found["always"].deferred_QS.mean() == 1
+    # Breaking ties does not reorder what was told apart.
+    assert found["corea-ties"].deferred_QS.tolist() == found["corea"].deferred_QS.tolist()
     # The router pays 8 + 4 * 1 and then one model; silence goes to the large one.
     router = found["router"]
     assert router.deferred_QS[1].all()

@@ -50,6 +50,18 @@ def test_every_row_without_sampling_twice(
     assert again["systems"]["corea"]["auroc"] == results["systems"]["corea"]["auroc"]
 
 
+def test_stop_strings_end_responses(tmp_path: Path) -> None:
+    few = ("--questions", "4", "--samples", "1", "--resamples", "10", "--out", str(tmp_path))
+    assert run("--systems", "slm", *few, "--stop", "}") == 0
+    assert run("--systems", "slm", *few) == 0
+    ends = {}
+    for path in (tmp_path / "responses").glob("base-*.json"):
+        stored = json.loads(path.read_text())
+        ends[len(stored["what"]["stop"])] = [text.strip() for [text] in stored["responses"]["text"]]
+    assert all(text.endswith("}") and "confidence" not in text for text in ends[1])
+    assert all("confidence" in text for text in ends[11])
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
@@ -66,7 +78,11 @@ def test_every_row_without_sampling_twice(
         ),
         (
             ("--rlvr", "tiny:small", "--systems", "rlvr-avgprob", "--temperature", "0.6"),
-            "at --temperature 1",
+            "system rlvr-avgprob needs probabilities at --temperature 1",
+        ),
+        (
+            ("--corea", "tiny:small", "--systems", "corea-ties", "--temperature", "0.6"),
+            "system corea-ties needs probabilities at --temperature 1",
         ),
     ],
 )
