@@ -13,6 +13,11 @@ from envs.roles import role_of
 from problems.source import ProblemSource
 from vocabulary import Problem, Scorer, ScoreRequests, UserError, derive_seed
 
+
+class Fresh(str):
+    """A message with which its reader's context begins anew; all others continue it."""
+
+
 Asked = Mapping[str, str]
 """Agent -> the message it is to answer now; all of them are asked at once."""
 Answers = Mapping[str, str]
@@ -190,7 +195,10 @@ class ConversationEnv(ProblemEnv):
         for agent in self.agents:
             message = self._asked.get(agent, "")
             observations[agent] = {"text": message, "active": int(agent in self._asked)}
-            infos[agent] = {"max_new_tokens": self.settings.max_new_tokens} if message else {}
+            infos[agent] = {}
+            if message:
+                piece = "fresh" if isinstance(message, Fresh) else "message"
+                infos[agent] = {"piece": piece, "max_new_tokens": self.settings.max_new_tokens}
         return observations, infos
 
     def _last_infos(self, outcome: Outcome) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from envs import EnvSpec
-from envs.conversation_env import Conversation, ConversationEnv, Outcome
+from envs.conversation_env import Conversation, ConversationEnv, Fresh, Outcome
+from envs.core_teaching.hints import strip_answers
 from vocabulary import Problem, UserError
 
 
@@ -24,6 +25,8 @@ class DebateSettings:
     """Reward of a debater whose own last answer is right."""
     final: float = 1.0
     """Reward of everyone if the judge's answer is right."""
+    show_answers: bool = False
+    """Let others read stated answers too, not the reasoning alone."""
     max_new_tokens: int = 40
     """Longest message."""
 
@@ -48,13 +51,13 @@ class Debate(ConversationEnv):
         said: dict[str, str] = {}
         for _ in range(self.settings.rounds):
             asked = {
-                me: question(problem, (text for other, text in said.items() if other != me))
+                me: self.question(problem, (text for who, text in said.items() if who != me))
                 for me in debaters
             }
             said |= yield asked
         # No debater has the judge's ear by its place.
         speakers = random.permutation(sorted(said))
-        verdict = yield {judge: question(problem, (said[speaker] for speaker in speakers))}
+        verdict = yield {judge: self.question(problem, (said[speaker] for speaker in speakers))}
 
         right = {
             agent: self.scorer.check(text, problem).correct
@@ -70,12 +73,13 @@ class Debate(ConversationEnv):
             episode={"final_correct": final, "own_correct": sum(right.get(d, 0) for d in debaters)},
         )
 
-
-def question(problem: Problem, others: Iterable[str]) -> str:
-    """The problem, with what others said about it; in the words that the tiny team knows."""
-    heard = "".join(f"{text}\n" for text in others)
-    hint = f"Hint:\n{heard}" if heard else ""
-    return f"Question: {problem.question}\n{hint}Let's solve this step by step:"
+    def question(self, problem: Problem, others: Iterable[str]) -> Fresh:
+        """The problem and what others said about it, in words that the tiny team knows."""
+        if not self.settings.show_answers:
+            others = map(strip_answers, others)
+        heard = "".join(f"{text}\n" for text in others if text)
+        hint = f"Hint:\n{heard}" if heard else ""
+        return Fresh(f"Question: {problem.question}\n{hint}Let's solve this step by step:")
 
 
 SPEC = EnvSpec(
