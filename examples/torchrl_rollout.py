@@ -26,7 +26,8 @@ def main(argv: Sequence[str]) -> None:
     env = PettingZooWrapper(env=padded, use_mask=False, seed=0)
     check_env_specs(env)
     rollout = env.rollout(max_steps=20)
-    for group, agents in env.group_map.items():
+    groups: dict[str, list[str]] = env.group_map  # pyright: ignore[reportAssignmentType]
+    for group, agents in groups.items():
         seen = rollout[group, "observation", "tokens"]
         paid = rollout["next", group, "reward"].sum()
         print(f"{group} ({', '.join(agents)}): tokens {tuple(seen.shape)}, reward {paid:.2f}")
