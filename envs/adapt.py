@@ -5,8 +5,11 @@ contract: everyone listed is active, the reward is one term, replicas of one see
 role.
 """
 
+import json
+import math
+import warnings
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 from gymnasium import Space, spaces
@@ -30,9 +33,32 @@ def is_text_env(env: Any) -> bool:
     if not isinstance(env, ParallelEnv) or not env.possible_agents:
         return False
     agent = env.possible_agents[0]
-    space = env.observation_space(agent)
+    space = space_of(env, "observation_space", agent)
     named = isinstance(space, spaces.Dict) and {"text", "active"} <= set(space.keys())
-    return named and action_kind(env.action_space(agent)) == "text"
+    return named and action_kind(space_of(env, "action_space", agent)) == "text"
+
+
+def space_of(env: Any, which: str, agent: str) -> Space[Any]:
+    """``env.observation_space(agent)`` or ``env.action_space(agent)``.
+
+    Raises:
+        UserError: the environment has none.
+    """
+    try:
+        with warnings.catch_warnings():
+            # PettingZoo's base class warns before it fails.
+            warnings.simplefilter("ignore")
+            space = getattr(env, which)(agent)
+    except Exception as error:
+        raise UserError(
+            f"{_name(env)}: {which}({agent!r}) raised {type(error).__name__}: {error}; it must "
+            "give the same gymnasium space at every call."
+        ) from error
+    if not isinstance(space, Space):
+        raise UserError(
+            f"{_name(env)}: {which}({agent!r}) is a {type(space).__name__}, not a gymnasium space."
+        )
+    return space
 
 
 def action_kind(space: Space[Any]) -> Kind | None:
@@ -71,7 +97,10 @@ def adapt(
     """
     if isinstance(env, AECEnv):
         cyclic = env.metadata.get("is_parallelizable", False)
-        env = aec_to_parallel(env) if cyclic else turn_based_aec_to_parallel(env)
+        with warnings.catch_warnings():
+            # An environment that nobody renders needs no render_mode.
+            warnings.filterwarnings("ignore", message=".*render_mode")
+            env = aec_to_parallel(env) if cyclic else turn_based_aec_to_parallel(env)
     if not isinstance(env, ParallelEnv):
         raise UserError(f"{type(env).__name__} is neither a PettingZoo ParallelEnv nor an AECEnv.")
     adapted = _Adapted(env)
@@ -93,7 +122,10 @@ class _Adapted(ParallelEnv[str, dict[str, Any], Any]):
         self.metadata |= env.metadata
         self.possible_agents = list(env.possible_agents)
         self.agents: list[str] = []
-        kinds = {agent: action_kind(env.action_space(agent)) for agent in self.possible_agents}
+        kinds = {
+            agent: action_kind(space_of(env, "action_space", agent))
+            for agent in self.possible_agents
+        }
         for agent, kind in kinds.items():
             if kind is None:
                 raise UserError(
@@ -127,9 +159,10 @@ class _Adapted(ParallelEnv[str, dict[str, Any], Any]):
         if seed is not None:
             for place, space in enumerate(self._action_spaces.values()):
                 space.seed(seed + place)
-        observations, infos = self.env.reset(seed=seed, options=options)
+        result = self._called("reset", seed=seed, options=options)
+        observations, infos = self._parts("reset", result, "observations, infos")
         self.agents = list(self.env.agents)
-        return self._shown(observations), {agent: dict(info) for agent, info in infos.items()}
+        return self._shown(observations), self._plain_infos(observations, infos)
 
     def step(self, actions: Mapping[str, Any]) -> Any:
         empty = "" if self.kind == "text" else np.zeros(0, dtype=np.int64)
@@ -137,15 +170,58 @@ class _Adapted(ParallelEnv[str, dict[str, Any], Any]):
             agent: _fitting(actions.get(agent, empty), self.env.action_space(agent))
             for agent in self.env.agents
         }
-        observations, rewards, terminations, truncations, infos = self.env.step(given)
+        observations, rewards, terminations, truncations, infos = self._parts(
+            "step",
+            self._called("step", given),
+            "observations, rewards, terminations, truncations, infos",
+        )
         self.agents = list(self.env.agents)
         return (
             self._shown(observations),
-            {agent: float(reward) for agent, reward in rewards.items()},
+            {agent: self._finite(agent, reward) for agent, reward in rewards.items()},
             {agent: bool(end) for agent, end in terminations.items()},
             {agent: bool(end) for agent, end in truncations.items()},
-            {agent: dict(info) for agent, info in infos.items()},
+            self._plain_infos(observations, infos),
         )
+
+    def _called(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """The answer of a method that somebody else wrote."""
+        try:
+            return getattr(self.env, method)(*args, **kwargs)
+        except Exception as error:
+            raise UserError(
+                f"{_name(self.env)}: {method}() raised {type(error).__name__}: {error}; "
+                "python -m envs.check says where."
+            ) from error
+
+    def _parts(self, method: str, result: Any, names: str) -> Any:
+        expected = len(names.split(", "))
+        if (
+            not isinstance(result, tuple)
+            or len(result) != expected
+            or not all(isinstance(part, Mapping) for part in result)
+        ):
+            raise UserError(
+                f"{_name(self.env)}: {method}() must give {expected} dictionaries by agent: "
+                f"{names}."
+            )
+        return result
+
+    def _finite(self, agent: str, reward: Any) -> float:
+        if not isinstance(reward, SupportsFloat) or not math.isfinite(float(reward)):
+            raise UserError(
+                f"{_name(self.env)}: the reward of {agent} is {reward!r:.100}, not a finite number."
+            )
+        return float(reward)
+
+    def _plain_infos(
+        self, observations: Mapping[str, Any], infos: Mapping[str, Any]
+    ) -> dict[str, dict[str, Any]]:
+        """What of the infos can be logged; objects are for the environment's own users."""
+        return {
+            agent: {key: value for key, value in (infos.get(agent) or {}).items() if _plain(value)}
+            for agent in observations
+        }
 
     def render(self) -> Any:
         return self.env.render()
@@ -186,6 +262,14 @@ class _Adapted(ParallelEnv[str, dict[str, Any], Any]):
         )
 
 
+def _plain(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
 def _check_vocabularies(env: "_Adapted", codecs: Mapping[str, TokenCodec]) -> None:
     for agent in env.possible_agents:
         codec, space = codecs.get(role_of(agent)), env.action_space(agent)
@@ -203,6 +287,8 @@ def _vocabulary(space: Space[Any]) -> int | None:
 
 
 def _fitting(action: Any, space: Space[Any]) -> Any:
+    if action_kind(space) == "text":
+        return action if isinstance(action, str) else ""
     # Gymnasium's Sequence wants a tuple.
     if isinstance(space, spaces.Sequence) and not space.contains(action):
         return tuple(np.asarray(action).reshape(-1).tolist())

@@ -63,7 +63,7 @@ def check_env(
     for name, answers in hostile_answers(env).items():
         try:
             game(seed, answers)
-        except AssertionError as error:
+        except (AssertionError, UserError) as error:
             raise AssertionError(f"with {name} as actions: {error}") from error
         except Exception as error:
             raise AssertionError(

@@ -1,10 +1,9 @@
 """Environments by name, by packaging entry point, and by path."""
 
-import importlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from importlib.metadata import entry_points
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 import pettingzoo
@@ -12,15 +11,13 @@ from pettingzoo.env_registry.registration import parallel_registry
 
 from envs.adapt import adapt, is_text_env
 from envs.padded_view import PaddedView
+from envs.plugins import load, origin, plugin_called, plugin_names, warn_of_namesakes
 from envs.roles import roles_of
 from envs.token_view import TokenView
 from problems.source import ProblemSource
 from vocabulary import Scorer, TokenCodec, UserError
 
 View = Literal["token", "text", "padded"]
-
-ENTRY_POINTS = "coterie.environments"
-"""Packaging entry-point group; each entry names an :class:`EnvSpec`."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ def register(spec: EnvSpec) -> None:
 
 def names() -> tuple[str, ...]:
     """Every known name, sorted; entry points are listed without being loaded."""
-    return tuple(sorted({*_SPECS, *(entry.name for entry in entry_points(group=ENTRY_POINTS))}))
+    return tuple(sorted({*_SPECS, *plugin_names()}))
 
 
 def spec(name: str) -> EnvSpec:
@@ -79,14 +76,15 @@ def spec(name: str) -> EnvSpec:
         UserError: an unknown name, or one whose registration is broken, with the cause.
     """
     if name in _SPECS:
-        return _SPECS[name]
-    for entry in entry_points(group=ENTRY_POINTS):
-        if entry.name == name:
-            return _from_entry_point(entry)
-    if ":" in name:
-        found = _spec_at(name)
-        return found if found.roles else replace(found, roles=_roles_of_made(found))
-    raise UserError(f"unknown env {name!r}; known: {', '.join(names())}; or use pkg.module:Class.")
+        warn_of_namesakes(name)
+    found, title = _find(name)
+    if found.roles:
+        return found
+    env = _build(found, title)
+    try:
+        return replace(found, roles=roles_of(env.possible_agents))
+    finally:
+        env.close()
 
 
 def make(
@@ -118,10 +116,10 @@ def make(
     """
     if view not in ("token", "text", "padded"):
         raise UserError(f"unknown view {view!r}; choose token, text or padded.")
-    found = spec(name) if ":" not in name else _spec_at(name)
+    found, title = _find(name)
     wanted = {"settings": settings, "roles": roles, "render_mode": render_mode}
     offered = {"scorer": scorer, "source": source, "tokenizers": codecs}
-    env = _build(found.factory, name, wanted, offered)
+    env = _build(found, title, wanted, offered)
     if view == "text":
         if not is_text_env(env):
             env = adapt(env, view="text")
@@ -130,67 +128,74 @@ def make(
     return PaddedView(env) if view == "padded" else env
 
 
+def _find(name: str) -> tuple[EnvSpec, str]:
+    """The environment called ``name``, and what messages about it begin with."""
+    if name in _SPECS:
+        return _SPECS[name], f"env {name!r}"
+    if plugin := plugin_called(name):
+        path, title = plugin.value, f"env {name!r} ({origin(plugin)})"
+    elif ":" in name:
+        path, title = name, f"env {name!r}"
+    else:
+        raise UserError(
+            f"unknown env {name!r}; known: {', '.join(names())}; or use pkg.module:Class."
+        )
+    found = load(path, title)
+    if isinstance(found, EnvSpec):
+        if plugin and found.name != name:
+            raise UserError(f"{title} is an EnvSpec named {found.name!r}; give both one name.")
+        if found.settings is not None and not is_dataclass(found.settings):
+            raise UserError(f"{title}: EnvSpec.settings must be a dataclass, each field a flag.")
+        return found, title
+    if not callable(found):
+        raise UserError(
+            f"{title} is a {type(found).__name__}; it must be an envs.EnvSpec, a PettingZoo "
+            "environment class or a function that makes one."
+        )
+    return EnvSpec(name=name, version=0, factory=path), title
+
+
 def _build(
-    factory: str, name: str, wanted: Mapping[str, Any], offered: Mapping[str, Any]
-) -> pettingzoo.ParallelEnv[str, Any, Any]:
+    spec: EnvSpec,
+    title: str,
+    wanted: Mapping[str, Any] = MappingProxyType({}),
+    offered: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
     """Call the factory with what was asked for, and with the services that it has a use for."""
-    make_env = _load(factory)
-    known = inspect.signature(make_env).parameters
+    make_env = load(spec.factory, title)
+    try:
+        known = inspect.signature(make_env).parameters
+    except (TypeError, ValueError):
+        known = {}
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     arguments: dict[str, Any] = {}
     for key, value in wanted.items():
         if value is None:
             continue
         if key not in known and not takes_all:
-            raise UserError(f"env {name!r} takes no {key}; leave it out.")
+            raise UserError(f"{title} takes no {key}; leave it out.")
         arguments[key] = value
     arguments |= {
         key: value for key, value in offered.items() if value is not None and key in known
     }
-    return make_env(**arguments)
-
-
-def _spec_at(path: str) -> EnvSpec:
-    made = _load(path)
-    if isinstance(made, EnvSpec):
-        return made
-    if not callable(made):
-        raise UserError(f"{path} is a {type(made).__name__}, not something that makes an env.")
-    return EnvSpec(name=path, version=0, factory=path)
-
-
-def _roles_of_made(spec: EnvSpec) -> tuple[str, ...]:
-    env = _build(spec.factory, spec.name, {}, {})
     try:
-        return roles_of(env.possible_agents)
-    finally:
-        env.close()
-
-
-def _from_entry_point(entry: Any) -> EnvSpec:
-    origin = f" by {entry.dist.name}" if entry.dist else ""
-    try:
-        found = entry.load()
+        env = make_env(**arguments)
+    except UserError:
+        raise
     except Exception as error:
-        # Whatever an import of somebody else's package raises.
+        if spec.name in _SPECS:
+            # A fault of our own: its traceback says more than a sentence.
+            raise
+        raise UserError(f"{title} cannot be built: {type(error).__name__}: {error}.") from error
+    if not isinstance(env, pettingzoo.ParallelEnv | pettingzoo.AECEnv):
         raise UserError(
-            f"env {entry.name!r} is registered{origin} as {entry.value}, which cannot be loaded: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-    if not isinstance(found, EnvSpec):
-        raise UserError(
-            f"env {entry.name!r} is registered{origin} as {entry.value}, which is a "
-            f"{type(found).__name__}, not an envs.EnvSpec."
+            f"{title} makes a {type(env).__name__}, which is neither a pettingzoo.ParallelEnv nor "
+            "a pettingzoo.AECEnv."
         )
-    return found
-
-
-def _load(path: str) -> Callable[..., Any]:
-    module_name, _, attribute = path.partition(":")
-    try:
-        found: Any = importlib.import_module(module_name)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UserError(f"env {path!r} cannot be loaded: {error}.") from error
-    return found
+    agents = getattr(env, "possible_agents", None)
+    if not agents or not all(isinstance(agent, str) for agent in agents):
+        raise UserError(
+            f"{title}: possible_agents of {type(env).__name__} is {agents!r:.100}; list the names "
+            "of everyone who may ever act when it is built, such as ['alice_0', 'bob_0']."
+        )
+    return env

@@ -1,7 +1,8 @@
 """Every snippet that the documentation shows is run.
 
 ``python`` and ``bash`` blocks are executed from a scratch folder in which the repository's entry
-points are at hand; blocks of one page share it, in order. ``console`` blocks show what needs a
+points and examples are at hand; blocks of one page share it, in order. A ``python`` block that
+begins with ``# NAME.py`` is saved under that name, too. ``console`` blocks show what needs a
 download, a GPU or a new machine, and are not run; neither are blocks without a language.
 """
 
@@ -15,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
+SAVED = re.compile(r"# (\w+\.py)\n")
 BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = 600
 
@@ -27,16 +29,19 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     "page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem
 )
 def test_snippets_run(page: Path, tmp_path: Path) -> None:
-    for name in ("train.py", "benchmark.py", "benchmarks"):
+    for name in ("train.py", "benchmark.py", "benchmarks", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(tmp_path),
+        # The code under test, even where another checkout is the one that is installed.
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
     }
     for language, text in blocks(page):
         command = ["bash", "-euo", "pipefail", "-c", text]
         if language == "python":
+            if name := SAVED.match(text):
+                (tmp_path / name[1]).write_text(text, encoding="utf-8")
             command = [sys.executable, "-c", text]
         done = subprocess.run(
             command,

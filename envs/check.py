@@ -1,0 +1,67 @@
+"""Does an environment keep the contract? ``python -m envs.check NAME``.
+
+NAME is what ``--env`` takes: a registered name or ``pkg.module:Class``. A text environment is
+looked at as its author writes it and as models read it, in tokens. Exit code 0: it does; 1: it does
+not, and this is what to mend; 2: it cannot be built or played.
+"""
+
+import argparse
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import envs
+from envs.adapt import is_text_env
+from vocabulary import UserError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Check one environment; returns the exit code."""
+    parser = argparse.ArgumentParser("python -m envs.check", description=__doc__)
+    parser.add_argument("name", help="a registered name, or pkg.module:Class")
+    parser.add_argument("--seed", type=int, default=0, help="of the first episode")
+    parser.add_argument("--max-steps", type=int, default=100, help="a longer episode is endless")
+    parser.add_argument(
+        "--same-every-time",
+        action="store_true",
+        help="nothing in this environment depends on the seed",
+    )
+    chosen = parser.parse_args(argv)
+    how = {
+        "seed": chosen.seed,
+        "max_steps": chosen.max_steps,
+        "varied": not chosen.same_every_time,
+    }
+    try:
+        tokens = envs.make(chosen.name)
+        if is_text_env(getattr(tokens, "env", None)):
+            envs.check_env(envs.make(chosen.name, view="text"), **how)
+        envs.check_env(tokens, **how)
+    except (AssertionError, UserError) as error:
+        broken = isinstance(error, AssertionError)
+        print(_place(error), end="", file=sys.stderr)
+        verdict = f"{chosen.name} breaks the contract: " if broken else ""
+        print(f"envs.check: {verdict}{error}", file=sys.stderr)
+        return 1 if broken else 2
+    roles = ", ".join(envs.spec(chosen.name).roles)
+    print(f"{chosen.name} keeps the contract. Its roles: {roles}.")
+    return 0
+
+
+def _place(error: BaseException) -> str:
+    """The line of the author's own code from which an error came; empty if from none."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    ours = str(Path(__file__).parent)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((ours, "<frozen", importlib.__file__))
+    ]
+    return "".join(traceback.format_list(frames[-1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

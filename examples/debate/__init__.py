@@ -1,0 +1,92 @@
+"""A debate: several rounds in which each debater reads the others, then a judge answers.
+
+Train it: ``python train.py --env examples.debate:SPEC``. The last role is the judge.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from envs import EnvSpec
+from envs.conversation_env import Conversation, ConversationEnv, Fresh, Outcome
+from envs.core_teaching.hints import strip_answers
+from vocabulary import Problem, UserError
+
+
+@dataclass(frozen=True)
+class DebateSettings:
+    """What a debate can be told; each field is a flag, such as ``--env.rounds 3``."""
+
+    rounds: int = 2
+    """How often every debater speaks."""
+    own: float = 0.5
+    """Reward of a debater whose own last answer is right."""
+    final: float = 1.0
+    """Reward of everyone if the judge's answer is right."""
+    show_answers: bool = False
+    """Let others read stated answers too, not the reasoning alone."""
+    max_new_tokens: int = 40
+    """Longest message."""
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1 or self.max_new_tokens < 1:
+            raise UserError("debate: --env.rounds and --env.max-new-tokens must be at least 1")
+
+
+class Debate(ConversationEnv):
+    """See the module."""
+
+    title = "debate"
+    metadata = {**ConversationEnv.metadata, "name": "debate_v0"}  # noqa: RUF012
+    settings_class = DebateSettings
+    default_roles = ("alice", "bob", "judge")
+    more_roles = True
+
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        *debaters, judge = self.possible_agents
+        said: dict[str, str] = {}
+        for _ in range(self.settings.rounds):
+            asked = {
+                me: self.question(problem, (text for who, text in said.items() if who != me))
+                for me in debaters
+            }
+            said |= yield asked
+        # No debater has the judge's ear by its place.
+        speakers = random.permutation(sorted(said))
+        verdict = yield {judge: self.question(problem, (said[speaker] for speaker in speakers))}
+
+        right = {
+            agent: self.scorer.check(text, problem).correct
+            for agent, text in {**said, **verdict}.items()
+        }
+        final = right.get(judge, False)
+        terms = {agent: {"final": self.settings.final * final} for agent in self.possible_agents}
+        for me in debaters:
+            terms[me]["own"] = self.settings.own * right.get(me, False)
+        return Outcome(
+            terms,
+            measured={agent: {"correct": value} for agent, value in right.items()},
+            episode={"final_correct": final, "own_correct": sum(right.get(d, 0) for d in debaters)},
+        )
+
+    def question(self, problem: Problem, others: Iterable[str]) -> Fresh:
+        """The problem and what others said about it, in words that the tiny team knows."""
+        if not self.settings.show_answers:
+            others = map(strip_answers, others)
+        heard = "".join(f"{text}\n" for text in others if text)
+        hint = f"Hint:\n{heard}" if heard else ""
+        return Fresh(f"Question: {problem.question}\n{hint}Let's solve this step by step:")
+
+
+SPEC = EnvSpec(
+    name="debate",
+    version=0,
+    factory="examples.debate:Debate",
+    settings=DebateSettings,
+    roles=Debate.default_roles,
+    defaults={"agents": {"judge": {"model": "tiny:carol"}}},
+)

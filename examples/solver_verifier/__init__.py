@@ -1,0 +1,88 @@
+"""Solver and verifier: one answers, the other says whether it is right; a rejection is a new try.
+
+Train it: ``python train.py --env examples.solver_verifier:SPEC``.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from envs import EnvSpec
+from envs.conversation_env import Conversation, ConversationEnv, Outcome
+from vocabulary import Problem, UserError
+
+# What a verifier may say, in words or, as small models find easier, in a digit.
+_VERDICT = re.compile(r"\b(?:(right|1)|(wrong|0))\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SolverVerifierSettings:
+    """What both can be told; each field is a flag, such as ``--env.tries 3``."""
+
+    tries: int = 2
+    """How often the solver may answer; it is asked again only after a rejection."""
+    max_new_tokens: int = 40
+    """Longest answer."""
+
+    def __post_init__(self) -> None:
+        if self.tries < 1 or self.max_new_tokens < 1:
+            raise UserError("solver-verifier: tries and max_new_tokens must be at least 1")
+
+
+class SolverVerifier(ConversationEnv):
+    """See the module."""
+
+    title = "solver-verifier"
+    metadata = {**ConversationEnv.metadata, "name": "solver_verifier_v0"}  # noqa: RUF012
+    settings_class = SolverVerifierSettings
+    default_roles = ("solver", "verifier")
+
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        solver, verifier = self.possible_agents
+        question = f"Question: {problem.question}\n"
+        solve = f"{question}Let's solve this step by step:"
+        solved, judged, tries = False, [], 0
+        while tries < self.settings.tries:
+            tries += 1
+            message = solve if tries == 1 else f"Wrong. Try again.\n{solve}"
+            answers = yield {solver: message}
+            if solver not in answers:
+                break
+            solved = self.scorer.check(answers[solver], problem).correct
+            judge = f"{question}Hint:\n{answers[solver]}\nIs it right? Say 1 if so, 0 if not:"
+            verdict = verdict_of((yield {verifier: judge}).get(verifier, ""))
+            # Neither of the two is never right.
+            judged.append(verdict == solved)
+            if verdict is not False:
+                break
+        return Outcome(
+            terms={
+                solver: {"correct": float(solved)},
+                verifier: {"verdict": sum(judged) / max(1, len(judged))},
+            },
+            measured={solver: {"tries": tries}},
+            episode={"correct": solved, "tries": tries, "judged": judged},
+        )
+
+
+def verdict_of(text: str) -> bool | None:
+    """The last verdict in ``text``; None without one."""
+    found = _VERDICT.findall(text)
+    return bool(found[-1][0]) if found else None
+
+
+SPEC = EnvSpec(
+    name="solver-verifier",
+    version=0,
+    factory="examples.solver_verifier:SolverVerifier",
+    settings=SolverVerifierSettings,
+    roles=SolverVerifier.default_roles,
+    defaults={
+        "agents": {"solver": {"model": "tiny:alice"}, "verifier": {"model": "tiny:bob"}},
+    },
+)

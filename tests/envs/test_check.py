@@ -1,0 +1,110 @@
+"""``python -m envs.check`` on environments that somebody else broke."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from envs.check import main
+
+WHOLE = """
+from gymnasium import spaces
+from pettingzoo import AECEnv, ParallelEnv
+
+class Whole(ParallelEnv):
+    metadata = {"name": "whole_v0"}
+    render_mode = None
+    def __init__(self):
+        self.possible_agents = ["me_0", "me_1"]
+        self.space = spaces.Text(20)
+    def observation_space(self, agent): return self.space
+    def action_space(self, agent): return self.space
+    def reset(self, seed=None, options=None):
+        self.agents = list(self.possible_agents)
+        return self.told(f"say {seed}"), self.infos()
+    def told(self, text): return dict.fromkeys(self.agents, text)
+    def infos(self): return {agent: {} for agent in self.agents}
+    def paid(self, actions): return {agent: len(actions[agent]) for agent in self.agents}
+    def step(self, actions):
+        ends = self.told(True), self.told(False)
+        result = self.told("bye"), self.paid(actions), *ends, self.infos()
+        self.agents = []
+        return result
+"""
+
+# What an author got wrong, and what the check says; exit code 1 is the contract's, 2 PettingZoo's.
+BROKEN = [
+    ("def told(self, text): return dict.fromkeys(self.agents, 3)", 2, "me_0 observes a int; with"),
+    ("def infos(self): return None", 2, "Broken: reset() must give 2 dictionaries by agent: obs"),
+    ("def reset(self, seed=None): pass", 2, "reset() raised TypeError: .*unexpected keyword"),
+    ("def reset(self, seed=None, options=None): return {}", 2, "reset() must give 2 dictionaries"),
+    ("def step(self, actions): return {}, {}, {}, {}", 2, "step() must give 5 dictionaries by"),
+    ("def paid(self, actions): return {'me_0': float('nan')}", 2, "reward of me_0 is nan, not"),
+    ("def paid(self, actions): return {'me_0': 'much'}", 2, "reward of me_0 is 'much', not"),
+    ("def paid(self, actions): return {'me_0': 1.0}", 1, "me_1 was alive and has no reward"),
+    ("def action_space(self, agent): return self.actions", 2, "action_space('me_0') raised Attrib"),
+    ("def action_space(self, agent): return spaces.Discrete(3)", 2, "actions of me_0 are Discrete"),
+    ("def told(self, text): return super().told('7' if 'say' in str(text) else text)", 1,
+     "8 seeds give the same episode: reset() ignores its seed (or say varied=False)"),
+    ("def paid(self, actions): return {one: float(actions[one] or 'x') for one in self.agents}", 2,
+     "step() raised ValueError: could not convert string to float"),
+    ("""
+    def paid(self, actions):
+        if "strategy" in actions["me_0"]: raise ZeroDivisionError("tags")
+        return super().paid(actions)""", 1,
+     "with unclosed tags and braces as actions: Broken: step() raised ZeroDivisionError: tags"),
+    ("""
+    def step(self, actions):
+        kept, result = self.agents, super().step(actions)
+        self.agents = kept
+        return result""", 1, "agents is ['me_0', 'me_1'] after me_0, me_1 ended"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(__import__("sys").modules, "of_an_author", raising=False)
+    return tmp_path / "of_an_author.py"
+
+
+def test_a_whole_one(author: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    author.write_text(WHOLE)
+    assert main(["of_an_author:Whole"]) == 0
+    assert capsys.readouterr().out == "of_an_author:Whole keeps the contract. Its roles: me.\n"
+
+
+@pytest.mark.parametrize(("fault", "code", "sentence"), BROKEN)
+def test_a_broken_one(
+    author: Path, capsys: pytest.CaptureFixture[str], fault: str, code: int, sentence: str
+) -> None:
+    body = textwrap.indent(textwrap.dedent(fault), "    ")
+    author.write_text(f"{WHOLE}\nclass Broken(Whole):\n{body}\n")
+    assert main(["of_an_author:Broken"]) == code
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.startswith("envs.check: ")
+    start, _, rest = sentence.partition(".*")
+    assert start in last
+    assert rest in last
+
+
+def test_an_error_of_the_authors_own_code_has_its_line(
+    author: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    author.write_text(f"{WHOLE}\nclass Broken(Whole):\n    def infos(self): return 1 / 0\n")
+    assert main(["of_an_author:Broken"]) == 2
+    place, line, *_, said = capsys.readouterr().err.splitlines()
+    assert "of_an_author.py" in place
+    assert line.strip() == "def infos(self): return 1 / 0"
+    assert "Broken: reset() raised ZeroDivisionError: division by zero" in said
+
+
+def test_the_same_every_time_may_be_meant(author: Path) -> None:
+    fault = "def told(self, text): return super().told('7' if 'say' in str(text) else text)"
+    author.write_text(f"{WHOLE}\nclass Broken(Whole):\n    {fault}\n")
+    assert main(["of_an_author:Broken", "--same-every-time"]) == 0
+
+
+def test_a_name_that_nobody_has(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nobody"]) == 2
+    assert capsys.readouterr().err.startswith("envs.check: unknown env 'nobody'; known: core-")
