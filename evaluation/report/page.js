@@ -43,27 +43,25 @@ function textBlock(label, ...children) {
   return block;
 }
 
-function tokens(piece, trace) {
+const LEVELS = 16;
+const surprise = (logprob) => Math.round(LEVELS * (1 - Math.exp(Math.min(0, logprob))));
+
+// Every token is there, also one that only begins a character and has no text of its own.
+function tokens(piece) {
   return piece.tokens.map((text, place) => {
-    const token = make("span", "tok", text);
+    const token = document.createElement("span");
+    token.className = `tok s${surprise(piece.logprobs[place])}` + (text === "" ? " none" : /^\n+$/.test(text) ? " line" : "");
+    token.textContent = text;
     token.dataset.at = place;
-    if (text === "") token.classList.add("none");
-    if (/^\n+$/.test(text)) token.classList.add("line");
-    paint(token, piece.logprobs[place], trace);
     return token;
   });
 }
 
-// How strongly a token is shaded: by 1 - p, or by the advantage that its probability moves with.
-function paint(token, logprob, trace) {
-  let strength = 0, hue = "";
-  if (shade === "surprise") strength = 0.85 * (1 - Math.exp(Math.min(0, logprob)));
-  if (shade === "loss" && trace.loss) {
-    strength = 0.12 + 0.5 * Math.min(1, Math.abs(trace.advantage * trace.weight) / 2);
-    hue = trace.advantage < 0 ? "var(--minus)" : "var(--plus)";
-  }
-  token.style.setProperty("--a", strength.toFixed(3));
-  if (hue) token.style.setProperty("--hue", hue); else token.style.removeProperty("--hue");
+// What the update does with a turn's tokens: which way, and how strongly.
+function paintLoss(block, trace) {
+  if (!trace.loss || !trace.advantage) return;
+  block.style.setProperty("--hue", trace.advantage < 0 ? "var(--minus)" : "var(--plus)");
+  block.style.setProperty("--strength", (0.12 + 0.5 * Math.min(1, Math.abs(trace.advantage * trace.weight) / 2)).toFixed(3));
 }
 
 const chance = (logprob) => { const p = Math.exp(Math.min(0, logprob)); return p > 0.999 ? "p > .999" : p < 0.001 ? "p < .001" : "p " + p.toFixed(3).replace(/^0/, ""); };
@@ -74,7 +72,8 @@ function sampledPiece(piece, trace, turn) {
   const order = piece.logprobs.map((value, place) => [value, place]).sort((a, b) => a[0] - b[0]);
   const least = order.filter(([value]) => Math.exp(value) < 0.9).slice(0, 3).map(([value, place]) => `${quoted(piece.tokens[place])} ${chance(value)}`);
   const mean = piece.logprobs.length ? piece.logprobs.reduce((sum, value) => sum + value, 0) / piece.logprobs.length : 0;
-  const block = textBlock(label, ...tokens(piece, trace));
+  const block = textBlock(label, ...tokens(piece));
+  paintLoss(block, trace);
   const probe = make("p", "small", "");
   probe.textContent = [plural(piece.tokens.length, "token"), `mean log p ${signed(mean)}`, piece.finish && `ended: ${piece.finish}`].filter(Boolean).join(" · ")
     + (least.length ? " · least likely: " + least.join(", ") : "");
@@ -91,9 +90,7 @@ function sampledPiece(piece, trace, turn) {
   block.addEventListener("pointerover", show);
   block.addEventListener("click", show);
   block.addEventListener("pointerleave", () => { block.querySelector(".hold")?.classList.remove("hold"); probe.textContent = standing; });
-  const wrap = make("div", `piece sampled ${trace.loss ? "loss" : ""} ${colour(trace.role)}`, make("span", "", `turn ${turn}: sampled`), block, probe);
-  wrap.paintAll = () => block.querySelectorAll(".tok").forEach((token) => paint(token, piece.logprobs[Number(token.dataset.at)], trace));
-  return wrap;
+  return make("div", `piece sampled ${trace.loss ? "loss" : ""} ${colour(trace.role)}`, make("span", "", `turn ${turn}: sampled`), block, probe);
 }
 
 const LABELS = { given: "given", written: "written", text: "" };
@@ -263,20 +260,22 @@ function filter() {
   select(visible.includes(current) ? current : visible[0] ?? -1, { scroll: false });
 }
 
+// (text, its class, its hue)
 const LEGENDS = {
-  surprise: [["likely", 0, ""], ["p .5", 0.425, ""], ["unlikely", 0.8, ""]],
-  loss: [["less likely next time", 0.5, "var(--minus)"], ["no loss", 0, ""], ["more likely next time", 0.5, "var(--plus)"]],
+  surprise: [["likely", "s0"], ["p .5", "s8"], ["unlikely", "s15"]],
+  loss: [["less likely next time", "", "var(--minus)"], ["more likely next time", "", "var(--plus)"]],
   none: [],
 };
 
 function setShade(name) {
-  shade = name;
+  shade = view.dataset.shade = byId("legend").dataset.shade = name;
   document.querySelector(`input[name=shade][value=${name}]`).checked = true;
-  view.querySelectorAll(".sampled").forEach((piece) => piece.paintAll());
-  byId("legend").replaceChildren(...LEGENDS[name].flatMap(([text, strength, hue]) => {
-    const swatch = make("span", "tok", text);
-    swatch.style.setProperty("--a", strength);
-    if (hue) swatch.style.setProperty("--hue", hue);
+  byId("legend").replaceChildren(...LEGENDS[name].flatMap(([text, level, hue]) => {
+    const swatch = make("span", "tok " + level, text);
+    if (hue) {
+      swatch.style.setProperty("--hue", hue);
+      swatch.style.setProperty("--strength", 0.4);
+    }
     return [swatch, " "];
   }), "underlined: carries loss");
 }

@@ -51,21 +51,22 @@ def read_run(path: Path) -> RunData:
     config = _json(path / CONFIG)
     if config is None:
         raise UserError(f"{path / CONFIG} cannot be read as a JSON object")
+    steps = (config.get("run") or {}).get("steps", "?")
     missing: list[str] = []
     metrics = _metrics(path / METRICS, missing)
-    outcomes = {name: _json(path / file) for name, file in OUTCOMES.items()}
-    outcomes = {name: value for name, value in outcomes.items() if value is not None}
     summary = _json(path / SUMMARY)
-    steps = (config.get("run") or {}).get("steps")
     if summary is None:
-        done = metrics[-1].get("step") if metrics else 0
-        missing.append(
-            f"The run has not ended ({done} of {steps or '?'} steps are logged): there is no "
-            f"{SUMMARY} yet."
+        done = metrics[-1]["step"] if metrics else 0
+        missing.insert(
+            0, f"The run has not ended: {done} of {steps} steps are logged, and no {SUMMARY} yet."
         )
-    for name in OUTCOMES.keys() - outcomes.keys():
-        missing.append(f"There is no evaluation {name} training ({OUTCOMES[name]}).")
-    return RunData(path, config, metrics, summary, outcomes, sorted(missing, reverse=True))
+    outcomes: dict[str, Any] = {}
+    for name, file in OUTCOMES.items():
+        if (found := _json(path / file)) is not None:
+            outcomes[name] = found
+        else:
+            missing.append(f"There is no evaluation {name} training ({file}).")
+    return RunData(path, config, metrics, summary, outcomes, missing)
 
 
 def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:

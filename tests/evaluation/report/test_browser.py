@@ -129,16 +129,21 @@ def test_the_filter_by_text_and_by_what_happened(opened: Open) -> None:
 
 def test_tokens_are_shaded_by_probability_and_by_loss(opened: Open) -> None:
     page = opened()
-    alphas = "els => els.map(e => Number(e.style.getPropertyValue('--a')))"
+    ground = "all => all.map(e => getComputedStyle(e).backgroundColor.match(/[\\d.]+/g).map(Number))"
     sampled = page.locator(".card").nth(1).locator(".tok")
-    # bob sampled " <result>" with p = 1/e and " 7" with p = 1/2: .85 (1 - p).
-    assert sampled.evaluate_all(alphas) == pytest.approx([0.537, 0.425], abs=0.001)
+    # bob sampled " <result>" with p = 1/e and " 7" with p = 1/2: .85 (1 - p), in sixteenths.
+    first, second = sampled.evaluate_all(ground)
+    assert first[3] == pytest.approx(0.85 * 10 / 16, abs=0.01)
+    assert second[3] == pytest.approx(0.85 * 8 / 16, abs=0.01)
     page.keyboard.press("s")
-    # 0.12 + 0.5 |advantage * weight| / 2 with -0.5 * 0.8.
-    assert sampled.evaluate_all(alphas) == pytest.approx([0.22, 0.22], abs=0.001)
+    # 0.12 + 0.5 |advantage * weight| / 2 with -0.5 * 0.8: all alike, and red.
+    first, second = sampled.evaluate_all(ground)
+    assert first == second
+    assert first[3] == pytest.approx(0.22, abs=0.01)
+    assert first[0] > 2 * first[1]
     assert page.locator("input[value=loss]").is_checked()
     page.get_by_label("nothing").check()
-    assert sampled.evaluate_all(alphas) == [0, 0]
+    assert [colour[3] for colour in sampled.evaluate_all(ground)] == [0, 0]
     sampled.first.hover()
     line = page.locator(".card").nth(1).locator(".sampled .small").inner_text()
     assert line == "token 1 of 2: “ <result>” · p .368 · log p −1"
@@ -147,13 +152,15 @@ def test_tokens_are_shaded_by_probability_and_by_loss(opened: Open) -> None:
 def test_a_trace_shows_its_terms_confidence_and_loss(opened: Open) -> None:
     page = opened()
     card = page.locator(".card").nth(1)
+    # What is far outside of the window is laid out when it comes near.
+    card.scroll_into_view_if_needed()
     assert "reward +1.3" in card.locator("h5").inner_text()
     terms = card.locator(".terms tr").all_inner_texts()
     assert [" ".join(row.split()) for row in terms] == ["exploitation +1", "rescue +0.3"]
     text = card.inner_text()
     assert "0: exploration" in text
     assert "advantage −0.5, loss weight 0.8: loss on the 2 tokens underlined" in text
-    page.get_by_role("button", name="deferred").click()
+    page.locator("button[data-tag=deferred]").click()
     meter = page.locator(".card").nth(1).locator("meter")
     assert meter.get_attribute("aria-label") == "stated confidence"
     assert meter.evaluate("meter => meter.value") == 0.25
@@ -166,7 +173,7 @@ def test_hostile_text_stays_text(opened: Open, hostile: list[dict[str, Any]]) ->
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2
     assert title(page).startswith("</script><script>document.title='owned'</script><img src=x")
-    assert title(page).endswith("a‹U+202E›b␛[31mc‹U+200B›d".replace("200B", "200D"))
+    assert title(page).endswith("a‹U+202E›b␛[31mc‹U+200B›d")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -249,8 +256,9 @@ def test_many_long_episodes_are_quick(opened: Open, episode: Any, trace: Any) ->
     took = page.evaluate(
         """() => { const start = performance.now();
           for (let i = 0; i < 10; i++)
-            document.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}));
+            document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}));
           return (performance.now() - start) / 10; }"""
     )
     assert page.locator(".tok").count() > 4000
-    assert took < 1000
+    # A guard against minutes: machines that do other work are slow.
+    assert took < 1500

@@ -159,7 +159,7 @@ def test_long_episodes_are_thinned_to_the_room_there_is(run: Run, episode: Any, 
 @pytest.mark.parametrize(
     ("without", "said"),
     [
-        (("summary.json",), "The run has not ended (4 of 4 steps are logged)"),
+        (("summary.json",), "The run has not ended: 4 of 4 steps are logged"),
         (("evaluation/after.json",), "There is no evaluation after training"),
         (("episodes.jsonl",), "No episode can be read here: episodes.jsonl is not there."),
         (("metrics.jsonl",), "No step has been logged"),
