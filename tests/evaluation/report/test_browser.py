@@ -129,7 +129,8 @@ def test_the_filter_by_text_and_by_what_happened(opened: Open) -> None:
 
 def test_tokens_are_shaded_by_probability_and_by_loss(opened: Open) -> None:
     page = opened()
-    ground = "all => all.map(e => getComputedStyle(e).backgroundColor.match(/[\\d.]+/g).map(Number))"
+    ground = """all => all.map(
+        one => getComputedStyle(one).backgroundColor.match(/[\\d.]+/g).map(Number))"""
     sampled = page.locator(".card").nth(1).locator(".tok")
     # bob sampled " <result>" with p = 1/e and " 7" with p = 1/2: .85 (1 - p), in sixteenths.
     first, second = sampled.evaluate_all(ground)
@@ -152,12 +153,9 @@ def test_tokens_are_shaded_by_probability_and_by_loss(opened: Open) -> None:
 def test_a_trace_shows_its_terms_confidence_and_loss(opened: Open) -> None:
     page = opened()
     card = page.locator(".card").nth(1)
-    # What is far outside of the window is laid out when it comes near.
-    card.scroll_into_view_if_needed()
-    assert "reward +1.3" in card.locator("h5").inner_text()
-    terms = card.locator(".terms tr").all_inner_texts()
-    assert [" ".join(row.split()) for row in terms] == ["exploitation +1", "rescue +0.3"]
-    text = card.inner_text()
+    assert card.locator("h5").text_content() == "bob_0reward +1.3"
+    assert card.locator(".terms tr").all_text_contents() == ["exploitation+1", "rescue+0.3"]
+    text = card.text_content()
     assert "0: exploration" in text
     assert "advantage −0.5, loss weight 0.8: loss on the 2 tokens underlined" in text
     page.locator("button[data-tag=deferred]").click()
@@ -192,33 +190,7 @@ def test_a_phone_scrolls_in_one_direction_only(
 def test_text_can_be_told_from_its_ground(opened: Open, theme: str) -> None:
     page = opened(color_scheme=theme)
     # WCAG's contrast of every text with the ground that it stands on, shaded tokens included.
-    contrasts = page.evaluate(
-        """() => {
-          const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-          const over = (ground, colour) => {
-            canvas.fillStyle = `rgb(${ground.join()})`; canvas.fillRect(0, 0, 1, 1);
-            canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
-            return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
-          };
-          const ground = (element) => element
-            ? over(ground(element.parentElement), getComputedStyle(element).backgroundColor)
-            : [255, 255, 255];
-          const light = (rgb) => rgb.map(v => v / 255)
-            .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-            .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-          const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-          const found = [];
-          while (walker.nextNode()) {
-            const element = walker.currentNode.parentElement;
-            if (!walker.currentNode.data.trim() || !element.checkVisibility()) continue;
-            if (element.closest('svg, script, button:disabled')) continue;
-            const base = ground(element);
-            const [a, b] = [light(base), light(over(base, getComputedStyle(element).color))];
-            found.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), element.outerHTML.slice(0, 80)]);
-          }
-          return found;
-        }"""
-    )
+    contrasts = page.evaluate((Path(__file__).parent / "contrast.js").read_text())
     assert len(contrasts) > 50
     assert [found for found in contrasts if found[0] < 4.5] == []
 
@@ -229,7 +201,8 @@ def test_everything_that_can_be_used_has_a_name_and_a_visible_focus(opened: Open
     for place in range(controls.count()):
         control = controls.nth(place)
         name = control.evaluate(
-            "e => e.ariaLabel || [...(e.labels ?? [])].map(l => l.textContent).join() || e.textContent"
+            """e => e.ariaLabel
+                || [...(e.labels ?? [])].map(l => l.textContent).join() || e.textContent"""
         )
         assert name.strip(), control.evaluate("e => e.outerHTML")
     seen = set()

@@ -45,7 +45,7 @@ def test_a_stored_model_comes_before_the_one_that_it_was_made_of(tmp_path: Path)
     (tmp_path / "final" / "alice").mkdir(parents=True)
     stored = ALICE.read_text().replace("<|alice:end|>", "<|stored|>")
     (tmp_path / "final" / "alice" / "tokenizer.json").write_text(stored)
-    end = Tokenizer.from_file(str(ALICE)).token_to_id("<|alice:end|>")
+    end = Tokenizer.from_file(str(ALICE)).token_to_id("<|alice:end|>") or 0
     agents = {"alice": {"model": "tiny:alice"}}
     assert Decoder(tmp_path, agents).tokens("alice", [end]) == ["<|stored|>"]
     assert Decoder(tmp_path / "other", agents).tokens("alice", [end]) == ["<|alice:end|>"]

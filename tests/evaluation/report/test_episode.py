@@ -128,7 +128,8 @@ def test_hints_consults_and_cascades(show: Make, episode: Make, trace: Make) -> 
     ],
 )
 def test_phases(show: Make, episode: Make, trace: Make, info: dict[str, Any], phase: str) -> None:
-    assert show(episode(1, "p", trace("bob_0", "7", " 7", info=info)))["traces"][0]["phase"] == phase
+    (shown,) = show(episode(1, "p", trace("bob_0", "7", " 7", info=info)))["traces"]
+    assert shown["phase"] == phase
 
 
 def test_confidence_is_a_number_or_nothing(show: Make, episode: Make, trace: Make) -> None:

@@ -147,9 +147,7 @@ def test_which_episodes_are_kept_is_said(
 
 
 def test_long_episodes_are_thinned_to_the_room_there_is(run: Run, episode: Any, trace: Any) -> None:
-    long = [
-        episode(step, f"p{step}", trace("alice_0", "7", " 7" * 20_000)) for step in range(1, 6)
-    ]
+    long = [episode(step, f"p{step}", trace("alice_0", "7", " 7" * 20_000)) for step in range(1, 6)]
     html = written(run(long), megabytes=0.9)
     # 20,000 tokens take about 0.27 MB: three of five fit, the first, the middle and the last.
     assert [one["step"] for one in data_of(html)["episodes"]] == [1, 3, 5]
