@@ -100,7 +100,7 @@ def test_hostile_text_is_data_and_nothing_else(run: Run, hostile: list[Any]) -> 
 
 def test_hostile_names_of_metrics_and_settings_are_escaped(run: Run) -> None:
     path = run()
-    evil = "<img src=x onerror=alert(1)>"
+    evil = "<img src=x onerror=alert(1)>\x1b\u202e"
     config = json.loads((path / "config.json").read_text())
     config["choice"]["roles"] = [evil]
     config["agents"] = {evil: {"model": evil}}
@@ -114,7 +114,8 @@ def test_hostile_names_of_metrics_and_settings_are_escaped(run: Run) -> None:
         (path / "evaluation" / f"{name}.json").write_text(json.dumps(outcomes))
     html = written(path)
     assert not any(tag == "img" for tag, _ in Elements(html).found)
-    assert html.count("&lt;img src=x onerror=alert(1)&gt;") > 5
+    assert html.count("&lt;img src=x onerror=alert(1)&gt;␛‹U+202E›") > 5
+    assert not re.search("[\x1b\u202e]", html)
 
 
 def test_counts_here_and_in_the_whole_run(run: Run) -> None:
