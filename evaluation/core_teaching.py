@@ -6,6 +6,8 @@ training, but half of the second tries see no hint, so that the rescue rate has 
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,7 @@ from evaluation.metrics.passk import pass_at_k
 from evaluation.metrics.present import as_floats, mean_present, ratio
 from evaluation.metrics.rescue import HintCounts, hint_counts
 from evaluation.metrics.team import union
+from evaluation.picture import Bars, Picture
 from rewards.rescue import COLD, HINT
 from vocabulary import Episode, Problem
 
@@ -121,6 +124,33 @@ def headline(roles: Sequence[str]) -> list[str]:
     return [f"measured/{role}/correct" for role in roles]
 
 
+def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
+    """Who solves what: how the roles' abilities overlap."""
+    return [
+        Bars(
+            "Who solves what",
+            "Share of held-out problems, one cold trace of each role. What one role alone solves "
+            "is what the others can learn from it.",
+            [(name, _overlap(found["correct"])) for name, found in outcomes.items()],
+        )
+    ]
+
+
+def _overlap(correct: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Expected share of problems by who is right, the traces of different roles being independent
+    given the problem."""
+    rate_Q = {role: mean_present(as_floats(rows), axis=1) for role, rows in correct.items()}
+    roles = list(rate_Q)
+    parts: list[tuple[str, float]] = []
+    for right in sorted(product((True, False), repeat=len(roles)), key=sum, reverse=True):
+        factors = [rate_Q[role] if r else 1 - rate_Q[role] for role, r in zip(roles, right)]
+        names = [role for role, r in zip(roles, right) if r]
+        every = len(names) == len(roles) > 1
+        label = "all" if every else " and ".join(names) + (" only" if names else "nobody")
+        parts.append((label, float(mean_present(np.prod(factors, axis=0), axis=0))))
+    return parts
+
+
 def _correct(episode: Episode, role: str) -> list[int | None]:
     """1 or 0 per cold trace of ``role``; None where it failed to answer."""
     return [
@@ -146,4 +176,6 @@ def _share(episode: Episode, name: str) -> float | None:
     return float(np.mean([bool(row.info[name]) for row in hinted])) if hinted else None
 
 
-EVALUATION = Evaluation(examine=examine, estimate=estimate, rows=rows, headline=headline)
+EVALUATION = Evaluation(
+    examine=examine, estimate=estimate, rows=rows, headline=headline, pictures=pictures
+)

@@ -5,7 +5,7 @@ every threshold is tried on the stored responses (COREA, arXiv:2603.03752, secti
 of each half of the questions is chosen on the other half.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from envs.corea_deferral.settings import CoreaDeferralSettings
 from evaluation.cascade import Cascade, ThresholdChoice, answers, measure
 from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
 from evaluation.metrics.bootstrap import resampled_means
+from evaluation.metrics.calibration import bin_index
+from evaluation.metrics.present import Floats, as_floats
+from evaluation.picture import Dots, Picture
 from vocabulary import Episode, Problem, Trajectory
 
 Table = list[list[float | None]]
@@ -110,9 +113,45 @@ def headline(roles: Sequence[str]) -> list[str]:
     return [f"measured/{roles[0]}/correct", f"measured/{roles[0]}/confidence"]
 
 
+def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
+    """Whether the small model's stated confidence is what it gets right."""
+    sets: list[tuple[str, list[tuple[float, float, float]]]] = []
+    for name, found in outcomes.items():
+        small = next(iter(found["responses"].values()))
+        stated, right = (as_floats(small[key]).ravel() for key in ("confidence", "correct"))
+        sets.append((name, _by_bin(stated, right)))
+    return [
+        Dots(
+            "Stated confidence against what is right",
+            "One dot a tenth of confidence; its area is the share of answers. On the diagonal a "
+            "model is as often right as it says.",
+            "stated confidence",
+            "share right",
+            sets,
+        )
+    ]
+
+
+def _by_bin(stated_N: Floats, right_N: Floats) -> list[tuple[float, float, float]]:
+    """(mean confidence, share right, share of answers) of each bin that has any."""
+    kept_N = ~(np.isnan(stated_N) | np.isnan(right_N))
+    stated_N, right_N = stated_N[kept_N], right_N[kept_N]
+    bin_N = bin_index(stated_N)
+    return [
+        (
+            float(stated_N[bin_N == place].mean()),
+            float(right_N[bin_N == place].mean()),
+            float((bin_N == place).mean()),
+        )
+        for place in np.unique(bin_N)
+    ]
+
+
 def _renamed(measured: dict[str, Resampled], small: str, large: str) -> dict[str, Resampled]:
     names = {"accuracy_small": f"pass@1/{small}", "accuracy_large": f"pass@1/{large}"}
     return {names.get(name, name): value for name, value in measured.items()}
 
 
-EVALUATION = Evaluation(examine=examine, estimate=estimate, rows=rows, headline=headline)
+EVALUATION = Evaluation(
+    examine=examine, estimate=estimate, rows=rows, headline=headline, pictures=pictures
+)

@@ -18,6 +18,7 @@ from evaluation.metrics.bootstrap import resampled_means
 from evaluation.metrics.passk import pass_at_k
 from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
 from evaluation.metrics.variance import mean_at_n
+from evaluation.picture import Bars, Picture
 from vocabulary import Episode, Problem, Trajectory
 
 # Q problems, N samples of each, R resamples
@@ -134,6 +135,32 @@ def headline(roles: Sequence[str]) -> list[str]:
     return [f"measured/policy/{name}" for name in ("correct", "consulted", "accepted")]
 
 
+def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
+    """How experts are used, and who is right without them."""
+    return [
+        Bars(
+            "How the policy uses its experts",
+            "Share of conversations with experts at hand: by itself, handing on the whole "
+            "question, or asking for parts of it.",
+            [(name, _paradigms(found["assisted"])) for name, found in outcomes.items()],
+        ),
+        Bars(
+            "Right, without experts and with them",
+            "Share of conversations that end with the right answer.",
+            [
+                (f"{name}, {how}", [("right", rate), ("wrong", 1 - rate)])
+                for name, found in outcomes.items()
+                for how in _MODES
+                for rate in [float(mean_present(mean_at_n(found[how]["correct"])))]
+            ],
+        ),
+    ]
+
+
+def _paradigms(assisted: Mapping[str, Any]) -> list[tuple[str, float]]:
+    return [(p, float(mean_present(mean_at_n(assisted[f"paradigm_{p}"])))) for p in PARADIGMS]
+
+
 def _policy(episode: Episode) -> Trajectory:
     return next(row for row in episode.trajectories if row.role == "policy")
 
@@ -144,4 +171,6 @@ def _value(row: Trajectory, key: str) -> float | None:
     return None if row.status != "ok" or value is None else float(value)
 
 
-EVALUATION = Evaluation(examine=examine, estimate=estimate, rows=rows, headline=headline)
+EVALUATION = Evaluation(
+    examine=examine, estimate=estimate, rows=rows, headline=headline, pictures=pictures
+)

@@ -1,6 +1,6 @@
 """What an environment's evaluation is made of, and what it gives."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.metrics.bootstrap import interval
+from evaluation.picture import Picture
 from vocabulary import Episode, Problem
 
 Outcomes = dict[str, Any]
@@ -51,6 +52,11 @@ class Row:
     """``higher``, ``lower`` or ``neither``."""
 
 
+def no_pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
+    """An environment without pictures."""
+    return []
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """How one environment is evaluated."""
@@ -63,3 +69,5 @@ class Evaluation:
     """roles -> the lines of the table."""
     headline: Callable[[Sequence[str]], list[str]]
     """roles -> the training metrics that the progress bar shows."""
+    pictures: Callable[[Mapping[str, Outcomes]], list[Picture]] = no_pictures
+    """Outcomes by name (``before``, ``after``) -> what a report shows of them."""

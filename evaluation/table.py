@@ -2,55 +2,83 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from rich.table import Table
 
 from evaluation.evaluation import Resampled, Row
 from evaluation.metrics.bootstrap import interval
 
+HEADINGS = ("held out, cold", "before", "after", "change")
+_COLOURS = {"better": "green", "worse": "red"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table, as text."""
+
+    label: str
+    before: str
+    after: str
+    change: str
+    verdict: str
+    """``better`` or ``worse`` where the interval of the change leaves out zero; else empty."""
+
+
+def lines(
+    before: Mapping[str, Resampled], after: Mapping[str, Resampled], rows: Sequence[Row]
+) -> list[Line]:
+    """Value with its 95 % interval before, after, and their difference, which is paired by problem;
+    for the rows that were measured at all."""
+    found: list[Line] = []
+    for row in rows:
+        first, last = before.get(row.metric), after.get(row.metric)
+        if first or last:
+            change, verdict = _change(first, last, row) if first and last else ("", "")
+            found.append(Line(row.label, _cell(first), _cell(last), change, verdict))
+    return found
+
 
 def comparison(
     before: Mapping[str, Resampled], after: Mapping[str, Resampled], rows: Sequence[Row]
 ) -> Table:
-    """One line per row: value with its 95 % interval before, after, and their difference.
-
-    The difference is paired by problem. A change whose interval leaves out zero is coloured: green
-    for better, red for worse.
-    """
+    """The lines for a terminal: a change whose interval leaves out zero is green for better, red
+    for worse."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("held out, cold")
-    for heading in ("before", "after", "change"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        if row.metric not in after:
-            continue
-        first, last = before.get(row.metric), after[row.metric]
-        table.add_row(
-            row.label,
-            _cell(first) if first else "",
-            _cell(last),
-            _change(first, last, row) if first else "",
-        )
+    for place, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="right" if place else "left")
+    for line in lines(before, after, rows):
+        numbers = [_markup(cell) for cell in (line.before, line.after, line.change)]
+        if colour := _COLOURS.get(line.verdict):
+            numbers[-1] = f"[{colour}]{numbers[-1]}[/{colour}]"
+        table.add_row(line.label, *numbers)
     return table
 
 
-def _cell(measured: Resampled) -> str:
+def _markup(cell: str) -> str:
+    """Brackets mean brackets."""
+    return cell.replace("[", "\\[")
+
+
+def _cell(measured: Resampled | None) -> str:
+    if measured is None:
+        return ""
     if math.isnan(measured.value):
         return f"undefined (n={measured.count})"
     low, high = measured.interval()
-    return f"{_figure(measured.value, 3)} \\[{_figure(low)} {_figure(high)}]"
+    return f"{_figure(measured.value, 3)} [{_figure(low)} {_figure(high)}]"
 
 
-def _change(first: Resampled, last: Resampled, row: Row) -> str:
+def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:
+    """(text, verdict)."""
     difference = last.value - first.value
     if math.isnan(difference):
-        return ""
+        return "", ""
     low, high = interval(last.replicates - first.replicates)
-    text = f"{difference:+.3f} \\[{low:+.2f} {high:+.2f}]"
+    text = f"{difference:+.3f} [{low:+.2f} {high:+.2f}]"
     if row.better == "neither" or low <= 0 <= high:
-        return text
-    good = (difference > 0) == (row.better == "higher")
-    return f"[green]{text}[/green]" if good else f"[red]{text}[/red]"
+        return text, ""
+    return text, "better" if (difference > 0) == (row.better == "higher") else "worse"
 
 
 def _figure(value: float, decimals: int = 2) -> str:

@@ -1,0 +1,1 @@
+"""One HTML file that tells what a run did: ``python -m evaluation.report runs/x``."""

@@ -1,0 +1,203 @@
+"""One episode of the log as the page's reader shows it: plain data, every text made visible."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from evaluation.report.decode import Decoder
+from evaluation.report.tags import Record, measured, tags_of, traces
+from evaluation.report.visible import all_visible
+
+Shown = dict[str, Any]
+
+# What was measured -> the phase of the episode that the trace belongs to; the first that applies.
+_PHASES: tuple[tuple[Callable[[Record], bool], str], ...] = (
+    (lambda info: info.get("round") == "A", "Round A: alone"),
+    (lambda info: info.get("round") == "B", "Round B: again, with or without a hint"),
+    (lambda info: "deferred" in info, "First answers"),
+    (lambda info: "stated" in info, "Answers to what was deferred"),
+    (lambda info: "consulted" in info, "The policy's conversation"),
+    (lambda info: "asked" in info, "Experts, who see one query each"),
+)
+# (what was measured, its value, what is said of the trace, how it looks)
+_MARKS = (
+    ("correct", True, "right", "good"),
+    ("correct", False, "wrong", "bad"),
+    ("hinted", True, "hinted", ""),
+    ("control", True, "second try without a hint", ""),
+    ("rescued", True, "rescued", "good"),
+    ("hint_outcome", "hurt", "hurt by its hint", "bad"),
+    ("hint_outcome", "helped", "helped by its hint", "good"),
+    ("leak", True, "its hint states the answer", "warn"),
+    ("teacher", True, "teacher", ""),
+    ("deferred", True, "deferred", "warn"),
+    ("stated", False, "no confidence stated", "warn"),
+    ("consulted", True, "consulted", ""),
+    ("answer_in_returns", True, "was told the answer", "warn"),
+    ("formatted", False, "format broken", "bad"),
+    ("exhausted", True, "budget spent", "warn"),
+)
+# Parts of an episode's measurements that have a place of their own on the page.
+_PLACED = ("problem", "mode", "hints", "teachers", "rounds", "cascade")
+
+
+def shown_episode(record: Record, decoder: Decoder) -> Shown:
+    """Everything that the page shows of one line of episodes.jsonl."""
+    info = measured(record)
+    hints, teachers = _mapping(info.get("hints")), _mapping(info.get("teachers"))
+    return all_visible(
+        {
+            "step": record.get("step"),
+            "problem": str(record.get("problem", "")),
+            "mode": str(record.get("mode", "")),
+            "seed": str(record.get("seed", "")),
+            "tags": list(tags_of(record)),
+            "hints": [
+                {"to": str(role), "by": str(teachers.get(role, "")), "text": str(text)}
+                for role, text in hints.items()
+            ],
+            "consults": [_round(calls) for calls in _list(info.get("rounds"))],
+            "cascade": [_pairs(_mapping(one)) for one in _list(info.get("cascade"))],
+            "facts": _pairs({k: v for k, v in info.items() if k not in _PLACED}),
+            "traces": [_trace(row, decoder) for row in traces(record)],
+        }
+    )
+
+
+def _trace(row: Record, decoder: Decoder) -> Shown:
+    info = measured(row)
+    agent = str(row.get("agent", ""))
+    status, advantage = str(row.get("status", "")), _number(row.get("advantage"))
+    weight = _number(row.get("loss_weight"))
+    return {
+        "agent": agent,
+        "role": agent.rpartition("_")[0] or agent,
+        "phase": next((name for applies, name in _PHASES if applies(info)), ""),
+        "status": status,
+        "reward": _number(row.get("reward")),
+        "terms": [
+            [str(name), _number(value)] for name, value in _mapping(row.get("reward_terms")).items()
+        ],
+        "advantage": advantage,
+        "weight": weight,
+        # What the learner got: rows that failed or that belong to nobody who learns have none.
+        "loss": status == "ok" and advantage is not None and weight != 0,
+        "confidence": _number(info.get("confidence")),
+        "answer": None if info.get("answer") is None else str(info["answer"]),
+        "marks": [[text, tone] for key, value, text, tone in _MARKS if info.get(key) == value],
+        "pieces": _pieces(row, agent.rpartition("_")[0] or agent, decoder),
+        "info": _pairs(info),
+    }
+
+
+def _pieces(row: Record, role: str, decoder: Decoder) -> list[Shown]:
+    """What was given and what was sampled, in turn.
+
+    Sampled turns have their tokens one by one with the log-probability of each; where the
+    tokenizer is not at hand, their text alone.
+    """
+    texts = [str(text) for text in _list(row.get("texts"))]
+    ids, turns = _list(row.get("tokens")), _spans(row)
+    finish = [str(reason) for reason in _list(row.get("finish"))]
+    if turns is None or not all(
+        decoder.agrees(role, ids[start:end], texts) for start, end, _ in turns
+    ):
+        return _untokenised(texts, finish)
+    words = decoder.tokens(role, ids)
+    if words is None:
+        return _untokenised(texts, finish)
+    pieces: list[Shown] = []
+    seen = 0
+    for place, (start, end, logprobs) in enumerate(turns):
+        if start > seen:
+            pieces.append({"kind": "given", "text": "".join(words[seen:start])})
+        pieces.append(
+            {
+                "kind": "sampled",
+                "tokens": words[start:end],
+                "logprobs": [round(value, 3) for value in logprobs],
+                "finish": finish[place] if place < len(finish) else "",
+            }
+        )
+        seen = end
+    if seen < len(words):
+        pieces.append({"kind": "given", "text": "".join(words[seen:])})
+    return pieces
+
+
+def _untokenised(texts: Sequence[str], finish: Sequence[str]) -> list[Shown]:
+    # Given and sampled alternate, except where a row began anew or nothing was given in between.
+    alternate = len(texts) == 2 * len(finish)
+    kinds = ("given", "written") if alternate else ("text", "text")
+    return [{"kind": kinds[place % 2], "text": text} for place, text in enumerate(texts)]
+
+
+def _spans(row: Record) -> list[tuple[int, int, list[float]]] | None:
+    """(start, end, log-probabilities) of each sampled turn; None where they do not fit together."""
+    ids, turns, logprobs = (_list(row.get(key)) for key in ("tokens", "turns", "logprobs"))
+    if len(turns) != len(logprobs) or not all(isinstance(one, int) and one >= 0 for one in ids):
+        return None
+    seen, spans = 0, []
+    for span, values in zip(turns, logprobs):
+        if not isinstance(span, list) or len(span) != 2 or not isinstance(values, list):
+            return None
+        start, end = span
+        if not (isinstance(start, int) and isinstance(end, int) and seen <= start <= end):
+            return None
+        if end > len(ids) or len(values) != end - start or None in map(_number, values):
+            return None
+        spans.append((start, end, values))
+        seen = end
+    return spans
+
+
+def _round(calls: Any) -> list[Shown]:
+    """One round of consulting: what each expert was asked and what came back."""
+    return [
+        {
+            "expert": str(call.get("expert_id", "")),
+            "query": str(call.get("query", "")),
+            "result": None if not call.get("result") else str(call["result"]),
+            "fate": _fate(call),
+            "states_gold": call.get("states_gold") is True,
+        }
+        for call in _list(calls)
+        if isinstance(call, Mapping)
+    ]
+
+
+def _fate(call: Mapping[str, Any]) -> str:
+    if not call.get("accepted"):
+        return "turned away by the coin"
+    return "let in" if call.get("result") else "no reply"
+
+
+def _pairs(values: Mapping[str, Any]) -> list[list[str]]:
+    """Name and value of each measurement as text; what was not measured is left out."""
+    return [[str(name), _text(value)] for name, value in values.items() if value is not None]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_text(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    return str(value)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return round(value, 6)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

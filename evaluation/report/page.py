@@ -1,0 +1,205 @@
+"""The page: everything of a run in one HTML file that needs nothing else."""
+
+import base64
+import hashlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from evaluation.evaluation import Evaluation
+from evaluation.picture import Bars, Picture
+from evaluation.report.chart import HEIGHT, LEFT, WIDTH, Chart, chart
+from evaluation.report.choose import choose, spaced
+from evaluation.report.curves import Curves, Panel, curves, tag_panel
+from evaluation.report.decode import Decoder
+from evaluation.report.episode import Shown, shown_episode
+from evaluation.report.result import evaluation_for, result
+from evaluation.report.rundata import EPISODES, RunData
+from evaluation.report.scan import Scan, records, scan
+from evaluation.report.settings import ReportSettings
+from evaluation.report.tags import TAG_NAMES, TAGS
+from evaluation.report.visible import script_json, visible
+
+_HERE = Path(__file__).parent
+
+
+def page(run: RunData, settings: ReportSettings) -> str:
+    """The whole file as text."""
+    notes = list(run.missing)
+    roles = [str(role) for role in run.setting("choice", "roles", default=[])]
+    evaluation = evaluation_for(run)
+    found = scan(run.path / EPISODES)
+    episodes = _episodes(run, found, settings, notes)
+    style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    learning = curves(run.metrics, roles, _main(evaluation, roles))
+    tagged = tag_panel(found.entries) if found else None
+    return _template().render(
+        run=run,
+        title=run.path.resolve().name,
+        written=time.strftime("%Y-%m-%d %H:%M"),
+        headline=_headline(run, roles),
+        notes=notes,
+        lines=result(run, evaluation, roles),
+        pictures=_pictures(run, evaluation),
+        charts=_charts(learning, tagged, roles),
+        constant=learning.constant,
+        settings=_flat(run.config),
+        counts=_counts(found, episodes),
+        total=len(found.entries) if found else 0,
+        here=len(episodes),
+        how=_how(settings),
+        data=Markup(script_json({"roles": roles, "episodes": episodes})),
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+        size=(WIDTH, HEIGHT, LEFT),
+        is_bars=lambda picture: isinstance(picture, Bars),
+    )
+
+
+def _episodes(
+    run: RunData, found: Scan | None, settings: ReportSettings, notes: list[str]
+) -> list[Shown]:
+    """The chosen episodes, as many as there is room for; what is left out is told in ``notes``."""
+    if found is None or not found.entries:
+        what = "is not there" if found is None else "is empty"
+        notes.append(f"No episode can be read here: {EPISODES} {what}.")
+        return []
+    if found.unreadable:
+        notes.append(f"{found.unreadable} lines of {EPISODES} hold no episode that can be read.")
+    chosen = choose(found.entries, settings.episodes, settings.which, settings.only)
+    decoder = Decoder(run.path, run.setting("agents", default={}))
+    shown = [shown_episode(record, decoder) for record in records(run.path / EPISODES, chosen)]
+    room = int(settings.megabytes * 2**20)
+    size = sum(len(script_json(one).encode()) for one in shown)
+    if size > room:
+        count = len(shown)
+        shown = _fitting(shown, room)
+        notes.append(
+            f"Episodes are long: {len(shown)} of the {count} that were asked for fit into "
+            f"{settings.megabytes:g} MiB (--megabytes)."
+        )
+    if decoder.missing:
+        notes.append(
+            f"The tokenizer of {', '.join(sorted(decoder.missing))} is not on this machine: its "
+            "traces are shown as text, without the probabilities of tokens."
+        )
+    return shown
+
+
+def _fitting(shown: list[Shown], room: int) -> list[Shown]:
+    """The most that are evenly spaced and fit."""
+    count = len(shown)
+    while count:
+        kept = spaced(shown, count)
+        size = sum(len(script_json(one).encode()) for one in kept)
+        if size <= room:
+            return kept
+        count = min(count - 1, int(count * room / size))
+    return []
+
+
+def _main(evaluation: Evaluation | None, roles: list[str]) -> set[str]:
+    """The metrics whose curves stand first."""
+    headline = evaluation.headline(roles) if evaluation else []
+    return {*headline, *(f"learner/{role}/entropy" for role in roles)}
+
+
+def _charts(
+    learning: Curves, tagged: Panel | None, roles: list[str]
+) -> list[tuple[str, list[Chart]]]:
+    """(heading, charts); the first heading is empty and its charts are always open."""
+    main = [chart(panel, roles) for panel in learning.main]
+    if tagged is not None:
+        main.append(chart(tagged, TAG_NAMES))
+    more = [(name, [chart(panel, roles) for panel in some]) for name, some in learning.more.items()]
+    return [("", main), *more]
+
+
+def _pictures(run: RunData, evaluation: Evaluation | None) -> list[Picture]:
+    if evaluation is None or not run.outcomes:
+        return []
+    try:
+        return evaluation.pictures(run.outcomes)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration):
+        # Outcomes of another version of the environment's evaluation.
+        return []
+
+
+def _headline(run: RunData, roles: list[str]) -> list[tuple[str, str]]:
+    summary = run.summary or {}
+    done = run.metrics[-1]["step"] if run.metrics else 0
+    facts = {
+        "environment": run.setting("choice", "env", default="unknown"),
+        "algorithm": run.setting("choice", "algo", default="unknown"),
+        "roles": ", ".join(
+            f"{role} ({run.setting('agents', role, 'model', default='?')})" for role in roles
+        ),
+        "steps": f"{done} of {run.setting('run', 'steps', default='?')}",
+        "seed": str(run.setting("run", "seed", default="?")),
+    }
+    if isinstance(tokens := summary.get("sampled_tokens"), int):
+        facts["sampled tokens"] = f"{tokens:,}"
+    if isinstance(seconds := summary.get("wall_s"), int | float):
+        facts["time"] = f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
+    return [(name, value) for name, value in facts.items() if value]
+
+
+def _counts(found: Scan | None, episodes: list[Shown]) -> list[tuple[str, str, int, int]]:
+    """(tag, its meaning, episodes here, episodes of the run)."""
+    entries = found.entries if found else []
+    return [
+        (
+            tag.name,
+            tag.meaning,
+            sum(tag.name in one["tags"] for one in episodes),
+            sum(tag.name in entry.tags for entry in entries),
+        )
+        for tag in TAGS
+    ]
+
+
+def _how(settings: ReportSettings) -> str:
+    which = {"spaced": "evenly spaced over the run", "first": "the first", "last": "the last"}
+    only = f" among those with the tag {settings.only}" if settings.only else ""
+    return which[settings.which] + only
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Settings by the names of the command line."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in config.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            pairs += _flat(value, f"{path}.")
+        else:
+            text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+            pairs.append((path, text))
+    return pairs
+
+
+def _policy(style: str, script: str) -> str:
+    """A content security policy under which nothing runs and nothing is loaded but our own style
+    and script: a second wall behind the escaping."""
+    style_hash, script_hash = (
+        "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+        for text in (style, script)
+    )
+    return f"default-src 'none'; style-src {style_hash}; script-src {script_hash}; img-src data:"
+
+
+def _template() -> Any:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Whatever is printed is escaped, and nothing in it hides.
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    return environment.get_template("page.html.jinja")

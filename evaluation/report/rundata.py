@@ -1,0 +1,97 @@
+"""What a run directory holds, read with care: a run that is still going on, was killed or has been
+thinned out gives what there is, and a sentence for each thing that is missing."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from vocabulary import UserError
+
+CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
+EPISODES = "episodes.jsonl"
+OUTCOMES = {name: f"evaluation/{name}.json" for name in ("before", "after")}
+
+
+@dataclass(frozen=True)
+class RunData:
+    """Everything but the episodes, which may be too many to hold."""
+
+    path: Path
+    config: Mapping[str, Any]
+    metrics: list[dict[str, Any]]
+    """One dictionary a step, in order."""
+    summary: Mapping[str, Any] | None
+    outcomes: Mapping[str, Any]
+    """``before`` and ``after``, as far as they were evaluated."""
+    missing: list[str] = field(default_factory=list)
+    """One sentence for each thing that a whole run would have."""
+
+    def setting(self, *keys: str, default: Any = None) -> Any:
+        """A setting by its path; ``default`` where the run's configuration has none."""
+        value: Any = self.config
+        for key in keys:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return default if value is None else value
+
+
+def read_run(path: Path) -> RunData:
+    """Read a run's directory.
+
+    Raises:
+        UserError: there is no run at ``path``.
+    """
+    if not path.is_dir():
+        raise UserError(f"there is no directory {path}; name the one that --run-dir named")
+    if not (path / CONFIG).is_file():
+        raise UserError(f"{path} is not a run (no {CONFIG} in it); name what --run-dir named")
+    config = _json(path / CONFIG)
+    if config is None:
+        raise UserError(f"{path / CONFIG} cannot be read as a JSON object")
+    steps = (config.get("run") or {}).get("steps", "?")
+    missing: list[str] = []
+    metrics = _metrics(path / METRICS, missing)
+    summary = _json(path / SUMMARY)
+    if summary is None:
+        done = metrics[-1]["step"] if metrics else 0
+        missing.insert(
+            0, f"The run has not ended: {done} of {steps} steps are logged, and no {SUMMARY} yet."
+        )
+    outcomes: dict[str, Any] = {}
+    for name, file in OUTCOMES.items():
+        if (found := _json(path / file)) is not None:
+            outcomes[name] = found
+        else:
+            missing.append(f"There is no evaluation {name} training ({file}).")
+    return RunData(path, config, metrics, summary, outcomes, missing)
+
+
+def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:
+    if not path.is_file():
+        missing.append(f"No step has been logged ({METRICS} is not there), so there are no curves.")
+        return []
+    lines = path.read_bytes().splitlines()
+    found = [value for value in map(_parsed, lines) if isinstance(value, dict)]
+    if len(found) < len(lines):
+        # A run that is writing, or was killed while it wrote, leaves half a line at the end.
+        missing.append(f"{len(lines) - len(found)} lines of {METRICS} cannot be read.")
+    return [value for value in found if isinstance(value.get("step"), int)]
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    """A JSON object, or None where there is none that can be read."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None

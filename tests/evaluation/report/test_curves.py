@@ -1,0 +1,91 @@
+import math
+
+import pytest
+
+from evaluation.report.chart import chart, figure, nice_ticks, running_mean
+from evaluation.report.curves import Panel, Series, curves, tag_panel
+from evaluation.report.scan import Entry
+
+LOG = [
+    {
+        "step": step,
+        "reward/alice": 0.5 * step,
+        "reward/bob": 2.0,
+        "reward/alice/rescue": 0.1 * step,
+        "measured/alice/correct": step / 4,
+        "learner/alice/lr": 0.001,
+        "rollout/tokens": 10 * step,
+    }
+    for step in (1, 2, 3)
+]
+
+
+def test_one_panel_a_quantity_with_a_line_a_role() -> None:
+    found = curves(LOG, ["alice", "bob"], {"measured/alice/correct"})
+    assert [(p.title, [s.name for s in p.series]) for p in found.main] == [
+        ("reward", ["alice", "bob"]),
+        ("measured/correct", ["alice"]),
+    ]
+    assert {name: [p.title for p in some] for name, some in found.more.items()} == {
+        "reward": ["reward/rescue"],
+        "rollout": ["rollout/tokens"],
+    }
+    assert found.main[0].series[0] == Series("alice", [1, 2, 3], [0.5, 1.0, 1.5])
+    assert found.constant == [("learner/lr alice", 0.001)]
+
+
+def test_what_was_not_measured_leaves_a_gap() -> None:
+    log = [{"step": 1, "a": 1.0}, {"step": 2, "a": None}, {"step": 3, "a": math.inf}]
+    log += [{"step": 4, "a": "x"}, {"step": 5, "a": 2.0}]
+    assert curves(log, [], {"a"}).main[0].series == [Series("", [1, 5], [1.0, 2.0])]
+
+
+def test_a_long_run_is_drawn_in_means() -> None:
+    log = [{"step": step, "a": float(step)} for step in range(1, 1001)]
+    (series,) = curves(log, [], {"a"}).main[0].series
+    # 1000 steps in stretches of 5: the first is 1..5, whose mean is 3.
+    assert (len(series.steps), series.steps[:2], series.values[:2]) == (200, [5, 10], [3.0, 8.0])
+    assert series.steps[-1] == 1000
+
+
+def test_share_of_episodes_by_tag() -> None:
+    entries = [Entry(0, 1, ("hurt",)), Entry(0, 1, ()), Entry(0, 2, ("hurt",)), Entry(0, 2, ())]
+    panel = tag_panel([*entries, Entry(0, 3, ())])
+    assert panel == Panel("share of episodes", [Series("hurt", [1, 2, 3], [0.5, 0.5, 0.0])])
+    assert tag_panel([Entry(0, 1, ())]) is None
+
+
+def test_running_mean_keeps_its_ends() -> None:
+    assert running_mean([1.0, 5.0]) == [1.0, 5.0]
+    # Forty values, two on either side in the middle.
+    values = [0.0] * 19 + [5.0] + [0.0] * 20
+    assert running_mean(values)[16:23] == [0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.0, 1.0, [0, 0.5, 1.0]),
+        (0.1, 0.9, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        (-3.0, 4.0, [-4, -2, 0, 2, 4]),
+        (0.0, 0.0, [0, 0.5]),
+        (7.0, 7.0, [6, 8]),
+    ],
+)
+def test_ticks_are_round_and_hold_the_data(low: float, high: float, ticks: list[float]) -> None:
+    assert nice_ticks(low, high) == pytest.approx(ticks)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.25, "0.25"), (1200.0, "1,200"), (0.00003, "3e-05"), (0.0, "0"), (-2.5, "-2.5")],
+)
+def test_figures(value: float, text: str) -> None:
+    assert figure(value) == text
+
+
+def test_a_single_step_is_drawn() -> None:
+    drawn = chart(Panel("a", [Series("bob", [7], [2.0])]), ["alice", "bob"])
+    assert drawn.lines[0].colour == 1
+    assert "nan" not in drawn.lines[0].raw
+    assert [tick.label for tick in drawn.x_ticks] == ["step 7"]

@@ -1,0 +1,143 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.report.decode import Decoder
+from evaluation.report.episode import shown_episode
+
+Make = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def show(tmp_path: Path) -> Make:
+    decoder = Decoder(tmp_path, {"alice": {"model": "tiny:alice"}, "bob": {"model": "tiny:bob"}})
+    return lambda record: shown_episode(record, decoder)
+
+
+def test_a_trace_is_shown_token_by_token(show: Make, episode: Make, trace: Make) -> None:
+    (shown,) = show(episode(3, "7 # 0 =", trace("alice_0", "7 # 0 =", " 7 </result>")))["traces"]
+    given, sampled = shown["pieces"]
+    assert given == {"kind": "given", "text": "7 # 0 ="}
+    assert sampled["tokens"] == [" 7", " </result>"]
+    assert sampled["logprobs"] == [-1.0, -0.693]
+    assert sampled["finish"] == "eos"
+    assert (shown["role"], shown["phase"]) == ("alice", "Round A: alone")
+    assert shown["terms"] == [["exploitation", 1.0], ["rescue", 0.3], ["exploration", 0.0]]
+    assert (shown["loss"], shown["advantage"], shown["weight"]) == (True, -0.5, 0.8)
+    assert shown["marks"] == [["right", "good"]]
+
+
+def test_several_turns_with_something_given_back(show: Make, episode: Make, trace: Make) -> None:
+    row = trace("alice_0", "7 # 0 =", " 7 # 0 = 7")
+    start, end = row["turns"][0]
+    row |= {
+        "turns": [[start, start + 2], [end - 1, end]],
+        "logprobs": [[-0.1, -0.2], [-0.3]],
+        "finish": ["stop", "eos"],
+    }
+    (shown,) = show(episode(1, "p", row))["traces"]
+    assert [piece["kind"] for piece in shown["pieces"]] == ["given", "sampled"] * 2
+    assert shown["pieces"][2]["text"] == " 0 ="
+    assert shown["pieces"][3]["tokens"] == [" 7"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"advantage": None},
+        {"loss_weight": 0.0},
+        {"status": "failed: deadline"},
+    ],
+)
+def test_who_carries_no_loss(
+    show: Make, episode: Make, trace: Make, changes: dict[str, Any]
+) -> None:
+    (shown,) = show(episode(1, "p", trace("alice_0", "7", " 7", **changes)))["traces"]
+    assert shown["loss"] is False
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"turns": [[0, 99]]},
+        {"turns": [[0]]},
+        {"turns": ["x"]},
+        {"logprobs": [[]]},
+        {"logprobs": []},
+        {"tokens": ["a", None]},
+        {"tokens": None},
+        {"logprobs": [["a"]]},
+    ],
+)
+def test_spans_that_do_not_fit_leave_the_text(
+    show: Make, episode: Make, trace: Make, changes: dict[str, Any]
+) -> None:
+    (shown,) = show(episode(1, "p", trace("alice_0", "7", " 7", **changes)))["traces"]
+    assert shown["pieces"] == [{"kind": "given", "text": "7"}, {"kind": "written", "text": " 7"}]
+
+
+def test_without_a_tokenizer_the_text_is_left(tmp_path: Path, episode: Make, trace: Make) -> None:
+    decoder = Decoder(tmp_path, {"alice": {"model": "/nowhere"}})
+    shown = shown_episode(episode(1, "p", trace("alice_0", "7", " 7")), decoder)["traces"][0]
+    assert [piece["kind"] for piece in shown["pieces"]] == ["given", "written"]
+    # Two pieces in a row were given: nobody knows any more which is which.
+    row = trace("alice_0", "7", " 7", texts=["a", "b", "c"])
+    shown = shown_episode(episode(1, "p", row), decoder)["traces"][0]
+    assert [piece["kind"] for piece in shown["pieces"]] == ["text", "text", "text"]
+
+
+def test_hints_consults_and_cascades(show: Make, episode: Make, trace: Make) -> None:
+    calls = [
+        {"expert_id": 1, "query": "q", "accepted": True, "result": "r", "states_gold": True},
+        {"expert_id": 2, "query": "q", "accepted": False, "replied": True, "result": None},
+        {"expert_id": 3, "query": "q", "accepted": True, "replied": False, "result": ""},
+    ]
+    shown = show(
+        episode(
+            1,
+            "p",
+            hints={"alice": "do this"},
+            teachers={"alice": "bob_1"},
+            rounds=[calls],
+            cascade=[{"deferred": True, "cost": 67.0, "answered_by": None}],
+            p_hat={"small": 0.5},
+        )
+    )
+    assert shown["hints"] == [{"to": "alice", "by": "bob_1", "text": "do this"}]
+    assert [call["fate"] for call in shown["consults"][0]] == [
+        "let in",
+        "turned away by the coin",
+        "no reply",
+    ]
+    assert [call["states_gold"] for call in shown["consults"][0]] == [True, False, False]
+    assert shown["cascade"] == [[["deferred", "yes"], ["cost", "67"]]]
+    assert shown["facts"] == [["p_hat", "small 0.5"]]
+
+
+@pytest.mark.parametrize(
+    ("info", "phase"),
+    [
+        ({"round": "B", "hinted": True}, "Round B: again, with or without a hint"),
+        ({"stated": True, "deferred": False}, "First answers"),
+        ({"stated": True}, "Answers to what was deferred"),
+        ({"consulted": False}, "The policy's conversation"),
+        ({"asked": 1}, "Experts, who see one query each"),
+        ({}, ""),
+    ],
+)
+def test_phases(show: Make, episode: Make, trace: Make, info: dict[str, Any], phase: str) -> None:
+    (shown,) = show(episode(1, "p", trace("bob_0", "7", " 7", info=info)))["traces"]
+    assert shown["phase"] == phase
+
+
+def test_confidence_is_a_number_or_nothing(show: Make, episode: Make, trace: Make) -> None:
+    for stated, shown in ((0.25, 0.25), (None, None), (True, None), ("0.9", None)):
+        row = trace("bob_0", "7", " 7", info={"confidence": stated})
+        assert show(episode(1, "p", row))["traces"][0]["confidence"] == shown
+
+
+def test_a_record_of_another_shape_is_survived(show: Make) -> None:
+    shown = show({"step": 1, "info": [], "trajectories": [{"agent": None}, 5, {"info": "x"}]})
+    assert len(shown["traces"]) == 2

@@ -1,0 +1,223 @@
+"""The file as text: what a browser need not be asked about."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.report.page import page
+from evaluation.report.rundata import read_run
+from evaluation.report.settings import ReportSettings
+from evaluation.report.tags import TAG_NAMES
+
+Run = Callable[..., Path]
+
+
+class Elements(HTMLParser):
+    """Every element that a parser finds, with its attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def written(path: Path, **settings: Any) -> str:
+    return page(read_run(path), ReportSettings(path, path / "report.html", **settings))
+
+
+def data_of(html: str) -> dict[str, Any]:
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
+    assert match
+    return json.loads(match[1])
+
+
+def test_result_curves_pictures_and_episodes_are_there(run: Run) -> None:
+    html = written(run())
+    assert "<title>x: a run of Coterie</title>" in html
+    # Pass@1 of alice: one of two problems, then both. The paired change is 0 or 1 by problem.
+    assert re.search(
+        r'Pass@1 alice</th><td>.500 <span class="interval">\[.00 1.00\]</span></td>', html
+    )
+    assert "+0.500" in html
+    assert "Who solves what" in html
+    assert "alice only 50 %" in html
+    assert html.count("<polyline") == 2 * (2 + 1 + 6 + 1)  # reward, correct, tags, time
+    assert [one["problem"] for one in data_of(html)["episodes"]] == list(TAG_NAMES)
+
+
+def test_nothing_comes_from_elsewhere(run: Run) -> None:
+    html = written(run())
+    assert "http://" not in html
+    assert "https://" not in html
+    assert "@import" not in html
+    assert "url(" not in html
+    for tag, attributes in Elements(html).found:
+        assert tag not in ("iframe", "object", "embed", "base", "form", "img")
+        for name in ("src", "href", "action", "data", "srcset", "poster"):
+            value = attributes.get(name) or ""
+            assert value.startswith(("#", "data:,")) or not value, (tag, name, value)
+        assert not any(name.startswith("on") for name in attributes), (tag, attributes)
+
+
+def test_only_our_own_style_and_script_may_run(run: Run, hostile: list[Any]) -> None:
+    html = written(run(hostile))
+    elements = Elements(html).found
+    policy = next(a["content"] for _, a in elements if "http-equiv" in a)
+    assert policy is not None
+    assert policy.startswith("default-src 'none';")
+    for kind in ("style", "script"):
+        (body,) = re.findall(rf"<{kind}>(.*?)</{kind}>", html, re.S)
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    # Attributes of style would need a policy that lets in everybody's.
+    assert not any("style" in attributes for _, attributes in elements)
+
+
+def test_hostile_text_is_data_and_nothing_else(run: Run, hostile: list[Any]) -> None:
+    path = run()
+    plain = written(path)
+    (path / "episodes.jsonl").write_text(json.dumps(hostile[0]) + "\n")
+    attacked = written(path)
+    # No element more, whatever the models wrote.
+    names = [tag for tag, _ in Elements(attacked).found]
+    assert names.count("script") == [tag for tag, _ in Elements(plain).found].count("script") == 2
+    assert "img" not in names
+    shown = data_of(attacked)["episodes"][0]
+    assert shown["problem"].startswith("</script><script>")
+    assert shown["problem"].endswith("a‹U+202E›b␛[31mc‹U+200B›d")
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202e\u200b]", attacked)
+
+
+def test_hostile_names_of_metrics_and_settings_are_escaped(run: Run) -> None:
+    path = run()
+    evil = "<img src=x onerror=alert(1)>\x1b\u202e"
+    config = json.loads((path / "config.json").read_text())
+    config["choice"]["roles"] = [evil]
+    config["agents"] = {evil: {"model": evil}}
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "metrics.jsonl").write_text(
+        "".join(json.dumps({"step": s, f"reward/{evil}/x": s, evil: 1}) + "\n" for s in (1, 2))
+    )
+    outcomes = json.loads((path / "evaluation" / "after.json").read_text())
+    outcomes["correct"] = {evil: outcomes["correct"]["alice"], "bob": outcomes["correct"]["bob"]}
+    for name in ("before", "after"):
+        (path / "evaluation" / f"{name}.json").write_text(json.dumps(outcomes))
+    html = written(path)
+    assert not any(tag == "img" for tag, _ in Elements(html).found)
+    assert html.count("&lt;img src=x onerror=alert(1)&gt;␛‹U+202E›") > 5
+    assert not re.search("[\x1b\u202e]", html)
+
+
+def test_counts_here_and_in_the_whole_run(run: Run) -> None:
+    html = written(run(), episodes=2)
+    # The first and the last of six: rescued and failed.
+    assert "2 of the run's 6 episodes are in this page: evenly spaced over the run." in html
+    buttons = {
+        a["data-tag"]: a for tag, a in Elements(html).found if tag == "button" and "data-tag" in a
+    }
+    assert "1 here, 1 in the whole run" in (buttons["rescued"]["title"] or "")
+    assert "0 here, 1 in the whole run" in (buttons["hurt"]["title"] or "")
+    assert [name for name, a in buttons.items() if "disabled" not in a] == ["rescued", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept", "said"),
+    [
+        ({"episodes": 2, "which": "first"}, ["rescued", "hurt"], "this page: the first."),
+        ({"episodes": 2, "which": "last"}, ["consulted", "failed"], "this page: the last."),
+        ({"only": "leaked"}, ["leaked"], "among those with the tag leaked"),
+        ({"episodes": 0}, [], "None of the run's 6 episodes is in this page"),
+    ],
+)
+def test_which_episodes_are_kept_is_said(
+    run: Run, settings: dict[str, Any], kept: list[str], said: str
+) -> None:
+    html = written(run(), **settings)
+    assert [one["problem"] for one in data_of(html)["episodes"]] == kept
+    assert said in html
+
+
+def test_long_episodes_are_thinned_to_the_room_there_is(run: Run, episode: Any, trace: Any) -> None:
+    long = [episode(step, f"p{step}", trace("alice_0", "7", " 7" * 20_000)) for step in range(1, 6)]
+    html = written(run(long), megabytes=0.9)
+    # 20,000 tokens take about 0.27 MB: three of five fit, the first, the middle and the last.
+    assert [one["step"] for one in data_of(html)["episodes"]] == [1, 3, 5]
+    assert "3 of the 5 that were asked for fit into 0.9 MiB" in html
+
+
+@pytest.mark.parametrize(
+    ("without", "said"),
+    [
+        (("summary.json",), "The run has not ended: 4 of 4 steps are logged"),
+        (("evaluation/after.json",), "There is no evaluation after training"),
+        (("episodes.jsonl",), "No episode can be read here: episodes.jsonl is not there."),
+        (("metrics.jsonl",), "No step has been logged"),
+    ],
+)
+def test_what_is_missing_is_said(run: Run, without: tuple[str, ...], said: str) -> None:
+    html = written(run(without=without))
+    assert said in html
+    assert "</html>" in html
+
+
+def test_a_run_that_has_just_begun(run: Run) -> None:
+    everything = ("summary.json", "metrics.jsonl", "episodes.jsonl")
+    outcomes = ("evaluation/before.json", "evaluation/after.json")
+    html = written(run(without=(*everything, *outcomes)))
+    assert "No evaluation is stored with this run." in html
+    assert "Nothing has been logged yet." in html
+    assert "There are no episodes to read." in html
+
+
+def test_damaged_lines_are_counted(run: Run) -> None:
+    path = run()
+    for name in ("metrics.jsonl", "episodes.jsonl"):
+        with (path / name).open("a") as file:
+            file.write('{"step": 5, "rew')
+    html = written(path)
+    assert "1 lines of metrics.jsonl cannot be read." in html
+    assert "1 lines of episodes.jsonl hold no episode" in html
+
+
+def test_an_environment_that_is_not_at_hand_shows_the_stored_summary(run: Run) -> None:
+    path = run()
+    config = json.loads((path / "config.json").read_text())
+    config["choice"]["env"] = "gone.module:Env"
+    (path / "config.json").write_text(json.dumps(config))
+    summary = {
+        "before": {"reward/team": 0.25, "undefined": None},
+        "after": {"reward/team": 0.75, "undefined": None},
+        "intervals": {"before": {"reward/team": [0.2, 0.3]}, "after": {}},
+    }
+    (path / "summary.json").write_text(json.dumps(summary))
+    html = written(path)
+    assert '0.250 <span class="interval">[0.20 0.30]</span>' in html
+    assert "<td>0.750</td>" in html
+
+
+def test_outcomes_of_another_version_are_survived(run: Run) -> None:
+    path = run()
+    for name in ("before", "after"):
+        (path / "evaluation" / f"{name}.json").write_text('{"scores": [1, 2]}')
+    (path / "summary.json").write_text('{"after": {"pass@1/alice": 0.5}}')
+    html = written(path)
+    assert "<td>0.500</td>" in html
+
+
+def test_a_missing_tokenizer_is_said_once(run: Run) -> None:
+    path = run()
+    config = json.loads((path / "config.json").read_text())
+    config["agents"]["bob"]["model"] = "/nowhere/bob"
+    (path / "config.json").write_text(json.dumps(config))
+    html = written(path)
+    assert html.count("The tokenizer of bob is not on this machine") == 1

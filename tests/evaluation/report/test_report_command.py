@@ -1,0 +1,97 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evaluation.report.__main__ import main
+
+Run = Callable[..., Path]
+
+
+def test_the_file_goes_into_the_run_or_where_out_says(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run()
+    assert main([str(path)]) == 0
+    assert str(path / "report.html") in capsys.readouterr().out
+    other = tmp_path / "new" / "page.html"
+    assert main([str(path), "--out", str(other)]) == 0
+    assert "</html>" in other.read_text(encoding="utf-8")
+
+
+def test_every_flag_reaches_the_page(run: Run) -> None:
+    path = run()
+    flags = ["--episodes", "3", "--which", "last", "--only", "hurt", "--megabytes", "2"]
+    assert main([str(path), *flags]) == 0
+    html = (path / "report.html").read_text(encoding="utf-8")
+    assert "1 of the run" in html
+    assert "the last among those with the tag hurt" in html
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--episodes", "-1"], "--episodes is -1; say how many, 0 or more"),
+        (["--episodes", "many"], "argument --episodes: invalid int value: 'many'"),
+        (["--megabytes", "0"], "--megabytes is 0.0; say more than 0"),
+        (["--megabytes", "nan"], "--megabytes is nan"),
+        (["--which", "best"], "invalid choice: 'best'"),
+        (["--only", "good"], "invalid choice: 'good'"),
+        (["--episode", "3"], "unrecognized arguments: --episode"),
+    ],
+)
+def test_a_flag_that_makes_no_sense(
+    run: Run, capsys: pytest.CaptureFixture[str], flags: list[str], said: str
+) -> None:
+    assert main([str(run()), *flags]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: None, "there is no directory"),
+        (lambda path: path.mkdir(), "is not a run (no config.json in it)"),
+        (lambda path: path.write_text("x"), "there is no directory"),
+        (
+            lambda path: (path.mkdir(), (path / "config.json").write_text("[1]")),
+            "cannot be read as a JSON object",
+        ),
+    ],
+)
+def test_what_is_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], make: Callable[[Path], None], said: str
+) -> None:
+    make(tmp_path / "x")
+    assert main([str(tmp_path / "x")]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+
+
+def test_a_place_that_cannot_be_written(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    path = run()
+    assert main([str(path), "--out", str(path / "config.json" / "x.html")]) == 2
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_nothing_at_all_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "the following arguments are required: run" in capsys.readouterr().err
+
+
+def test_as_a_module_from_a_shell(run: Run) -> None:
+    root = Path(__file__).resolve().parents[3]
+    done = subprocess.run(
+        [sys.executable, "-m", "evaluation.report", str(run())],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
