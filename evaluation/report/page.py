@@ -22,7 +22,7 @@ from evaluation.report.rundata import EPISODES, RunData
 from evaluation.report.scan import Scan, records, scan
 from evaluation.report.settings import ReportSettings
 from evaluation.report.tags import TAG_NAMES, TAGS
-from evaluation.report.visible import script_json, visible
+from evaluation.report.visible import all_visible, script_json, visible
 
 _HERE = Path(__file__).parent
 
@@ -52,7 +52,7 @@ def page(run: RunData, settings: ReportSettings) -> str:
         total=len(found.entries) if found else 0,
         here=len(episodes),
         how=_how(settings),
-        data=Markup(script_json({"roles": roles, "episodes": episodes})),
+        data=Markup(script_json({"roles": all_visible(roles), "episodes": episodes})),
         style=Markup(style),
         script=Markup(script),
         policy=_policy(style, script),
