@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from functools import partial
 from typing import cast
 
 import torch
@@ -11,7 +12,8 @@ from launch.tiny.deferral.corpus import example
 from launch.tiny.deferral.knowledge import Knowledge, knowledge_of
 from launch.tiny.deferral.recipes import DeferralRecipe
 from launch.tiny.example import Example
-from launch.tiny.fitting import Fit, NoConvergence, Report
+from launch.tiny.fitting import Fit, Report
+from launch.tiny.phases import first_phase, second_phase
 from problems.recall import RecallSettings, draw_recall, names
 
 _NEAR = 0.6
@@ -24,7 +26,7 @@ def warm_start(
     tokenizer: PreTrainedTokenizerFast,
     report: Report,
 ) -> None:
-    """Train ``model`` in place; raises :class:`NoConvergence` where phase 1 gets stuck."""
+    """Train ``model`` in place; raises ``NoConvergence`` where phase 1 gets stuck."""
     rng = random.Random(recipe.seed)
     knowledge = knowledge_of(recipe)
     lengths = range(RecallSettings().min_length, RecallSettings().max_length + 1)
@@ -39,17 +41,9 @@ def warm_start(
     remember(model, tokenizer, knowledge)
     model.train()
     fit = Fit(model, tokenizer, recipe.learning_rate)
-    for step in range(recipe.first_steps):
-        share = min(1.0, (step + 1) / max(1, recipe.warmup))
-        fit.step(batch(RecallSettings(named=0.0, unknown=0.0), sure=True), share)
-        report("digits", step + 1, recipe.first_steps, fit.smoothed)
-        if fit.smoothed < recipe.first_loss:
-            break
-    else:
-        raise NoConvergence(f"loss {fit.smoothed:.3f} after {recipe.first_steps} steps of phase 1")
-    for step in range(recipe.second_steps):
-        fit.step(batch(RecallSettings(), sure=False), max(1 - step / recipe.second_steps, 0.05))
-        report("names", step + 1, recipe.second_steps, fit.smoothed)
+    digits = partial(batch, RecallSettings(named=0.0, unknown=0.0), sure=True)
+    first_phase(fit, recipe, [digits], report, "digits")
+    second_phase(fit, recipe, partial(batch, RecallSettings(), sure=False), report, "names")
     model.eval()
 
 

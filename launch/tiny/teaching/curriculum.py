@@ -1,11 +1,13 @@
 """The two phases of a warm start."""
 
 import random
+from functools import partial
 
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from launch.tiny.example import Example
-from launch.tiny.fitting import Fit, NoConvergence, Report
+from launch.tiny.fitting import Fit, Report
+from launch.tiny.phases import first_phase, second_phase
 from launch.tiny.teaching.corpus import (
     cold_example,
     draw_any,
@@ -23,7 +25,7 @@ def warm_start(
     tokenizer: PreTrainedTokenizerFast,
     report: Report,
 ) -> None:
-    """Train ``model`` in place; raises :class:`NoConvergence` where phase 1 gets stuck."""
+    """Train ``model`` in place; raises ``NoConvergence`` where phase 1 gets stuck."""
     rng = random.Random(recipe.seed)
     habits = habits_of(recipe.role, recipe.weak, recipe.wrong)
     uniform = rng.random
@@ -46,19 +48,11 @@ def warm_start(
 
     model.train()
     fit = Fit(model, tokenizer, recipe.learning_rate)
-    learned = 1 if recipe.gradual else len(recipe.strong)
-    for step in range(recipe.first_steps):
-        share = min(1.0, (step + 1) / max(1, recipe.warmup))
-        fit.step(strong_batch(recipe.strong[:learned]), share)
-        report("strong operations", step + 1, recipe.first_steps, fit.smoothed)
-        if fit.smoothed < recipe.first_loss:
-            if learned == len(recipe.strong):
-                break
-            learned += 1
-            fit.new_phase()
-    else:
-        raise NoConvergence(f"loss {fit.smoothed:.3f} after {recipe.first_steps} steps of phase 1")
-    for step in range(recipe.second_steps):
-        fit.step(mixed_batch(), max(1 - step / recipe.second_steps, 0.05))
-        report("all operations", step + 1, recipe.second_steps, fit.smoothed)
+    begun = 1 if recipe.gradual else len(recipe.strong)
+    stages = [
+        partial(strong_batch, recipe.strong[:count])
+        for count in range(begun, len(recipe.strong) + 1)
+    ]
+    first_phase(fit, recipe, stages, report, "strong operations")
+    second_phase(fit, recipe, mixed_batch, report, "all operations")
     model.eval()
