@@ -14,6 +14,7 @@ import envs
 from evaluation.cascade import ThresholdChoice
 from evaluation.corea_report import Figures, curves, figures, plain, table
 from evaluation.corea_systems import SYSTEMS, systems
+from launch.compare.naming import check_positive, trained_in
 from launch.compare.store import Responses, Store, fingerprint
 from launch.models import model_spec
 from launch.plain import to_plain
@@ -165,9 +166,7 @@ def compare(settings: CoreaComparison) -> None:
 
 def _models(settings: CoreaComparison) -> dict[str, Path]:
     """The folder of every model that was named."""
-    for name in ("questions", "samples", "max_new_tokens", "fit_questions", "resamples"):
-        if getattr(settings, name) < 1:
-            raise UserError(f"--{name.replace('_', '-')} must be at least 1")
+    check_positive(settings, "questions", "samples", "max_new_tokens", "fit_questions", "resamples")
     if settings.temperature < 0:
         raise UserError("--temperature must not be negative")
     named = {
@@ -179,13 +178,8 @@ def _models(settings: CoreaComparison) -> dict[str, Path]:
 
 
 def _folder(value: str) -> Path:
-    trained = Path(value).expanduser() / "final" / "small"
-    if trained.is_dir():
+    if trained := trained_in(value, "small"):
         return trained
-    if (Path(value).expanduser() / "config.json").is_file() and (
-        Path(value).expanduser() / "checkpoints"
-    ).is_dir():
-        raise UserError(f"{value} is a run that has not ended: python train.py --resume {value}")
     check(ModelSpec(value))
     folder = local_folder(ModelSpec(value))
     if folder is None:

@@ -14,6 +14,7 @@ from envs.eapo_consultation.prompts import lone_prompt
 from envs.eapo_consultation.settings import PromptStyle
 from experts.naming import is_player
 from launch.compare.eapo import EapoComparison
+from launch.compare.naming import check_positive
 from launch.models import check_models
 from launch.rundir import check_new
 from launch.settings import AgentSettings
@@ -76,9 +77,9 @@ def distill(settings: Distillation) -> None:
     Raises:
         UserError: a setting or a model that cannot be, before any model is loaded.
     """
-    for name in ("steps", "problems_per_step", "solutions", "max_new_tokens", "questions"):
-        if getattr(settings, name) < 1:
-            raise UserError(f"--{name.replace('_', '-')} must be at least 1")
+    check_positive(
+        settings, "steps", "problems_per_step", "solutions", "max_new_tokens", "questions"
+    )
     if is_player(settings.policy):
         raise UserError(f"{settings.policy} is no model to train; name one with --policy")
     check_new(settings.out, may_hold_runs=False)

@@ -15,6 +15,7 @@ from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.leap.settings import LeapSettings
 from evaluation.eapo_systems import Figures, System, draw, figures
 from experts.naming import is_player, pool_members
+from launch.compare.naming import check_positive, trained_in
 from launch.compare.store import Responses, Store, fingerprint
 from launch.models import model_spec
 from launch.plain import override
@@ -208,9 +209,7 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
 
 
 def _systems(settings: EapoComparison) -> list[System]:
-    for name in ("questions", "samples", "resamples"):
-        if getattr(settings, name) < 1:
-            raise UserError(f"--{name} must be at least 1")
+    check_positive(settings, "questions", "samples", "resamples")
     base = settings.base
     rows = [
         System("base", "Base", base),
@@ -262,11 +261,8 @@ def _agents(system: System) -> dict[str, AgentSettings]:
 
 def _folder(name: str) -> str:
     """The folder of a model, so that its weights can be told apart from others."""
-    run = Path(name).expanduser()
-    if (run / "final" / "policy").is_dir():
-        return str(run / "final" / "policy")
-    if (run / "checkpoints").is_dir():
-        raise UserError(f"{name} is a run that has not ended: python train.py --resume {name}")
+    if trained := trained_in(name, "policy"):
+        return str(trained)
     check(model_spec(AgentSettings(name, trained=False)))
     return name
 

@@ -1,0 +1,30 @@
+"""What a user names in a comparison: numbers that must be positive, runs in place of models."""
+
+from pathlib import Path
+from typing import Any
+
+from vocabulary import UserError
+
+
+def check_positive(settings: Any, *names: str) -> None:
+    """Raises:
+    UserError: one of these settings is below 1.
+    """
+    for name in names:
+        if getattr(settings, name) < 1:
+            raise UserError(f"--{name.replace('_', '-')} must be at least 1")
+
+
+def trained_in(value: str, role: str) -> Path | None:
+    """The folder of the trained ``role``, if ``value`` is a run's directory.
+
+    Raises:
+        UserError: a run that has not ended.
+    """
+    run = Path(value).expanduser()
+    trained = run / "final" / role
+    if trained.is_dir():
+        return trained
+    if (run / "checkpoints").is_dir():
+        raise UserError(f"{value} is a run that has not ended: python train.py --resume {value}")
+    return None
