@@ -1,13 +1,12 @@
 """A policy that samples from a model in this process."""
 
-from dataclasses import replace
-
+from agents.fit import fitted
 from models.codec import HFCodec
 from models.handle import ModelHandle
 from models.sampler import Row, Sampler
 from models.sampler.batches import Limits
 from rollouts.coalesce import Coalescer
-from vocabulary import Completion, PolicyFailure, Prompt, Sampling
+from vocabulary import Completion, Prompt, Sampling
 
 
 class LocalPolicy:
@@ -36,20 +35,8 @@ class LocalPolicy:
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Complete ``prompt``. Raises :class:`vocabulary.PolicyFailure` for a prompt that is empty,
         fills the context, or holds ids that the model lacks."""
-        length = len(prompt.tokens)
-        room = self._handle.context - length
-        if length == 0:
-            raise PolicyFailure("the prompt is empty")
-        if sampling.max_new_tokens < 1:
-            raise PolicyFailure("no new token is allowed")
-        if room < 1:
-            raise PolicyFailure(
-                f"the prompt has {length} tokens and the context {self._handle.context}"
-            )
-        if prompt.tokens.min() < 0 or prompt.tokens.max() >= self._handle.vocab_size:
-            raise PolicyFailure("the prompt holds ids beyond the model's vocabulary")
-        if sampling.max_new_tokens > room:
-            sampling = replace(sampling, max_new_tokens=room)
+        handle = self._handle
+        sampling = fitted(prompt, sampling, context=handle.context, vocab_size=handle.vocab_size)
         return await self._coalescer((prompt.agent, Row(prompt.tokens, prompt.seed, sampling)))
 
     def _answer(self, asked: list[tuple[str, Row]]) -> list[Completion]:

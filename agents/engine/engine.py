@@ -1,0 +1,242 @@
+"""One vLLM engine: a process of its own that decodes continuously, asked from an event loop."""
+
+import itertools
+import os
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from agents.engine.settings import VllmSettings
+from vocabulary import UserError
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """What an engine runs; engines of equal specs could be one."""
+
+    model: str
+    """Folder, or hub id."""
+    tokenizer: str
+    """Folder, or hub id."""
+    dtype: str
+    """``float32``, ``bfloat16`` or ``float16``."""
+    device: str
+    """``cpu``, or ``cuda:N``."""
+    context: int
+    revision: str | None = None
+    trust_remote_code: bool = False
+    lora_rank: int = 0
+    """Largest rank of its adapters; 0: it has none."""
+    adapters: int = 0
+    """How many roles have an adapter on it."""
+    seed: int = 0
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.startswith("cuda")
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One version of one role's adapter, under a name, a number and a path of its own."""
+
+    name: str
+    number: int
+    path: Path
+
+
+class Engine:
+    """Wraps vLLM's ``AsyncLLM``; :meth:`start` first."""
+
+    def __init__(self, spec: EngineSpec, settings: VllmSettings) -> None:
+        self.spec = spec
+        self._settings = settings
+        self._llm: Any = None
+        self._numbers = itertools.count()
+        self._adapters: dict[int, Adapter] = {}
+        self._model = spec.model
+        self._asleep = False
+        self._transfer_ready = False
+
+    def start(self) -> None:
+        """Start the process and wait until it answers; blocks, and may run in a thread.
+
+        Raises :class:`UserError` where vLLM is not installed or refuses.
+        """
+        spec, settings = self.spec, self._settings
+        environment = _environment(spec, settings)
+        os.environ.update({key: value for key, value in environment.items() if value is not None})
+        try:
+            from vllm.engine.arg_utils import AsyncEngineArgs  # pyright: ignore[reportMissingImports]
+            from vllm.v1.engine.async_llm import AsyncLLM  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise UserError(
+                f"--engine vllm needs vLLM, which is not installed ({error}); see docs/vllm.md, or "
+                "say --engine local"
+            ) from None
+        arguments: dict[str, Any] = {
+            "model": spec.model,
+            "tokenizer": spec.tokenizer,
+            "revision": spec.revision,
+            "trust_remote_code": spec.trust_remote_code,
+            "dtype": spec.dtype,
+            "seed": spec.seed % 2**31,
+            "max_model_len": spec.context,
+            "max_num_seqs": settings.max_sequences,
+            "enforce_eager": settings.eager or not spec.on_gpu,
+            "gpu_memory_utilization": settings.gpu_memory,
+            "enable_sleep_mode": spec.on_gpu and settings.sleep_level > 0,
+            # Probabilities under which tokens are really drawn: after temperature.
+            "logprobs_mode": "processed_logprobs",
+            # Nothing that we leave unset is taken from the checkpoint's generation settings.
+            "generation_config": "vllm",
+            "disable_log_stats": True,
+            "use_tqdm_on_load": False,
+        }
+        if spec.lora_rank:
+            # A version in flight and the next one, for every role.
+            arguments |= {
+                "enable_lora": True,
+                "max_lora_rank": _lora_rank(spec.lora_rank),
+                "max_loras": 2 * spec.adapters,
+            }
+        if spec.on_gpu:
+            from vllm.config import WeightTransferConfig  # pyright: ignore[reportMissingImports]
+
+            arguments["weight_transfer_config"] = WeightTransferConfig(backend="ipc")
+        try:
+            with _no_interrupts():
+                self._llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+        except (RuntimeError, ValueError, OSError) as error:
+            reason = str(error).strip().split("\n", 1)[0][:300]
+            raise UserError(
+                f"vLLM could not start {spec.model}: {reason}; --vllm.log INFO shows why"
+            ) from error
+
+    async def generate(self, tokens: list[int], params: Any, adapter: Adapter | None) -> Any:
+        """vLLM's ``CompletionOutput`` for one prompt of token ids.
+
+        Raises :class:`UserError` when the engine has died, :class:`ValueError` for a request that
+        it refuses.
+        """
+        from vllm.inputs import TokensPrompt  # pyright: ignore[reportMissingImports]
+        from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError  # pyright: ignore[reportMissingImports]
+
+        answer = None
+        try:
+            async for newest in self._llm.generate(
+                TokensPrompt(prompt_token_ids=tokens),
+                params,
+                f"{next(self._numbers)}",
+                lora_request=None if adapter is None else _request(adapter),
+            ):
+                answer = newest
+        except (EngineDeadError, EngineGenerateError) as error:
+            raise UserError(
+                f"the engine of {self.spec.tokenizer} died ({type(error).__name__}); continue the "
+                "run with --resume, and see what it wrote with --vllm.log INFO"
+            ) from error
+        assert answer is not None
+        return answer.outputs[0]
+
+    async def add_adapter(self, adapter: Adapter) -> None:
+        """Read an adapter from its folder; requests may name it from here on."""
+        await self._llm.add_lora(_request(adapter))
+        self._adapters[adapter.number] = adapter
+
+    async def drop_adapter(self, adapter: Adapter) -> None:
+        """Forget an adapter that no request names any more."""
+        self._adapters.pop(adapter.number, None)
+        await self._llm.remove_lora(adapter.number)
+
+    async def reload(self, folder: Path) -> None:
+        """Take all weights from a folder; no request may be under way."""
+        self._model = str(folder)
+        await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": self._model})
+        await self.forget_prefixes()
+
+    async def transfer(self, weights: Iterable[tuple[str, Tensor]]) -> None:
+        """Take all weights from this process's tensors on the same GPU; no request may be under
+        way."""
+        from agents.engine.transfer import send
+
+        await send(self._llm, weights, first=not self._transfer_ready)
+        self._transfer_ready = True
+        await self.forget_prefixes()
+
+    async def forget_prefixes(self) -> None:
+        """Empty the prefix cache: what it holds was computed with other weights."""
+        await self._llm.reset_prefix_cache()
+
+    async def sleep(self) -> None:
+        """Give up GPU memory, as far as the settings say."""
+        if self._settings.sleep_level and self.spec.on_gpu and not self._asleep:
+            await self._llm.sleep(level=self._settings.sleep_level)
+            self._asleep = True
+
+    async def wake(self) -> None:
+        """Take the memory again; weights that were given up are read anew."""
+        if not self._asleep:
+            return
+        await self._llm.wake_up(tags=["weights"])
+        if self._settings.sleep_level == 2:
+            await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": self._model})
+            for adapter in self._adapters.values():
+                await self._llm.add_lora(_request(adapter))
+        await self._llm.wake_up(tags=["kv_cache"])
+        self._asleep = False
+
+    def close(self) -> None:
+        """End the process."""
+        if self._llm is not None:
+            self._llm.shutdown()
+            self._llm = None
+
+
+def _request(adapter: Adapter) -> Any:
+    from vllm.lora.request import LoRARequest  # pyright: ignore[reportMissingImports]
+
+    return LoRARequest(adapter.name, adapter.number, str(adapter.path))
+
+
+def _lora_rank(rank: int) -> int:
+    """The smallest size that vLLM has room for."""
+    for size in (8, 16, 32, 64, 128, 256, 320, 512):
+        if rank <= size:
+            return size
+    raise UserError(f"vLLM takes LoRA ranks up to 512, not {rank}")
+
+
+def _environment(spec: EngineSpec, settings: VllmSettings) -> dict[str, str | None]:
+    """What an engine process inherits; what the user has set stays."""
+    wanted = {
+        "VLLM_LOGGING_LEVEL": settings.log,
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+    }
+    if spec.on_gpu:
+        wanted["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    else:
+        wanted |= {
+            "VLLM_CPU_KVCACHE_SPACE": str(settings.cpu_cache_gb),
+            # Several engines and a learner share the cores.
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+            # Compiling a handful of small functions takes longer than they ever run.
+            "TORCH_COMPILE_DISABLE": "1",
+        }
+    return {key: None if key in os.environ else value for key, value in wanted.items()}
+
+
+class _no_interrupts:
+    """Processes started inside never see Ctrl-C, which a terminal sends to all of them: the run
+    ends its step first."""
+
+    def __enter__(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+    def __exit__(self, *_: object) -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

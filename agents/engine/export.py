@@ -1,0 +1,89 @@
+"""Checkpoints and adapters in the form that an engine reads them."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from agents.engine.widen import widen, widen_config
+from vocabulary import UserError
+
+_HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
+
+
+def head_dim_of(config: dict[str, Any]) -> int:
+    """Dimensions of one attention head, by a checkpoint's configuration."""
+    return int(config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
+
+
+def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: bool) -> None:
+    """Copy a checkpoint in the hub's format.
+
+    Args:
+        source: folder with ``config.json``, the tokenizer and safetensors files.
+        target: folder to write; files of the same name are overwritten.
+        width: dimensions that heads are widened to; None: as they are.
+        untie: give a head that is tied to the embedding its own copy. An engine on a CPU packs its
+            head once, and would go on with that when the embedding is loaded anew.
+
+    Raises:
+        UserError: the folder holds no safetensors, or heads that cannot be widened.
+    """
+    from safetensors.torch import load_file, save_file
+
+    target.mkdir(parents=True, exist_ok=True)
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    files = sorted(source.glob("*.safetensors"))
+    if not files:
+        raise UserError(f"{source} holds no safetensors file, which an engine needs")
+    untie = untie and bool(config.get("tie_word_embeddings"))
+    for path in files:
+        tensors = load_file(path)
+        if untie and _EMBEDDING in tensors:
+            tensors[_HEAD] = tensors[_EMBEDDING].clone()
+        if width is not None:
+            tensors = _widened(tensors, config, width, qk_norm=_has_qk_norm(config))
+        save_file(tensors, target / path.name, metadata={"format": "pt"})
+    for path in source.iterdir():
+        if path.is_file() and path.suffix in (".json", ".jinja", ".txt", ".model"):
+            shutil.copy(path, target)
+    if untie:
+        config["tie_word_embeddings"] = False
+        _add_to_index(target, source)
+    if width is not None:
+        config = widen_config(config, width)
+    (target / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+def widen_adapter(folder: Path, config: dict[str, Any], width: int) -> None:
+    """Widen an adapter in peft's format in place; ``config`` is its base model's."""
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "adapter_model.safetensors"
+    tensors = _widened(load_file(path), config, width, qk_norm=_has_qk_norm(config))
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+def _widened(
+    tensors: dict[str, Tensor], config: dict[str, Any], width: int, *, qk_norm: bool
+) -> dict[str, Tensor]:
+    head_dim = head_dim_of(config)
+    return {
+        name: widen(name, tensor, head_dim=head_dim, width=width, qk_norm=qk_norm).contiguous()
+        for name, tensor in tensors.items()
+    }
+
+
+def _has_qk_norm(config: dict[str, Any]) -> bool:
+    return config.get("model_type") == "qwen3"
+
+
+def _add_to_index(target: Path, source: Path) -> None:
+    """Name the head's own copy in the index of a checkpoint that has several files."""
+    path = source / "model.safetensors.index.json"
+    if path.is_file():
+        index = json.loads(path.read_text(encoding="utf-8"))
+        index["weight_map"][_HEAD] = index["weight_map"][_EMBEDDING]
+        (target / path.name).write_text(json.dumps(index), encoding="utf-8")

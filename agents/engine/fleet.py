@@ -1,0 +1,228 @@
+"""The engines of a team: which roles share one, and how they are started, refreshed and rested."""
+
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agents.engine.engine import Engine, EngineSpec
+from agents.engine.export import export_checkpoint, head_dim_of
+from agents.engine.memory import memory_folder
+from agents.engine.policy import VllmPolicy
+from agents.engine.settings import VllmSettings
+from agents.engine.turns import Turns
+from agents.engine.versions import (
+    AdapterVersions,
+    CheckpointWriter,
+    FrozenWeights,
+    FullWeights,
+    Versions,
+)
+from agents.engine.widen import wide_enough
+from models.loading import LoadedRole
+from models.locate import local_folder
+from models.spec import ModelSpec
+from vocabulary import UserError
+
+# What vLLM's attention on a CPU has kernels for.
+CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One role that is to be answered for by an engine."""
+
+    role: str
+    loaded: LoadedRole
+    spec: ModelSpec
+    trained: bool
+    device: str
+    """Where its engine runs; ``auto``: where its model is."""
+
+
+class Fleet:
+    """The engines of a team, and one policy a role."""
+
+    def __init__(
+        self,
+        seats: list[Seat],
+        settings: VllmSettings,
+        *,
+        seed: int = 0,
+        make: Callable[[EngineSpec, VllmSettings], Any] = Engine,
+    ) -> None:
+        """Start every engine; roles that are frozen or have an adapter share one per base model.
+
+        Raises:
+            UserError: vLLM is missing or refuses, or a model cannot be brought into its form.
+        """
+        self._folder = memory_folder()
+        self._settings = settings
+        self._make, self._seed = make, seed
+        self._benches: dict[tuple[Any, ...], _Bench] = {}
+        self.policies: dict[str, VllmPolicy] = {}
+        try:
+            placed = [(seat, self._bench(seat, seats)) for seat in seats]
+            _start([bench.engine for bench in self._benches.values()])
+        except BaseException:
+            self.close()
+            raise
+        engines = [bench.engine for bench in self._benches.values()]
+        self._turns = Turns(engines) if settings.time_share else None
+        for seat, bench in placed:
+            self.policies[seat.role] = VllmPolicy(
+                bench.engine,
+                seat.loaded.handle,
+                seat.loaded.codec,
+                self._versions(seat, bench),
+                turns=self._turns,
+            )
+        _let_go(seats)
+
+    async def refresh(self) -> None:
+        """Have every role answer with its newest weights; no request may be under way."""
+        for bench in self._benches.values():
+            if self._turns is None:
+                await bench.engine.wake()
+        for policy in self.policies.values():
+            await policy.refresh()
+
+    async def rest(self) -> None:
+        """Leave the GPU to the learner; no request may be under way."""
+        if self._turns is not None:
+            await self._turns.rest()
+            return
+        for bench in self._benches.values():
+            await bench.engine.sleep()
+
+    def close(self) -> None:
+        """End all processes and free the memory that weights were handed over in."""
+        for bench in self._benches.values():
+            bench.engine.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _bench(self, seat: Seat, seats: list[Seat]) -> "_Bench":
+        key = _key(seat)
+        if key not in self._benches:
+            mates = [other for other in seats if _key(other) == key]
+            folder = self._folder / f"engine-{len(self._benches)}"
+            self._benches[key] = bench = _Bench(folder, width=_width(seat))
+            if _full(seat):
+                bench.checkpoints = CheckpointWriter(
+                    seat.loaded.handle, folder, width=bench.width, untie=not _on_gpu(seat)
+                )
+            bench.engine = self._make(self._spec(seat, mates, bench), self._settings)
+        return self._benches[key]
+
+    def _spec(self, seat: Seat, mates: list[Seat], bench: "_Bench") -> EngineSpec:
+        handle, spec = seat.loaded.handle, seat.spec
+        source = local_folder(spec)
+        if bench.checkpoints is not None:
+            model = str(bench.checkpoints.write())
+        elif bench.width is None:
+            model = spec.model if source is None else str(source)
+        elif source is None:
+            raise UserError(
+                f"the heads of {spec.model} are too narrow for vLLM on a CPU and have to be "
+                "widened, which needs its files: name a local folder"
+            )
+        else:
+            export_checkpoint(source, bench.folder / "base", width=bench.width, untie=False)
+            model = str(bench.folder / "base")
+        ranks = [_rank(mate) for mate in mates if mate.spec.lora is not None]
+        return EngineSpec(
+            model=model,
+            tokenizer=spec.model if source is None else str(source),
+            dtype=str(next(handle.module.parameters()).dtype).rpartition(".")[2],
+            device=_device(seat),
+            context=handle.context,
+            revision=spec.revision if source is None and bench.checkpoints is None else None,
+            trust_remote_code=spec.trust_remote_code,
+            lora_rank=max(ranks, default=0),
+            adapters=len(ranks),
+            seed=self._seed,
+        )
+
+    def _versions(self, seat: Seat, bench: "_Bench") -> Versions:
+        if bench.checkpoints is not None:
+            transfer = self._settings.weights != "reload" and _on_gpu(seat)
+            return FullWeights(bench.engine, bench.checkpoints, transfer=transfer)
+        if seat.spec.lora is None:
+            return FrozenWeights()
+        return AdapterVersions(
+            bench.engine,
+            seat.loaded.handle,
+            bench.folder,
+            seat.role,
+            bench.numbers,
+            width=bench.width,
+        )
+
+
+@dataclass
+class _Bench:
+    """One engine, and what its roles share."""
+
+    folder: Path
+    width: int | None
+    engine: Any = None
+    checkpoints: CheckpointWriter | None = None
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+
+def _key(seat: Seat) -> tuple[Any, ...]:
+    """Equal for roles that one engine answers for."""
+    spec = seat.spec
+    own = seat.role if _full(seat) else None
+    same = (spec.model, spec.revision, spec.dtype, spec.context, spec.trust_remote_code)
+    return (own, _device(seat), *same)
+
+
+def _full(seat: Seat) -> bool:
+    return seat.trained and seat.spec.lora is None
+
+
+def _device(seat: Seat) -> str:
+    device = str(seat.loaded.handle.device) if seat.device == "auto" else seat.device
+    return "cuda:0" if device == "cuda" else device
+
+
+def _on_gpu(seat: Seat) -> bool:
+    return _device(seat).startswith("cuda")
+
+
+def _width(seat: Seat) -> int | None:
+    """What heads are widened to; None where they can stay."""
+    if _on_gpu(seat):
+        return None
+    head_dim = head_dim_of(seat.loaded.handle.causal_lm.config.get_text_config().to_dict())
+    return None if head_dim in CPU_HEADS else wide_enough(head_dim, CPU_HEADS)
+
+
+def _rank(seat: Seat) -> int:
+    handle = seat.loaded.handle
+    return int(handle.module.peft_config[handle.adapter].r)  # type: ignore[index, union-attr]
+
+
+def _start(engines: list[Any]) -> None:
+    """Engines on CPUs start side by side; those on GPUs one by one, since each measures what
+    memory is free."""
+    if any(engine.spec.on_gpu for engine in engines) or len(engines) < 2:
+        for engine in engines:
+            engine.start()
+        return
+    with ThreadPoolExecutor(min(len(engines), os.cpu_count() or 1)) as pool:
+        for done in [pool.submit(engine.start) for engine in engines]:
+            done.result()
+
+
+def _let_go(seats: list[Seat]) -> None:
+    """Free the weights of frozen roles in this process; their engine has its own."""
+    needed = {id(seat.loaded.handle.module) for seat in seats if seat.trained}
+    for seat in seats:
+        if id(seat.loaded.handle.module) not in needed:
+            seat.loaded.handle.module.to("meta")

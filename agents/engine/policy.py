@@ -1,0 +1,122 @@
+"""A policy whose tokens a vLLM engine samples."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+import numpy as np
+
+from agents.engine.engine import Adapter
+from agents.engine.params import sampling_params
+from agents.engine.versions import Versions
+from agents.fit import fitted
+from models.codec import HFCodec
+from models.handle import ModelHandle
+from models.sampler.stops import StopFinder
+from vocabulary import Completion, PolicyFailure, Prompt, Sampling
+from vocabulary.policy import FinishReason
+
+
+class Generates(Protocol):
+    """The part of an engine that answers."""
+
+    async def generate(self, tokens: list[int], params: Any, adapter: Adapter | None) -> Any: ...
+
+
+class Turns(Protocol):
+    """Who may use the device: see :mod:`agents.engine.turns`."""
+
+    def of(self, engine: Any) -> AbstractAsyncContextManager[None]: ...
+
+
+class VllmPolicy:
+    """Implements :class:`vocabulary.Policy`: every call is one request of a continuous batch.
+
+    It answers with the weights of the last :meth:`refresh`, whose version each completion carries.
+    A completion depends on weights, prompt, seed and settings, up to the rounding of a batch.
+    """
+
+    def __init__(
+        self,
+        engine: Generates,
+        handle: ModelHandle,
+        codec: HFCodec,
+        versions: Versions,
+        *,
+        turns: Turns | None = None,
+    ) -> None:
+        self._engine, self._handle, self._codec = engine, handle, codec
+        self._versions = versions
+        self._turns = turns
+        self._stamp: tuple[int, int] | None = None
+        self._version = handle.version
+        self._finders: dict[tuple[str, ...], StopFinder] = {}
+
+    async def refresh(self) -> None:
+        """Take over the handle's weights, if they have changed."""
+        if self._stamp != self._handle.stamp:
+            await self._versions.publish()
+            self._stamp, self._version = self._handle.stamp, self._handle.version
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Complete ``prompt``.
+
+        Raises:
+            PolicyFailure: a prompt that is empty, fills the context, or holds ids that the model
+                lacks.
+            UserError: the engine has died.
+        """
+        handle = self._handle
+        sampling = fitted(prompt, sampling, context=handle.context, vocab_size=handle.vocab_size)
+        params = sampling_params(sampling, prompt.seed, self._codec.eos_ids)
+        version = self._version
+        async with self._versions.request() as adapter:
+            tokens = prompt.tokens.tolist()
+            if self._turns is None:
+                output = await self._engine.generate(tokens, params, adapter)
+            else:
+                async with self._turns.of(self._engine):
+                    output = await self._engine.generate(tokens, params, adapter)
+        return self._completion(output, sampling, version)
+
+    async def aclose(self) -> None:
+        """End the engine's process; it may be another role's as well."""
+        close = getattr(self._engine, "close", None)
+        if close is not None:
+            await asyncio.to_thread(close)
+
+    def _completion(self, output: Any, sampling: Sampling, version: int) -> Completion:
+        ids = list(output.token_ids)
+        if output.finish_reason == "abort" or not ids:
+            raise PolicyFailure("the engine gave the request up")
+        count, stopped = self._ends(ids, sampling.stop)
+        finish: FinishReason = "length"
+        if stopped:
+            finish = "stop"
+        elif ids[count - 1] in self._codec.eos_ids:
+            finish = "eos"
+        # A filter leaves the engine with other probabilities than those before it.
+        filtered = sampling.temperature > 0 and (sampling.top_p < 1 or sampling.top_k > 0)
+        logprobs = np.array(
+            [at[token].logprob for at, token in zip(output.logprobs[:count], ids)], np.float32
+        )
+        return Completion(
+            np.array(ids[:count], np.int64),
+            np.full(count, np.nan, np.float32) if filtered else logprobs,
+            finish,
+            version,
+        )
+
+    def _ends(self, ids: Sequence[int], stop: tuple[str, ...]) -> tuple[int, bool]:
+        """(tokens up to the one that completes a stop string, whether there is one); the engine's
+        own search sees text that our decoding leaves out, and the other way round."""
+        if not any(stop):
+            return len(ids), False
+        if stop not in self._finders:
+            self._finders[stop] = StopFinder(stop, self._codec.decode, self._handle.vocab_size)
+        finder, tokens = self._finders[stop], np.array(ids, np.int64)
+        for place in finder.suspects(tokens):
+            if finder.completed(tokens[: place + 1]):
+                return int(place) + 1, True
+        return len(ids), False
