@@ -1,7 +1,7 @@
 """The episodes of one training step, and what each row of them is worth."""
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ class Batch:
     """What is trained on: all trajectories, or those of informative groups."""
     rounds: int
     """How often was sampled: more than once under dynamic sampling only."""
+    stale: int = 0
+    """Rows that were dropped because their weights were too old."""
 
     @property
     def sampled_tokens(self) -> int:
@@ -76,6 +78,22 @@ async def sample_batch(
 def _penalised(episode: Episode, algorithm: Algorithm) -> Episode:
     rows = with_overlong_penalty(episode.trajectories, algorithm)
     return dataclasses.replace(episode, trajectories=tuple(rows))
+
+
+def without_stale(batch: Batch, versions: Mapping[str, int], most: int) -> Batch:
+    """``batch`` without the rows that learn and were sampled more than ``most`` updates ago.
+
+    Args:
+        batch: one step's.
+        versions: updates so far of each role that learns.
+        most: updates that a row may lie behind.
+    """
+    rows = [
+        row
+        for row in batch.rows
+        if versions.get(row.role, row.weight_version) - row.weight_version <= most
+    ]
+    return dataclasses.replace(batch, rows=rows, stale=len(batch.rows) - len(rows))
 
 
 def rows_of(

@@ -87,7 +87,7 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
     )
     parts: dict[str, Any] = {
         name: getattr(default, name)
-        for name in ("algo", "learner", "problems", "scoring", "rollout", "eval")
+        for name in ("algo", "learner", "problems", "scoring", "rollout", "vllm", "eval")
     }
     parts["agents"] = agents_type()
     if default.env is not None:

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import envs
+from agents.engine.check import check_engine
 from algorithms import validate
 from algorithms.settings import check_settings
 from launch.models import check_models
+from launch.players import local_models
 from launch.rundir import check_new
 from launch.train_settings import TrainSettings
 from problems.prepare import PreparedProblems, prepare
@@ -30,6 +32,16 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         (rollout.problems_per_step < 1, "--rollout.problems-per-step must be at least 1"),
         (rollout.replicas < 0, "--rollout.replicas must not be negative"),
         (rollout.concurrency < 1, "--rollout.concurrency must be at least 1"),
+        (rollout.max_staleness < 0, "--rollout.max-staleness must not be negative"),
+        (
+            rollout.overlap and run.engine != "vllm",
+            "--rollout.overlap needs --engine vllm: this process cannot sample while it learns",
+        ),
+        (
+            rollout.overlap and rollout.max_staleness < 1,
+            "--rollout.overlap samples with weights one update old; --rollout.max-staleness must "
+            "allow 1",
+        ),
         (rollout.temperature <= 0, "--rollout.temperature must be above 0 to explore"),
         (not 0 < rollout.top_p <= 1, "--rollout.top-p must be above 0 and at most 1"),
         (rollout.top_k < 0, "--rollout.top-k must not be negative"),
@@ -49,6 +61,10 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     check_settings(settings.learner, run.steps)
     _check_environment(settings)
     check_models(settings.agents)
+    models = local_models(settings.agents).values()
+    check_engine(
+        run.engine, settings.vllm, [(agent.device, agent.engine_device) for agent in models]
+    )
     if settings.choice.resume is None:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
     return prepare(settings.problems, run.seed)

@@ -16,20 +16,21 @@ from evaluation import evaluation_of
 from evaluation.evaluation import Outcomes
 from evaluation.table import comparison
 from launch import STARTED, checkpoint
-from launch.batch import Batch, advantages_by_row, rows_of, sample_batch
+from launch.batch import Batch, advantages_by_row, rows_of, without_stale
 from launch.examiner import Examiner
 from launch.logbook import Logbook
-from launch.players import close_players, player_counters
+from launch.players import player_counters
 from launch.records import episode_record, reward_metrics, transcript
 from launch.rundir import RunDirectory, default_path
+from launch.sampling import StepSampler
 from launch.summary import summary
 from launch.surroundings import surroundings
 from launch.team import build_team
 from launch.train_settings import TrainSettings
 from problems.prepare import PreparedProblems
 from rewards.scorer import AnswerScorer
-from rollouts import Collector, Deadlines, tasks_for
-from vocabulary import Episode, Sampling, derive_seed
+from rollouts import Collector, Deadlines
+from vocabulary import Sampling
 
 T = TypeVar("T")
 
@@ -63,6 +64,7 @@ class Session:
             temperature=rollout.learner_temperature or rollout.temperature,
             total_steps=settings.run.steps,
             seed=settings.run.seed,
+            vllm=settings.vllm if settings.run.engine == "vllm" else None,
         )
         scoring = settings.scoring
         self._scorer = AnswerScorer(
@@ -72,8 +74,16 @@ class Session:
         self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
         # An environment from elsewhere knows no groups: it is compared with replicas of itself.
         alone = 1 if settings.env is not None else _REPLICAS
-        self._replicas = rollout.replicas or int(metadata.get("replicas", alone))
-        self._collector = self._collecting(rollout.temperature, rollout.top_p)
+        self._sampler = StepSampler(
+            self.team,
+            self._collecting(rollout.temperature, rollout.top_p),
+            self._stream,
+            settings.algo,
+            group_key=self.group_key,
+            problems=rollout.problems_per_step,
+            replicas=rollout.replicas or int(metadata.get("replicas", alone)),
+            seed=settings.run.seed,
+        )
         how = settings.eval
         self._examiner = Examiner(
             evaluation_of(envs.spec(settings.choice.env)),
@@ -91,6 +101,7 @@ class Session:
         self._progress = checkpoint.Progress(0, 0, run.log_sizes(), {"wall_s": 0.0, "tokens": 0})
         if settings.choice.resume:
             self._restore()
+        self._cursor = self._progress.cursor
         self._wall_before = float(self._progress.counters["wall_s"])
         self._tokens = int(self._progress.counters["tokens"])
         self._learned = int(self._progress.counters.get("learner_tokens", 0))
@@ -109,18 +120,10 @@ class Session:
     def sample(self, step: int) -> Batch:
         """Play one step's episodes."""
 
-        async def play(problems: int) -> list[Episode]:
-            # Both belong to the state before the problems are taken; epochs count from 1.
-            seed = derive_seed(self.settings.run.seed, "train", self._stream.cursor)
-            epoch = self._stream.epoch + 1
-            taken = self._stream.take(problems)
-            tasks = tasks_for(taken, seed=seed, step=step, epoch=epoch, replicas=self._replicas)
-            return await self._collector.collect(tasks)
-
-        algorithm, problems = self.settings.algo, self.settings.rollout.problems_per_step
         with self._timed("sample"):
-            learners = self.team.trained
-            return self._run(sample_batch(play, algorithm, self.group_key, problems, learners))
+            batch, self._cursor = self._run(self._sampler.batch(step))
+        versions = {role: one.loaded.handle.version for role, one in self.team.trained.items()}
+        return without_stale(batch, versions, self.settings.rollout.max_staleness)
 
     def credit(self, batch: Batch) -> Credit:
         """Compare the traces of each group with each other."""
@@ -128,12 +131,19 @@ class Session:
 
     def update(self, batch: Batch, credit: Credit) -> dict[str, float]:
         """Let every trained role learn from its own rows; metrics by ``learner/ROLE/NAME``."""
-        with self._timed("update"):
+
+        def learn() -> dict[str, float]:
             return {
                 f"learner/{role}/{name}": value
                 for role, trained in self.team.trained.items()
                 for name, value in trained.learner.update(*rows_of(batch, credit, role)).items()
             }
+
+        step = self._progress.step + 1
+        with self._timed("update"):
+            if self.settings.rollout.overlap and not self._is_last(step):
+                return self._run(self._sampler.while_sampling(step + 1, learn))
+            return learn()
 
     def record(
         self, step: int, batch: Batch, credit: Credit, learner_metrics: Mapping[str, float]
@@ -152,6 +162,7 @@ class Session:
                 "rollout/tokens_total": float(self._tokens),
                 "rollout/learner_tokens_total": float(self._learned),
                 "rollout/rounds": float(batch.rounds),
+                "rollout/stale": float(batch.stale),
                 "rollout/failed": float(sum(row.status != "ok" for row in rows)),
                 **player_counters(self.team.policies),
                 **{f"time/{name}_s": seconds for name, seconds in self._timings.items()},
@@ -164,9 +175,9 @@ class Session:
                 )
             if _due(step, self.settings.run.transcripts_every):
                 self._logbook.text(step, "transcript", transcript(batch.episodes[0]))
-        self._progress = replace(self._progress, step=step, cursor=self._stream.cursor)
+        self._progress = replace(self._progress, step=step, cursor=self._cursor)
         if _due(step, self.settings.eval.every) and not self._is_last(step):
-            found = self._examiner.estimate(self._run(self._examiner.examine()), resamples=1)
+            found = self._examiner.estimate(self._examine(self._examiner.examine()), resamples=1)
             self._logbook.evaluation(step, {f"eval/{name}": m.value for name, m in found.items()})
 
     def checkpoint(self, step: int) -> None:
@@ -189,7 +200,7 @@ class Session:
     def evaluate(self, name: str) -> Outcomes | None:
         """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
         with self.console.status(f"evaluating {name} training"):
-            return self._run(self._examiner.named(name))
+            return self._examine(self._examiner.named(name))
 
     def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
         """Keep the trained models, write the summary and show the table."""
@@ -219,7 +230,8 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._run(close_players(self.team.policies))
+        self._run(self._sampler.aclose())
+        self._run(self.team.aclose())
         self._runner.close()
         self._scorer.close()
 
@@ -256,6 +268,16 @@ class Session:
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         # Not Runner.run: it handles SIGINT itself, and in doing so prints a task's whole result.
         return self._runner.get_loop().run_until_complete(work)
+
+    def _examine(self, work: Coroutine[Any, Any, T]) -> T:
+        """Evaluate with the newest weights."""
+
+        async def examined() -> T:
+            await self._sampler.settle()
+            async with self.team.answering():
+                return await work
+
+        return self._run(examined())
 
     def _restore(self) -> None:
         newest = checkpoint.latest(self.run.checkpoints)

@@ -29,6 +29,8 @@ class AgentSettings:
     """Weights' number format; auto: float32 on a CPU, bfloat16 on a GPU."""
     device: str = "auto"
     """Where the model lives: cpu, cuda, cuda:1, ...; auto: a GPU if there is one."""
+    engine_device: str = "auto"
+    """Where its vLLM engine runs (--engine vllm): cpu, cuda:0, ...; auto: where the model lives."""
     context: int | None = None
     """Longest context in tokens, prompt and answer together; default: what the model allows."""
     revision: str | None = None
@@ -56,6 +58,11 @@ class RolloutSettings:
     """Keep the k likeliest tokens; 0 is off."""
     concurrency: int = 1024
     """Episodes in flight."""
+    overlap: bool = False
+    """Sample the next step's episodes while the learner updates, with the weights from before that
+    update; needs --engine vllm."""
+    max_staleness: int = 1
+    """Rows that were sampled more updates ago than this are dropped, and counted."""
     call_deadline_s: float | None = None
     """Seconds after which a policy's answer counts as failed."""
     episode_deadline_s: float | None = None
@@ -110,6 +117,8 @@ class RunSettings:
     """Older checkpoints are deleted."""
     group_by: str | None = None
     """Which traces are compared with each other; default: the environment's choice."""
+    engine: Literal["local", "vllm"] = "local"
+    """What samples from models: this process, or vLLM in processes of its own."""
     threads: int = 0
     """CPU threads for tensor operations; 0: one per physical core."""
     episodes_log: bool = True

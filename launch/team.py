@@ -1,17 +1,20 @@
 """The team of a run: each role's model, how it answers and how it learns."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from agents.engine.fleet import Fleet, Seat
+from agents.engine.settings import VllmSettings
 from agents.local import LocalPolicy
 from algorithms import Algorithm, Learner, LearnerSettings
 from experts.naming import is_player
 from launch.models import model_spec
-from launch.players import build_player, local_models
+from launch.players import build_player, close_players, local_models
 from launch.settings import AgentSettings
 from models.loading import LoadedRole, load_team
 from vocabulary import Policy, TokenCodec
@@ -49,6 +52,28 @@ class Team:
     policies: Mapping[str, Policy]
     codecs: Mapping[str, TokenCodec]
     trained: Mapping[str, TrainedRole]
+    fleet: Fleet | None = None
+    """The engines that answer for models; without, this process does."""
+
+    async def refresh(self) -> None:
+        """Have everybody answer with the weights of this moment; nobody may be asked meanwhile."""
+        if self.fleet is not None:
+            await self.fleet.refresh()
+
+    @asynccontextmanager
+    async def answering(self) -> AsyncIterator[None]:
+        """Everybody answers with the weights of the start; afterwards the learner has the
+        devices."""
+        await self.refresh()
+        yield
+        if self.fleet is not None:
+            await self.fleet.rest()
+
+    async def aclose(self) -> None:
+        """Close connections and end processes."""
+        await close_players(self.policies)
+        if self.fleet is not None:
+            self.fleet.close()
 
 
 def build_team(
@@ -59,18 +84,39 @@ def build_team(
     temperature: float,
     total_steps: int,
     seed: int,
+    vllm: VllmSettings | None = None,
 ) -> Team:
     """Load every role's model; roles that name the same model share one base in memory.
 
     A role that a script, a server or a pool plays speaks the vocabulary of the first role with a
-    model of its own, which reads what it says.
+    model of its own, which reads what it says. With ``vllm``, engines are started that sample.
     """
     learns = {role for role, settings in agents.items() if settings.trained}
-    specs = {name: model_spec(settings) for name, settings in local_models(agents).items()}
+    models = local_models(agents)
+    specs = {name: model_spec(settings) for name, settings in models.items()}
     loaded = load_team(specs, trained=learns, seed=seed)
-    local: dict[str, Policy] = {
-        name: LocalPolicy(one.handle, one.codec) for name, one in loaded.items()
+    learners = {
+        role: Learner(
+            loaded[role].handle,
+            algorithm,
+            learner,
+            temperature=temperature,
+            total_steps=total_steps,
+        )
+        for role in agents
+        if role in learns
     }
+    fleet = None
+    local: Mapping[str, Policy]
+    if vllm is None:
+        local = {name: LocalPolicy(one.handle, one.codec) for name, one in loaded.items()}
+    else:
+        seats = [
+            Seat(name, one, specs[name], name in learns, models[name].engine_device)
+            for name, one in loaded.items()
+        ]
+        fleet = Fleet(seats, vllm, seed=seed)
+        local = fleet.policies
     reader = next(role for role in agents if role in loaded)
     codecs = {role: loaded[role if role in loaded else reader].codec for role in agents}
     spoken = {name: (local[name], loaded[name].codec) for name in local}
@@ -89,18 +135,6 @@ def build_team(
             for role, settings in agents.items()
         },
         codecs=codecs,
-        trained={
-            role: TrainedRole(
-                loaded[role],
-                Learner(
-                    loaded[role].handle,
-                    algorithm,
-                    learner,
-                    temperature=temperature,
-                    total_steps=total_steps,
-                ),
-            )
-            for role in agents
-            if role in learns
-        },
+        trained={role: TrainedRole(loaded[role], learners[role]) for role in learners},
+        fleet=fleet,
     )

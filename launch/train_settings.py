@@ -8,6 +8,7 @@ import tyro
 
 import algorithms
 import envs
+from agents.engine.settings import VllmSettings
 from algorithms import Algorithm, LearnerSettings
 from launch.choice import Choice
 from launch.plain import override, to_plain
@@ -36,6 +37,7 @@ class TrainSettings:
     problems: ProblemSettings
     scoring: ScoringSettings
     rollout: RolloutSettings
+    vllm: VllmSettings
     eval: EvalSettings
     run: RunSettings
 
@@ -69,6 +71,7 @@ def defaults(choice: Choice) -> TrainSettings:
         problems=ProblemSettings(),
         scoring=ScoringSettings(),
         rollout=RolloutSettings(),
+        vllm=VllmSettings(),
         eval=EvalSettings(),
         run=RunSettings(),
     )

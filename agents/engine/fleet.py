@@ -149,7 +149,7 @@ class Fleet:
 
     def _versions(self, seat: Seat, bench: "_Bench") -> Versions:
         if bench.checkpoints is not None:
-            transfer = self._settings.weights != "reload" and _on_gpu(seat)
+            transfer = self._settings.weights != "reload" and _beside(seat)
             return FullWeights(bench.engine, bench.checkpoints, transfer=transfer)
         if seat.spec.lora is None:
             return FrozenWeights()
@@ -193,6 +193,11 @@ def _device(seat: Seat) -> str:
 
 def _on_gpu(seat: Seat) -> bool:
     return _device(seat).startswith("cuda")
+
+
+def _beside(seat: Seat) -> bool:
+    """Whether model and engine are on one GPU, where tensors can be handed over."""
+    return _on_gpu(seat) and seat.device == "auto"
 
 
 def _width(seat: Seat) -> int | None:

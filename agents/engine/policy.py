@@ -1,6 +1,5 @@
 """A policy whose tokens a vLLM engine samples."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
@@ -79,12 +78,6 @@ class VllmPolicy:
                 async with self._turns.of(self._engine):
                     output = await self._engine.generate(tokens, params, adapter)
         return self._completion(output, sampling, version)
-
-    async def aclose(self) -> None:
-        """End the engine's process; it may be another role's as well."""
-        close = getattr(self._engine, "close", None)
-        if close is not None:
-            await asyncio.to_thread(close)
 
     def _completion(self, output: Any, sampling: Sampling, version: int) -> Completion:
         ids = list(output.token_ids)

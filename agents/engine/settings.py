@@ -25,7 +25,5 @@ class VllmSettings:
     time_share: bool = False
     """At most one engine is awake at any time, so that two large models fit on one GPU; needs a
     sleep level."""
-    start_s: float = 600.0
-    """Seconds that an engine may take to start."""
     log: Literal["ERROR", "WARNING", "INFO", "DEBUG"] = "ERROR"
     """What engines write to the terminal."""
