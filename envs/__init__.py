@@ -35,10 +35,8 @@ register(
             "problems": {"train": "recall"},
             # A trace ends with its confidence: what a tiny model writes behind it would drift.
             "env": {"stop": tuple(f"{tenths / 10} }}" for tenths in range(11))},
-            # Without a bonus a tiny model's confidence settles on two values.
-            "algo": {"entropy_coefficient": 0.01},
             "learner": {"lr": 2e-3, "schedule": "linear"},
-            "run": {"steps": 400},
+            "run": {"steps": 900},
             "agents": {"large": {"trained": False}},
         },
     )
