@@ -38,6 +38,11 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
             "--rollout.overlap needs --engine vllm: this process cannot sample while it learns",
         ),
         (
+            rollout.overlap and settings.vllm.sleep_level > 0,
+            "--rollout.overlap keeps engines busy while the learner updates, so they cannot sleep; "
+            "leave out --vllm.sleep-level",
+        ),
+        (
             rollout.overlap and rollout.max_staleness < 1,
             "--rollout.overlap samples with weights one update old; --rollout.max-staleness must "
             "allow 1",

@@ -1,12 +1,22 @@
-"""Checkpoints with random weights, written to disk in the hub's format."""
+"""Checkpoints with random weights in the hub's format; an engine that stands in for vLLM's."""
 
+import warnings
 from pathlib import Path
+from threading import Lock
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from agents.local import LocalPolicy
+from models.loading import load_team
+from models.spec import LoraSpec, ModelSpec
+from vocabulary import Prompt
 
 VOCAB = 320
 
@@ -113,3 +123,78 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory):
         return made[name]
 
     return get
+
+
+class FileEngine:
+    """Stands in for a vLLM engine: knows the weights that it has read from files, nothing else.
+
+    It decodes in this process, at the widths and with the adapters that it was given.
+    """
+
+    started: ClassVar[list["FileEngine"]] = []
+    _loading: ClassVar = Lock()
+
+    def __init__(self, spec: Any, settings: Any) -> None:
+        self.spec, self.settings = spec, settings
+        self.closed = False
+        self.reloads = 0
+        self._adapters: dict[int, LocalPolicy] = {}
+        FileEngine.started.append(self)
+
+    def start(self) -> None:
+        self._base = self._read(Path(self.spec.model))
+
+    async def generate(self, tokens: list[int], params: Any, adapter: Any) -> Any:
+        policy = self._base if adapter is None else self._adapters[adapter.number]
+        prompt = Prompt(np.array(tokens, np.int64), "", "a_0", params["seed"])
+        answer = await policy(prompt, params["sampling"])
+        ids = answer.tokens.tolist()
+        logprobs = [{i: SimpleNamespace(logprob=float(p))} for i, p in zip(ids, answer.logprobs)]
+        return SimpleNamespace(token_ids=ids, logprobs=logprobs, finish_reason="stop")
+
+    async def add_adapter(self, adapter: Any) -> None:
+        spec = ModelSpec(self.spec.model, lora=LoraSpec(adapter=str(adapter.path)), device="cpu")
+        with warnings.catch_warnings():
+            # The adapter was trained on the base in its own folder.
+            warnings.filterwarnings("ignore", message="The PEFT config's `base_model_name")
+            self._adapters[adapter.number] = self._policy(spec)
+
+    async def drop_adapter(self, adapter: Any) -> None:
+        del self._adapters[adapter.number]
+
+    async def reload(self, folder: Path) -> None:
+        self.reloads += 1
+        self._base = self._read(folder)
+
+    async def sleep(self) -> None: ...
+
+    async def wake(self) -> None: ...
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _read(self, folder: Path) -> LocalPolicy:
+        return self._policy(ModelSpec(str(folder), device="cpu"))
+
+    def _policy(self, spec: ModelSpec) -> LocalPolicy:
+        # Engines start side by side, and transformers loads one model at a time.
+        with FileEngine._loading:
+            role = load_team({"x": spec}, set())["x"]
+        return LocalPolicy(role.handle, role.codec)
+
+
+@pytest.fixture
+def file_engine(monkeypatch: pytest.MonkeyPatch) -> type[FileEngine]:
+    """Has ``--engine vllm`` start engines that read files."""
+    import agents.engine.check
+    import agents.engine.fleet
+    import agents.engine.policy
+
+    def params(sampling: Any, seed: int, eos_ids: Any) -> dict[str, Any]:
+        return {"sampling": sampling, "seed": seed}
+
+    FileEngine.started = []
+    monkeypatch.setattr(agents.engine.fleet, "Engine", FileEngine)
+    monkeypatch.setattr(agents.engine.policy, "sampling_params", params)
+    monkeypatch.setattr(agents.engine.check, "find_spec", lambda name: object())
+    return FileEngine

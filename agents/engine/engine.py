@@ -1,8 +1,6 @@
 """One vLLM engine: a process of its own that decodes continuously, asked from an event loop."""
 
 import itertools
-import os
-import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from agents.engine.environment import no_interrupts, one_gpu
 from agents.engine.settings import VllmSettings
 from vocabulary import UserError
 
@@ -63,13 +62,12 @@ class Engine:
         self._transfer_ready = False
 
     def start(self) -> None:
-        """Start the process and wait until it answers; blocks, and may run in a thread.
+        """Start the process and wait until it answers; blocks, and may run in a thread, inside
+        :func:`agents.engine.environment.engine_environment`.
 
         Raises :class:`UserError` where vLLM is not installed or refuses.
         """
         spec, settings = self.spec, self._settings
-        environment = _environment(spec, settings)
-        os.environ.update({key: value for key, value in environment.items() if value is not None})
         try:
             from vllm.engine.arg_utils import AsyncEngineArgs  # pyright: ignore[reportMissingImports]
             from vllm.v1.engine.async_llm import AsyncLLM  # pyright: ignore[reportMissingImports]
@@ -109,7 +107,7 @@ class Engine:
 
             arguments["weight_transfer_config"] = WeightTransferConfig(backend="ipc")
         try:
-            with _no_interrupts():
+            with no_interrupts(), one_gpu(spec.device):
                 self._llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
         except (RuntimeError, ValueError, OSError) as error:
             reason = str(error).strip().split("\n", 1)[0][:300]
@@ -209,34 +207,3 @@ def _lora_rank(rank: int) -> int:
         if rank <= size:
             return size
     raise UserError(f"vLLM takes LoRA ranks up to 512, not {rank}")
-
-
-def _environment(spec: EngineSpec, settings: VllmSettings) -> dict[str, str | None]:
-    """What an engine process inherits; what the user has set stays."""
-    wanted = {
-        "VLLM_LOGGING_LEVEL": settings.log,
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
-    }
-    if spec.on_gpu:
-        wanted["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
-    else:
-        wanted |= {
-            "VLLM_CPU_KVCACHE_SPACE": str(settings.cpu_cache_gb),
-            # Several engines and a learner share the cores.
-            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-            # Compiling a handful of small functions takes longer than they ever run.
-            "TORCH_COMPILE_DISABLE": "1",
-        }
-    return {key: None if key in os.environ else value for key, value in wanted.items()}
-
-
-class _no_interrupts:
-    """Processes started inside never see Ctrl-C, which a terminal sends to all of them: the run
-    ends its step first."""
-
-    def __enter__(self) -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-
-    def __exit__(self, *_: object) -> None:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

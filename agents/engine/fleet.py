@@ -3,13 +3,14 @@
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agents.engine.engine import Engine, EngineSpec
+from agents.engine.environment import engine_environment
 from agents.engine.export import export_checkpoint, head_dim_of
 from agents.engine.memory import memory_folder
 from agents.engine.policy import VllmPolicy
@@ -53,7 +54,6 @@ class Fleet:
         settings: VllmSettings,
         *,
         seed: int = 0,
-        make: Callable[[EngineSpec, VllmSettings], Any] = Engine,
     ) -> None:
         """Start every engine; roles that are frozen or have an adapter share one per base model.
 
@@ -62,12 +62,15 @@ class Fleet:
         """
         self._folder = memory_folder()
         self._settings = settings
-        self._make, self._seed = make, seed
+        self._seed = seed
         self._benches: dict[tuple[Any, ...], _Bench] = {}
         self.policies: dict[str, VllmPolicy] = {}
         try:
             placed = [(seat, self._bench(seat, seats)) for seat in seats]
-            _start([bench.engine for bench in self._benches.values()])
+            on_gpu = any(_on_gpu(seat) for seat in seats)
+            transfer = any(_full(seat) and self._transfers(seat) for seat in seats)
+            with engine_environment(settings, on_gpu=on_gpu, transfer=transfer):
+                _start([bench.engine for bench in self._benches.values()])
         except BaseException:
             self.close()
             raise
@@ -115,7 +118,7 @@ class Fleet:
                 bench.checkpoints = CheckpointWriter(
                     seat.loaded.handle, folder, width=bench.width, untie=not _on_gpu(seat)
                 )
-            bench.engine = self._make(self._spec(seat, mates, bench), self._settings)
+            bench.engine = Engine(self._spec(seat, mates, bench), self._settings)
         return self._benches[key]
 
     def _spec(self, seat: Seat, mates: list[Seat], bench: "_Bench") -> EngineSpec:
@@ -149,7 +152,7 @@ class Fleet:
 
     def _versions(self, seat: Seat, bench: "_Bench") -> Versions:
         if bench.checkpoints is not None:
-            transfer = self._settings.weights != "reload" and _beside(seat)
+            transfer = self._transfers(seat)
             return FullWeights(bench.engine, bench.checkpoints, transfer=transfer)
         if seat.spec.lora is None:
             return FrozenWeights()
@@ -161,6 +164,9 @@ class Fleet:
             bench.numbers,
             width=bench.width,
         )
+
+    def _transfers(self, seat: Seat) -> bool:
+        return self._settings.weights != "reload" and _beside(seat)
 
 
 @dataclass

@@ -1,0 +1,76 @@
+"""What the processes of engines inherit."""
+
+import os
+import signal
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from agents.engine.settings import VllmSettings
+
+# For engines' processes only: they are spawned while these are set.
+_QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+# Compiling a handful of small functions for a CPU takes longer than they ever run.
+_ON_CPU = {"TORCH_COMPILE_DISABLE": "1"}
+
+
+@contextmanager
+def engine_environment(settings: VllmSettings, *, on_gpu: bool, transfer: bool) -> Iterator[None]:
+    """Engines are started inside; what the user has set in the environment stays as it is."""
+    # vLLM reads its own variables in this process too, at any later time.
+    lasting = {
+        "VLLM_LOGGING_LEVEL": settings.log,
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+        "VLLM_CPU_KVCACHE_SPACE": str(settings.cpu_cache_gb),
+        # Several engines and a learner share the cores.
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    }
+    if transfer:
+        # Handles to GPU memory travel pickled, between this process and its own children.
+        lasting["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
+    for name, value in lasting.items():
+        os.environ.setdefault(name, value)
+    with _set(_QUIET | ({} if on_gpu else _ON_CPU)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def one_gpu(device: str) -> Iterator[None]:
+    """A process started inside sees one GPU: ``cuda:N`` of this process. On a CPU, no change."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda":
+        yield
+        return
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    names = seen.split(",") if seen else []
+    place = int(number or 0)
+    with _set({"CUDA_VISIBLE_DEVICES": names[place] if place < len(names) else str(place)}, True):
+        yield
+
+
+@contextmanager
+def no_interrupts() -> Iterator[None]:
+    """Processes started inside never see Ctrl-C, which a terminal sends to all of them: the run
+    ends its step first."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+@contextmanager
+def _set(values: Mapping[str, str], over: bool = False) -> Iterator[None]:
+    new = {name: value for name, value in values.items() if over or name not in os.environ}
+    before = {name: os.environ.get(name) for name in new}
+    os.environ.update(new)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,66 @@
+"""What is refused before an engine is started, and how."""
+
+import pytest
+
+from agents.engine import check
+from agents.engine.check import check_engine
+from agents.engine.settings import VllmSettings
+from vocabulary import UserError
+
+CPU = [("cpu", "auto")]
+GPU = [("cuda:0", "auto"), ("cuda:0", "auto")]
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "find_spec", lambda name: object())
+
+
+@pytest.mark.parametrize(
+    ("settings", "devices", "way_out"),
+    [
+        (VllmSettings(gpu_memory=1.5), GPU, "--vllm.gpu-memory"),
+        (VllmSettings(gpu_memory=0), GPU, "--vllm.gpu-memory"),
+        (VllmSettings(cpu_cache_gb=0), CPU, "--vllm.cpu-cache-gb"),
+        (VllmSettings(max_sequences=0), CPU, "--vllm.max-sequences"),
+        (VllmSettings(sleep_level=1), CPU, "a CPU engine cannot sleep"),
+        (VllmSettings(time_share=True), GPU, "--vllm.sleep-level 1 or 2"),
+        (
+            VllmSettings(time_share=True, sleep_level=1),
+            [("cuda:0", "auto"), ("cuda:0", "cuda:1")],
+            "one each",
+        ),
+        (VllmSettings(weights="transfer"), CPU, "--vllm.weights reload"),
+        (VllmSettings(weights="transfer"), [("cuda:0", "cuda:1")], "--vllm.weights reload"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_a_way_out(settings, devices, way_out: str) -> None:
+    with pytest.raises(UserError, match=way_out):
+        check_engine("vllm", settings, devices)
+
+
+@pytest.mark.parametrize(
+    ("settings", "devices"),
+    [
+        (VllmSettings(), CPU),
+        (VllmSettings(sleep_level=2, time_share=True), GPU),
+        (VllmSettings(weights="transfer", sleep_level=1), GPU),
+        (VllmSettings(eager=True, log="INFO"), [("cpu", "cuda:1")]),
+    ],
+)
+def test_what_can_work_is_let_through(settings, devices) -> None:
+    check_engine("vllm", settings, devices)
+
+
+@pytest.mark.parametrize(
+    ("settings", "devices"), [(VllmSettings(eager=True), CPU), (VllmSettings(), [("cpu", "cpu")])]
+)
+def test_engine_settings_without_engines_are_refused(settings, devices) -> None:
+    with pytest.raises(UserError, match="need --engine vllm"):
+        check_engine("local", settings, devices)
+
+
+def test_missing_vllm_is_told_before_anything_is_loaded(monkeypatch) -> None:
+    monkeypatch.setattr(check, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"not installed: docs/vllm\.md"):
+        check_engine("vllm", VllmSettings(), CPU)

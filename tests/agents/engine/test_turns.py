@@ -1,0 +1,110 @@
+"""Engines that share a device: one is awake, everybody is served, nobody waits for ever."""
+
+import asyncio
+import random
+
+import pytest
+
+from agents.engine.turns import Turns
+
+
+class Bed:
+    """An engine that counts who is awake."""
+
+    awake: set["Bed"]
+
+    def __init__(self, awake: set["Bed"]) -> None:
+        self.awake = awake
+        self.woken = 0
+
+    async def sleep(self) -> None:
+        await asyncio.sleep(0)
+        self.awake.discard(self)
+
+    async def wake(self) -> None:
+        await asyncio.sleep(0)
+        assert not self.awake, "two engines are awake"
+        self.awake.add(self)
+        self.woken += 1
+
+
+def beds(count: int) -> list[Bed]:
+    awake: set[Bed] = set()
+    return [Bed(awake) for _ in range(count)]
+
+
+async def test_requests_to_one_engine_run_side_by_side() -> None:
+    engines = beds(2)
+    turns, inside, most = Turns(engines), 0, 0
+
+    async def ask(engine: Bed) -> None:
+        nonlocal inside, most
+        async with turns.of(engine):
+            inside += 1
+            most = max(most, inside)
+            assert engines[0].awake == {engine}
+            await asyncio.sleep(0.001)
+            inside -= 1
+
+    # Each episode asks both at once: all of the first one's, then all of the other's.
+    await asyncio.gather(*(ask(engine) for _ in range(20) for engine in engines))
+    assert most == 20
+    assert [engine.woken for engine in engines] == [1, 1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_at_most_one_is_awake_whatever_is_asked(seed: int) -> None:
+    rng = random.Random(seed)
+    engines = beds(3)
+    turns, served = Turns(engines), 0
+
+    async def episode() -> None:
+        nonlocal served
+        for _ in range(6):
+            engine = rng.choice(engines)
+            async with turns.of(engine):
+                assert engines[0].awake == {engine}
+                await asyncio.sleep(rng.random() / 1000)
+                assert engines[0].awake == {engine}
+            served += 1
+
+    await asyncio.wait_for(asyncio.gather(*(episode() for _ in range(12))), 20)
+    assert served == 72
+
+
+async def test_a_cancelled_request_gives_its_turn_back() -> None:
+    first, second = beds(2)
+    turns = Turns([first, second])
+    held = asyncio.Event()
+
+    async def hold() -> None:
+        async with turns.of(first):
+            await held.wait()
+
+    async def ask() -> None:
+        async with turns.of(second):
+            pass
+
+    holding = asyncio.create_task(hold())
+    waiting = [asyncio.create_task(ask()) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    waiting[0].cancel()
+    held.set()
+    await asyncio.wait_for(asyncio.gather(holding, *waiting[1:]), 5)
+    # Cancelled between being granted and going on: the next one must not wait for it.
+    task = asyncio.create_task(ask())
+    other = asyncio.create_task(hold())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait_for(other, 5)
+
+
+async def test_rest_puts_everybody_to_sleep_and_a_request_wakes() -> None:
+    engines = beds(2)
+    turns = Turns(engines)
+    async with turns.of(engines[1]):
+        pass
+    await turns.rest()
+    assert engines[0].awake == set()
+    async with turns.of(engines[1]):
+        assert engines[0].awake == {engines[1]}
