@@ -35,7 +35,8 @@ class StepSampler:
         replicas: episodes per problem.
         seed: the run's.
         """
-        self._team, self._collector, self._stream = team, collector, stream
+        self.collector = collector
+        self._team, self._stream = team, stream
         self._algorithm, self._group_key = algorithm, group_key
         self._problems, self._replicas, self._seed = problems, replicas, seed
         self._ahead: asyncio.Task[tuple[Batch, int]] | None = None
@@ -74,7 +75,7 @@ class StepSampler:
             epoch = self._stream.epoch + 1
             taken = self._stream.take(problems)
             tasks = tasks_for(taken, seed=seed, step=step, epoch=epoch, replicas=self._replicas)
-            return await self._collector.collect(tasks)
+            return await self.collector.collect(tasks)
 
         learners = self._team.trained
         batch = await sample_batch(play, self._algorithm, self._group_key, self._problems, learners)

@@ -74,7 +74,7 @@ class Session:
         self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
         # An environment from elsewhere knows no groups: it is compared with replicas of itself.
         alone = 1 if settings.env is not None else _REPLICAS
-        self._sampler = StepSampler(
+        self.sampler = StepSampler(
             self.team,
             self._collecting(rollout.temperature, rollout.top_p),
             self._stream,
@@ -121,7 +121,7 @@ class Session:
         """Play one step's episodes."""
 
         with self._timed("sample"):
-            batch, self._cursor = self._run(self._sampler.batch(step))
+            batch, self._cursor = self.run_async(self.sampler.batch(step))
         versions = {role: one.loaded.handle.version for role, one in self.team.trained.items()}
         return without_stale(batch, versions, self.settings.rollout.max_staleness)
 
@@ -142,7 +142,7 @@ class Session:
         step = self._progress.step + 1
         with self._timed("update"):
             if self.settings.rollout.overlap and not self._is_last(step):
-                return self._run(self._sampler.while_sampling(step + 1, learn))
+                return self.run_async(self.sampler.while_sampling(step + 1, learn))
             return learn()
 
     def record(
@@ -230,8 +230,8 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._run(self._sampler.aclose())
-        self._run(self.team.aclose())
+        self.run_async(self.sampler.aclose())
+        self.run_async(self.team.aclose())
         self._runner.close()
         self._scorer.close()
 
@@ -265,7 +265,8 @@ class Session:
             concurrency=rollout.concurrency,
         )
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def run_async(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run ``work`` to its end on the session's own event loop."""
         # Not Runner.run: it handles SIGINT itself, and in doing so prints a task's whole result.
         return self._runner.get_loop().run_until_complete(work)
 
@@ -273,11 +274,11 @@ class Session:
         """Evaluate with the newest weights."""
 
         async def examined() -> T:
-            await self._sampler.settle()
+            await self.sampler.settle()
             async with self.team.answering():
                 return await work
 
-        return self._run(examined())
+        return self.run_async(examined())
 
     def _restore(self) -> None:
         newest = checkpoint.latest(self.run.checkpoints)

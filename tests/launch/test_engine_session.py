@@ -95,14 +95,13 @@ def test_a_run_on_engines_is_resumed_where_it_stood(
     tmp_path: Path, file_engine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = (*ENGINE, "--eval.no-enabled", "--rollout.problems-per-step", "4")
-    for name, steps in (("whole", "4"), ("cut", "2")):
+    for name, steps in (("whole", "2"), ("cut", "1")):
         assert main([*flags, "--steps", steps, "--run-dir", str(tmp_path / name)]) == 0
-    assert main(["--resume", str(tmp_path / "cut"), "--steps", "4"]) == 0
+    assert main(["--resume", str(tmp_path / "cut"), "--steps", "2"]) == 0
     lines = [
-        [json.loads(line) for line in (tmp_path / name / "episodes.jsonl").open()]
-        for name in ("whole", "cut")
+        (tmp_path / name / "episodes.jsonl").read_text().splitlines() for name in ("whole", "cut")
     ]
-    assert len(lines[0]) == 16
+    assert len(lines[0]) == 8
     assert lines[0] == lines[1]
 
 
