@@ -75,7 +75,7 @@ def _source(path: str) -> str:
     """One file, or all of a folder, as a page."""
     file = ROOT / path
     found = [file] if file.is_file() else sorted([*file.rglob("*.py"), *file.rglob("*.toml")])
-    lines = [f"# {path}", ""]
+    lines = ["---", "search: {exclude: true}", "---", f"# {path}", ""]
     for one in found:
         if one != file:
             lines += [f"## {one.relative_to(ROOT).as_posix()}", ""]

@@ -1,4 +1,7 @@
-"""Docstrings say ``:class:`Name```; the site is Markdown, where that is ```Name```."""
+"""The API pages: each name once, in the module that defines it, and docstrings in Markdown.
+
+Docstrings say ``:class:`Name```, which Markdown knows as ```Name```.
+"""
 
 import re
 from typing import Any
@@ -8,14 +11,17 @@ import griffe
 ROLE = re.compile(r":(?:mod|class|func|meth|data|attr):`([^`]+)`")
 
 
-class Roles(griffe.Extension):
-    """Rewrites every docstring of a package once it is loaded."""
+class OnePlace(griffe.Extension):
+    """Looks at every package once it is loaded."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         _rewrite(pkg)
 
 
 def _rewrite(item: Any) -> None:
+    if item.is_module:
+        # What a package exports from its modules is shown there.
+        item.exports = []
     if item.docstring:
         item.docstring.value = ROLE.sub(r"`\1`", item.docstring.value)
     for member in item.members.values():
