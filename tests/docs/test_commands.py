@@ -14,6 +14,7 @@ import pytest
 
 import algorithms
 import envs
+from envs.plugins import plugin_names
 from launch.command_line import parse
 from launch.settings import EvalSettings, RolloutSettings, ScoringSettings
 from problems.settings import ProblemSettings
@@ -63,8 +64,8 @@ def test_every_flag_that_a_page_mentions_exists(monkeypatch: pytest.MonkeyPatch)
     known |= flags_of("learner", algorithms.LearnerSettings)
     known |= flags_of("problems", ProblemSettings) | flags_of("scoring", ScoringSettings)
     known |= flags_of("rollout", RolloutSettings) | flags_of("eval", EvalSettings)
-    names = ("core-teaching", "corea-deferral", "eapo-consultation")
-    names += ("examples.debate:SPEC", "examples.solver_verifier:SPEC")
+    names = [*{*envs.names()} - {*plugin_names()}]
+    names += ["examples.debate:SPEC", "examples.solver_verifier:SPEC"]
     known |= flags_of("env", *filter(None, (envs.spec(name).settings for name in names)))
     mentioned = {
         (flag, page.name)
