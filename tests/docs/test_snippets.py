@@ -2,8 +2,9 @@
 
 ``python`` and ``bash`` blocks are executed from a scratch folder in which the repository's entry
 points and examples are at hand; blocks of one page share it, in order. A ``python`` block that
-begins with ``# NAME.py`` is saved under that name, too. ``console`` blocks show what needs a
-download, a GPU or a new machine, and are not run; neither are blocks without a language.
+begins with ``# NAME.py`` is saved under that name, too, and a ``text`` block right behind a
+``python`` block is what it prints. ``console`` blocks show what needs a download, a GPU, a new
+machine or more time, and are not run; neither are blocks without a language.
 """
 
 import os
@@ -17,11 +18,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
 SAVED = re.compile(r"# (\w+\.py)\n")
-BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```(python|bash)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+)
 SECONDS = 600
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
+def blocks(page: Path) -> list[tuple[str, str, str]]:
+    """(language, text, what stands behind it as its output or nothing) of each block."""
     return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
@@ -37,7 +41,7 @@ def test_snippets_run(page: Path, tmp_path: Path) -> None:
         # The code under test, even where another checkout is the one that is installed.
         "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
     }
-    for language, text in blocks(page):
+    for language, text, shown in blocks(page):
         command = ["bash", "-euo", "pipefail", "-c", text]
         if language == "python":
             if name := SAVED.match(text):
@@ -53,3 +57,5 @@ def test_snippets_run(page: Path, tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, f"{page.name}:\n{text}\n{done.stdout}\n{done.stderr}"
+        if language == "python" and shown:
+            assert done.stdout == shown, f"{page.name} shows another output:\n{text}"

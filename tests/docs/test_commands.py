@@ -1,0 +1,76 @@
+"""Commands that the pages only show (they take long, or need a GPU) exist as they are written.
+
+Their flags are parsed, and nothing is run. Flags that stand in the text exist, too.
+"""
+
+import dataclasses
+import re
+import shlex
+import typing
+from dataclasses import is_dataclass
+from pathlib import Path
+
+import pytest
+
+import algorithms
+import envs
+from envs.plugins import plugin_names
+from launch.command_line import parse
+from launch.settings import EvalSettings, RolloutSettings, ScoringSettings
+from problems.settings import ProblemSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TRAIN = re.compile(r"python train\.py +(.*?)$", re.MULTILINE)
+FLAG = re.compile(r"--((?:env|algo|learner|problems|scoring|rollout|eval)\.[a-z0-9.-]*[a-z0-9])")
+# Runs of others, and an example that has to be installed first.
+NOT_HERE = ("--resume", "--env nim")
+
+
+def commands(page: Path) -> list[str]:
+    blocks = "".join(BLOCK.findall(page.read_text(encoding="utf-8"))).replace("\\\n", " ")
+    found = [line.replace("$seed", "0") for line in TRAIN.findall(blocks)]
+    return [line for line in found if not any(flag in line for flag in NOT_HERE)]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem
+)
+def test_commands_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)  # examples are named from here
+    monkeypatch.syspath_prepend(ROOT)
+    for line in commands(page):
+        try:
+            parse(shlex.split(line, comments=True))
+        except SystemExit as refused:
+            pytest.fail(f"{page.name}: python train.py {line} ({refused.code})")
+
+
+def flags_of(part: str, *settings: type) -> set[str]:
+    """``--part.field`` of each class, and of the records inside."""
+    found = set()
+    for one in settings:
+        for field in dataclasses.fields(one):
+            name = f"{part}.{field.name.replace('_', '-')}"
+            inner = [t for t in typing.get_args(field.type) or [field.type] if is_dataclass(t)]
+            found |= flags_of(name, *inner) if inner else {name, name.replace(".", ".no-", 1)}
+    return found
+
+
+def test_every_flag_that_a_page_mentions_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)  # examples
+    known = flags_of("algo", algorithms.Algorithm)
+    known |= flags_of("learner", algorithms.LearnerSettings)
+    known |= flags_of("problems", ProblemSettings) | flags_of("scoring", ScoringSettings)
+    known |= flags_of("rollout", RolloutSettings) | flags_of("eval", EvalSettings)
+    names = [*{*envs.names()} - {*plugin_names()}]
+    names += ["examples.debate:SPEC", "examples.solver_verifier:SPEC"]
+    known |= flags_of("env", *filter(None, (envs.spec(name).settings for name in names)))
+    mentioned = {
+        (flag, page.name)
+        for page in PAGES
+        for flag in FLAG.findall(page.read_text(encoding="utf-8"))
+    }
+    assert len(mentioned) > 200
+    assert sorted(one for one in mentioned if one[0] not in known) == []

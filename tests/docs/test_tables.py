@@ -1,0 +1,66 @@
+"""The settings that the pages show are those of the code, and nothing is left out."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import algorithms
+import envs
+from envs.plugins import plugin_names
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+ENVIRONMENTS = [*sorted({*envs.names()} - {*plugin_names()}), "leap"]
+PAGES = sorted(page for page in DOCS.glob("**/*.md") if "<!-- table: " in page.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tables", DOCS / "tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tables_are_those_of_the_code(page: Path, tables: ModuleType) -> None:
+    text = page.read_text("utf-8")
+    assert tables.filled(text) == text, "run python docs/tables.py"
+
+
+def test_a_table_that_has_gone_stale_is_noticed(tables: ModuleType) -> None:
+    page = (DOCS / "algorithms" / "gspo.md").read_text("utf-8")
+    # GSPO's upper bound is 4e-4 (arXiv:2507.18071).
+    assert "| `--algo.surrogate.high` | 0.0004 |" in page
+    stale = page.replace("0.0004", "0.2")
+    assert stale != page
+    assert tables.filled(stale) == page
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_every_algorithm_has_a_page_with_its_formula_and_its_settings(name: str) -> None:
+    file = f"algorithms/{name.replace('+', '-plus')}.md"
+    page = (DOCS / file).read_text("utf-8")
+    assert page.startswith(f"# {name}\n")
+    assert f"<!-- table: algorithm {name} -->" in page
+    assert "```math\n" in page
+    assert re.search(r"arxiv\.org/abs/\d{4}\.\d{5}", page)
+    assert f"- {name}: {file}\n" in (ROOT / "mkdocs.yml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_every_environment_has_a_page_in_pettingzoos_format(name: str) -> None:
+    page = (DOCS / f"{name}.md").read_text("utf-8")
+    rows = ["Creation", "Actions", "Parallel API", "Agents", "Number of agents"]
+    rows += ["Action shape", "Action values", "Observation shape", "Observation values"]
+    found = re.findall(r"^\| ([A-Z][a-zA-Z ]+) \| ", page, re.MULTILINE)
+    assert found[found.index("Creation") :][: len(rows)] == rows
+    sections = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    assert {"An episode", "Rewards", "Groups", "Parameters", "Version history"} <= set(sections)
+    assert f"<!-- table: {'leap' if name == 'leap' else f'env {name}'} -->" in page
+    assert f"- {name}: {name}.md\n" in (ROOT / "mkdocs.yml").read_text("utf-8")
