@@ -95,6 +95,13 @@ class Engine:
             "disable_log_stats": True,
             "use_tqdm_on_load": False,
         }
+        if not spec.on_gpu:
+            # A prompt that is read in parts costs its request a number of its stream, which vLLM
+            # then winds back: something that generators on a CPU cannot do.
+            arguments |= {
+                "enable_chunked_prefill": False,
+                "max_num_batched_tokens": max(spec.context, 8192),
+            }
         if spec.lora_rank:
             # A version in flight and the next one, for every role.
             arguments |= {

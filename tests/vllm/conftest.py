@@ -1,0 +1,21 @@
+"""Real engines; everything here is skipped where vLLM is not installed."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+
+GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="not run: there is no GPU")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here not in item.path.parents:
+            continue
+        item.add_marker(pytest.mark.vllm)
+        if find_spec("vllm") is None:
+            item.add_marker(pytest.mark.skip(reason="not run: vLLM is not installed"))
+        if item.get_closest_marker("gpu"):
+            item.add_marker(GPU)
