@@ -6,6 +6,7 @@ from pathlib import Path
 import envs
 from algorithms import validate
 from algorithms.settings import check_settings
+from launch.judge import check_graders
 from launch.models import check_models
 from launch.rundir import check_new
 from launch.train_settings import TrainSettings
@@ -51,7 +52,9 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     check_models(settings.agents)
     if settings.choice.resume is None:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
-    return prepare(settings.problems, run.seed)
+    problems = prepare(settings.problems, run.seed)
+    check_graders(settings.scoring, problems)
+    return problems
 
 
 def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:

@@ -72,6 +72,7 @@ HUB_SETS: Mapping[str, HubSet] = {
     "simpleqa": HubSet("basicv8vc/SimpleQA", "simpleqa", train=None),
     "humaneval": HubSet("openai/openai_humaneval", "humaneval", train=None),
     "humanevalplus": HubSet("evalplus/humanevalplus", "humaneval", train=None),
+    "mbppplus": HubSet("evalplus/mbppplus", "mbppplus", train=None),
     "hle": HubSet("cais/hle", "hle", train=None, gated=True),
 }
 
