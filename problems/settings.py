@@ -32,4 +32,5 @@ class ProblemSettings:
     choice_seed: int = 0
     """Seed of the order of options where a data set lists the right one first (GPQA)."""
     decontaminate: bool = False
-    """Drop training problems that share 13 words in a row with an evaluation problem."""
+    """Drop training problems that share an id or 13 words in a row with an evaluation problem. Two
+    data sets that are known to overlap are treated so in any case."""
