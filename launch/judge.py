@@ -20,6 +20,7 @@ from vocabulary import (
     AnswerKind,
     Policy,
     PolicyFailure,
+    Problem,
     Prompt,
     Sampling,
     TokenCodec,
@@ -108,7 +109,10 @@ def check_graders(settings: ScoringSettings, problems: PreparedProblems) -> None
     Raises:
         UserError: one sentence that names the flag.
     """
-    wanted = _kinds(problems)
+    # Generators have no problem that needs a grader.
+    source = problems.train.source
+    training = (source[place] for place in range(source.size or 0))
+    wanted = _kinds((*problems.evaluation, *training))
     named = {"code": settings.programs, "judged": bool(settings.judge)}
     flags = {"code": "--scoring.programs", "judged": "--scoring.judge"}
     for kind, given in named.items():
@@ -126,13 +130,24 @@ def check_graders(settings: ScoringSettings, problems: PreparedProblems) -> None
         check_models({_ROLE: AgentSettings(settings.judge, trained=False)})
 
 
-def _kinds(problems: PreparedProblems) -> dict[str, str]:
-    """Kind -> a problem of that kind; generators have none that needs a grader."""
-    source = problems.train.source
-    training = (source[place] for place in range(source.size or 0))
+def refuse_ungraded(problems: Iterable[Problem]) -> None:
+    """Refuse problems that no comparison decides, where no grader can be named.
+
+    Raises:
+        UserError: one sentence that names the way out.
+    """
+    for kind, example in _kinds(problems).items():
+        if kind in UNGRADED:
+            raise UserError(
+                f"{example} is of kind {kind}, which needs a grader; measure such problems with "
+                "train.py --problems.eval"
+            )
+
+
+def _kinds(problems: Iterable[Problem]) -> dict[str, str]:
+    """Kind -> the id of a problem of that kind."""
     found: dict[str, str] = {}
-    every: Iterable = (*problems.evaluation, *training)
-    for problem in every:
+    for problem in problems:
         found.setdefault(problem.kind, problem.id)
     return found
 
