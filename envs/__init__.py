@@ -10,6 +10,7 @@ from envs.core_teaching.settings import CoreTeachingSettings
 from envs.corea_deferral.settings import CoreaDeferralSettings
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.registry import EnvSpec, make, names, register, spec
+from envs.sd_e2.settings import SdE2Settings
 
 __all__ = ["EnvSpec", "adapt", "check_env", "make", "names", "register", "spec"]
 
@@ -66,5 +67,15 @@ register(
             "run": {"steps": 100},
             "agents": {"expert": {"trained": False}},
         },
+    )
+)
+register(
+    EnvSpec(
+        name="sd-e2",
+        version=0,
+        factory="envs.sd_e2:SdE2Env",
+        settings=SdE2Settings,
+        roles=("alice",),
+        evaluation="evaluation.sd_e2:EVALUATION",
     )
 )

@@ -17,14 +17,16 @@ def wrong_answer(problem: Problem, rng: random.Random) -> str:
     """An answer to ``problem`` that differs from its gold answer in value.
 
     Another letter for choices; numbers and ratios move by a small step; in a list one entry is
-    changed; a formula has 1 added; other text is negated.
+    changed; a formula has 1 added; other text is negated; a program is left out.
     """
     gold = problem.gold.strip()
     if problem.kind == "choice":
         letters = [chr(ord("A") + place) for place in range(max(2, len(problem.choices)))]
         return rng.choice([letter for letter in letters if letter != gold.strip("()").upper()])
-    if problem.kind == "text":
+    if problem.kind in ("text", "qa", "judged"):
         return f"not {gold}"
+    if problem.kind == "code":
+        return "```python\n# " + str(problem.meta.get("entry_point", "")) + "\n```"
     if problem.kind == "list" and "," in gold:
         first, rest = gold.split(",", 1)
         # Beyond every other entry, so that the list cannot equal a reordering of the gold one.

@@ -7,6 +7,7 @@ import envs
 from agents.engine.check import check_engine
 from algorithms import validate
 from algorithms.settings import check_settings
+from launch.judge import check_graders
 from launch.models import check_models
 from launch.players import local_models
 from launch.rundir import check_new
@@ -72,7 +73,9 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     )
     if settings.choice.resume is None:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
-    return prepare(settings.problems, run.seed)
+    problems = prepare(settings.problems, run.seed)
+    check_graders(settings.scoring, problems)
+    return problems
 
 
 def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:

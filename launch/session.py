@@ -18,6 +18,7 @@ from evaluation.table import comparison
 from launch import STARTED, checkpoint
 from launch.batch import Batch, advantages_by_row, rows_of, without_stale
 from launch.examiner import Examiner
+from launch.judge import build_scorer
 from launch.logbook import Logbook
 from launch.players import player_counters
 from launch.records import episode_record, reward_metrics, transcript
@@ -28,7 +29,6 @@ from launch.surroundings import surroundings
 from launch.team import build_team
 from launch.train_settings import TrainSettings
 from problems.prepare import PreparedProblems
-from rewards.scorer import AnswerScorer
 from rollouts import Collector, Deadlines
 from vocabulary import Sampling
 
@@ -66,10 +66,7 @@ class Session:
             seed=settings.run.seed,
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
         )
-        scoring = settings.scoring
-        self._scorer = AnswerScorer(
-            encoder=scoring.encoder, workers=scoring.workers, deadline_s=scoring.deadline_s
-        )
+        self._scorer, self._graders = build_scorer(settings.scoring)
         metadata = self._make_env().metadata
         self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
         # An environment from elsewhere knows no groups: it is compared with replicas of itself.
@@ -234,6 +231,7 @@ class Session:
         self.run_async(self.team.aclose())
         self._runner.close()
         self._scorer.close()
+        self._graders.close()
 
     @property
     def _sampled_enough(self) -> bool:

@@ -80,6 +80,18 @@ class ScoringSettings:
     """Processes that check answers which need algebra; started when first needed."""
     deadline_s: float = 5.0
     """Seconds for one answer; a check that takes longer is killed and counts as wrong."""
+    programs: bool = False
+    """Run the programs that models write (humaneval, mbppplus, ...) against their tests, without
+    files, network or other processes. Linux only; without it such problems are refused."""
+    program_deadline_s: float = 10.0
+    """Seconds for one program and all of its tests; then it is killed and counts as wrong."""
+    program_memory_mb: int = 1024
+    """Memory of one program."""
+    judge: str = ""
+    """Who grades answers that no rule can compare (simpleqa, hle): a model, server:..., pool:...
+    or scripted:..., as for --agents.ROLE.model. Without it such problems are refused."""
+    judge_max_new_tokens: int = 256
+    """Longest reply of the judge; a grade that does not fit is none."""
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ HUB_SETS: Mapping[str, HubSet] = {
     "simpleqa": HubSet("basicv8vc/SimpleQA", "simpleqa", train=None),
     "humaneval": HubSet("openai/openai_humaneval", "humaneval", train=None),
     "humanevalplus": HubSet("evalplus/humanevalplus", "humaneval", train=None),
+    "mbppplus": HubSet("evalplus/mbppplus", "mbppplus", train=None),
     "hle": HubSet("cais/hle", "hle", train=None, gated=True),
 }
 
@@ -83,3 +84,23 @@ ELSEWHERE: Mapping[str, str] = {
     ),
 }
 """Sets that no loader may fetch, and what to do."""
+
+# Sets to train on, sets that share problems with them by their making, and how.
+_AIME = ("aime-1983-2025", "aime-1983-2024")
+_GPQA = ("gpqa-main", "gpqa-extended")
+_DAPO = ("dapo-17k", "dapo-17k-processed")
+_OVERLAPS = (
+    (("math-8020",), ("math", "math500"), "math-8020 is made of all of MATH, test split included"),
+    (_AIME, (*_AIME, "aime24", "aime25"), "all contests up to the last year stand in it"),
+    (_GPQA, (*_GPQA, "gpqa-diamond"), "extended holds main, and main holds diamond"),
+    (_DAPO, _DAPO, "both are the same problems"),
+)
+
+
+def known_overlap(train: str, evaluation: str) -> str | None:
+    """What is known of two different sets that share problems by their making; None without."""
+    first, second = train.partition("?")[0], evaluation.partition("?")[0]
+    for trains, measures, sentence in _OVERLAPS:
+        if first != second and first in trains and second in measures:
+            return sentence
+    return None

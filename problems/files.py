@@ -27,9 +27,10 @@ class Columns:
     """How answers are compared; None reads it off the answers."""
 
     def __post_init__(self) -> None:
-        if self.kind not in {None, "math", "number", "list", "text"}:
+        if self.kind not in {None, "math", "number", "list", "text", "qa", "judged"}:
             raise UserError(
-                f"answer kind {self.kind!r} cannot be chosen; use math, number, list or text"
+                f"answer kind {self.kind!r} cannot be chosen; use math, number, list, text, qa or "
+                "judged"
             )
 
     @property

@@ -25,10 +25,12 @@ META_COLUMNS = (
     "id", "ID", "unique_id", "idx", "Record ID", "level", "type", "Type", "subject", "subfield",
     "Subdomain", "difficulty", "topic", "Year", "year", "answer_type", "unit", "error",
     "solution_type", "choice_type", "category", "data_source", "entry_point", "test",
+    "task_id",
 )  # fmt: skip
 
 _LONGEST_UNMARKED = 200
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_DEFINED = re.compile(r"^def\s+(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ def read_row(
             raise UnusableRowError(f"the {what} is empty")
         if not _encodable(text):
             raise UnusableRowError(f"the {what} holds half a surrogate pair, which is not text")
+    if problem.kind == "code" and kind is not None:
+        raise UnusableRowError("it asks for a program, so its answer kind cannot be changed")
     if problem.choices:
         if kind is not None:
             raise UnusableRowError("it is multiple choice, so its answer kind cannot be changed")
@@ -210,17 +214,44 @@ def _dapo(row: Row) -> Problem:
 
 def _humaneval(row: Row) -> Problem:
     # Leading and trailing white space is part of a program.
-    return Problem("", row["prompt"], row["canonical_solution"], "text")
+    prompt, solution = _source(row, "prompt"), _source(row, "canonical_solution")
+    return _code(
+        row, prompt, solution, {"entry_point": _source(row, "entry_point"), "code_prompt": prompt}
+    )
+
+
+def _mbppplus(row: Row) -> Problem:
+    shown = row["test_list"][0] if isinstance(row["test_list"], list) and row["test_list"] else ""
+    solution = _source(row, "code")
+    called = [name for name in _DEFINED.findall(solution) if f"{name}(" in str(shown)]
+    if not called:
+        raise UnusableRowError("'test_list' calls no function that 'code' defines")
+    # The task in words has no name for its function: an assertion tells it.
+    question = f"{_text(row, 'prompt')}\n{shown}"
+    return _code(row, question, solution, {"entry_point": called[0], "code_prompt": ""})
+
+
+def _code(row: Row, question: str, solution: str, meta: dict[str, Any]) -> Problem:
+    _source(row, "test")  # kept by its name
+    if not str(meta["entry_point"]).isidentifier():
+        raise UnusableRowError("'entry_point' is no name of a function")
+    return Problem("", question, solution, "code", meta=meta)
+
+
+def _source(row: Row, column: str) -> str:
+    """A program as it stands."""
+    _text(row, column)
+    return row[column]
 
 
 def _hle(row: Row) -> Problem | None:
     if row.get("image"):
         return None  # the subset that can be read as text
-    return Problem("", _text(row, "question"), _text(row, "answer"), "text")
+    return Problem("", _text(row, "question"), _text(row, "answer"), "judged")
 
 
-def _plain_text(question: str) -> Reader:
-    return lambda row: Problem("", _text(row, question), _text(row, "answer"), "text")
+def _short(question: str, kind: AnswerKind) -> Reader:
+    return lambda row: Problem("", _text(row, question), _text(row, "answer"), kind)
 
 
 def _solution(question: str) -> Format:
@@ -253,9 +284,10 @@ FORMATS: tuple[Format, ...] = (
     Format("medmcqa", ("question", "opa", "opb", "opc", "opd", "cop"), _medmcqa),
     Format("dapo", ("prompt", "reward_model"), _dapo, deduplicate=True),
     Format("humaneval", ("prompt", "test", "entry_point", "canonical_solution"), _humaneval),
+    Format("mbppplus", ("prompt", "code", "test", "test_list"), _mbppplus),
     Format("hle", ("question", "answer", "answer_type", "image"), _hle),
-    Format("hotpotqa", ("question", "answer", "supporting_facts"), _plain_text("question")),
-    Format("simpleqa", ("problem", "answer", "metadata"), _plain_text("problem")),
+    Format("hotpotqa", ("question", "answer", "supporting_facts"), _short("question", "qa")),
+    Format("simpleqa", ("problem", "answer", "metadata"), _short("problem", "judged")),
     Format("svamp", ("Body", "Question", "Answer"), _svamp),
     Format("asdiv", ("body", "question", "answer"), _asdiv),
     Format("gsm8k", ("question", "answer"), _gsm8k,

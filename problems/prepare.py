@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from problems.datasets import known_overlap
 from problems.files import Columns
 from problems.hub import Purpose
 from problems.opening import open_source
@@ -34,7 +35,8 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
     train = _open(settings.train, columns, "train", seed, settings)
     evaluation = _open(settings.eval or settings.train, columns, "eval", seed, settings)
     problems, exclude = held_out(evaluation, train, settings.held_out, seed)
-    if settings.decontaminate:
+    # Sets that share problems by their making may word them differently.
+    if settings.decontaminate or known_overlap(settings.train, settings.eval or settings.train):
         exclude |= contaminated(train, problems)
     full = ProblemStream(train, seed, exclude, settings.epoch_size or _epoch_of(train))
     stream = full

@@ -27,9 +27,10 @@ class ProblemSettings:
     """Column that holds the question; recognised without it."""
     answer_column: str | None = None
     """Column that holds the answer; recognised without it."""
-    answer_kind: Literal["math", "number", "list", "text"] | None = None
+    answer_kind: Literal["math", "number", "list", "text", "qa", "judged"] | None = None
     """How answers of files and hub data sets are compared; read off the data without it."""
     choice_seed: int = 0
     """Seed of the order of options where a data set lists the right one first (GPQA)."""
     decontaminate: bool = False
-    """Drop training problems that share 13 words in a row with an evaluation problem."""
+    """Drop training problems that share an id or 13 words in a row with an evaluation problem. Two
+    data sets that are known to overlap are treated so in any case."""

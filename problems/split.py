@@ -7,7 +7,7 @@ from typing import Literal
 from problems.canonical import problem_key
 from problems.choices import shuffle
 from problems.finite import ProblemSet
-from problems.overlap import WORDS_IN_A_ROW, OverlapIndex
+from problems.overlap import WORDS_IN_A_ROW, same_id, shared_words
 from problems.source import ProblemSource
 from problems.stream import keys_of
 from vocabulary import Problem, UserError, derive_seed
@@ -91,18 +91,17 @@ def sample(
 def contaminated(
     training: ProblemSource, evaluation: Sequence[Problem], n: int = WORDS_IN_A_ROW
 ) -> frozenset[str]:
-    """Canonical forms of training problems that share ``n`` words in a row with evaluation."""
+    """Canonical forms of training problems that share an id or ``n`` words in a row with
+    evaluation."""
     if training.size is None:
         raise UserError(
             f"{training.name} is generated, and its problems share their wording by design; "
             "leave out --problems.decontaminate"
         )
-    index = OverlapIndex((problem.question for problem in evaluation), n)
-    return frozenset(
-        key
-        for position, key in enumerate(keys_of(training))
-        if index.meets(training[position].question)
-    )
+    problems = [training[place] for place in range(training.size)]
+    pairs = same_id(problems, evaluation) + shared_words(problems, evaluation, n)
+    keys = keys_of(training)
+    return frozenset(keys[place] for place, _ in pairs)
 
 
 def _draw(

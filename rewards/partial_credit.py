@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from fractions import Fraction
 
+from rewards.squad_f1 import squad_f1
 from vocabulary import AnswerKind
 
 MAX_LENGTH = 2000
@@ -24,12 +25,17 @@ def partial_credit(
     Tokens are words and single punctuation marks (the reference code of CoRe, arXiv:2601.21600,
     which leaves partial credit undefined). Where the gold answer is one number, shared tokens say
     nothing about closeness: credit is then 1 if the values are equal and 0 otherwise, unless
-    ``numeric_overlap`` asks for the F1 there too.
+    ``numeric_overlap`` asks for the F1 there too. Kind ``qa`` has the F1 of SQuAD; a program earns
+    nothing for its wording.
     """
     if answer is None or len(answer) > MAX_LENGTH or len(gold) > MAX_LENGTH:
         return 0.0
+    if kind == "qa":
+        return squad_f1(answer, [gold])
+    if kind == "code":
+        return 0.0
     answer, gold = _normalise(answer, kind), _normalise(gold, kind)
-    gold_number = None if kind == "text" else _number(gold)
+    gold_number = None if kind in ("text", "judged") else _number(gold)
     if gold_number is not None and not numeric_overlap:
         return float(_number(answer) == gold_number)
     return _overlap(_TOKEN.findall(answer), _TOKEN.findall(gold))

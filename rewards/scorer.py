@@ -1,19 +1,28 @@
 """The scorer that is injected into environments: memoised, batched, pure as seen from outside."""
 
 import threading
-from collections import OrderedDict
-from collections.abc import Hashable, Sequence
-from typing import Generic, TypeVar
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rewards.answers import Checker
 from rewards.embeddings import Encoder, make_encoder
-from vocabulary import Problem, ScoreRequests, Verdict
+from vocabulary import AnswerKind, Problem, ScoreRequests, Verdict
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+
+
+class Grader(Protocol):
+    """Judges responses to problems of one kind."""
+
+    def __call__(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
+        """One verdict per (response, problem), in their order."""
+        ...
 
 
 class _Memory(Generic[Key, Value]):
@@ -44,6 +53,8 @@ class AnswerScorer:
         shortcuts: as in :class:`rewards.answers.Checker`.
         workers: processes for math-verify; none is started before one is needed.
         deadline_s: seconds for one comparison by math-verify.
+        graders: who judges a kind that is not decided by comparison (``code``, ``judged``); such a
+            problem is refused without one.
         remember_verdicts: verdicts kept.
         remember_vectors: vectors kept (1.5 KB each with MiniLM).
 
@@ -59,11 +70,14 @@ class AnswerScorer:
         shortcuts: bool = True,
         workers: int = 1,
         deadline_s: float = 5.0,
+        graders: Mapping[AnswerKind, Grader] = MappingProxyType({}),
         remember_verdicts: int = 1 << 15,
         remember_vectors: int = 1 << 13,
     ) -> None:
         self.encoder = make_encoder(encoder) if isinstance(encoder, str) else encoder
         self._checker = Checker(shortcuts=shortcuts, workers=workers, deadline_s=deadline_s)
+        self._graders = dict(graders)
+        self._graded: Counter[str] = Counter()
         self._verdicts: _Memory[Hashable, Verdict] = _Memory(remember_verdicts)
         self._vectors: _Memory[str, npt.NDArray[np.float32]] = _Memory(remember_vectors)
         self._lock = threading.RLock()
@@ -94,7 +108,8 @@ class AnswerScorer:
         """Counts since the start: ``checks/<method>`` by the rule that decided (each question
         once), and ``timeouts``, the processes killed at the deadline."""
         with self._lock:
-            counts = {f"checks/{name}": n for name, n in sorted(self._checker.methods.items())}
+            methods = self._checker.methods + self._graded
+            counts = {f"checks/{name}": n for name, n in sorted(methods.items())}
             return counts | {"timeouts": self._checker.pool.timeouts}
 
     def close(self) -> None:
@@ -110,13 +125,30 @@ class AnswerScorer:
                 for key, request in zip(keys, requests, strict=True)
                 if found[key] is None
             }
-            fresh = self._checker.check_many(list(missing.values()))
+            fresh = self._grade(list(missing.values()))
             for key, verdict in zip(missing, fresh, strict=True):
                 found[key] = verdict
                 self._verdicts.put(key, verdict)
         return [verdict for key in keys if (verdict := found[key]) is not None]
 
+    def _grade(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
+        """Fresh verdicts: each kind by whoever judges it."""
+        places_of: dict[Grader | None, list[int]] = {}
+        for place, (_, problem) in enumerate(requests):
+            places_of.setdefault(self._graders.get(problem.kind), []).append(place)
+        verdicts: dict[int, Verdict] = {}
+        for grader, places in places_of.items():
+            some = [requests[place] for place in places]
+            fresh = self._checker.check_many(some) if grader is None else grader(some)
+            if grader is not None:
+                self._graded.update(verdict.method for verdict in fresh)
+            verdicts |= dict(zip(places, fresh, strict=True))
+        return [verdicts[place] for place in range(len(requests))]
+
 
 def _key(response: str, problem: Problem) -> Hashable:
     """What a verdict depends on."""
-    return (response, problem.gold, problem.kind, problem.choices, problem.percent)
+    key = (response, problem.gold, problem.kind, problem.choices, problem.percent)
+    if problem.kind in ("code", "judged"):
+        return (*key, problem.question, str(problem.meta.get("test", "")))
+    return key

@@ -1,4 +1,5 @@
-"""Token F1 of short answers, as SQuAD's evaluation computes it (arXiv:1606.05250)."""
+"""Exact match and token F1 of short answers, as SQuAD's evaluation computes them
+(arXiv:1606.05250), with HotpotQA's rule for yes and no (arXiv:1809.09600)."""
 
 import re
 import string
@@ -13,6 +14,11 @@ _VERDICTS = ("yes", "no", "noanswer")
 def normalise(text: str) -> str:
     """Lower case, without ASCII punctuation and articles, single blanks between words."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def exact_match(answer: str, gold: str) -> bool:
+    """Whether both are the same words in the same order, and there are any."""
+    return bool(normalise(answer)) and normalise(answer) == normalise(gold)
 
 
 def squad_f1(answer: str, golds: Sequence[str]) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-AnswerKind = Literal["math", "number", "choice", "list", "text"]
+AnswerKind = Literal["math", "number", "choice", "list", "text", "qa", "code", "judged"]
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,11 @@ class Problem:
     """The text that a model reads; choices, if any, already stand in it as ``A. ...`` lines."""
     gold: str
     """The reference answer: LaTeX for ``math``, the letter for ``choice``, comma-separated for
-    ``list``."""
+    ``list``, a solution for ``code``."""
     kind: AnswerKind = "math"
     """How answers are compared: ``math`` and ``number`` by value, ``choice`` by letter or option
-    text, ``list`` as an unordered collection of values, ``text`` as a normalised string."""
+    text, ``list`` as an unordered collection of values, ``text`` as a normalised string, ``qa`` as
+    SQuAD does. ``code`` is run against the tests in ``meta``, ``judged`` is read by a model."""
     choices: tuple[str, ...] = ()
     """Option texts in the order of their letters (``choice`` only)."""
     percent: bool = False

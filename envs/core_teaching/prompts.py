@@ -28,6 +28,9 @@ _ANSWER_FORM: dict[AnswerKind, str] = {
     "choice": "Give every answer as the letter of one option.",
     "list": "Give every answer as a list separated by commas.",
     "text": "Give every answer in as few words as possible.",
+    "qa": "Give every answer in as few words as possible.",
+    "judged": "Give every answer in as few words as possible.",
+    "code": "Give every answer as one fenced block of Python that holds the whole function.",
 }
 
 

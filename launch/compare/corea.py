@@ -16,6 +16,7 @@ from evaluation.corea_report import Figures, curves, figures, plain, table
 from evaluation.corea_systems import SYSTEMS, systems
 from launch.compare.naming import check_positive, trained_in
 from launch.compare.store import Responses, Store, fingerprint
+from launch.judge import refuse_ungraded
 from launch.models import model_spec
 from launch.plain import to_plain
 from launch.settings import AgentSettings
@@ -218,6 +219,7 @@ def _questions(
     source: ProblemSource = open_source(settings.problems, purpose="eval", seed=settings.seed)
     further = settings.fit_questions if needs_fit else 0
     drawn, _ = held_out(source, source, settings.questions + further, settings.seed)
+    refuse_ungraded(drawn)
     return drawn[: settings.questions], drawn[settings.questions :]
 
 

@@ -17,6 +17,7 @@ from evaluation.eapo_systems import Figures, System, draw, figures
 from experts.naming import is_player, pool_members
 from launch.compare.naming import check_positive, trained_in
 from launch.compare.store import Responses, Store, fingerprint
+from launch.judge import refuse_ungraded
 from launch.models import model_spec
 from launch.plain import override
 from launch.players import check_players
@@ -295,4 +296,6 @@ def _what(system: System, problems: Sequence[Problem], settings: EapoComparison)
 
 def _questions(settings: EapoComparison) -> tuple[Problem, ...]:
     source = open_source(settings.problems, purpose="eval", seed=settings.seed)
-    return held_out(source, source, settings.questions, settings.seed)[0]
+    problems = held_out(source, source, settings.questions, settings.seed)[0]
+    refuse_ungraded(problems)
+    return problems

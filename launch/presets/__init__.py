@@ -7,11 +7,17 @@ from launch.presets.core_teaching import core_presets
 from launch.presets.corea_deferral import corea_presets
 from launch.presets.eapo_consultation import eapo_presets
 from launch.presets.preset import Preset
+from launch.presets.sd_e2 import sd_e2_presets
 from vocabulary import UserError
 
 __all__ = ["PRESETS", "Preset", "preset"]
 
-PRESETS: Mapping[str, Preset] = core_presets() | corea_presets() | eapo_presets()
+PRESETS: Mapping[str, Preset] = {
+    **core_presets(),
+    **corea_presets(),
+    **eapo_presets(),
+    **sd_e2_presets(),
+}
 
 
 def preset(name: str) -> Preset:

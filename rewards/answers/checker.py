@@ -16,7 +16,8 @@ from rewards.answers.normalise import key, plain
 from rewards.answers.pool import Outcome, Pair, WorkerPool
 from rewards.answers.rational import drop_units
 from rewards.answers.structure import Shape, readings, shape
-from vocabulary import Problem, Verdict
+from rewards.squad_f1 import exact_match
+from vocabulary import Problem, UserError, Verdict
 
 MAX_RAW = 16 * MAX_LENGTH
 """Characters of an answer as written, spaces and typesetting included; a longer one is refused."""
@@ -24,6 +25,13 @@ MAX_PAIRS = 1024
 """Pairs of parts that one answer may send to math-verify; more are refused."""
 REMEMBERED = 1 << 16
 """Comparisons by math-verify that are kept."""
+
+UNGRADED = {
+    "code": "programs that models write are run only where --scoring.programs allows it",
+    "judged": "a model has to grade its answers; name one with --scoring.judge, such as "
+    "server:http://127.0.0.1:8000/v1?model=NAME",
+}
+"""Kind -> why it cannot be compared here, and the way out."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,8 @@ class Checker:
 
     def _draft(self, response: str, problem: Problem) -> Verdict | _Open:
         """The verdict of every rule but math-verify's."""
+        if problem.kind in ("code", "judged"):
+            raise UserError(f"{problem.id}: {UNGRADED[problem.kind]}")
         if problem.kind == "choice":
             return _check_choice(response, problem)
         answer = extract(response)
@@ -84,6 +94,8 @@ class Checker:
             return Verdict(False, None, "none")
         if len(answer) > MAX_RAW:
             return Verdict(False, answer, "refused")
+        if problem.kind == "qa":
+            return Verdict(exact_match(answer, problem.gold), answer, "exact-match")
         if problem.kind == "text":
             equal = key(answer, fold=True) == key(problem.gold, fold=True)
             return Verdict(equal and bool(key(answer, fold=True)), answer, "string")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings(
 VIEWS = ("token", "text", "padded")
 MakeView = Callable[..., Any]
 
-each_env = pytest.mark.parametrize("name", ["core-teaching", "corea-deferral"])
+each_env = pytest.mark.parametrize("name", ["core-teaching", "corea-deferral", "sd-e2"])
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ def test_our_own(build: MakeView, view: str, name: str) -> None:
         ("core-teaching", "probe"),
         ("corea-deferral", "eval"),
         ("corea-deferral", "responses"),
+        ("sd-e2", "eval"),
     ],
 )
 def test_our_own_in_other_modes(build: MakeView, name: str, mode: str) -> None:

@@ -174,6 +174,40 @@ def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: b
     assert run.agents["expert"].model.startswith("server:http://127.0.0.1:8000/v1?model=expert")
 
 
+@pytest.mark.parametrize(
+    ("name", "train", "limit"),
+    [
+        ("sd-e2-gsm8k", "gsm8k", None),
+        ("sd-e2-medmcqa", "medmcqa", 7500),
+        ("sd-e2-math", "math-8020", None),
+        ("sd-e2-aime", "aime-1983-2025", None),
+        ("sd-e2-gpqa", "gpqa-main", None),
+    ],
+)
+def test_sd_e2_presets_equal_the_public_configuration(
+    name: str, train: str, limit: int | None
+) -> None:
+    # arXiv:2601.17982: group of six, four equal weights, LoRA of rank 64 with alpha 16.
+    run = parse(["--preset", name])
+    env = to_plain(run.env)
+    assert (run.choice.env, run.choice.algo, run.choice.roles) == ("sd-e2", "grpo", ("alice",))
+    assert (env["traces"], env["max_new_tokens"], env["prompt_style"]) == (6, 1536, "strategies")
+    assert env["normalise"]
+    assert [env[f"w_{name}"] for name in ("outcome", "explore", "exploit", "format")] == [1] * 4
+    assert (env["gamma_correct"], env["gamma_rate"], env["gamma_cap"]) == (1, 0.1, 0.5)
+    assert env["same_above"] == 0.8
+    assert (env["format_strategy"], env["format_answer"], env["format_complete"]) == (0.2, 0.3, 0.1)
+    assert (run.learner.lr, run.rollout.problems_per_step) == (5e-6, 1)
+    assert (run.rollout.temperature, run.rollout.top_p) == (0.1, 0.95)
+    assert (run.problems.train, run.problems.limit, run.run.steps) == (train, limit, 7500)
+    assert run.scoring.encoder == "minilm"
+    alice = run.agents["alice"]
+    assert (alice.tuning, alice.lora_rank, alice.lora_alpha) == ("lora", 64, 16)
+    assert alice.model == "Qwen/Qwen2.5-3B-Instruct"
+    pair = parse(["--preset", name, "--roles", "alice", "bob"]).agents
+    assert pair["bob"].model == "Qwen/Qwen3-4B-Instruct-2507"
+
+
 def test_flags_lie_over_presets_and_presets_over_defaults() -> None:
     run = parse(["--preset", "core-qwen-gsm8k", "--env.k-cold", "4", "--agents.bob.model", "x"])
     assert (run.env.k_cold, run.env.k_hinted) == (4, 1)

@@ -58,19 +58,30 @@ ROWS = {
     ),
     "humaneval": (
         {"prompt": "def f():\n", "test": "t", "entry_point": "f", "canonical_solution": "  1"},
-        Problem("", "def f():\n", "  1", "text"),
+        Problem("", "def f():\n", "  1", "code"),
+    ),
+    "mbppplus": (
+        {
+            "task_id": 2, "prompt": "Write a function that adds one.",
+            "test_list": ["assert g(1) == 2"], "test": "assert g(1) == 2",
+            "code": "def h(x):\n  return x\ndef g(x):\n  return h(x) + 1",
+        },
+        Problem(
+            "", "Write a function that adds one.\nassert g(1) == 2",
+            "def h(x):\n  return x\ndef g(x):\n  return h(x) + 1", "code",
+        ),
     ),
     "hle": (
         {"question": "Who?", "image": "", "answer": "Nobody", "answer_type": "exactMatch"},
-        Problem("", "Who?", "Nobody", "text"),
+        Problem("", "Who?", "Nobody", "judged"),
     ),
     "hotpotqa": (
         {"question": "Which river?", "answer": "Aare", "supporting_facts": {}, "context": {}},
-        Problem("", "Which river?", "Aare", "text"),
+        Problem("", "Which river?", "Aare", "qa"),
     ),
     "simpleqa": (
         {"metadata": "{}", "problem": "When?", "answer": "1904"},
-        Problem("", "When?", "1904", "text"),
+        Problem("", "When?", "1904", "judged"),
     ),
     "final_answer": (
         {
@@ -200,6 +211,32 @@ def test_splits_without_answers_are_refused():
         read({**ROWS["commonsenseqa"][0], "answerKey": ""})
     with pytest.raises(UnusableRowError, match="split without answers"):
         read({**ROWS["medmcqa"][0], "cop": -1})
+
+
+def test_programs_carry_their_tests():
+    meta = read(ROWS["humaneval"][0]).meta
+    assert meta == {"entry_point": "f", "test": "t", "code_prompt": "def f():\n"}
+    meta = read(ROWS["mbppplus"][0]).meta
+    assert (meta["entry_point"], meta["code_prompt"]) == ("g", "")
+    assert (meta["test"], meta["task_id"]) == ("assert g(1) == 2", 2)
+
+
+@pytest.mark.parametrize(
+    ("form", "change", "sentence"),
+    [
+        ("humaneval", {"entry_point": "f()"}, "no name of a function"),
+        ("humaneval", {"entry_point": None}, "'entry_point' is missing"),
+        ("humaneval", {"test": None}, "'test' is missing"),
+        ("mbppplus", {"test_list": []}, "calls no function"),
+        ("mbppplus", {"test_list": "assert"}, "calls no function"),
+        ("mbppplus", {"test_list": ["assert k(1)"]}, "calls no function"),
+    ],
+)
+def test_unusable_programs(form, change, sentence):
+    with pytest.raises(UnusableRowError, match=sentence):
+        read_row(BY_NAME[form], {**ROWS[form][0], **change}, id="")
+    with pytest.raises(UnusableRowError, match="asks for a program"):
+        read(ROWS[form][0], kind="text")
 
 
 def test_items_with_a_picture_are_left_out():

@@ -8,6 +8,7 @@ import pytest
 
 from problems.canonical import problem_key
 from problems.files import load_file
+from problems.overlap import same_form, shared_words
 from problems.prepare import prepare
 from problems.settings import ProblemSettings
 
@@ -91,3 +92,18 @@ def test_gsm8k_is_prepared_whole():
     assert (prepared.train.available, prepared.removed) == (7473, 0)
     keys = {problem_key(problem) for problem in prepared.evaluation}
     assert not {problem_key(problem) for problem in prepared.train.take(7473)} & keys
+
+
+@pytest.mark.parametrize(
+    ("train", "evaluation", "forms", "words"),
+    [
+        ("gsm8k_train.jsonl", "gsm8k_test.jsonl", 0, 4),
+        # Many problems of the one are variations on problems of the other.
+        ("asdiv.jsonl", "svamp.jsonl", 0, 29),
+        ("olympiadbench.jsonl", "math500.jsonl", 0, 1),
+    ],
+)
+def test_what_real_sets_share(train, evaluation, forms, words):
+    first, second = list(found(train)), list(found(evaluation))
+    assert len(same_form(first, second)) == forms
+    assert len(shared_words(first, second)) == words

@@ -1,6 +1,14 @@
-import pytest
+import re
+import string
 
-from rewards.squad_f1 import normalise, squad_f1
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewards.answers import Checker
+from rewards.partial_credit import partial_credit
+from rewards.squad_f1 import exact_match, normalise, squad_f1
+from vocabulary import Problem
 
 
 @pytest.mark.parametrize(
@@ -46,3 +54,50 @@ def test_verdicts_match_themselves_only() -> None:
 
 def test_normalised() -> None:
     assert normalise("  The  Cat, an ANT\nand a-b ") == "cat ant and ab"
+
+
+def published(answer: str, gold: str) -> tuple[bool, float]:
+    """Exact match and F1 as HotpotQA's paper and SQuAD's define them, step by step: lower case,
+    punctuation away, articles away, blanks mended; precision and recall over shared words."""
+
+    def words(text: str) -> list[str]:
+        kept = "".join(sign for sign in text.lower() if sign not in set(string.punctuation))
+        return re.sub(r"\b(a|an|the)\b", " ", kept).split()
+
+    got, wanted = words(answer), words(gold)
+    if got != wanted and {" ".join(got), " ".join(wanted)} & {"yes", "no", "noanswer"}:
+        return False, 0.0
+    left, shared = list(wanted), 0
+    for word in got:
+        if word in left:
+            left.remove(word)
+            shared += 1
+    if not shared:
+        return False, 0.0
+    precision, recall = shared / len(got), shared / len(wanted)
+    return got == wanted, 2 * precision * recall / (precision + recall)
+
+
+_WORDS = st.sampled_from(
+    ["yes", "no", "The", "an", "river", "Aare,", "aare", "3.5", "-", "noanswer"]
+)
+_TEXTS = st.lists(_WORDS, max_size=5).map(" ".join)
+
+
+@given(_TEXTS, _TEXTS)
+def test_against_the_published_definition(answer: str, gold: str) -> None:
+    exact, f1 = published(answer, gold)
+    assert exact_match(answer, gold) == exact
+    assert squad_f1(answer, [gold]) == pytest.approx(f1)
+    assert partial_credit(answer, gold, "qa") == pytest.approx(f1)
+
+
+def test_kind_qa_is_right_by_exact_match() -> None:
+    problem = Problem("q", "Which river?", "the Aare", "qa")
+    checker = Checker()
+    found = [checker.check(text, problem) for text in ("Answer: Aare.", "Answer: Aare river", "?")]
+    assert [(verdict.correct, verdict.method) for verdict in found] == [
+        (True, "exact-match"),
+        (False, "exact-match"),
+        (False, "none"),
+    ]

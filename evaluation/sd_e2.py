@@ -1,0 +1,97 @@
+"""What is measured in ``sd-e2``: Pass@k of each role, of several together, and their strategies.
+
+One play over the held-out problems. With several roles, each trained by itself, the union is the
+oracle over independent models that CoRe compares itself with (arXiv:2601.21600, section 5.2).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from envs.sd_e2.settings import SdE2Settings
+from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
+from evaluation.metrics.bootstrap import resampled_means
+from evaluation.metrics.passk import pass_at_k
+from evaluation.metrics.present import Floats, as_floats, mean_present
+from evaluation.metrics.team import union
+from vocabulary import Episode, Problem
+
+# Q problems, N samples of one role, R resamples
+
+_KS = (1, 2)
+_MEASURED = {
+    "correct": "correct",
+    "strategies": "strategies",
+    "distinct": "distinct",
+    "any_right": "raw_exploitation",
+}
+
+
+async def examine(
+    play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: SdE2Settings
+) -> Outcomes:
+    """What was measured of each trace, problem by problem."""
+    episodes = await play(problems, mode="eval")
+    return {
+        "problems": [problem.id for problem in problems],
+        **{
+            name: {role: [_values(episode, role, key) for episode in episodes] for role in roles}
+            for name, key in _MEASURED.items()
+        },
+    }
+
+
+def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
+    """Every metric with its bootstrap over problems."""
+    columns: dict[str, Floats] = {}
+    roles = list(outcomes["correct"])
+    for k in _KS:
+        solved = {role: pass_at_k(as_floats(outcomes["correct"][role]), k) for role in roles}
+        columns |= {f"pass@{k}/{role}": values_Q for role, values_Q in solved.items()}
+        if len(roles) > 1:
+            columns[f"team_pass@{k}"] = union(solved)
+    for role in roles:
+        for name in ("strategies", "distinct"):
+            columns[f"{name}/{role}"] = mean_present(as_floats(outcomes[name][role]), axis=1)
+        share_QN = as_floats(outcomes["any_right"][role])
+        # A share above 0 says that a strategy is right; what failed stays missing.
+        right_QN = np.where(np.isnan(share_QN), np.nan, share_QN > 0)
+        columns[f"any_right/{role}"] = mean_present(right_QN, axis=1)
+
+    values_QM = np.stack(list(columns.values()), axis=1)
+    means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
+    point_M = mean_present(values_QM, axis=0)
+    counts_M = (~np.isnan(values_QM)).sum(axis=0)
+    return {
+        name: Resampled(float(point_M[place]), means_RM[:, place], int(counts_M[place]))
+        for place, name in enumerate(columns)
+    }
+
+
+def rows(roles: Sequence[str]) -> list[Row]:
+    """The table that a run ends with."""
+    team = [Row(f"Oracle Pass@{k}", f"team_pass@{k}") for k in _KS] if len(roles) > 1 else []
+    return [
+        *(Row(f"Pass@{k} {role}", f"pass@{k}/{role}") for k in _KS for role in roles),
+        *team,
+        *(Row(f"Strategies {role}", f"strategies/{role}", "neither") for role in roles),
+        *(Row(f"Distinct {role}", f"distinct/{role}", "neither") for role in roles),
+        *(Row(f"Any right {role}", f"any_right/{role}") for role in roles),
+    ]
+
+
+def headline(roles: Sequence[str]) -> list[str]:
+    """What the progress bar shows."""
+    return [f"measured/{role}/correct" for role in roles]
+
+
+def _values(episode: Episode, role: str, key: str) -> list[float | None]:
+    """One number per trace of ``role`` that was asked; None where it failed to answer."""
+    return [
+        float(row.info[key]) if row.status == "ok" else None
+        for row in episode.trajectories
+        if row.role == role
+    ]
+
+
+EVALUATION = Evaluation(examine=examine, estimate=estimate, rows=rows, headline=headline)

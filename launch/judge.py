@@ -1,0 +1,171 @@
+"""The model that grades answers, and whatever else a kind of problems needs to be graded."""
+
+import asyncio
+import threading
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from envs.bytes_codec import BytesCodec
+from launch.models import check_models
+from launch.players import build_player, close_players, local_models
+from launch.settings import AgentSettings, ScoringSettings
+from problems.prepare import PreparedProblems
+from rewards.answers.checker import UNGRADED
+from rewards.judged import JudgeGrader
+from rewards.programs import Limits, ProgramGrader
+from rewards.programs.sandbox import check_guard
+from rewards.scorer import AnswerScorer, Grader
+from vocabulary import (
+    AnswerKind,
+    Policy,
+    PolicyFailure,
+    Problem,
+    Prompt,
+    Sampling,
+    TokenCodec,
+    UserError,
+    derive_seed,
+)
+
+_ROLE = "judge"
+
+
+class Judge:
+    """A policy that answers prompts of a synchronous caller, on an event loop of its own."""
+
+    def __init__(self, name: str, *, max_new_tokens: int) -> None:
+        """
+        Args:
+            name: what ``--agents.ROLE.model`` takes.
+            max_new_tokens: the longest reply.
+        """
+        self._sampling = Sampling(max_new_tokens, temperature=0.0)
+        self._policy, self._codec = _load(name)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def __call__(self, prompts: Sequence[str]) -> list[str | None]:
+        """The reply to each prompt; None where the judge failed."""
+        return asyncio.run_coroutine_threadsafe(self._all(prompts), self._loop).result()
+
+    def close(self) -> None:
+        """Close connections and end the loop."""
+        closing = close_players({_ROLE: self._policy})
+        asyncio.run_coroutine_threadsafe(closing, self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _all(self, prompts: Sequence[str]) -> list[str | None]:
+        return list(await asyncio.gather(*map(self._one, prompts)))
+
+    async def _one(self, text: str) -> str | None:
+        tokens = np.array(self._codec.open(text), dtype=np.int64)
+        prompt = Prompt(tokens, text, f"{_ROLE}_0", derive_seed(_ROLE, text))
+        try:
+            completion = await self._policy(prompt, self._sampling)
+        except PolicyFailure:
+            return None
+        return self._codec.decode(completion.tokens)
+
+
+class Graders:
+    """Who judges the kinds that no comparison decides, as the settings have it."""
+
+    def __init__(self, settings: ScoringSettings) -> None:
+        self.by_kind: dict[AnswerKind, Grader] = {}
+        self._judge: Judge | None = None
+        if settings.programs:
+            limits = Limits(settings.program_deadline_s, settings.program_memory_mb)
+            self.by_kind["code"] = ProgramGrader(limits, settings.workers)
+        if settings.judge:
+            self._judge = Judge(settings.judge, max_new_tokens=settings.judge_max_new_tokens)
+            self.by_kind["judged"] = JudgeGrader(self._judge)
+
+    def close(self) -> None:
+        """End what was started."""
+        if self._judge is not None:
+            self._judge.close()
+
+
+def build_scorer(settings: ScoringSettings) -> tuple[AnswerScorer, Graders]:
+    """The scorer of a run, and its graders, which outlive it."""
+    graders = Graders(settings)
+    scorer = AnswerScorer(
+        encoder=settings.encoder,
+        workers=settings.workers,
+        deadline_s=settings.deadline_s,
+        graders=graders.by_kind,
+    )
+    return scorer, graders
+
+
+def check_graders(settings: ScoringSettings, problems: PreparedProblems) -> None:
+    """Refuse, before anything is sampled, problems that nobody can grade, and graders that nobody
+    needs.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
+    # Generators have no problem that needs a grader.
+    source = problems.train.source
+    training = (source[place] for place in range(source.size or 0))
+    wanted = _kinds((*problems.evaluation, *training))
+    named = {"code": settings.programs, "judged": bool(settings.judge)}
+    flags = {"code": "--scoring.programs", "judged": "--scoring.judge"}
+    for kind, given in named.items():
+        example = wanted.get(kind)
+        if example and not given:
+            raise UserError(f"{example} is of kind {kind}: {UNGRADED[kind]}")
+        if given and not example:
+            raise UserError(f"no problem here is of kind {kind}; leave out {flags[kind]}")
+    if settings.programs:
+        ProgramGrader(Limits(settings.program_deadline_s, settings.program_memory_mb))
+        check_guard()
+    if settings.judge:
+        if settings.judge_max_new_tokens < 1:
+            raise UserError("--scoring.judge-max-new-tokens must be at least 1")
+        check_models({_ROLE: AgentSettings(settings.judge, trained=False)})
+
+
+def refuse_ungraded(problems: Iterable[Problem]) -> None:
+    """Refuse problems that no comparison decides, where no grader can be named.
+
+    Raises:
+        UserError: one sentence that names the way out.
+    """
+    for kind, example in _kinds(problems).items():
+        if kind in UNGRADED:
+            raise UserError(
+                f"{example} is of kind {kind}, which needs a grader; measure such problems with "
+                "train.py --problems.eval"
+            )
+
+
+def _kinds(problems: Iterable[Problem]) -> dict[str, str]:
+    """Kind -> the id of a problem of that kind."""
+    found: dict[str, str] = {}
+    for problem in problems:
+        found.setdefault(problem.kind, problem.id)
+    return found
+
+
+def _load(name: str) -> tuple[Policy, TokenCodec]:
+    """The judge's policy, and the codec in which it reads and writes."""
+    from agents.local import LocalPolicy
+    from launch.models import model_spec
+    from models.loading import load_team
+
+    agents = {_ROLE: AgentSettings(name, trained=False)}
+    seats = local_models(agents)
+    specs = {seat: model_spec(settings) for seat, settings in seats.items()}
+    loaded = load_team(specs, trained=set()) if specs else {}
+    local: dict[str, tuple[Policy, TokenCodec]] = {
+        seat: (LocalPolicy(one.handle, one.codec), one.codec) for seat, one in loaded.items()
+    }
+    if _ROLE in local:
+        return local[_ROLE]
+    codec = BytesCodec()
+    return build_player(_ROLE, name, codec, codec_name="utf-8", local=local), codec

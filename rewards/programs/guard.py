@@ -1,0 +1,106 @@
+"""What a process may still do after :func:`guard`: compute, and talk over pipes that are open.
+
+The kernel refuses everything else (seccomp): files, sockets, other processes and their memory,
+signals, threads. Nothing takes that back, whatever the process runs afterwards. Memory, time and
+file sizes are limited besides. Imports nothing of this project: children run it as a plain file.
+"""
+
+import ctypes
+import errno
+import platform
+import resource
+import signal
+import struct
+
+# Machine -> the kernel's name for it (AUDIT_ARCH), and its column below.
+_MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+# System calls that remain, by the kernel's numbers: open descriptors, memory, clocks, signal
+# handlers of one's own, random bytes, the end.
+_CALLS = {
+    "read": (0, 63),
+    "write": (1, 64),
+    "close": (3, 57),
+    "fstat": (5, 80),
+    "lseek": (8, 62),
+    "mmap": (9, 222),
+    "mprotect": (10, 226),
+    "munmap": (11, 215),
+    "brk": (12, 214),
+    "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135),
+    "rt_sigreturn": (15, 139),
+    "sched_yield": (24, 124),
+    "mremap": (25, 216),
+    "madvise": (28, 233),
+    "nanosleep": (35, 101),
+    "getpid": (39, 172),
+    "exit": (60, 93),
+    "gettimeofday": (96, 169),
+    "getrusage": (98, 165),
+    "sigaltstack": (131, 132),
+    "gettid": (186, 178),
+    "futex": (202, 98),
+    "restart_syscall": (219, 128),
+    "clock_gettime": (228, 113),
+    "clock_getres": (229, 114),
+    "clock_nanosleep": (230, 115),
+    "exit_group": (231, 94),
+    "getrandom": (318, 278),
+}
+_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
+_ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
+_SET_PARENT_DEATH_SIGNAL, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 1, 22, 38
+
+
+def guard(memory: int, cpu_s: int) -> None:
+    """Give up all that a program does not need; raises OSError where the kernel cannot do it.
+
+    Args:
+        memory: bytes of address space.
+        cpu_s: seconds of processor time from now on.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    _call(libc, _SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime) + cpu_s + 1
+    for limit, value in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NPROC, 0),
+        (resource.RLIMIT_NOFILE, 0),
+    ):
+        _, hard = resource.getrlimit(limit)
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (value, value))
+    _call(libc, _SET_NO_NEW_PRIVILEGES, 1)
+    _filter(libc)
+
+
+def _filter(libc: ctypes.CDLL) -> None:
+    machine = platform.machine()
+    if machine not in _MACHINES:
+        raise OSError(f"no list of system calls for {machine}")
+    architecture, column = _MACHINES[machine]
+    numbers = [by_machine[column] for by_machine in _CALLS.values()]
+    program = [
+        (_LOAD, 0, 0, 4),
+        (_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, 0),
+        # Each jumps to the last line, which allows.
+        *((_EQUAL, len(numbers) - place, 0, number) for place, number in enumerate(numbers)),
+        (_RETURN, 0, 0, _REFUSE),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
+    # struct sock_fprog: the number of lines, and where they are.
+    pointer = ctypes.create_string_buffer(struct.pack("HP", len(program), ctypes.addressof(code)))
+    _call(libc, _SET_SECCOMP, 2, ctypes.addressof(pointer))
+
+
+def _call(libc: ctypes.CDLL, option: int, *values: int) -> None:
+    words = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
+    if libc.prctl(option, *words):
+        raise OSError(ctypes.get_errno(), f"prctl {option} failed")

@@ -1,0 +1,152 @@
+"""Running one program against its tests, in two processes that are killed at the deadline.
+
+The program runs in one, its tests in the other; they exchange arguments and results as plain
+values. So a program can neither read what is expected of it nor claim to have passed: the tests'
+process alone writes the verdict, after the last of them.
+"""
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from vocabulary import UserError
+
+Outcome = Literal["passed", "failed", "quit", "timeout", "error"]
+"""``failed``: a test did, or the program does not load; ``quit``: the program ended, or wrote what
+is no result; ``error``: the tests cannot be run."""
+
+START_S = 60.0
+"""Seconds that both processes may take to get ready."""
+_HERE = Path(__file__).parent
+_TESTER_MEMORY = 4 << 30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a program may use up."""
+
+    deadline_s: float = 10.0
+    """Seconds for loading the program and all of its tests."""
+    memory_mb: int = 1024
+    """Address space of the program's process."""
+
+
+@dataclass(frozen=True)
+class ProgramTests:
+    """What a program is held to."""
+
+    entry: str
+    """The function that is asked for."""
+    test: str
+    """Source that calls it by its name, or defines ``check(candidate)``."""
+    prompt: str = ""
+    """Source that stands in front of the program: imports, helpers."""
+
+
+def run(program: str, tests: ProgramTests, limits: Limits = Limits()) -> Outcome:
+    """Whether ``program`` passes all of ``tests``.
+
+    Raises:
+        UserError: this machine cannot guard processes.
+    """
+    with tempfile.TemporaryDirectory(prefix="program-") as folder:
+        job = Path(folder) / "job.json"
+        parts = {"program": program, "entry": tests.entry, "test": tests.test}
+        job.write_text(json.dumps({**parts, "prompt": tests.prompt}), encoding="ascii")
+        empty = Path(folder) / "empty"
+        empty.mkdir()
+        with contextlib.ExitStack() as stack:
+            tester = _start(stack, job, empty, limits)
+            return _verdict(tester, limits.deadline_s)
+
+
+def check_guard() -> None:
+    """Run a trivial program; raises :class:`UserError` where programs cannot be guarded."""
+    tests = ProgramTests("f", "assert f(1) == 2")
+    outcome = run("def f(x):\n    return x + 1", tests, Limits(deadline_s=START_S))
+    if outcome != "passed":
+        raise UserError(_CANNOT)
+
+
+_CANNOT = (
+    "programs cannot be guarded on this machine (Linux on x86-64 or ARM with seccomp is needed), "
+    "so none that a model wrote is run; leave out --scoring.programs, and problems of kind code"
+)
+
+
+def _start(
+    stack: contextlib.ExitStack, job: Path, folder: Path, limits: Limits
+) -> subprocess.Popen[bytes]:
+    """Start both processes; the stack kills them. Gives the one with the verdict."""
+    asks, answers = os.pipe(), os.pipe()
+    # One second more than the deadline: the limit is for the case that nobody is left to kill.
+    cpu_s = str(int(limits.deadline_s) + 1)
+    python = [sys.executable, "-I", "-W", "ignore"]
+    environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    try:
+        player = subprocess.Popen(
+            [*python, "-S", str(_HERE / "player.py"), str(limits.memory_mb << 20), cpu_s],
+            stdin=asks[0],
+            stdout=answers[1],
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+        stack.callback(_end, player)
+        with job.open("rb") as question:
+            ends = [str(answers[0]), str(asks[1])]
+            tester = subprocess.Popen(
+                [*python, str(_HERE / "tester.py"), str(_TESTER_MEMORY), cpu_s, *ends],
+                stdin=question,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=folder,
+                env=environment,
+                pass_fds=(answers[0], asks[1]),
+                start_new_session=True,
+            )
+        stack.callback(_end, tester)
+    finally:
+        for end in (*asks, *answers):
+            os.close(end)
+    return tester
+
+
+def _verdict(tester: subprocess.Popen[bytes], deadline_s: float) -> Outcome:
+    assert tester.stdout is not None
+    told, due = b"", time.monotonic() + START_S
+    with selectors.DefaultSelector() as selector:
+        selector.register(tester.stdout, selectors.EVENT_READ)
+        while told.count(b"\n") < 2:
+            if not selector.select(max(0.0, due - time.monotonic())):
+                if told:
+                    return "timeout"
+                raise UserError(f"a guarded process took over {START_S:.0f} s to start")
+            piece = os.read(tester.stdout.fileno(), 64)
+            if not piece:
+                # Without a word: the guard could not be put up. After "ready": the tests died.
+                if told:
+                    return "error"
+                raise UserError(_CANNOT)
+            if not told:
+                due = time.monotonic() + deadline_s
+            told += piece
+    word = told.decode("ascii", "replace").split("\n")[-2]
+    return next((known for known in get_args(Outcome) if known == word), "error")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and collect it; being guarded, it has no others."""
+    process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()

@@ -1,0 +1,85 @@
+"""What one trace earns by the strategies that it lays side by side (SD-E2, arXiv:2601.17982).
+
+Constants and the greedy count are those of the authors' public code; what it leaves open is said at
+each function.
+"""
+
+# S strategies of one trace, D dimensions of an embedding
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+
+def diversity(embeddings_SD: npt.ArrayLike) -> float:
+    """One less the mean cosine of all pairs, within [0, 1]; 1 for a single strategy, 0 for none."""
+    cosine_SS = _cosines(embeddings_SD)
+    count = len(cosine_SS)
+    if count < 2:
+        return float(count)
+    # 1 - 2 / (S (S - 1)) sum_{i < j} cos(e_i, e_j)
+    mean = float(cosine_SS[np.triu_indices(count, k=1)].mean())
+    return min(1.0, max(0.0, 1.0 - mean))
+
+
+def distinct(embeddings_SD: npt.ArrayLike, same_above: float) -> int:
+    """How many strategies remain when each one whose cosine with an earlier one that remains is
+    above ``same_above`` is left out."""
+    cosine_SS = _cosines(embeddings_SD)
+    kept: list[int] = []
+    for place in range(len(cosine_SS)):
+        if not (cosine_SS[place, kept] > same_above).any():
+            kept.append(place)
+    return len(kept)
+
+
+def strategy_exploration(
+    right_S: Sequence[bool],
+    embeddings_SD: npt.ArrayLike,
+    *,
+    correct: float,
+    rate: float,
+    cap: float,
+    same_above: float,
+) -> float:
+    """``correct`` if any strategy is right, else ``min(cap, rate * distinct * diversity)``.
+
+    ``embeddings_SD`` may hold fewer rows than there are strategies: those without reasoning of
+    their own are no part of the diversity.
+    """
+    if any(right_S):
+        return correct
+    return min(cap, rate * distinct(embeddings_SD, same_above) * diversity(embeddings_SD))
+
+
+def strategy_exploitation(right_S: Sequence[bool]) -> float:
+    """Share of the strategies that are right; 0 without any.
+
+    The paper speaks of the efficiency of the solution, the public code names the term and its
+    weight alone; the share is our reading.
+    """
+    return sum(right_S) / len(right_S) if right_S else 0.0
+
+
+def strategy_format(
+    strategies: int,
+    answered: bool,
+    complete: bool,
+    *,
+    per_strategy: float,
+    for_answer: float,
+    for_completeness: float,
+) -> float:
+    """So much for each strategy, for an answer after them, and for all their parts being there."""
+    return per_strategy * strategies + for_answer * answered + for_completeness * complete
+
+
+def _cosines(embeddings_SD: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """(S, S) cosines of all pairs; 0 with a row of zeros."""
+    rows_SD = np.asarray(embeddings_SD, dtype=np.float64)
+    if not len(rows_SD):
+        return np.zeros((0, 0))
+    norm_S = np.linalg.norm(rows_SD, axis=1)
+    unit_SD = rows_SD / np.where(norm_S > 0, norm_S, 1.0)[:, None]
+    return np.clip(unit_SD @ unit_SD.T, -1.0, 1.0)
