@@ -41,6 +41,13 @@ class Responses:
         """Tokens of one completion, on average."""
         return float(sum(mean_present(used[..., 1]) for used in self.used_QN2.values()))
 
+    def slowest_Q(self, count: int) -> Floats:
+        """(Q,) seconds of the slowest of ``count`` completions: they are drawn side by side."""
+        seconds_QN = self.seconds_QN[:, :count]
+        missing = np.isnan(seconds_QN)
+        slowest_Q = np.where(missing, -np.inf, seconds_QN).max(axis=1)
+        return np.where(missing.all(axis=1), np.nan, slowest_Q)
+
     def agreement_QN(self) -> Floats:
         """Share of the question's other samples that give the same answer; NaN without an answer,
         or without others."""

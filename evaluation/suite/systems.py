@@ -95,7 +95,7 @@ def best_of(name: str, own: Responses, k: int) -> System:
         f"{name}, best of {k}",
         pass_at_k(own.correct_QN, k),
         own.used_by(k),
-        _slowest(own),
+        own.slowest_Q(k),
         oracle=True,
     )
 
@@ -107,7 +107,7 @@ def any_of(answered: Mapping[str, Responses]) -> System:
         f"any/{'+'.join(answered)}",
         f"{' + '.join(answered)}, best of {len(answered)}",
         union(solved),
-        _sum([own.used_by(1) for own in answered.values()]),
+        total_used([own.used_by(1) for own in answered.values()]),
         np.max([mean_present(own.seconds_QN, axis=1) for own in answered.values()], axis=0),
         oracle=True,
     )
@@ -116,17 +116,17 @@ def any_of(answered: Mapping[str, Responses]) -> System:
 def affordable(answered: Mapping[str, Responses]) -> tuple[dict[str, int], dict[str, int]]:
     """(samples of each agent alone, samples of each in a team) for equally many sampled tokens.
 
-    The budget is what the cheapest agent's samples cost together. The team takes one of each in
-    turn while it can; each agent has one vote at least.
+    The budget is what the cheapest agent's samples cost together, to the nearest sample. The team
+    takes one of each in turn while it can; each agent has one vote at least.
     """
     cost = {name: own.sampled_tokens() for name, own in answered.items()}
     most = min(own.samples for own in answered.values())
     budget = min(cost.values()) * most
-    by_itself = {n: max(1, min(most, int(budget / c + 1e-9))) for n, c in cost.items()}
+    by_itself = {n: max(1, min(most, round(budget / c))) for n, c in cost.items()}
     together, left = dict.fromkeys(cost, 0), budget
     for _ in range(most):
         for name, price in cost.items():
-            if not together[name] or price <= left + 1e-9:
+            if not together[name] or price / 2 <= left:
                 together[name] += 1
                 left -= price
     return by_itself, together
@@ -161,8 +161,8 @@ def _voted(
         name,
         label,
         _known(scores, [answered[a] for a in counts]),
-        _sum([answered[a].used_by(n) for a, n in counts.items()]),
-        np.max([_slowest(answered[a]) for a in counts], axis=0),
+        total_used([answered[a].used_by(n) for a, n in counts.items()]),
+        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
     )
 
 
@@ -184,8 +184,8 @@ def _most_agreed(answered: Mapping[str, Responses], counts: Mapping[str, int]) -
         "agreement",
         f"team, surest by agreement of {total}",
         _known(scores, list(answered.values())),
-        _sum([answered[a].used_by(n) for a, n in counts.items()]),
-        np.max([_slowest(own) for own in answered.values()], axis=0),
+        total_used([answered[a].used_by(n) for a, n in counts.items()]),
+        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
     )
 
 
@@ -215,7 +215,7 @@ def _routed(answered: Mapping[str, Responses], first: str, second: str, last: st
             own = one if kept_QS[q, s] else judge
             score_QS[q, s] = own.correct_QN[q, s]
     asked_Q = 1 - kept_QS.mean(axis=1)
-    both = _sum([one.used_by(1), two.used_by(1)])
+    both = total_used([one.used_by(1), two.used_by(1)])
     extra = {name: used * asked_Q[:, None] for name, used in judge.used_by(1).items()}
     quick = np.maximum(mean_present(one.seconds_QN, axis=1), mean_present(two.seconds_QN, axis=1))
     pair = f"{first} twice" if first == second else f"{first}, {second}"
@@ -223,7 +223,7 @@ def _routed(answered: Mapping[str, Responses], first: str, second: str, last: st
         "routing",
         f"{pair}, {last} if they differ",
         mean_present(score_QS, axis=1),
-        _sum([both, extra]),
+        total_used([both, extra]),
         quick + asked_Q * mean_present(judge.seconds_QN, axis=1),
     )
 
@@ -251,8 +251,8 @@ def _cascade(
         "cascade",
         f"{first}, else {last}, by {how}",
         mean_present(score_QN, axis=1),
-        _sum([small.used_by(calls), extra]),
-        (mean_present(small.seconds_QN, axis=1) if states else _slowest(small))
+        total_used([small.used_by(calls), extra]),
+        (mean_present(small.seconds_QN, axis=1) if states else small.slowest_Q(calls))
         + deferred_Q * mean_present(large.seconds_QN, axis=1),
     )
 
@@ -266,12 +266,6 @@ def _answers(own: Responses, prices: Prices, calls: int) -> Answers:
     return Answers(np.nan_to_num(own.correct_QN), own.confidence_QN, calls * cost_QN)
 
 
-def _slowest(own: Responses) -> Floats:
-    missing = np.isnan(own.seconds_QN)
-    slowest_Q = np.where(missing, -np.inf, own.seconds_QN).max(axis=1)
-    return np.where(missing.all(axis=1), np.nan, slowest_Q)
-
-
 def _known(scores: Sequence[float], whose: Sequence[Responses]) -> Floats:
     """NaN where one of those who were to answer has not answered at all."""
     lacking = [np.isnan(own.correct_QN).all(axis=1) for own in whose]
@@ -282,7 +276,8 @@ def _questions(answered: Mapping[str, Responses]) -> int:
     return len(next(iter(answered.values())).votes)
 
 
-def _sum(parts: Sequence[Used]) -> Used:
+def total_used(parts: Sequence[Used]) -> Used:
+    """Agent by agent."""
     total: dict[str, Floats] = {}
     for part in parts:
         for name, used in part.items():

@@ -16,6 +16,8 @@ from models.locate import local_folder
 from models.spec import ModelSpec
 from vocabulary import UserError
 
+# Names of rows, which agents' rows stand beside.
+_TAKEN = ("vote", "agreement", "routing", "cascade", "verifier")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
 
 
@@ -49,12 +51,29 @@ def read_agents(texts: Sequence[str]) -> list[Agent]:
     return found
 
 
+def read_verifier(text: str, agents: Sequence[Agent]) -> Agent | None:
+    """One of the agents by its name, or another one; None without any.
+
+    Raises:
+        UserError: as for agents, or another one of a name that is taken.
+    """
+    if not text:
+        return None
+    named = {agent.name: agent for agent in agents}
+    if text in named:
+        return named[text]
+    if "=" not in text:
+        raise UserError(f"--verifier {text!r}: name one of {', '.join(named)}, or write NAME=WHAT")
+    found = _read(text)
+    if found.name in named:
+        raise UserError(f"--verifier: {found.name} is an agent already; leave out ={found.model}")
+    return found
+
+
 def _read(text: str) -> Agent:
     name, equals, what = text.partition("=")
-    if not equals or not what or not _NAME.fullmatch(name):
-        raise UserError(
-            f"--agents {text!r}: write NAME=WHAT, the name of letters, digits, dots and dashes"
-        )
+    if not equals or not what or not _NAME.fullmatch(name) or name in _TAKEN:
+        raise UserError(f"{text!r}: write NAME=WHAT, the name of letters, digits, dots and dashes")
     if is_player(what):
         members = [m if is_player(m) else _located(name, m) for m in pool_members(what)]
         what = what if len(members) == 1 else f"pool:{'|'.join(members)}"

@@ -11,8 +11,8 @@ from envs.solo import SoloSettings
 from evaluation.suite.suites import Suite, settings_of
 from launch.plain import to_plain
 from launch.suite.agents import Agent
+from launch.suite.asked import Asked
 from launch.suite.completions import Completions, Record
-from launch.suite.sample import Asked
 from launch.suite.settings import SuiteComparison
 from problems.opening import open_source
 from problems.split import held_out
@@ -92,8 +92,18 @@ def fitted(suite: Suite, settings: SuiteComparison) -> Suite:
             if hasattr(known, name)
         }
         suite = replace(suite, settings={**suite.settings, **limits})
-    # Its own checks are the best ones.
-    envs.make(suite.env, settings=settings_of(suite)).close()
+    roles = envs.spec(suite.env).roles
+    needed = (suite.seat, "expert") if suite.workflow else (suite.seat,)
+    if strangers := [role for role in needed if role not in roles]:
+        raise UserError(
+            f"suite {suite.name}: {suite.env} has no role {strangers[0]}; its roles are "
+            f"{', '.join(roles)}"
+        )
+    # Its own checks of settings and modes are the best ones.
+    env = envs.make(suite.env, settings=settings_of(suite))
+    for mode in {suite.mode, suite.workflow or suite.mode}:
+        env.reset(seed=0, options={"mode": mode})
+    env.close()
     return suite
 
 
@@ -104,18 +114,24 @@ def jobs(
     identities = {agent.name: agent.identity for agent in agents}
     for where in sets:
         for agent in agents:
-            yield job(Asked(where.suite, agent.name), where, identities, settings)
+            yield job_of(Asked(where.suite, agent.name), where, identities, settings)
         if where.suite.workflow and settings.workflow:
             for agent in agents:
                 others = tuple(a.name for a in agents if a is not agent) or (agent.name,)
-                yield job(Asked(where.suite, agent.name, others), where, identities, settings)
+                asked = Asked(where.suite, agent.name, others)
+                yield job_of(asked, where, identities, settings, kind="workflow-")
 
 
-def job(
-    asked: Asked, where: ProblemSet, identities: Mapping[str, Any], settings: SuiteComparison
+def job_of(
+    asked: Asked,
+    where: ProblemSet,
+    identities: Mapping[str, Any],
+    settings: SuiteComparison,
+    *,
+    kind: str = "",
 ) -> Job:
-    """A job with the place of its completions."""
-    name = f"workflow-{asked.agent}" if asked.experts else asked.agent
+    """A job with the place of its completions, which ``kind`` tells apart from others of the same
+    agent."""
     suite = asked.suite
     identity = {
         "agent": [asked.agent, identities[asked.agent]],
@@ -127,7 +143,7 @@ def job(
         "seed": settings.seed,
     }
     folder = settings.out / "completions" / suite.name / _folder(where.name)
-    return Job(asked, where, Completions(folder / f"{name}.jsonl", identity))
+    return Job(asked, where, Completions(folder / f"{kind}{asked.agent}.jsonl", identity))
 
 
 def _folder(problems: str) -> str:

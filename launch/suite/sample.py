@@ -4,13 +4,13 @@ import dataclasses
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import envs
 from envs.bytes_codec import BytesCodec
-from evaluation.suite.suites import Suite, settings_of
+from evaluation.suite.suites import settings_of
 from experts import ExpertPool
+from launch.suite.asked import Asked
 from launch.suite.completions import Record
 from launch.suite.loaded import Loaded, in_words_of
 from rewards.scorer import AnswerScorer
@@ -33,17 +33,6 @@ from vocabulary import (
 BYTES_PER_TOKEN = 4
 _LIMITS = ("max_new_tokens", "eval_max_new_tokens", "reply_tokens")
 _EXPERT = "expert"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Who is asked what, on one set of problems."""
-
-    suite: Suite
-    agent: str
-    """Who answers."""
-    experts: tuple[str, ...] = ()
-    """Who answers first, in a workflow; the seats go round."""
 
 
 class _Silent:

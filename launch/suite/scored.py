@@ -14,13 +14,13 @@ from evaluation.suite import tables
 from evaluation.suite.figures import Row, as_json, pairs, passes, rows
 from evaluation.suite.pictures import draw
 from evaluation.suite.reliability import reliability
-from evaluation.suite.responses import Responses, responses
 from evaluation.suite.suites import Suite
 from evaluation.suite.systems import Prices, System, systems
+from evaluation.suite.verified import verified
 from launch.plain import to_plain
-from launch.suite.plan import Job
+from launch.suite.answered import Answered
 from launch.suite.settings import SuiteComparison
-from vocabulary import UserError
+from launch.suite.verify import judgements
 
 
 @dataclass(frozen=True)
@@ -34,30 +34,16 @@ class Scored:
     content: Mapping[str, Any]
 
 
-def score(suite: Suite, jobs: Sequence[Job], prices: Prices, settings: SuiteComparison) -> Scored:
-    """Score what the suite's jobs have stored; samples nothing."""
-    answered = _answered(jobs, settings)
-    found = [
-        list(
-            systems(
-                alone,
-                prices=prices,
-                threshold=ThresholdChoice(
-                    settings.threshold,
-                    settings.accuracy_loss,
-                    settings.cost_share,
-                    settings.fixed_threshold,
-                ),
-                workflows=workflows,
-            )
-        )
-        for alone, workflows in answered.values()
-    ]
+def score(
+    suite: Suite, answered: Sequence[Answered], prices: Prices, settings: SuiteComparison
+) -> Scored:
+    """Score what is stored; samples nothing."""
+    found = [_systems(one, prices, settings) for one in answered]
     # A row that some set lacks (no answers to vote on) has no figure over all of them.
     common = set.intersection(*({one.name for one in some} for some in found))
     found = [[one for one in some if one.name in common] for some in found]
     how = {"resamples": settings.resamples, "seed": settings.seed}
-    alone = [agents for agents, _ in answered.values()]
+    alone = [one.alone for one in answered]
     table = rows(found, prices, **how)
     passing, apart, known = passes(alone, **how), pairs(alone, **how), reliability(alone, **how)
     questions = sum(len(one.score_Q) for one in (some[0] for some in found))
@@ -73,11 +59,11 @@ def score(suite: Suite, jobs: Sequence[Job], prices: Prices, settings: SuiteComp
     ]
     content = {
         "sets": {
-            name: {
-                "questions": len(some[0].score_Q),
-                "rows": {one.name: _value(one.score_Q) for one in some},
+            one.where.name: {
+                "questions": len(one.where.problems),
+                "rows": {system.name: _value(system.score_Q) for system in some},
             }
-            for name, some in zip(answered, found)
+            for one, some in zip(answered, found)
         },
         "rows": {row.system.name: _row(row) for row in table},
         "pass@k": {
@@ -127,18 +113,14 @@ def write(
     return [path, *pictures]
 
 
-def _answered(
-    jobs: Sequence[Job], settings: SuiteComparison
-) -> dict[str, tuple[dict[str, Responses], dict[str, Responses]]]:
-    """Set -> (agent -> alone, agent -> told by others)."""
-    names = list(dict.fromkeys(job.asked.agent for job in jobs))
-    found: dict[str, tuple[dict[str, Responses], dict[str, Responses]]] = {}
-    for job in jobs:
-        own = responses(job.read(), job.where.problems, settings.samples, names)
-        if np.isnan(own.correct_QN).all():
-            raise UserError(f"{job.title}: nothing was answered; look at the failures above")
-        alone, workflows = found.setdefault(job.where.name, ({}, {}))
-        (workflows if job.asked.experts else alone)[job.asked.agent] = own
+def _systems(one: Answered, prices: Prices, settings: SuiteComparison) -> list[System]:
+    threshold = ThresholdChoice(
+        settings.threshold, settings.accuracy_loss, settings.cost_share, settings.fixed_threshold
+    )
+    found = list(systems(one.alone, prices=prices, threshold=threshold, workflows=one.workflows))
+    if one.verifier:
+        said = judgements(one.verifier, one.where, one.alone)
+        found.append(verified(one.alone, said, one.verifier.asked.agent))
     return found
 
 

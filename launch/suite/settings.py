@@ -36,6 +36,8 @@ class SuiteComparison:
     verifier: str = ""
     """Who judges every answer, by the name of an agent or as NAME=WHAT: a row of the answers that
     it trusts most. Empty: nobody."""
+    verifier_tokens: int = 1024
+    """Longest judgement."""
     threshold: ThresholdSource = "accuracy"
     """How the cascade's threshold on each half of the questions is chosen on the other half."""
     fixed_threshold: float = 0.5
