@@ -9,6 +9,7 @@ usage: benchmark.py --agents ...         any agents on any suites: alone, by vot
        benchmark.py corea [settings]     small models, cascades with a large one, and controls
        benchmark.py eapo [settings]      a policy alone, with experts, after training with them
        benchmark.py distill [settings]   a policy trained on an expert's solutions, for eapo
+       benchmark.py compare RUN RUN ...  runs on the same held-out problems, in pairs
        benchmark.py seeds [settings]     runs of several seeds: means, differences, learning curves
 
 All settings of one comparison:  python benchmark.py eapo --help
@@ -20,6 +21,7 @@ _COMPARISONS = {
     "eapo": ("launch.compare.eapo", "EapoComparison", "compare"),
     "distill": ("launch.compare.distill", "Distillation", "distill"),
     "seeds": ("launch.compare.seeds", "SeedsComparison", "compare"),
+    "compare": ("launch.compare.paired", "PairedComparison", "compare"),
     "suite": ("launch.suite.command", "SuiteComparison", "compare"),
 }
 

@@ -73,7 +73,10 @@ def read_verifier(text: str, agents: Sequence[Agent]) -> Agent | None:
 def _read(text: str) -> Agent:
     name, equals, what = text.partition("=")
     if not equals or not what or not _NAME.fullmatch(name) or name in _TAKEN:
-        raise UserError(f"{text!r}: write NAME=WHAT, the name of letters, digits, dots and dashes")
+        raise UserError(
+            f"{text!r}: write NAME=WHAT, the name of letters, digits, dots and dashes, and none of "
+            f"{', '.join(_TAKEN)}"
+        )
     if is_player(what):
         members = [m if is_player(m) else _located(name, m) for m in pool_members(what)]
         what = what if len(members) == 1 else f"pool:{'|'.join(members)}"
