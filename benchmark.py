@@ -10,6 +10,7 @@ usage: benchmark.py --agents ...         any agents on any suites: alone, by vot
        benchmark.py eapo [settings]      a policy alone, with experts, after training with them
        benchmark.py distill [settings]   a policy trained on an expert's solutions, for eapo
        benchmark.py compare RUN RUN ...  runs on the same held-out problems, in pairs
+       benchmark.py sweep TABLE          a paper's table in miniature, trained with several seeds
        benchmark.py seeds [settings]     runs of several seeds: means, differences, learning curves
 
 All settings of one comparison:  python benchmark.py eapo --help
@@ -22,6 +23,7 @@ _COMPARISONS = {
     "distill": ("launch.compare.distill", "Distillation", "distill"),
     "seeds": ("launch.compare.seeds", "SeedsComparison", "compare"),
     "compare": ("launch.compare.paired", "PairedComparison", "compare"),
+    "sweep": ("launch.sweep.command", "Sweep", "sweep"),
     "suite": ("launch.suite.command", "SuiteComparison", "compare"),
 }
 

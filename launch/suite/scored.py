@@ -62,6 +62,7 @@ def score(
             one.where.name: {
                 "questions": len(one.where.problems),
                 "rows": {system.name: _value(system.score_Q) for system in some},
+                "agents": reliability([one.alone], **how),
             }
             for one, some in zip(answered, found)
         },
