@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agents.local import LocalPolicy
 from envs.bytes_codec import BytesCodec
 from experts import TranslatedPolicy
 from experts.naming import is_player
 from launch.models import model_spec
 from launch.players import build_player, local_models
 from launch.suite.agents import Agent
-from models.loading import load_team
+from models.spec import ModelSpec
 from vocabulary import Policy, TokenCodec
 
 
@@ -28,10 +27,7 @@ def load(agents: Sequence[Agent]) -> dict[str, Loaded]:
     A script, a server or a pool has no tokenizer of its own here: it speaks bytes.
     """
     settings = local_models({agent.name: agent.settings for agent in agents})
-    models = load_team({name: model_spec(one) for name, one in settings.items()}, trained=set())
-    local = {
-        name: Loaded(LocalPolicy(one.handle, one.codec), one.codec) for name, one in models.items()
-    }
+    local = _load_local({name: model_spec(one) for name, one in settings.items()})
     spoken = {name: (one.policy, one.codec) for name, one in local.items()}
     return {
         agent.name: local[agent.name]
@@ -41,6 +37,19 @@ def load(agents: Sequence[Agent]) -> dict[str, Loaded]:
             BytesCodec(),
         )
         for agent in agents
+    }
+
+
+def _load_local(specs: Mapping[str, ModelSpec]) -> dict[str, Loaded]:
+    if not specs:
+        return {}
+    # Scripts and servers do without torch.
+    from agents.local import LocalPolicy
+    from models.loading import load_team
+
+    models = load_team(specs, trained=set())
+    return {
+        name: Loaded(LocalPolicy(one.handle, one.codec), one.codec) for name, one in models.items()
     }
 
 
