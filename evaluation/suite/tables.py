@@ -120,7 +120,7 @@ def calibration(found: Mapping[str, Mapping[str, Any]], title: str) -> Table:
 def _table(title: str, first: str) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
     # In a narrow terminal it is the labels that break, never the numbers.
-    shown.add_column(first)
+    shown.add_column(first, overflow="fold")
     return shown
 
 

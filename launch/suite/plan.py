@@ -14,9 +14,13 @@ from launch.suite.agents import Agent
 from launch.suite.asked import Asked
 from launch.suite.completions import Completions, Record
 from launch.suite.settings import SuiteComparison
+from problems.finite import ProblemSet as Finite
 from problems.opening import open_source
 from problems.split import held_out
 from vocabulary import Problem, UserError
+
+# Nothing is trained here, so a set may be measured as a whole.
+_NOBODY = Finite("nobody trains", ())
 
 
 @dataclass(frozen=True)
@@ -68,15 +72,12 @@ def problem_sets(suite: Suite, settings: SuiteComparison) -> list[ProblemSet]:
     found: list[ProblemSet] = []
     for name in suite.problems:
         source = open_source(name, purpose="eval", seed=settings.seed)
-        problems, _ = held_out(source, source, _count(source.size, settings), settings.seed)
+        count = settings.questions if source.size is None else min(settings.questions, source.size)
+        problems, _ = held_out(source, _NOBODY, count, settings.seed)
         found.append(ProblemSet(suite, name, problems, source.fingerprint))
     if len({one.name for one in found}) < len(found):
         raise UserError(f"suite {suite.name} names the same problems twice")
     return found
-
-
-def _count(size: int | None, settings: SuiteComparison) -> int:
-    return settings.questions if size is None else min(settings.questions, size)
 
 
 def fitted(suite: Suite, settings: SuiteComparison) -> Suite:

@@ -46,7 +46,7 @@ def test_nobody_answers() -> None:
 
 
 def test_settings_that_cannot_be() -> None:
-    with pytest.raises(UserError, match="write {question} in it"):
+    with pytest.raises(UserError, match=r"write \{question\} in it"):
         SoloSettings(prompt="Solve this")
     with pytest.raises(UserError, match="at least 1"):
         SoloSettings(max_new_tokens=0)

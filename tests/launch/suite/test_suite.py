@@ -241,6 +241,17 @@ def test_a_suite_from_a_file(run: Any, tmp_path: Path) -> None:
     assert "macro" in shown
 
 
+def test_a_whole_file(run: Any, tmp_path: Path, asked: list[tuple[str, int]]) -> None:
+    path = tmp_path / "three.jsonl"
+    lines = [{"question": f"{n} + {n} =", "answer": str(2 * n)} for n in (1, 2, 3)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    flags = ("--agents", f"gold={GOLD}", "--suite", "math", "--problems", str(path))
+    run(*flags, "--questions", "2", "--samples", "1")
+    found, _ = run(*flags, "--questions", "99", "--samples", "1")
+    assert asked == [("gold", 2), ("gold", 1)]
+    assert found["suites"]["math"]["sets"][str(path)]["questions"] == 3
+
+
 def test_tiny_models_with_tokenizers_of_their_own(
     run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
