@@ -110,6 +110,14 @@ def test_routing_asks_the_last_agent_where_two_answers_differ(found: dict[str, S
     assert found["routing"].used["second"][:, 1].tolist() == pytest.approx([20 / 3, 10])
 
 
+def test_silence_is_no_agreement(team: dict[str, Responses]) -> None:
+    silent = agent("silent", {"p": (None,) * 4, "q": (None,) * 4})
+    routed = rows({"silent": silent, "second": team["second"]})["routing"]
+    # second answers everything: 7 8 2 right in the third, and always.
+    assert scores(routed) == pytest.approx([1 / 3, 1.0])
+    assert routed.used["second"][:, 1].tolist() == [10, 10]
+
+
 def test_three_agents_route_by_the_first_two(team: dict[str, Responses]) -> None:
     last = agent("last", {"p": ("2",) * 4, "q": ("9",) * 4})
     routed = rows({**team, "last": last})["routing"]
@@ -161,7 +169,7 @@ def test_what_is_missing_counts_for_nothing() -> None:
 
 
 def test_the_verifier_picks_what_it_trusts(team: dict[str, Responses]) -> None:
-    # Of 2 2 | 7 8 it trusts 7; of 4 3 | 3 3 it trusts 3 and 4 alike.
+    # Of 2 2 | 7 8 it trusts 2, and says nothing of 8; of 4 3 | 3 3 it trusts 3 and 4 alike.
     said = [
         {
             "2": Judged(0.3, (8, 4), 1.0),
@@ -171,7 +179,7 @@ def test_the_verifier_picks_what_it_trusts(team: dict[str, Responses]) -> None:
         {"4": Judged(0.5, (8, 4), 2.0), "3": Judged(0.5, (8, 4), 2.0)},
     ]
     one = verified(team, said, "judge")
-    assert scores(one) == [0.0, 0.5]
+    assert scores(one) == [1.0, 0.5]
     # Three different answers, then two.
     assert one.used["judge"].tolist() == [[24, 12], [16, 8]]
     assert one.seconds_Q.tolist() == [2.0 + 1.0, 2.0 + 2.0]
