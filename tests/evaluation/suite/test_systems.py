@@ -172,9 +172,9 @@ def test_the_verifier_picks_what_it_trusts(team: dict[str, Responses]) -> None:
     # Of 2 2 | 7 8 it trusts 2, and says nothing of 8; of 4 3 | 3 3 it trusts 3 and 4 alike.
     said = [
         {
-            "2": Judged(0.3, (8, 4), 1.0),
-            "7": Judged(0.9, (8, 4), 1.0),
-            "8": Judged(math.nan, (8, 4), 1),
+            "2": Judged(0.9, (8, 4), 1.0),
+            "7": Judged(0.3, (8, 4), 1.0),
+            "8": Judged(math.nan, (8, 4), 1.0),
         },
         {"4": Judged(0.5, (8, 4), 2.0), "3": Judged(0.5, (8, 4), 2.0)},
     ]
