@@ -1,16 +1,20 @@
-"""Compare trained systems: ``python benchmark.py eapo --eapo runs/x --rl runs/y``."""
+"""Compare trained systems: ``python benchmark.py --agents alice=runs/x bob=tiny:bob``."""
 
 import importlib
 import sys
 from collections.abc import Sequence
 
 _USAGE = """\
-usage: benchmark.py corea [settings]     small models, cascades with a large one, and controls
+usage: benchmark.py --agents ...         any agents on any suites: alone, by vote, as a team
+       benchmark.py corea [settings]     small models, cascades with a large one, and controls
        benchmark.py eapo [settings]      a policy alone, with experts, after training with them
        benchmark.py distill [settings]   a policy trained on an expert's solutions, for eapo
+       benchmark.py compare RUN RUN ...  runs on the same held-out problems, in pairs
+       benchmark.py sweep TABLE          a paper's table in miniature, trained with several seeds
        benchmark.py seeds [settings]     runs of several seeds: means, differences, learning curves
 
-All settings of one comparison:  python benchmark.py eapo --help"""
+All settings of one comparison:  python benchmark.py eapo --help
+                                 python benchmark.py suite --help"""
 
 # Name -> module, its settings, what runs them.
 _COMPARISONS = {
@@ -18,6 +22,9 @@ _COMPARISONS = {
     "eapo": ("launch.compare.eapo", "EapoComparison", "compare"),
     "distill": ("launch.compare.distill", "Distillation", "distill"),
     "seeds": ("launch.compare.seeds", "SeedsComparison", "compare"),
+    "compare": ("launch.compare.paired", "PairedComparison", "compare"),
+    "sweep": ("launch.sweep.command", "Sweep", "sweep"),
+    "suite": ("launch.suite.command", "SuiteComparison", "compare"),
 }
 
 
@@ -38,6 +45,8 @@ def _compare(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(_USAGE)
         return 0
+    if argv[0].startswith("--"):
+        argv = ["suite", *argv]
     if argv[0] not in _COMPARISONS:
         raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
     import tyro

@@ -19,7 +19,7 @@ PAGES = sorted(page for page in DOCS.glob("**/*.md") if "<!-- table: " in page.r
 
 @pytest.fixture(scope="module")
 def tables() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tables", DOCS / "tables.py")
+    spec = importlib.util.spec_from_file_location("tables", DOCS / "hooks" / "tables.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -30,7 +30,7 @@ def tables() -> ModuleType:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tables_are_those_of_the_code(page: Path, tables: ModuleType) -> None:
     text = page.read_text("utf-8")
-    assert tables.filled(text) == text, "run python docs/tables.py"
+    assert tables.filled(text) == text, "run python docs/hooks/tables.py"
 
 
 def test_a_table_that_has_gone_stale_is_noticed(tables: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""The tables of settings in the pages, written from the code: ``python docs/tables.py``.
+"""The tables of settings in the pages, written from the code: ``python docs/hooks/tables.py``.
 
 A page says where a table stands, and what it shows::
 
@@ -25,7 +25,7 @@ from envs.leap import LeapSettings
 from launch.choice import Choice
 from launch.train_settings import defaults
 
-PAGES = Path(__file__).parent
+PAGES = Path(__file__).parents[1]
 TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 # What makes an algorithm; its other settings are shown where they are not off.
 _CORE = ("baseline", "scale", "ddof", "epsilon", "surrogate", "reduction")

@@ -1,0 +1,69 @@
+"""One agent, one problem, one answer: the plainest environment, for measuring.
+
+| | |
+|---|---|
+| Creation | ``envs.make("envs.solo:SoloEnv")`` |
+| Actions | text; tokens in the token view |
+| Parallel API | yes |
+| Agents | ``solver_0`` |
+| Action space | ``TextSpace``; ``TokenSpace`` in the token view |
+| Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
+
+Reward: 1 for a right answer. Version history: v0, the first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from envs.conversation_env import Conversation, ConversationEnv, Outcome
+from rewards.answers.confidence import parse_confidence
+from vocabulary import Problem, UserError
+
+
+@dataclass(frozen=True)
+class SoloSettings:
+    """How a problem is put."""
+
+    prompt: str = (
+        "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."
+    )
+    """The message; ``{question}`` stands for the problem."""
+    max_new_tokens: int = 4096
+    """Longest answer."""
+
+    def __post_init__(self) -> None:
+        if "{question}" not in self.prompt:
+            raise UserError("solo: prompt must say where the problem goes: write {question} in it")
+        if self.max_new_tokens < 1:
+            raise UserError("solo: max_new_tokens must be at least 1")
+
+
+class SoloEnv(ConversationEnv):
+    """The text environment; ``envs.make`` wraps it in tokens."""
+
+    title = "solo"
+    metadata: dict[str, Any] = {**ConversationEnv.metadata, "name": "solo_v0"}  # noqa: RUF012
+    settings_class = SoloSettings
+    default_roles = ("solver",)
+
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        agent = f"{self.roles[0]}_0"
+        # Not str.format: questions and answers are full of braces.
+        message = self.settings.prompt.replace("{question}", problem.question)
+        answers = yield {agent: message}
+        if agent not in answers:
+            return Outcome({agent: {"correct": 0.0}})
+        text = answers[agent]
+        verdict = self.scorer.check(text, problem)
+        measured = {
+            "correct": bool(verdict.correct),
+            "answer": verdict.answer,
+            "method": verdict.method,
+            "confidence": parse_confidence(text),
+        }
+        return Outcome({agent: {"correct": float(verdict.correct)}}, {agent: measured})

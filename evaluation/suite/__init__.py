@@ -1,0 +1,1 @@
+"""A suite: the same agents on several environments, and what follows from what they answered."""

@@ -1,0 +1,69 @@
+"""Whether an agent knows when it is right, and how much luck there is in its answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from evaluation.metrics.bootstrap import bootstrap
+from evaluation.metrics.calibration import brier, negative_log_likelihood, output_ratio
+from evaluation.metrics.discrimination import within_question_auroc
+from evaluation.metrics.present import Floats
+from evaluation.metrics.resampled import (
+    calibration_columns,
+    calibration_error,
+    discrimination,
+    discrimination_columns,
+)
+from evaluation.metrics.variance import variance
+from evaluation.suite.responses import Responses
+
+
+def reliability(
+    sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
+) -> dict[str, dict[str, Any]]:
+    """Agent -> variance of its scores, and calibration of what it states (``stated``) and of how
+    often it agrees with itself (``agreement``), where there are any."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in sets[0]:
+        correct_QN = np.concatenate([answered[name].correct_QN for answered in sets])
+        found[name] = {"variance": asdict(variance(correct_QN))}
+        kinds = {
+            "stated": [answered[name].confidence_QN for answered in sets],
+            "agreement": [answered[name].agreement_QN() for answered in sets],
+        }
+        for kind, parts in kinds.items():
+            confidence_QN = np.concatenate(parts)
+            if not np.isnan(confidence_QN).all():
+                found[name][kind] = _calibration(
+                    confidence_QN, correct_QN, resamples=resamples, seed=seed
+                )
+    return found
+
+
+def _calibration(
+    confidence_QN: Floats, correct_QN: Floats, *, resamples: int, seed: int
+) -> dict[str, Any]:
+    how = {"resamples": resamples, "seed": seed}
+    columns = calibration_columns(confidence_QN, correct_QN)
+    ece = bootstrap(columns, calibration_error, **how)
+    auroc = bootstrap(discrimination_columns(confidence_QN, correct_QN), discrimination, **how)
+    asked = ~np.isnan(correct_QN)
+    flat = confidence_QN.ravel(), correct_QN.ravel()
+    return {
+        "ece": _json(ece.value, ece.low, ece.high),
+        "auroc": _json(auroc.value, auroc.low, auroc.high),
+        "auroc_within": _number(within_question_auroc(confidence_QN, correct_QN)),
+        "brier": _number(brier(*flat)),
+        "nll": _number(negative_log_likelihood(*flat)),
+        "output_ratio": _number(output_ratio(confidence_QN[asked])),
+    }
+
+
+def _json(value: float, low: float, high: float) -> dict[str, Any]:
+    return {"value": _number(value), "interval": [_number(low), _number(high)]}
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 6)

@@ -1,0 +1,67 @@
+"""Rows of a paper's table over seeds: mean and Student's interval, row by row."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from evaluation.metrics.seeds import t_interval
+
+_WIDE = 6
+
+Values = Mapping[str, Mapping[str, Sequence[float]]]
+"""Row -> column -> what each seed gave; NaN where it is undefined."""
+
+
+def tables(values: Values, title: str) -> list[Table]:
+    """A line per row; six columns to a table, so that they fit into 100 columns of text."""
+    columns = list(dict.fromkeys(column for row in values.values() for column in row))
+    shown: list[Table] = []
+    for start in range(0, len(columns), _WIDE):
+        part = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
+        part.title = "" if start else title
+        part.add_column("± 95 % (t)")
+        for column in columns[start : start + _WIDE]:
+            part.add_column(column, justify="right", no_wrap=True)
+        for label, row in values.items():
+            cells = [_cell(row.get(column, ())) for column in columns[start : start + _WIDE]]
+            part.add_row(escape(label), *cells)
+        shown.append(part)
+    return shown
+
+
+def as_json(values: Values) -> dict[str, Any]:
+    """Every value, mean and interval."""
+    content: dict[str, Any] = {}
+    for label, row in values.items():
+        content[label] = {}
+        for column, numbers in row.items():
+            found = t_interval(numbers)
+            content[label][column] = {
+                "values": [_number(number) for number in numbers],
+                "mean": _number(found.value),
+                "interval": [_number(found.low), _number(found.high)],
+            }
+    return content
+
+
+def _cell(numbers: Sequence[float]) -> str:
+    found = t_interval(numbers)
+    if math.isnan(found.value):
+        return "–"
+    text = _figure(found.value)
+    return text if math.isnan(found.low) else f"{text} ± {_figure(found.high - found.value)}"
+
+
+def _figure(value: float) -> str:
+    """Shares without the leading zero (.913), costs without decimals."""
+    if abs(value) >= 10:
+        return f"{value:.0f}"
+    text = f"{value:.3f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 6)

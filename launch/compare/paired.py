@@ -1,0 +1,126 @@
+"""What runs stored of their evaluations, compared: ``benchmark.py compare runs/a runs/b``."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.console import Console
+
+import envs
+from evaluation import evaluation_of
+from evaluation.evaluation import Outcomes, Resampled
+from evaluation.paired import as_json, table
+from launch.compare.naming import check_positive
+from launch.rundir import RunDirectory
+from vocabulary import UserError
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Differences between runs on the same held-out problems, with paired 95 % intervals.
+
+    Other runs are compared with the first one. Nothing is sampled.
+    """
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Directories of two runs or more."""
+    evaluation: Literal["before", "after"] = "after"
+    """Which of the runs' evaluations: before training, or after it."""
+    resamples: int = 10_000
+    """Bootstrap resamples over problems."""
+    out: Path | None = None
+    """A file for every metric and difference as JSON; none without a name."""
+
+
+def compare(settings: PairedComparison) -> None:
+    """Read, pair, show.
+
+    Raises:
+        UserError: runs that have no such evaluation, or none of the same problems.
+    """
+    check_positive(settings, "resamples")
+    if len(settings.runs) < 2:
+        raise UserError("name two runs at least: python benchmark.py compare runs/a runs/b")
+    names = _short(settings.runs)
+    choices = {name: _choice(path) for name, path in zip(names, settings.runs)}
+    outcomes = {
+        name: _outcomes(path, settings.evaluation) for name, path in zip(names, settings.runs)
+    }
+    _check_same(choices, outcomes)
+    first = choices[names[0]]
+    evaluation = evaluation_of(envs.spec(first["env"]))
+    measured: dict[str, Mapping[str, Resampled]] = {}
+    for name, path in zip(names, settings.runs):
+        try:
+            # One seed for all of them: resamples pair up.
+            measured[name] = evaluation.estimate(outcomes[name], settings.resamples, 0)
+        except (KeyError, TypeError, ValueError):
+            raise UserError(
+                f"{path}/evaluation/{settings.evaluation}.json does not hold what {first['env']} "
+                "measures"
+            ) from None
+    rows = evaluation.rows(first["roles"])
+    console = Console()
+    count = len(outcomes[names[0]]["problems"])
+    # Three runs fit into 100 columns; with more, each of the others has a table of its own.
+    for others in [names[1:]] if len(names) <= 3 else [[name] for name in names[1:]]:
+        shown = {name: measured[name] for name in (names[0], *others)}
+        title = f"{first['env']}, {count} problems, {settings.evaluation} training"
+        console.print(table(shown, rows, title))
+    if settings.out:
+        settings.out.parent.mkdir(parents=True, exist_ok=True)
+        settings.out.write_text(json.dumps(as_json(measured, rows), indent=2), encoding="utf-8")
+        console.print(f"written: {settings.out}", soft_wrap=True)
+
+
+def _short(paths: tuple[Path, ...]) -> list[str]:
+    """The shortest ends of the paths that tell them apart."""
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UserError("a run is named twice")
+    whole = [path.resolve().parts for path in paths]
+    for length in range(1, max(map(len, whole)) + 1):
+        ends = ["/".join(parts[-length:]) for parts in whole]
+        if len(set(ends)) == len(ends):
+            return ends
+    return [str(path) for path in paths]
+
+
+def _choice(path: Path) -> dict[str, Any]:
+    try:
+        return RunDirectory.reopen(path).config()["choice"]
+    except (KeyError, TypeError):
+        raise UserError(f"{path / 'config.json'} does not say what the run was") from None
+
+
+def _outcomes(path: Path, which: str) -> Outcomes:
+    file = path / "evaluation" / f"{which}.json"
+    if not file.is_file():
+        raise UserError(
+            f"{path} has no evaluation {which} training; finish it with python train.py --resume "
+            f"{path}, and without --eval.no-enabled"
+        )
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        found["problems"] = list(found["problems"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{file} cannot be read as an evaluation's outcomes") from None
+    return found
+
+
+def _check_same(choices: Mapping[str, Any], outcomes: Mapping[str, Outcomes]) -> None:
+    (first, choice), *others = choices.items()
+    for name, other in others:
+        for key in ("env", "roles"):
+            if other[key] != choice[key]:
+                raise UserError(
+                    f"{first} and {name} have different {key}: {choice[key]} and {other[key]}"
+                )
+        if outcomes[name]["problems"] != outcomes[first]["problems"]:
+            raise UserError(
+                f"{first} and {name} were evaluated on different problems, so nothing pairs up: "
+                "train both with the same --seed and --problems, or compare means over seeds "
+                "(benchmark.py seeds)"
+            )

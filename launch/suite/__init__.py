@@ -1,0 +1,1 @@
+"""Agents on a suite: ``benchmark.py --agents ... --suite ...``."""

@@ -1,0 +1,78 @@
+"""Sample all that is missing, with as few models in memory as that needs."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from launch.players import close_players
+from launch.suite.agents import Agent
+from launch.suite.loaded import Loaded, load
+from launch.suite.plan import Job
+from launch.suite.sample import sample
+from launch.suite.settings import SuiteComparison
+
+Missing = Sequence[tuple[Job, Sequence[Any]]]
+
+
+def ask(
+    missing: Missing, agents: Sequence[Agent], settings: SuiteComparison, console: Console
+) -> None:
+    """One agent at a time where they answer alone, and all together for workflows."""
+    groups = [
+        ([agent], [one for one in missing if one[0].asked.agent == agent.name]) for agent in agents
+    ]
+    groups = [(who, [one for one in some if not one[0].asked.experts]) for who, some in groups]
+    groups.append((list(agents), [one for one in missing if one[0].asked.experts]))
+    for needed, some in groups:
+        if some:
+            _together(load(needed), some, settings, console)
+
+
+def _together(
+    loaded: dict[str, Loaded], missing: Missing, settings: SuiteComparison, console: Console
+) -> None:
+    # One loop for all: connections to servers live in theirs.
+    with asyncio.Runner() as runner:
+        try:
+            for job, wanted in missing:
+                runner.run(_one(job, wanted, loaded, settings, console))
+        finally:
+            runner.run(close_players({name: one.policy for name, one in loaded.items()}))
+
+
+async def _one(
+    job: Job,
+    wanted: Sequence[Any],
+    loaded: dict[str, Loaded],
+    settings: SuiteComparison,
+    console: Console,
+) -> None:
+    title, played = job.title, 0
+    with console.status(title) as status:
+
+        def done(count: int) -> None:
+            nonlocal played
+            played += count
+            status.update(f"{title} {played}/{len(wanted)}")
+
+        failure = await sample(
+            job.asked,
+            loaded,
+            wanted,
+            sampling={"temperature": settings.temperature, "top_p": settings.top_p},
+            seed=settings.seed,
+            batch=settings.batch,
+            store=job.stored.append,
+            done=done,
+        )
+    if failure:
+        stored = job.read()
+        left = sum((problem.id, number) not in stored for problem, number in wanted)
+        console.print(
+            f"{title}: {left} of {len(wanted)} failed ({failure}); the same command asks for them "
+            "again",
+            soft_wrap=True,
+            markup=False,
+        )

@@ -1,0 +1,76 @@
+"""CoRe's tables (arXiv:2601.21600)."""
+
+from launch.sweep.table import Columns, Table, Variant
+
+_CORE = ("--env", "core-teaching", "--algo", "gspo")
+# As many traces as CoRe writes, none of them taught, each role compared with itself.
+_ALONE = (
+    *("--env.k-cold", "3", "--env.k-hinted", "0", "--env.lambda-cm", "0"),
+    *("--env.explore-pool", "model", "--group-by", "problem+role"),
+)
+_ABLATIONS = {
+    "no-round-b": ("No Round B", ("--env.k-hinted", "0")),
+    "no-exploration": ("No exploration", ("--env.w-explore", "0")),
+    "no-cross": ("No cross-model term", ("--env.lambda-cm", "0")),
+    "k4": ("K = 4, K' = 2", ("--env.k-cold", "4", "--env.k-hinted", "2")),
+}
+
+
+def _pair(first: str, second: str) -> dict[str, Variant]:
+    """Everything that is trained of one pair."""
+    flags = (*_CORE, "--roles", first, second)
+    name = f"core-{first}-{second}"
+    found = {
+        "core": Variant(name, "CoRe", flags),
+        "alone": Variant(f"{name}-alone", "each for itself", (*flags, *_ALONE)),
+    }
+    return found | {
+        key: Variant(f"{name}-{key}", label, (*flags, *more))
+        for key, (label, more) in _ABLATIONS.items()
+    }
+
+
+def _columns(first: str, second: str) -> Columns:
+    return {
+        **{f"{role} @{k}": (f"pass@{k}/{role}",) for role in (first, second) for k in (1, 2)},
+        **{f"team @{k}": (f"team_pass@{k}",) for k in (1, 2)},
+    }
+
+
+_BOB, _CAROL = _pair("alice", "bob"), _pair("alice", "carol")
+_INSTEAD = "chains for GSM8K, MATH, AIME and GPQA; the tiny pair for 3B and 4B models"
+
+TABLES = {
+    "core-1": Table(
+        "Base, trained each for itself, and CoRe: the first pair",
+        (_BOB["core"], _BOB["alone"]),
+        _columns("alice", "bob"),
+        base="Base",
+        instead=f"{_INSTEAD}; equally many untaught traces for SD-E2",
+    ),
+    "core-2": Table(
+        "The same of the second pair",
+        (_CAROL["core"], _CAROL["alone"]),
+        _columns("alice", "carol"),
+        base="Base",
+        instead=f"{_INSTEAD}; equally many untaught traces for SD-E2",
+    ),
+    "core-3": Table("Hyper-parameters", why_not="it lists settings; they are --preset core-..."),
+    "core-4": Table(
+        "Beside larger models",
+        why_not="it puts published figures of 7B and 8B models beside CoRe's, and no larger tiny "
+        "model that answers chains ships",
+    ),
+    "core-5": Table(
+        "Ablations of the first pair",
+        tuple(_BOB[k] for k in ("core", "no-round-b", "no-exploration", "no-cross", "k4")),
+        _columns("alice", "bob"),
+        instead=_INSTEAD,
+    ),
+    "core-6": Table(
+        "Ablations of the second pair; its row of one model is CoRe's own alice",
+        tuple(_CAROL[k] for k in ("core", "no-round-b", "no-exploration", "no-cross")),
+        _columns("alice", "carol"),
+        instead=_INSTEAD,
+    ),
+}

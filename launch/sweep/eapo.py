@@ -1,0 +1,162 @@
+"""EAPO's tables (arXiv:2509.23730)."""
+
+from launch.sweep.table import Table, Variant
+
+_EAPO = ("--env", "eapo-consultation", "--algo", "dapo")
+
+
+def _variant(name: str, label: str, *flags: str) -> Variant:
+    return Variant(name, label, (*_EAPO, *flags))
+
+
+def _expert(name: str, label: str, player: str) -> Variant:
+    return _variant(name, label, "--agents.expert.model", player)
+
+
+def _schedule(name: str, label: str) -> Variant:
+    # Equal help for all: what the default lets in over its 60 steps.
+    flags = ("--env.schedule", name, "--env.accept-total", "30.5", "--env.accept-steps", "100")
+    return _variant(f"eapo-{name}", label, *flags)
+
+
+_FULL = Variant("eapo", "EAPO", _EAPO)
+_RL = _variant("eapo-rl", "Self-exploratory RL", "--env.consult", "never")
+_DISTILLED = Variant("eapo-distilled", "Distillation", (), "distill")
+_DISTILLED_LORA = Variant(
+    "eapo-distilled-lora", "Distillation, LoRA", ("--tuning", "lora"), "distill"
+)
+_TRAINED = {
+    "avg@n": ("avg@n/alone",),
+    "between": ("var_between/alone",),
+    "within": ("var_within/alone",),
+    "asks": ("consult_rate",),
+}
+_COMPARED = {
+    "avg@n": ("systems", "{row}", "avg@n", "value"),
+    "between": ("systems", "{row}", "variance", "between"),
+    "within": ("systems", "{row}", "variance", "within"),
+    "tokens": ("systems", "{row}", "tokens"),
+}
+_OTHER = "chains?mix=0,1,0&min_length=3&max_length=3&answer=all"
+_LONGER = "chains?mix=0,1,0&min_length=5&max_length=5&answer=all"
+_PLUS_MINUS = "chains?mix=1,0,0&min_length=4&max_length=4&answer=all"
+_INSTEAD = "chains for DAPO-Math and AIME; tiny:policy and tiny:expert for 7B and 32B"
+_OFFLINE = ("eapo", "--no-noise", "--no-peers", "--pools", "pool:tiny:policy|tiny:expert")
+_OFFLINE_ROWS = {
+    "base": "Policy",
+    "other-0": "Expert",
+    "self": "Policy, told by itself",
+    "workflow": "Policy, told by the expert",
+    "pool-0": "Policy, told by both",
+}
+_STRONGER = tuple(f"scripted:oracle?p_right={p}&template={{solution}}" for p in (0.6, 0.8, 1))
+_SETS = {"shorter": _OTHER, "longer": _LONGER, "+ and -": _PLUS_MINUS}
+
+TABLES = {
+    "eapo-1": Table(
+        "All systems",
+        (_FULL, _RL, _DISTILLED, _DISTILLED_LORA),
+        _COMPARED,
+        comparison=(
+            *("eapo", "--no-noise", "--eapo", "{eapo}", "--rl", "{eapo-rl}"),
+            *("--distilled", "{eapo-distilled}", "--distilled-lora", "{eapo-distilled-lora}"),
+        ),
+        rows={
+            "base": "Base",
+            "self": "Self-collaboration",
+            "workflow": "Expert workflow",
+            "peers": "LeaP",
+            "distilled": "Distillation",
+            "distilled_lora": "Distillation, LoRA",
+            "rl": "Self-exploratory RL",
+            "eapo": "EAPO",
+        },
+        instead=_INSTEAD,
+    ),
+    "eapo-2": Table(
+        "One expert after another, and a weaker expert",
+        (
+            _variant("eapo-sequential", "Sequential", "--env.at-once", "1"),
+            _expert("eapo-weaker", "Weaker", "scripted:oracle?p_right=0.5&template={solution}"),
+            _FULL,
+        ),
+        _TRAINED,
+        instead=f"{_INSTEAD}; a script that is right in half of all cases for 14B",
+    ),
+    "eapo-3": Table(
+        "Pools of experts",
+        (
+            _expert("eapo-homogeneous", "Homogeneous", "tiny:policy"),
+            _expert(
+                "eapo-heterogeneous",
+                "Heterogeneous",
+                "pool:tiny:expert|tiny:policy|scripted:oracle?p_right=0.5",
+            ),
+            _FULL,
+        ),
+        _TRAINED,
+        instead=_INSTEAD,
+    ),
+    "eapo-4": Table(
+        "On other kinds of problems",
+        (_FULL, _RL),
+        {
+            name: ("suites", "eapo", "sets", problems, "rows", "{row}")
+            for name, problems in _SETS.items()
+        },
+        comparison=(
+            *("suite", "--suite", "eapo", "--no-workflow", "--problems", *_SETS.values()),
+            *("--agents", "base=tiny:policy", "rl={eapo-rl}", "eapo={eapo}"),
+        ),
+        rows={"base": "Base", "rl": "Self-exploratory RL", "eapo": "EAPO"},
+        instead=f"{_INSTEAD}; other lengths and another family for code, knowledge and reading",
+    ),
+    "eapo-5": Table("Hyper-parameters", why_not="it lists settings; they are --preset eapo-..."),
+    "eapo-6": Table(
+        "The offline workflow: whose replies",
+        (),
+        _COMPARED,
+        comparison=(*_OFFLINE, "--others", "Expert=tiny:expert"),
+        rows=_OFFLINE_ROWS,
+        instead=_INSTEAD,
+    ),
+    "eapo-7": Table(
+        "The offline workflow on other kinds of problems",
+        (),
+        _COMPARED,
+        comparison=(*_OFFLINE, "--others", "Expert=tiny:expert", "--problems", _OTHER),
+        rows=_OFFLINE_ROWS,
+        instead=f"{_INSTEAD}; shorter chains for code, knowledge and reading",
+    ),
+    "eapo-8": Table(
+        "The offline workflow with bad experts",
+        (),
+        _COMPARED,
+        comparison=("eapo", "--no-peers"),
+        rows={"error": "Wrong experts", "useless": "Useless experts", "workflow": "Experts"},
+        instead=_INSTEAD,
+    ),
+    "eapo-9": Table(
+        "Schedules of fading",
+        (
+            _schedule("const", "constant"),
+            _schedule("inv-sqrt", "s^-1/2"),
+            _schedule("inv-sq", "s^-2"),
+            _schedule("inv", "s^-1"),
+        ),
+        _TRAINED,
+        instead=f"{_INSTEAD}; equal help for all schedules, 30.5 replies of 100",
+    ),
+    "eapo-10": Table(
+        "The offline workflow with stronger experts",
+        (),
+        _COMPARED,
+        comparison=("eapo", "--no-noise", "--no-peers", "--pools", *_STRONGER),
+        rows={f"pool-{place}": f"right in {p}" for place, p in enumerate(("60 %", "80 %", "all"))},
+        instead=f"{_INSTEAD}; scripts that are right more and more often for larger models",
+    ),
+    "eapo-11": Table(
+        "Another policy (Qwen3-8B)",
+        why_not="it needs a second policy that is warm-started to consult; one ships",
+    ),
+}

@@ -1,0 +1,52 @@
+"""The plainest environment: the contract, and one answer by hand."""
+
+import pytest
+
+import envs
+from envs.solo import SoloSettings
+from rewards.scorer import AnswerScorer
+from vocabulary import Problem, UserError
+
+PROBLEM = Problem("p", "What is {1} + 1?", "2", "number")
+
+
+@pytest.mark.parametrize("view", ["token", "text"])
+def test_the_contract(view: str) -> None:
+    envs.check_env(envs.make("envs.solo:SoloEnv", view=view))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "correct", "answer", "confidence"),
+    [
+        (r"So \boxed{2} \confidence{0.7}", True, "2", 0.7),
+        (r"\boxed{3}", False, "3", None),
+        ("", False, None, None),
+        ("<html>" * 1000, False, None, None),
+    ],
+)
+def test_one_answer(text: str, correct: bool, answer: str | None, confidence: float | None) -> None:
+    env = envs.make("envs.solo:SoloEnv", view="text", scorer=AnswerScorer())
+    observations, infos = env.reset(seed=0, options={"problem": PROBLEM, "mode": "eval"})
+    assert observations["solver_0"]["text"].startswith("What is {1} + 1?\n\nPlease reason")
+    assert infos["solver_0"]["max_new_tokens"] == 4096
+    _, rewards, ended, _, infos = env.step({"solver_0": text})
+    assert rewards == {"solver_0": float(correct)}
+    assert ended == {"solver_0": True}
+    info = infos["solver_0"]
+    assert (info["correct"], info["answer"], info["confidence"]) == (correct, answer, confidence)
+
+
+def test_nobody_answers() -> None:
+    env = envs.make("envs.solo:SoloEnv", view="text", settings=SoloSettings("Say {question}", 7))
+    _, infos = env.reset(seed=0, options={"problem": PROBLEM})
+    assert infos["solver_0"]["max_new_tokens"] == 7
+    _, rewards, _, _, infos = env.step({})
+    assert rewards == {"solver_0": 0.0}
+    assert infos["solver_0"]["failed"]
+
+
+def test_settings_that_cannot_be() -> None:
+    with pytest.raises(UserError, match=r"write \{question\} in it"):
+        SoloSettings(prompt="Solve this")
+    with pytest.raises(UserError, match="at least 1"):
+        SoloSettings(max_new_tokens=0)

@@ -1,0 +1,105 @@
+"""Stored evaluations of several runs, paired by problem; the runs are written by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import benchmark
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def run(
+        name: str,
+        alice: list[int],
+        bob: list[int],
+        *,
+        problems: list[str] | None = None,
+        env: str = "core-teaching",
+        which: str = "after",
+    ) -> str:
+        path = tmp_path / name
+        (path / "evaluation").mkdir(parents=True, exist_ok=True)
+        choice = {"env": env, "roles": ["alice", "bob"]}
+        (path / "config.json").write_text(json.dumps({"choice": choice}))
+        outcomes = {
+            "problems": problems or [f"p{place}" for place in range(len(alice))],
+            "correct": {"alice": [[c] for c in alice], "bob": [[c] for c in bob]},
+            "hints": [],
+            "leaked": [],
+        }
+        (path / "evaluation" / f"{which}.json").write_text(json.dumps(outcomes))
+        return str(path)
+
+    return run
+
+
+def compare(*flags: str, code: int = 0) -> None:
+    assert benchmark.main(["compare", "--resamples", "500", *flags]) == code
+
+
+def test_differences_pair_up(write: Any, tmp_path: Path, capsys: Any) -> None:
+    # Alice is right on half of the problems in both; b's bob is right wherever a's is not.
+    half = [1, 0] * 10
+    runs = write("a", half, half), write("b", half, [1] * 20)
+    out = tmp_path / "deep" / "compare.json"
+    compare(*runs, "--out", str(out))
+    found = json.loads(out.read_text())["differences"]["b - a"]
+    # The same answers: no difference on any resample, where unpaired ones would spread by .3.
+    assert found["pass@1/alice"] == {"value": 0.0, "interval": [0.0, 0.0], "verdict": ""}
+    assert found["pass@1/bob"]["value"] == 0.5
+    assert found["pass@1/bob"]["interval"][0] > 0.2
+    assert found["pass@1/bob"]["verdict"] == "better"
+    assert found["both_wrong@1"]["value"] == -0.5
+    assert found["both_wrong@1"]["verdict"] == "better"
+    # Pass@2 needs a second sample.
+    assert found["pass@2/bob"]["value"] is None
+    shown = capsys.readouterr().out
+    assert "+0.500" in shown
+    assert max(map(len, shown.splitlines()[:-1])) <= 100
+
+
+def test_worse_and_neither(write: Any, tmp_path: Path) -> None:
+    first, other = write("a", [1] * 20, [0] * 20), write("b", [0] * 20, [0] * 20)
+    compare(first, other, "--out", str(tmp_path / "x.json"))
+    found = json.loads((tmp_path / "x.json").read_text())["differences"]["b - a"]
+    assert found["pass@1/alice"] == {"value": -1.0, "interval": [-1.0, -1.0], "verdict": "worse"}
+    assert found["both_wrong@1"]["verdict"] == "worse"
+    assert found["gain@1"]["value"] == 0.0
+
+
+def test_several_runs_and_the_evaluation_before(write: Any, tmp_path: Path, capsys: Any) -> None:
+    names = [write(f"{n}/x", [1, 0], [0, 1]) for n in "abcd"]
+    compare(*names)
+    # Four runs: three tables, the first run in each; directories that end alike keep their parents.
+    assert capsys.readouterr().out.count("a/x") == 3
+    compare(*names[:3])
+    assert capsys.readouterr().out.count("difference") == 2
+    compare(*names[:2], "--evaluation", "before", code=2)
+    assert "has no evaluation before training" in capsys.readouterr().err
+    for name in "ab":
+        write(f"{name}/x", [1, 1], [1, 1], which="before")
+    compare(*names[:2], "--evaluation", "before")
+    assert "1.000" in capsys.readouterr().out
+
+
+def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
+    a = write("a", [1, 0], [0, 1])
+    broken = write("broken", [1, 0], [0, 1])
+    (Path(broken) / "evaluation" / "after.json").write_text("<html>")
+    hollow = write("hollow", [1, 0], [0, 1])
+    (Path(hollow) / "evaluation" / "after.json").write_text('{"problems": ["p0", "p1"]}')
+    for flags, sentence in [
+        ([a], "name two runs at least"),
+        ([a, a], "a run is named twice"),
+        ([a, str(tmp_path)], "is not a run"),
+        ([a, write("b", [1, 0], [0, 1], problems=["p0", "p9"])], "different problems"),
+        ([a, write("c", [1, 0], [0, 1], env="corea-deferral")], "have different env"),
+        ([a, broken], "cannot be read as an evaluation"),
+        ([a, hollow], "does not hold what core-teaching measures"),
+        ([a, hollow, "--resamples", "0"], "--resamples must be at least 1"),
+    ]:
+        compare(*flags, code=2)
+        assert sentence in capsys.readouterr().err

@@ -1,0 +1,39 @@
+"""Which answers are one vote."""
+
+import pytest
+
+from rewards.answers.votes import vote
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kind"),
+    [
+        (r"\frac{1}{2}", "0.5", "math"),
+        ("1,080", "1080", "number"),
+        (r"x^2 + 1", "x^2+1", "math"),
+        ("Paris ", r"\text{paris}", "text"),
+        ("(B)", "b.", "choice"),
+        ("1, 2", "1,2", "list"),
+    ],
+)
+def test_one_vote(one: str, other: str, kind: str) -> None:
+    assert vote(one, kind, ("red", "blue") if kind == "choice" else ()) == vote(  # type: ignore[arg-type]
+        other,
+        kind,  # type: ignore[arg-type]
+        ("red", "blue") if kind == "choice" else (),
+    )
+
+
+def test_other_votes() -> None:
+    assert vote("50%", "math") != vote("50", "math")
+    assert vote("x", "math") != vote("X", "math")
+    assert vote(None, "math") is None
+    assert vote("  ", "math") is None
+    assert vote("", "text") is None
+
+
+def test_huge_and_broken_answers() -> None:
+    huge = "9" * 1_000_000
+    assert vote(huge, "math") == vote(huge, "math") != vote(huge + "1", "math")
+    assert len(vote(huge, "text") or "") == 64
+    assert vote("\ud800" * 600, "text")
