@@ -15,6 +15,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here not in item.path.parents:
             continue
         item.add_marker(pytest.mark.vllm)
+        # vLLM leaves its sockets to the garbage collector.
+        for kind in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
+            item.add_marker(pytest.mark.filterwarnings(f"ignore::{kind}"))
         if find_spec("vllm") is None:
             item.add_marker(pytest.mark.skip(reason="not run: vLLM is not installed"))
         if item.get_closest_marker("gpu"):
