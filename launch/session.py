@@ -35,7 +35,7 @@ from vocabulary import Sampling
 T = TypeVar("T")
 
 # What an environment that sets no limit of its own lets an agent write.
-_MAX_NEW_TOKENS = 256
+MAX_NEW_TOKENS = 256
 # How often an environment from elsewhere is played from one seed.
 _REPLICAS = 8
 
@@ -70,10 +70,11 @@ class Session:
         self._scorer = AnswerScorer(
             encoder=scoring.encoder, workers=scoring.workers, deadline_s=scoring.deadline_s
         )
-        metadata = self._make_env().metadata
+        metadata = self.make_env().metadata
         self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
         # An environment from elsewhere knows no groups: it is compared with replicas of itself.
         alone = 1 if settings.env is not None else _REPLICAS
+        self.replicas = rollout.replicas or int(metadata.get("replicas", alone))
         self._sampler = StepSampler(
             self.team,
             self._collecting(rollout.temperature, rollout.top_p),
@@ -81,7 +82,7 @@ class Session:
             settings.algo,
             group_key=self.group_key,
             problems=rollout.problems_per_step,
-            replicas=rollout.replicas or int(metadata.get("replicas", alone)),
+            replicas=self.replicas,
             seed=settings.run.seed,
         )
         how = settings.eval
@@ -177,7 +178,7 @@ class Session:
                 self._logbook.text(step, "transcript", transcript(batch.episodes[0]))
         self._progress = replace(self._progress, step=step, cursor=self._cursor)
         if _due(step, self.settings.eval.every) and not self._is_last(step):
-            found = self._examiner.estimate(self._examine(self._examiner.examine()), resamples=1)
+            found = self._examiner.estimate(self.ask(self._examiner.examine()), resamples=1)
             self._logbook.evaluation(step, {f"eval/{name}": m.value for name, m in found.items()})
 
     def checkpoint(self, step: int) -> None:
@@ -200,7 +201,7 @@ class Session:
     def evaluate(self, name: str) -> Outcomes | None:
         """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
         with self.console.status(f"evaluating {name} training"):
-            return self._examine(self._examiner.named(name))
+            return self.ask(self._examiner.named(name))
 
     def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
         """Keep the trained models, write the summary and show the table."""
@@ -226,6 +227,29 @@ class Session:
             soft_wrap=True,
         )
 
+    def make_env(self) -> Any:
+        """The run's environment, speaking the team's vocabularies."""
+        choice = self.settings.choice
+        return envs.make(
+            choice.env,
+            settings=self.settings.env,
+            # An environment from elsewhere has the roles that it has.
+            roles=choice.roles if self.settings.env is not None else None,
+            codecs=self.team.codecs,
+            scorer=self._scorer,
+            source=self._stream.source,
+        )
+
+    def ask(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do ``work``, which asks policies, with the newest weights."""
+
+        async def answered() -> T:
+            await self._sampler.settle()
+            async with self.team.answering():
+                return await work
+
+        return self._run(answered())
+
     def __enter__(self) -> "Session":
         return self
 
@@ -242,24 +266,12 @@ class Session:
     def _is_last(self, step: int) -> bool:
         return step == self.settings.run.steps or self._sampled_enough
 
-    def _make_env(self) -> Any:
-        choice = self.settings.choice
-        return envs.make(
-            choice.env,
-            settings=self.settings.env,
-            # An environment from elsewhere has the roles that it has.
-            roles=choice.roles if self.settings.env is not None else None,
-            codecs=self.team.codecs,
-            scorer=self._scorer,
-            source=self._stream.source,
-        )
-
     def _collecting(self, temperature: float, top_p: float) -> Collector:
         rollout = self.settings.rollout
         return Collector(
-            self._make_env,
+            self.make_env,
             self.team.policies,
-            sampling=Sampling(_MAX_NEW_TOKENS, temperature, top_p, rollout.top_k),
+            sampling=Sampling(MAX_NEW_TOKENS, temperature, top_p, rollout.top_k),
             scorer=self._scorer,
             deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
             concurrency=rollout.concurrency,
@@ -268,16 +280,6 @@ class Session:
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         # Not Runner.run: it handles SIGINT itself, and in doing so prints a task's whole result.
         return self._runner.get_loop().run_until_complete(work)
-
-    def _examine(self, work: Coroutine[Any, Any, T]) -> T:
-        """Evaluate with the newest weights."""
-
-        async def examined() -> T:
-            await self._sampler.settle()
-            async with self.team.answering():
-                return await work
-
-        return self._run(examined())
 
     def _restore(self) -> None:
         newest = checkpoint.latest(self.run.checkpoints)

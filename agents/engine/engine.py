@@ -68,8 +68,8 @@ class Engine:
         Raises :class:`UserError` where vLLM is not installed or refuses.
         """
         spec, settings = self.spec, self._settings
-        environment = _environment(spec, settings)
-        os.environ.update({key: value for key, value in environment.items() if value is not None})
+        inherited = environment(spec, settings)
+        os.environ.update({key: value for key, value in inherited.items() if value is not None})
         try:
             from vllm.engine.arg_utils import AsyncEngineArgs  # pyright: ignore[reportMissingImports]
             from vllm.v1.engine.async_llm import AsyncLLM  # pyright: ignore[reportMissingImports]
@@ -211,7 +211,7 @@ def _lora_rank(rank: int) -> int:
     raise UserError(f"vLLM takes LoRA ranks up to 512, not {rank}")
 
 
-def _environment(spec: EngineSpec, settings: VllmSettings) -> dict[str, str | None]:
+def environment(spec: EngineSpec, settings: VllmSettings) -> dict[str, str | None]:
     """What an engine process inherits; what the user has set stays."""
     wanted = {
         "VLLM_LOGGING_LEVEL": settings.log,
