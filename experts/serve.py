@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -146,5 +147,16 @@ def _run_vllm(said: list[str]) -> None:
         ) from error
 
 
+def _end_with_parent() -> None:
+    """Have this process killed when the one that started it ends, however that ends."""
+    import ctypes
+
+    pr_set_pdeathsig = 1
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+if __name__ == "__mp_main__":  # what the processes that vLLM starts call this module
+    _end_with_parent()
 if __name__ == "__main__":
     sys.exit(main())

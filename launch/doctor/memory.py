@@ -74,10 +74,11 @@ def free_bytes(device: torch.device) -> int | None:
 
         return int(psutil.virtual_memory().available)
     except ImportError:
-        return _available(Path("/proc/meminfo"))
+        return available(Path("/proc/meminfo"))
 
 
-def _available(meminfo: Path) -> int | None:
+def available(meminfo: Path) -> int | None:
+    """The kernel's own estimate, in bytes."""
     try:
         lines = meminfo.read_text(encoding="ascii").splitlines()
     except OSError:
