@@ -37,7 +37,14 @@ _OLD_WEIGHTS = (
 
 
 def examine(settings: TrainSettings, problems: PreparedProblems) -> int:
-    """Print what is wrong; returns the exit code: 0 nothing, 1 something."""
+    """Print what is wrong; returns the exit code: 0 nothing, 1 something, 130 interrupted."""
+    try:
+        return _examine(settings, problems)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _examine(settings: TrainSettings, problems: PreparedProblems) -> int:
     # Nothing is ever written to it.
     nowhere = RunDirectory(Path("doctor"))
     with Session(settings, problems, nowhere) as session:

@@ -11,7 +11,7 @@ from agents.local import LocalPolicy
 from launch.doctor.finding import Finding, judged
 from launch.team import Team
 
-_GB = 2**30
+_GIB = 2**30
 # Of a step's batches, see algorithms.logprobs and models.sampler.batches.
 _LOGITS_BYTES = 1 << 26
 _CPU_CACHE_BYTES = 2 << 30
@@ -133,7 +133,7 @@ def needs(
 
 def engine_needs(devices: Sequence[str], cpu_cache_gb: int) -> int:
     """Bytes that CPU engines will fill their caches with; a GPU engine takes its share at once."""
-    return sum(device == "cpu" for device in devices) * cpu_cache_gb * _GB
+    return sum(device == "cpu" for device in devices) * cpu_cache_gb * _GIB
 
 
 def check_memory(device: str, needed: Mapping[str, int], free: int | None) -> Finding:
@@ -154,4 +154,4 @@ def check_memory(device: str, needed: Mapping[str, int], free: int | None) -> Fi
 
 
 def _size(count: int) -> str:
-    return f"{count / _GB:.1f} GB" if count >= _GB else f"{count / 2**20:.0f} MB"
+    return f"{count / _GIB:.1f} GiB" if count >= _GIB else f"{count / 2**20:.0f} MiB"

@@ -38,22 +38,17 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
             _CHECK, role, "refuses a second message of the user", "not measured", way_out
         )
     whole = _rendered(tokenizer, _ASKED, _SAID, _NEXT)
-    after = whole.rpartition(_SAID)[2]
     appended = opened + codec.extend(_SAID) + follows
-    if tokenizer.decode(follows, skip_special_tokens=False) != after:
+    if _ids(tokenizer, whole) == appended:
+        note = "two turns are those of the template"
+        if _THOUGHT not in _rendered(tokenizer, _ASKED, _THOUGHT, _NEXT):
+            note = "drops or rewrites earlier thinking; contexts here keep it"
+        return Finding(_CHECK, role, note, "ok")
+    if _text(tokenizer, follows) != whole.rpartition(_SAID)[2]:
         return Finding(_CHECK, role, "follows an answer in another way", "wrong", way_out)
-    if tokenizer.decode(appended, skip_special_tokens=False) != whole:
-        return Finding(_CHECK, role, "rewrites earlier turns; contexts here keep them", "ok")
-    note = "two turns are those of the template"
-    if _THOUGHT not in _rendered(tokenizer, _ASKED, _THOUGHT, _NEXT):
-        note = "drops or rewrites earlier thinking; contexts here keep it"
-    return judged(
-        _CHECK,
-        role,
-        note if _ids(tokenizer, whole) == appended else "the same text in other tokens",
-        wrong=_ids(tokenizer, whole) != appended,
-        way_out=way_out,
-    )
+    if _text(tokenizer, appended) == whole:
+        return Finding(_CHECK, role, "writes the same text in other tokens", "wrong", way_out)
+    return Finding(_CHECK, role, "rewrites earlier turns; contexts here keep them", "ok")
 
 
 def check_round_trip(role: str, codec: HFCodec, text: str) -> Finding:
@@ -91,3 +86,7 @@ def _ids(tokenizer: Any, text: str) -> list[int]:
     # A codec switches this on to spell control tokens in a user's text out.
     backend.encode_special_tokens = False
     return backend.encode(text, add_special_tokens=False).ids
+
+
+def _text(tokenizer: Any, ids: list[int]) -> str:
+    return tokenizer.backend_tokenizer.decode(ids, skip_special_tokens=False)

@@ -152,6 +152,12 @@ def test_everything_is_put_back(opened: Opened) -> None:
     assert same(state(session), before)
 
 
+@pytest.mark.parametrize("env", ["corea-deferral", "eapo-consultation"])
+def test_other_environments_are_healthy_too(opened: Opened, env: str) -> None:
+    session = opened("--env", env, "--algo", "grpo")
+    assert not wrong(examine.checkup(session, PROBLEMS[:2]))
+
+
 def test_adapters_on_one_base_and_a_frozen_role(opened: Opened) -> None:
     lora = [f"--agents.{role}.{flag}" for role in ("alice", "bob") for flag in ("tuning=lora",)]
     session = opened(

@@ -111,7 +111,7 @@ def test_memory_that_is_not_there_is_wrong() -> None:
     needed = {"gradients": 3 * 2**30, "moments": 0}
     finding = memory.check_memory("cpu", needed, 2 * 2**30)
     assert finding.verdict == "wrong"
-    assert finding.measured == "3.0 GB more (gradients 3.0 GB) of 2.0 GB free"
+    assert finding.measured == "3.0 GiB more (gradients 3.0 GiB) of 2.0 GiB free"
     assert memory.check_memory("cpu", needed, 4 * 2**30).verdict == "ok"
     assert memory.check_memory("cpu", needed, None).verdict == "not measured"
 

@@ -54,6 +54,20 @@ def test_a_codec_of_another_template_is_wrong(checked: Checked) -> None:
     assert checked(PLAIN, WITH_SYSTEM).verdict == checked(PLAIN, LOUD).verdict == "wrong"
 
 
+def test_other_tokens_for_the_same_text_are_wrong(checkpoint: Callable[[str], Path]) -> None:
+    from transformers import AutoTokenizer
+
+    class Spelling(HFCodec):
+        def extend(self, text: str) -> list[int]:
+            return [
+                token for character in text for token in super(Spelling, self).extend(character)
+            ]
+
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint("qwen3"))
+    found = check_template("a", Spelling(tokenizer), tokenizer, chat="auto")
+    assert (found.verdict, found.measured) == ("wrong", "writes the same text in other tokens")
+
+
 def test_what_a_template_does_to_its_history_is_said(checked: Checked) -> None:
     forgets = checked(FORGETFUL)
     assert (forgets.verdict, "drops or rewrites" in forgets.measured) == ("ok", True)
