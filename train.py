@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, build, loop; returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
+    """Parse, build, loop; returns the exit code: 0 done, 1 the doctor found something,
+    2 the user's mistake, 130 interrupted."""
     from vocabulary import UserError
 
     try:
@@ -24,6 +25,10 @@ def _train(argv: Sequence[str]) -> int:
     from launch.preflight import preflight
 
     problems = preflight(settings)
+    if settings.run.doctor:
+        from launch.doctor.examine import examine
+
+        return examine(settings, problems)
 
     from launch.interrupt import Interruptible, Stop
     from launch.session import open_session
@@ -48,5 +53,9 @@ def _train(argv: Sequence[str]) -> int:
     return 0
 
 
+if __name__ == "__mp_main__":  # what the processes that a run starts call this module
+    from agents.engine.orphans import end_with_parent
+
+    end_with_parent()
 if __name__ == "__main__":
     sys.exit(main())

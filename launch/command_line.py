@@ -52,6 +52,10 @@ def parse(argv: Sequence[str]) -> TrainSettings:
 
 def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
     """A stored run's settings; only its length may be changed."""
+    if "--doctor" in rest:
+        raise UserError(
+            "--doctor checks a configuration, --resume continues a run; leave out one of the two"
+        )
     directory = Path(str(named["resume"]))
     others = [f"--{name.replace('_', '-')}" for name in named if name != "resume"]
     if others:

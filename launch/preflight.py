@@ -71,7 +71,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     check_engine(
         run.engine, settings.vllm, [(agent.device, agent.engine_device) for agent in models]
     )
-    if settings.choice.resume is None:
+    if settings.choice.resume is None and not run.doctor:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
     problems = prepare(settings.problems, run.seed)
     check_graders(settings.scoring, problems)

@@ -35,7 +35,7 @@ from vocabulary import Sampling
 T = TypeVar("T")
 
 # What an environment that sets no limit of its own lets an agent write.
-_MAX_NEW_TOKENS = 256
+MAX_NEW_TOKENS = 256
 # How often an environment from elsewhere is played from one seed.
 _REPLICAS = 8
 
@@ -67,10 +67,11 @@ class Session:
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
         )
         self._scorer, self._graders = build_scorer(settings.scoring)
-        metadata = self._make_env().metadata
+        metadata = self.make_env().metadata
         self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
         # An environment from elsewhere knows no groups: it is compared with replicas of itself.
         alone = 1 if settings.env is not None else _REPLICAS
+        self.replicas = rollout.replicas or int(metadata.get("replicas", alone))
         self.sampler = StepSampler(
             self.team,
             self._collecting(rollout.temperature, rollout.top_p),
@@ -78,7 +79,7 @@ class Session:
             settings.algo,
             group_key=self.group_key,
             problems=rollout.problems_per_step,
-            replicas=rollout.replicas or int(metadata.get("replicas", alone)),
+            replicas=self.replicas,
             seed=settings.run.seed,
         )
         how = settings.eval
@@ -174,7 +175,7 @@ class Session:
                 self._logbook.text(step, "transcript", transcript(batch.episodes[0]))
         self._progress = replace(self._progress, step=step, cursor=self._cursor)
         if _due(step, self.settings.eval.every) and not self._is_last(step):
-            found = self._examiner.estimate(self._examine(self._examiner.examine()), resamples=1)
+            found = self._examiner.estimate(self.ask(self._examiner.examine()), resamples=1)
             self._logbook.evaluation(step, {f"eval/{name}": m.value for name, m in found.items()})
 
     def checkpoint(self, step: int) -> None:
@@ -197,7 +198,7 @@ class Session:
     def evaluate(self, name: str) -> Outcomes | None:
         """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
         with self.console.status(f"evaluating {name} training"):
-            return self._examine(self._examiner.named(name))
+            return self.ask(self._examiner.named(name))
 
     def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
         """Keep the trained models, write the summary and show the table."""
@@ -223,6 +224,29 @@ class Session:
             soft_wrap=True,
         )
 
+    def make_env(self) -> Any:
+        """The run's environment, speaking the team's vocabularies."""
+        choice = self.settings.choice
+        return envs.make(
+            choice.env,
+            settings=self.settings.env,
+            # An environment from elsewhere has the roles that it has.
+            roles=choice.roles if self.settings.env is not None else None,
+            codecs=self.team.codecs,
+            scorer=self._scorer,
+            source=self._stream.source,
+        )
+
+    def ask(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do ``work``, which asks policies, with the newest weights."""
+
+        async def answered() -> T:
+            await self.sampler.settle()
+            async with self.team.answering():
+                return await work
+
+        return self.run_async(answered())
+
     def __enter__(self) -> "Session":
         return self
 
@@ -240,24 +264,12 @@ class Session:
     def _is_last(self, step: int) -> bool:
         return step == self.settings.run.steps or self._sampled_enough
 
-    def _make_env(self) -> Any:
-        choice = self.settings.choice
-        return envs.make(
-            choice.env,
-            settings=self.settings.env,
-            # An environment from elsewhere has the roles that it has.
-            roles=choice.roles if self.settings.env is not None else None,
-            codecs=self.team.codecs,
-            scorer=self._scorer,
-            source=self._stream.source,
-        )
-
     def _collecting(self, temperature: float, top_p: float) -> Collector:
         rollout = self.settings.rollout
         return Collector(
-            self._make_env,
+            self.make_env,
             self.team.policies,
-            sampling=Sampling(_MAX_NEW_TOKENS, temperature, top_p, rollout.top_k),
+            sampling=Sampling(MAX_NEW_TOKENS, temperature, top_p, rollout.top_k),
             scorer=self._scorer,
             deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
             concurrency=rollout.concurrency,
@@ -267,16 +279,6 @@ class Session:
         """Run ``work`` to its end on the session's own event loop."""
         # Not Runner.run: it handles SIGINT itself, and in doing so prints a task's whole result.
         return self._runner.get_loop().run_until_complete(work)
-
-    def _examine(self, work: Coroutine[Any, Any, T]) -> T:
-        """Evaluate with the newest weights."""
-
-        async def examined() -> T:
-            await self.sampler.settle()
-            async with self.team.answering():
-                return await work
-
-        return self.run_async(examined())
 
     def _restore(self) -> None:
         newest = checkpoint.latest(self.run.checkpoints)

@@ -131,6 +131,8 @@ class RunSettings:
     """Which traces are compared with each other; default: the environment's choice."""
     engine: Literal["local", "vllm"] = "local"
     """What samples from models: this process, or vLLM in processes of its own."""
+    doctor: bool = False
+    """Check this configuration in a minute instead of training it."""
     threads: int = 0
     """CPU threads for tensor operations; 0: one per physical core."""
     episodes_log: bool = True

@@ -46,6 +46,7 @@ class TrainSettings:
         plain = to_plain(self)
         plain["choice"].pop("resume")
         plain["run"].pop("run_dir")
+        plain["run"].pop("doctor")
         return plain
 
 

@@ -86,6 +86,11 @@ class Fleet:
             )
         _let_go(seats)
 
+    @property
+    def specs(self) -> list[EngineSpec]:
+        """What its engines run."""
+        return [bench.engine.spec for bench in self._benches.values()]
+
     async def refresh(self) -> None:
         """Have every role answer with its newest weights; no request may be under way."""
         for bench in self._benches.values():

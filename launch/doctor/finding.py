@@ -1,0 +1,43 @@
+"""What one check found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.table import Table
+from rich.text import Text
+
+Verdict = Literal["ok", "wrong", "not measured"]
+_STYLES = {"ok": "green", "wrong": "bold red", "not measured": "yellow"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A line of the doctor's table."""
+
+    check: str
+    role: str
+    measured: str
+    verdict: Verdict
+    way_out: str = ""
+
+
+def judged(check: str, role: str, measured: str, *, wrong: bool, way_out: str) -> Finding:
+    """``ok``, or ``wrong`` with its way out."""
+    if wrong:
+        return Finding(check, role, measured, "wrong", way_out)
+    return Finding(check, role, measured, "ok")
+
+
+def table(findings: Sequence[Finding]) -> Table:
+    """All findings. What models and servers wrote is shown as it is, never as markup."""
+    drawn = Table()
+    names = ["check", "role", "measured", "verdict"]
+    helped = any(one.way_out for one in findings)
+    for name in [*names, "way out"] if helped else names:
+        drawn.add_column(name, overflow="fold")
+    for one in findings:
+        cells = [Text(one.check), Text(one.role), Text(one.measured)]
+        cells.append(Text(one.verdict, style=_STYLES[one.verdict]))
+        drawn.add_row(*cells, *([Text(one.way_out)] if helped else []))
+    return drawn

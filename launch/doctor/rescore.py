@@ -1,0 +1,75 @@
+"""The learner's own view of tokens that were sampled.
+
+Legend: B rows, T tokens, N scored positions, C those of a chunk, H model width, V vocabulary.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from algorithms.batching import micro_batches, pad, scored_tokens
+from algorithms.logprobs import Head, score
+from models.handle import ModelHandle
+from vocabulary import Trajectory
+
+Floats = npt.NDArray[np.float64]
+_LOGITS_AT_ONCE = 1 << 24
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Sampled tokens of one role, all (N,)."""
+
+    sampler_N: Floats
+    """The sampler's log-probabilities; NaN where it could not tell."""
+    learner_N: Floats
+    """The learner's."""
+    entropy_N: Floats
+    """Of the learner's distribution at that position."""
+    variance_N: Floats
+    """Of log p under that distribution."""
+
+
+@torch.no_grad()
+def rescore(
+    handle: ModelHandle, rows: Sequence[Trajectory], *, temperature: float, budget: int
+) -> Scored | None:
+    """One forward pass of the learner over ``rows``, in an order that depends on lengths alone;
+    None where nothing was sampled.
+
+    Args:
+        handle: the role's model.
+        rows: the role's rows.
+        temperature: what they were sampled at.
+        budget: tokens in one forward pass.
+    """
+    use = [row for row in rows if row.trainable and scored_tokens(row)]
+    if not use:
+        return None
+    parts: list[list[Tensor]] = []
+    with handle.active():
+        for chosen in micro_batches([len(row.tokens) for row in use], budget):
+            batch = pad([use[i] for i in chosen], np.zeros(len(chosen)), handle.device)
+            hidden_NH = handle.scored_states(batch.ids_BT, batch.mask_BT)
+            target_N = batch.ids_BT[:, 1:][batch.mask_BT]
+            logp_N, entropy_N = score(hidden_NH, target_N, handle.head, temperature=temperature)
+            variance_N = variance(hidden_NH, handle.head, temperature=temperature)
+            parts.append([batch.sampler_BT[batch.mask_BT], logp_N, entropy_N, variance_N])
+    return Scored(*(torch.cat(column).double().cpu().numpy() for column in zip(*parts)))
+
+
+def variance(hidden_NH: Tensor, head: Head, *, temperature: float) -> Tensor:
+    """(N,) Var[log p] = E[(log p)^2] - H^2 under p itself, in float32."""
+    size = max(1, _LOGITS_AT_ONCE // head(hidden_NH[:0]).shape[-1])
+    parts = []
+    for hidden_CH in hidden_NH.split(size):
+        logp_CV = (head(hidden_CH).float() / temperature).log_softmax(-1)
+        # A probability of 0 has log -inf; its share is 0, not NaN.
+        p_CV, logp_CV = logp_CV.exp(), logp_CV.clamp(min=-1e4)
+        mean_C1 = (p_CV * logp_CV).sum(-1, keepdim=True)
+        parts.append((p_CV * (logp_CV - mean_C1) ** 2).sum(-1))
+    return torch.cat(parts)

@@ -1,0 +1,99 @@
+"""One real update of every learner, after which everything is as it was."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from launch.doctor.rescore import rescore
+from launch.team import TrainedRole
+from vocabulary import Trajectory
+
+Floats = npt.NDArray[np.float64]
+
+_ATTEMPTS, _FACTOR = 8, 4.0
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What updates did to one role."""
+
+    updates: int
+    lr: float
+    """Of the last one."""
+    mean: float
+    """|change| of the log-probabilities of the tokens that were trained on."""
+
+
+@contextmanager
+def restored(trained: Mapping[str, TrainedRole]) -> Iterator[None]:
+    """Weights, optimisers, counters and torch's generator are afterwards what they are now."""
+    generator = torch.get_rng_state()
+    weights = {
+        role: {name: p.detach().to("cpu", copy=True) for name, p in parameters(one).items()}
+        for role, one in trained.items()
+    }
+    states = {role: one.state_dict() for role, one in trained.items()}
+    try:
+        yield
+    finally:
+        for role, one in trained.items():
+            with torch.no_grad():
+                for name, parameter in parameters(one).items():
+                    parameter.copy_(weights[role][name])
+            one.load_state_dict(*states[role])
+        torch.set_rng_state(generator)
+
+
+def parameters(one: TrainedRole) -> dict[str, torch.nn.Parameter]:
+    """What the role trains, by name."""
+    return one.loaded.handle.parameters()
+
+
+def made_up(advantage_B: Floats) -> Floats:
+    """``advantage_B``, or, where nothing differs, +1 and -1 in turn."""
+    if np.any(np.abs(advantage_B) > 1e-9):
+        return advantage_B
+    return np.where(np.arange(len(advantage_B)) % 2 == 0, 1.0, -1.0)
+
+
+def learn(
+    one: TrainedRole,
+    rows: Sequence[Trajectory],
+    advantage_B: Floats,
+    *,
+    temperature: float,
+    least: float,
+) -> Moved | None:
+    """Update until log-probabilities have moved by ``least``, so that an old copy of the weights
+    shows: once with the run's own learning rate, then with higher ones. None without rows.
+
+    Args:
+        one: the role that learns.
+        rows: its own.
+        advantage_B: theirs.
+        temperature: what they were sampled at.
+        least: mean change that is enough.
+    """
+    learner, handle = one.learner, one.loaded.handle
+    settings = learner.settings
+    budget = settings.micro_batch_tokens
+    before = rescore(handle, rows, temperature=temperature, budget=budget)
+    if before is None:
+        return None
+    updates, mean = 0, 0.0
+    try:
+        # Negated, so that weights that are not finite any more end it.
+        while updates < _ATTEMPTS and not (mean >= least or np.isnan(mean)):
+            learner.settings = replace(settings, lr=settings.lr * _FACTOR**updates)
+            learner.update(rows, made_up(advantage_B))
+            updates += 1
+            after = rescore(handle, rows, temperature=temperature, budget=budget)
+            assert after is not None
+            mean = float(np.abs(after.learner_N - before.learner_N).mean())
+        return Moved(updates, learner.settings.lr, mean)
+    finally:
+        learner.settings = settings

@@ -1,0 +1,104 @@
+"""``python -m experts.serve`` for real: it answers, a run trains with it, and it may die."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agents.local import LocalPolicy
+from experts import ServerPolicy
+from experts.naming import read_player
+from launch.command_line import parse
+from launch.preflight import preflight
+from launch.session import open_session
+from models.loading import load_team
+from models.spec import ModelSpec
+from vocabulary import Prompt, Sampling
+
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed"),
+]
+
+READY_S = 600
+IMPATIENT = "&retries=0&breaker_cooldown_s=1&timeout_s=60"
+
+
+@dataclass
+class Serving:
+    """A server in a process of its own, and what it said of how to name it."""
+
+    process: subprocess.Popen[str]
+    name: str
+
+
+@pytest.fixture(scope="module")
+def serving() -> Iterator[Serving]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "experts.serve", "tiny:expert", "--port", str(port)]
+    with subprocess.Popen(
+        [*command, "--context", "512"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    ) as process:
+        assert process.stdout is not None
+        late = threading.Timer(READY_S, process.kill)
+        late.start()
+        said = ""
+        for line in process.stdout:
+            said += line
+            if found := re.search(r'--agents.ROLE.model "(.+)"', line):
+                yield Serving(process, found[1])
+                break
+        late.cancel()
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) in (0, -signal.SIGKILL), said
+
+
+async def test_a_widened_model_says_what_it_says_in_this_process(serving: Serving) -> None:
+    role = load_team({"expert": ModelSpec("tiny:expert")}, trained=set())["expert"]
+    question = "7 + 8 - 3 ="
+    prompt = Prompt(np.array(role.codec.open(question)), question, "expert_0", 0)
+    greedy = Sampling(12, temperature=0.0)
+    here = await LocalPolicy(role.handle, role.codec)(prompt, greedy)
+    async with ServerPolicy(read_player(serving.name), role.codec) as policy:  # type: ignore[arg-type]
+        assert await policy.models() == ["tiny:expert"]
+        there = await policy(prompt, greedy)
+    assert role.codec.decode(there.tokens) == role.codec.decode(here.tokens)
+
+
+def test_a_run_trains_beside_it_and_outlives_it(serving: Serving, tmp_path: Path) -> None:
+    flags = ["--steps", "4", "--rollout.problems-per-step", "4", "--eval.no-enabled"]
+    flags += ["--agents.bob.no-trained", "--agents.bob.model", serving.name + IMPATIENT]
+    settings = parse([*flags, "--run-dir", str(tmp_path / "run")])
+    lines: list[dict[str, Any]] = []
+    with open_session(settings, preflight(settings)) as session:
+        for step in session.steps_left():
+            if step == 3:
+                os.kill(serving.process.pid, signal.SIGKILL)
+                serving.process.wait()
+            batch = session.sample(step)
+            credit = session.credit(batch)
+            session.record(step, batch, credit, session.update(batch, credit))
+        metrics = (session.run.path / "metrics.jsonl").read_text().splitlines()
+        lines = [json.loads(line) for line in metrics]
+    bob = len([row for e in batch.episodes for row in e.trajectories if row.role == "bob"])
+    assert [line["rollout/failed"] for line in lines[:2]] == [0, 0]
+    assert [line["rollout/failed"] for line in lines[2:]] == [bob, bob]
+    assert all("learner/alice/grad_norm" in line for line in lines)
