@@ -1,5 +1,6 @@
 """Checkpoints with random weights in the hub's format; an engine that stands in for vLLM's."""
 
+import os
 import warnings
 from pathlib import Path
 from threading import Lock
@@ -17,6 +18,11 @@ from agents.local import LocalPolicy
 from models.loading import load_team
 from models.spec import LoraSpec, ModelSpec
 from vocabulary import Prompt
+
+# Files of tests run side by side: threads, here or in what a test starts, would only wait for each
+# other's cores.
+torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 VOCAB = 320
 
