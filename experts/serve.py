@@ -76,16 +76,15 @@ def _wide_enough(source: Path, folder: Path) -> str:
     """The checkpoint, or a copy with heads that vLLM's attention on a CPU has kernels for."""
     import json
 
-    from agents.engine.export import export_checkpoint, head_dim_of
-    from agents.engine.fleet import CPU_HEADS
-    from agents.engine.widen import wide_enough
+    from agents.engine.export import export_checkpoint
+    from agents.engine.widen import cpu_width
 
     config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
-    head_dim = head_dim_of(config)
-    if head_dim in CPU_HEADS:
+    width = cpu_width(config)
+    if width is None:
         return str(source)
     target = folder / source.name
-    export_checkpoint(source, target, width=wide_enough(head_dim, CPU_HEADS), untie=False)
+    export_checkpoint(source, target, width=width, untie=False)
     return str(target)
 
 

@@ -50,6 +50,11 @@ def check_engine(engine: str, settings: VllmSettings, devices: Sequence[tuple[st
             "say --vllm.weights reload",
         ),
         (
+            settings.weights == "transfer" and settings.sleep_level == 2,
+            "--vllm.sleep-level 2 gives up weights, which come back from files; say --vllm.weights "
+            "reload, or --vllm.sleep-level 1",
+        ),
+        (
             settings.weights == "transfer" and any(_apart(*pair) for pair in devices),
             "--vllm.weights transfer needs a model and its engine on one GPU; say --vllm.weights "
             "reload",

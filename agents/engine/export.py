@@ -7,15 +7,10 @@ from typing import Any
 
 from torch import Tensor
 
-from agents.engine.widen import widen, widen_config
+from agents.engine.widen import head_dim_of, widen, widen_config
 from vocabulary import UserError
 
 _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
-
-
-def head_dim_of(config: dict[str, Any]) -> int:
-    """Dimensions of one attention head, by a checkpoint's configuration."""
-    return int(config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
 
 
 def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: bool) -> None:
@@ -44,7 +39,7 @@ def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: b
         if untie and _EMBEDDING in tensors:
             tensors[_HEAD] = tensors[_EMBEDDING].clone()
         if width is not None:
-            tensors = _widened(tensors, config, width, qk_norm=_has_qk_norm(config))
+            tensors = _widened(tensors, config, width)
         save_file(tensors, target / path.name, metadata={"format": "pt"})
     for path in source.iterdir():
         if path.is_file() and path.suffix in (".json", ".jinja", ".txt", ".model"):
@@ -62,22 +57,16 @@ def widen_adapter(folder: Path, config: dict[str, Any], width: int) -> None:
     from safetensors.torch import load_file, save_file
 
     path = folder / "adapter_model.safetensors"
-    tensors = _widened(load_file(path), config, width, qk_norm=_has_qk_norm(config))
+    tensors = _widened(load_file(path), config, width)
     save_file(tensors, path, metadata={"format": "pt"})
 
 
-def _widened(
-    tensors: dict[str, Tensor], config: dict[str, Any], width: int, *, qk_norm: bool
-) -> dict[str, Tensor]:
-    head_dim = head_dim_of(config)
+def _widened(tensors: dict[str, Tensor], config: dict[str, Any], width: int) -> dict[str, Tensor]:
+    head_dim, qk_norm = head_dim_of(config), config.get("model_type") == "qwen3"
     return {
         name: widen(name, tensor, head_dim=head_dim, width=width, qk_norm=qk_norm).contiguous()
         for name, tensor in tensors.items()
     }
-
-
-def _has_qk_norm(config: dict[str, Any]) -> bool:
-    return config.get("model_type") == "qwen3"
 
 
 def _add_to_index(target: Path, source: Path) -> None:

@@ -1,5 +1,6 @@
 """The engines of a team: which roles share one, and how they are started, refreshed and rested."""
 
+import dataclasses
 import itertools
 import os
 import shutil
@@ -11,7 +12,7 @@ from typing import Any
 
 from agents.engine.engine import Engine, EngineSpec
 from agents.engine.environment import engine_environment
-from agents.engine.export import export_checkpoint, head_dim_of
+from agents.engine.export import export_checkpoint
 from agents.engine.memory import memory_folder
 from agents.engine.policy import VllmPolicy
 from agents.engine.settings import VllmSettings
@@ -23,14 +24,11 @@ from agents.engine.versions import (
     FullWeights,
     Versions,
 )
-from agents.engine.widen import wide_enough
+from agents.engine.widen import cpu_width
 from models.loading import LoadedRole
 from models.locate import local_folder
 from models.spec import ModelSpec
 from vocabulary import UserError
-
-# What vLLM's attention on a CPU has kernels for.
-CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Fleet:
         try:
             placed = [(seat, self._bench(seat, seats)) for seat in seats]
             on_gpu = any(_on_gpu(seat) for seat in seats)
-            transfer = any(_full(seat) and self._transfers(seat) for seat in seats)
+            transfer = any(_full(seat) and by_transfer(seat, settings) for seat in seats)
             with engine_environment(settings, on_gpu=on_gpu, transfer=transfer):
                 _start([bench.engine for bench in self._benches.values()])
         except BaseException:
@@ -157,7 +155,7 @@ class Fleet:
 
     def _versions(self, seat: Seat, bench: "_Bench") -> Versions:
         if bench.checkpoints is not None:
-            transfer = self._transfers(seat)
+            transfer = by_transfer(seat, self._settings)
             return FullWeights(bench.engine, bench.checkpoints, transfer=transfer)
         if seat.spec.lora is None:
             return FrozenWeights()
@@ -169,9 +167,6 @@ class Fleet:
             bench.numbers,
             width=bench.width,
         )
-
-    def _transfers(self, seat: Seat) -> bool:
-        return self._settings.weights != "reload" and _beside(seat)
 
 
 @dataclass
@@ -206,17 +201,19 @@ def _on_gpu(seat: Seat) -> bool:
     return _device(seat).startswith("cuda")
 
 
-def _beside(seat: Seat) -> bool:
-    """Whether model and engine are on one GPU, where tensors can be handed over."""
-    return _on_gpu(seat) and seat.device == "auto"
+def by_transfer(seat: Seat, settings: VllmSettings) -> bool:
+    """Whether full weights are handed over as tensors: model and engine are on one GPU, and what
+    an engine gives up in sleep it need not read from files again."""
+    files = settings.weights == "reload" or settings.sleep_level == 2
+    beside = _device(seat) == _device(dataclasses.replace(seat, device="auto"))
+    return not files and _on_gpu(seat) and beside
 
 
 def _width(seat: Seat) -> int | None:
     """What heads are widened to; None where they can stay."""
     if _on_gpu(seat):
         return None
-    head_dim = head_dim_of(seat.loaded.handle.causal_lm.config.get_text_config().to_dict())
-    return None if head_dim in CPU_HEADS else wide_enough(head_dim, CPU_HEADS)
+    return cpu_width(seat.loaded.handle.causal_lm.config.get_text_config().to_dict())
 
 
 def _rank(seat: Seat) -> int:

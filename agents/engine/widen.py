@@ -23,6 +23,25 @@ _NORMS = ("q_norm.weight", "k_norm.weight")
 _FAMILIES = ("qwen2", "qwen3", "llama", "mistral")
 
 
+# What vLLM's attention on a CPU has kernels for.
+CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+
+
+def head_dim_of(config: dict[str, Any]) -> int:
+    """Dimensions of one attention head, by a checkpoint's configuration."""
+    return int(config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
+
+
+def cpu_width(config: dict[str, Any]) -> int | None:
+    """What the heads of a checkpoint are widened to for an engine on a CPU; None where they can
+    stay.
+
+    Raises :class:`UserError` where no kernel holds them.
+    """
+    head_dim = head_dim_of(config)
+    return None if head_dim in CPU_HEADS else wide_enough(head_dim, CPU_HEADS)
+
+
 def wide_enough(head_dim: int, supported: Sequence[int]) -> int:
     """The narrowest supported head that holds ``head_dim`` dimensions a whole number of times.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.engine.export import head_dim_of
+from agents.engine.widen import head_dim_of
 from experts import ServerSettings, serve
 from experts.naming import read_player
 from experts.serving import ServeSettings, arguments, check_serving, player, served_name

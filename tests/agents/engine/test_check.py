@@ -32,6 +32,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (VllmSettings(weights="transfer"), CPU, "--vllm.weights reload"),
         (VllmSettings(weights="transfer"), [("cuda:0", "cuda:1")], "--vllm.weights reload"),
+        (VllmSettings(weights="transfer", sleep_level=2), GPU, "--vllm.sleep-level 1"),
     ],
 )
 def test_what_cannot_work_is_refused_with_a_way_out(settings, devices, way_out: str) -> None:

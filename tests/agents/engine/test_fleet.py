@@ -3,12 +3,13 @@
 import asyncio
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from agents.engine.fleet import Fleet, Seat
+from agents.engine.fleet import Fleet, Seat, by_transfer
 from agents.engine.settings import VllmSettings
 from agents.local import LocalPolicy
 from models.loading import load_team
@@ -170,8 +171,6 @@ async def test_what_cannot_be_asked_is_a_failure(file_engine) -> None:
 
 
 async def test_an_aborted_request_is_a_failure(file_engine, monkeypatch) -> None:
-    from types import SimpleNamespace
-
     fleet, placed = fleet_of({"alice": ModelSpec("tiny:alice")})
     await fleet.refresh()
 
@@ -199,6 +198,29 @@ def test_an_engine_that_does_not_start_leaves_nothing_behind(file_engine, monkey
 
 def _has_shm() -> bool:
     return Path("/dev/shm").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("settings", "device", "transfers"),
+    [
+        (VllmSettings(), "auto", True),
+        # The model's own device, by its name.
+        (VllmSettings(), "cuda:0", True),
+        (VllmSettings(), "cuda:1", False),
+        (VllmSettings(), "cpu", False),
+        (VllmSettings(weights="reload"), "auto", False),
+        (VllmSettings(sleep_level=1), "auto", True),
+        # Weights that were given up are read from files again, so files have to be the newest.
+        (VllmSettings(sleep_level=2), "auto", False),
+    ],
+)
+def test_tensors_are_handed_over_on_one_gpu_that_keeps_them(
+    settings: VllmSettings, device: str, transfers: bool
+) -> None:
+    handle = SimpleNamespace(device=torch.device("cuda:0"))
+    loaded = SimpleNamespace(handle=handle)
+    seat = Seat("alice", loaded, ModelSpec("tiny:alice"), True, device)  # type: ignore[arg-type]
+    assert by_transfer(seat, settings) is transfers
 
 
 def test_numbers_of_adapters_are_never_used_twice(file_engine) -> None:
