@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 
 from evaluation.corea_systems import SYSTEMS, System, curve_figures, measure_system
 from evaluation.evaluation import Resampled
+from evaluation.numbers import plain_number
 
 Figures = dict[str, dict[str, Resampled]]
 """System -> metric -> value with its bootstrap."""
@@ -46,8 +46,8 @@ def plain(results: Figures) -> dict[str, Any]:
     return {
         name: {
             metric: {
-                "value": _number(one.value),
-                "interval": [_number(bound) for bound in one.interval()],
+                "value": plain_number(one.value),
+                "interval": [plain_number(bound) for bound in one.interval()],
             }
             for metric, one in measured.items()
         }
@@ -66,10 +66,6 @@ def curves(found: Sequence[System]) -> dict[str, Mapping[str, Any]]:
                 "accuracy": curve.accuracy_D.tolist(),
                 "cost": curve.cost_D.tolist(),
                 "deferred": curve.deferred_D.tolist(),
-                **{name: _number(value) for name, value in curve_figures(system).items()},
+                **{name: plain_number(value) for name, value in curve_figures(system).items()},
             }
     return drawn
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 6)

@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
 from evaluation.evaluation import Resampled, Row
 from evaluation.metrics.bootstrap import interval
+from evaluation.numbers import plain_number
 
 Runs = Mapping[str, Mapping[str, Resampled]]
 """Label -> metric -> value with its bootstrap; all from the same problems and seed, so that
@@ -69,7 +69,10 @@ def as_json(runs: Runs, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "runs": {
             name: {
-                metric: {"value": _number(one.value), "interval": _numbers(one.interval())}
+                metric: {
+                    "value": plain_number(one.value),
+                    "interval": [plain_number(bound) for bound in one.interval()],
+                }
                 for metric, one in metrics.items()
             }
             for name, metrics in runs.items()
@@ -77,8 +80,8 @@ def as_json(runs: Runs, rows: Sequence[Row]) -> dict[str, Any]:
         "differences": {
             f"{other} - {first}": {
                 metric: {
-                    "value": _number(change[0]),
-                    "interval": _numbers(change[1:]),
+                    "value": plain_number(change[0]),
+                    "interval": [plain_number(bound) for bound in change[1:]],
                     "verdict": verdict(change, labels.get(metric, Row(metric, metric, "neither"))),
                 }
                 for metric, one in runs[other].items()
@@ -98,11 +101,3 @@ def _change(change: tuple[float, float, float]) -> str:
     if math.isnan(change[0]):
         return "undefined"
     return f"{change[0]:+.3f} \\[{change[1]:+.2f} {change[2]:+.2f}]"
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 6)
-
-
-def _numbers(values: Sequence[float]) -> list[float | None]:
-    return [_number(value) for value in values]

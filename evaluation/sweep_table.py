@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from evaluation.metrics.seeds import t_interval
+from evaluation.numbers import plain_number, without_zero
 
 _WIDE = 6
 
@@ -40,9 +41,9 @@ def as_json(values: Values) -> dict[str, Any]:
         for column, numbers in row.items():
             found = t_interval(numbers)
             content[label][column] = {
-                "values": [_number(number) for number in numbers],
-                "mean": _number(found.value),
-                "interval": [_number(found.low), _number(found.high)],
+                "values": [plain_number(number) for number in numbers],
+                "mean": plain_number(found.value),
+                "interval": [plain_number(found.low), plain_number(found.high)],
             }
     return content
 
@@ -59,9 +60,4 @@ def _figure(value: float) -> str:
     """Shares without the leading zero (.913), costs without decimals."""
     if abs(value) >= 10:
         return f"{value:.0f}"
-    text = f"{value:.3f}"
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 6)
+    return without_zero(value, 3)

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from evaluation.evaluation import Resampled, Row
 from evaluation.metrics.bootstrap import interval
+from evaluation.numbers import without_zero
 
 HEADINGS = ("held out, cold", "before", "after", "change")
 _COLOURS = {"better": "green", "worse": "red"}
@@ -66,7 +67,7 @@ def _cell(measured: Resampled | None) -> str:
     if math.isnan(measured.value):
         return f"undefined (n={measured.count})"
     low, high = measured.interval()
-    return f"{_figure(measured.value, 3)} [{_figure(low)} {_figure(high)}]"
+    return f"{without_zero(measured.value, 3)} [{without_zero(low)} {without_zero(high)}]"
 
 
 def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:
@@ -79,9 +80,3 @@ def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:
     if row.better == "neither" or low <= 0 <= high:
         return text, ""
     return text, "better" if (difference > 0) == (row.better == "higher") else "worse"
-
-
-def _figure(value: float, decimals: int = 2) -> str:
-    """Without the leading zero: .913, 1.000, -.02."""
-    text = f"{value:.{decimals}f}"
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text

@@ -1,10 +1,10 @@
 """summary.json: the result of a run, for people and for scripts."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from evaluation.evaluation import Resampled
+from evaluation.numbers import plain_number
 
 
 def summary(
@@ -29,16 +29,11 @@ def summary(
 
 
 def _values(metrics: Mapping[str, Resampled]) -> dict[str, float | None]:
-    return {name: _number(measured.value) for name, measured in metrics.items()}
+    return {name: plain_number(measured.value) for name, measured in metrics.items()}
 
 
 def _intervals(metrics: Mapping[str, Resampled]) -> dict[str, list[float | None]]:
     return {
-        name: [_number(bound) for bound in measured.interval()]
+        name: [plain_number(bound) for bound in measured.interval()]
         for name, measured in metrics.items()
     }
-
-
-def _number(value: float) -> float | None:
-    """JSON has no NaN: what is undefined is null."""
-    return None if math.isnan(value) else round(float(value), 6)

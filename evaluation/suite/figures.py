@@ -16,6 +16,7 @@ from evaluation.metrics.passk import pass_at_k
 from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
 from evaluation.metrics.team import team_pass_at_k
 from evaluation.metrics.variance import mean_at_n
+from evaluation.numbers import plain_number
 from evaluation.suite.responses import Responses
 from evaluation.suite.systems import Prices, System
 from vocabulary import derive_seed
@@ -202,6 +203,7 @@ def pairs(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int)
 
 def as_json(value: Resampled | Any) -> Any:
     """A value with its 95 % interval; undefined is null."""
-    numbers = [value.value, *value.interval()]
-    plain = [None if np.isnan(number) else round(float(number), 6) for number in numbers]
-    return {"value": plain[0], "interval": plain[1:]}
+    return {
+        "value": plain_number(value.value),
+        "interval": [plain_number(bound) for bound in value.interval()],
+    }

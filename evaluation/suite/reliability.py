@@ -17,6 +17,7 @@ from evaluation.metrics.resampled import (
     discrimination_columns,
 )
 from evaluation.metrics.variance import variance
+from evaluation.numbers import plain_number
 from evaluation.suite.responses import Responses
 
 
@@ -54,16 +55,12 @@ def _calibration(
     return {
         "ece": _json(ece.value, ece.low, ece.high),
         "auroc": _json(auroc.value, auroc.low, auroc.high),
-        "auroc_within": _number(within_question_auroc(confidence_QN, correct_QN)),
-        "brier": _number(brier(*flat)),
-        "nll": _number(negative_log_likelihood(*flat)),
-        "output_ratio": _number(output_ratio(confidence_QN[asked])),
+        "auroc_within": plain_number(within_question_auroc(confidence_QN, correct_QN)),
+        "brier": plain_number(brier(*flat)),
+        "nll": plain_number(negative_log_likelihood(*flat)),
+        "output_ratio": plain_number(output_ratio(confidence_QN[asked])),
     }
 
 
 def _json(value: float, low: float, high: float) -> dict[str, Any]:
-    return {"value": _number(value), "interval": [_number(low), _number(high)]}
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 6)
+    return {"value": plain_number(value), "interval": [plain_number(low), plain_number(high)]}

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from evaluation.evaluation import Resampled
+from evaluation.numbers import without_zero
 from evaluation.suite.figures import Pair, PassAtK, Row
 
 _LABEL = 32
@@ -159,6 +160,4 @@ def _figure(value: float, decimals: int = 2, sign: str = "") -> str:
     """Without the leading zero: .913, 1.000, +.02."""
     if math.isnan(value):
         return "–"
-    text = f"{value:{sign}.{decimals}f}"
-    digits = text.lstrip("+-")
-    return text.replace("0.", ".", 1) if digits.startswith("0.") else text
+    return without_zero(value, decimals, sign)

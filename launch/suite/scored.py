@@ -10,6 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from evaluation.cascade import ThresholdChoice
+from evaluation.numbers import plain_number
 from evaluation.suite import tables
 from evaluation.suite.figures import Row, as_json, pairs, passes, rows
 from evaluation.suite.pictures import draw
@@ -133,15 +134,11 @@ def _row(row: Row) -> dict[str, Any]:
         "macro": as_json(row.macro),
         "over_best": as_json(row.over_best),
         "significant": row.marked,
-        "tokens": _number(row.tokens),
+        "tokens": plain_number(row.tokens),
         "money": row.money,
-        "seconds": _number(row.seconds),
+        "seconds": plain_number(row.seconds),
     }
 
 
 def _value(score_Q: Any) -> float | None:
-    return _number(float(np.nanmean(score_Q)) if not np.isnan(score_Q).all() else float("nan"))
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else round(value, 6)
+    return plain_number(float(np.nanmean(score_Q)) if not np.isnan(score_Q).all() else float("nan"))

@@ -1,0 +1,14 @@
+"""How a number is written: in JSON, and in a table."""
+
+import math
+
+
+def plain_number(value: float) -> float | None:
+    """JSON has no NaN: what is undefined is null. Rounded, for a reader."""
+    return None if math.isnan(value) else round(float(value), 6)
+
+
+def without_zero(value: float, decimals: int = 2, sign: str = "") -> str:
+    """Without the leading zero: .913, 1.000, -.02; ``sign`` ``+`` shows that of positive ones."""
+    text = f"{value:{sign}.{decimals}f}"
+    return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
