@@ -15,8 +15,10 @@ _ON_CPU = {"TORCH_COMPILE_DISABLE": "1"}
 
 
 @contextmanager
-def engine_environment(settings: VllmSettings, *, on_gpu: bool, transfer: bool) -> Iterator[None]:
-    """Engines are started inside; what the user has set in the environment stays as it is."""
+def engine_environment(
+    settings: VllmSettings, *, engines: int = 1, on_gpu: bool, transfer: bool
+) -> Iterator[None]:
+    """``engines`` are started inside; what the user has set in the environment stays as it is."""
     # vLLM reads its own variables in this process too, at any later time.
     lasting = {
         "VLLM_LOGGING_LEVEL": settings.log,
@@ -31,9 +33,18 @@ def engine_environment(settings: VllmSettings, *, on_gpu: bool, transfer: bool) 
         lasting["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
     for name, value in lasting.items():
         os.environ.setdefault(name, value)
-    with _set(_QUIET | ({} if on_gpu else _ON_CPU)), warnings.catch_warnings():
+    for_cpu = {} if on_gpu else _ON_CPU | {"OMP_NUM_THREADS": str(_threads(engines))}
+    with _set(_QUIET | for_cpu), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def _threads(engines: int) -> int:
+    """Threads of each engine on a CPU. They wait for each other by spinning, so more of them than
+    cores stall; one core stays with this process, which plays the episodes."""
+    # Where there is no affinity (macOS), every core counts.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, ((cores or 1) - 1) // engines)
 
 
 @contextmanager

@@ -67,12 +67,14 @@ class Fleet:
             placed = [(seat, self._bench(seat, seats)) for seat in seats]
             on_gpu = any(_on_gpu(seat) for seat in seats)
             transfer = any(_full(seat) and by_transfer(seat, settings) for seat in seats)
-            with engine_environment(settings, on_gpu=on_gpu, transfer=transfer):
-                _start([bench.engine for bench in self._benches.values()])
+            engines = [bench.engine for bench in self._benches.values()]
+            with engine_environment(
+                settings, engines=len(engines), on_gpu=on_gpu, transfer=transfer
+            ):
+                _start(engines)
         except BaseException:
             self.close()
             raise
-        engines = [bench.engine for bench in self._benches.values()]
         self._turns = Turns(engines) if settings.time_share else None
         for seat, bench in placed:
             self.policies[seat.role] = VllmPolicy(

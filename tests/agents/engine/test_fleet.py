@@ -75,6 +75,7 @@ async def test_the_engine_answers_like_this_process_before_and_after_an_update(
     seat, policy = placed["alice"], fleet.policies["alice"]
     here = LocalPolicy(seat.loaded.handle, seat.loaded.codec)
     sampling = Sampling(24)
+    theirs: list[Completion] = []
     for version in range(2):
         await fleet.refresh()
         theirs = await answers(policy, prompts(seat), sampling)
