@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from models.bars import without_bars
 from models.forward import TreeForward
+from models.saving import CheckpointWriter
 from vocabulary import UserError
 
 # B rows, T tokens, D model width, V vocabulary
@@ -49,7 +50,7 @@ class ModelHandle:
         self.version = 0
         """Number of updates so far; whoever changes the weights counts it up."""
         self._loads = 0
-        self._tokenizer = tokenizer
+        self._writer = CheckpointWriter(module, tokenizer)
         self._switch = switch or Switch()
         self.tree_forward = (
             TreeForward(self.causal_lm) if TreeForward.supports(self.causal_lm) else None
@@ -158,9 +159,7 @@ class ModelHandle:
         folder.mkdir(parents=True, exist_ok=True)
         module: Any = self.module
         if self.adapter is None:
-            with without_bars():
-                module.save_pretrained(folder)
-            self._tokenizer.save_pretrained(folder)
+            self._writer.write(folder)
             return
         from peft import get_peft_model_state_dict
         from safetensors.torch import save_file
