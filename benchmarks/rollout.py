@@ -1,8 +1,9 @@
 """Whole rollouts beside what samples in them: what environments, scoring and bookkeeping cost.
 
 A training step's episodes are played, and every request to a policy is noted. Then the same
-requests, wave by wave (one wave a turn), go straight to the policies. Both take turns, so that
-whatever else the machine does hits both alike.
+requests go straight to the policies: all episodes at once, an episode's second turn after its
+first, as in the rollout, because a hint cannot be read before it is written. Both take turns, so
+that whatever else the machine does hits both alike; both begin with new weights and empty caches.
 
     python benchmarks/rollout.py --repeat 5
     python benchmarks/rollout.py --engine vllm --env eapo-consultation --algo dapo
@@ -13,12 +14,17 @@ engine, their ratio (medians), and the share of a rollout in which nobody is sam
 
 import argparse
 import asyncio
+import itertools
 import statistics
 import sys
 import tempfile
 import time
+from collections import defaultdict
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 from rich.console import Console
 from rich.table import Table
@@ -26,7 +32,10 @@ from rich.table import Table
 from launch.command_line import parse
 from launch.preflight import preflight
 from launch.session import Session, open_session
+from rollouts import play
 from vocabulary import Completion, Policy, Prompt, Sampling
+
+_EPISODE: ContextVar[int] = ContextVar("episode")
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,6 @@ class Request:
     """One call of a policy."""
 
     role: str
-    wave: int
     prompt: Prompt
     sampling: Sampling
 
@@ -43,29 +51,39 @@ class Watch:
     """Notes requests, and how long at least one of them is under way."""
 
     def __init__(self) -> None:
-        self.requests: list[Request] = []
+        self.turns: dict[int, list[list[Request]]] = defaultdict(list)
+        """By episode: the requests of each of its turns."""
         self.busy_s = 0.0
         self.tokens = 0
         self._under_way = 0
+        self._of_episode: dict[int, int] = defaultdict(int)
         self._since = 0.0
-        self._wave = 0
-        """Requests between two silences belong together."""
+        self._episodes = itertools.count()
+
+    async def play(self, *args: Any, **settings: Any) -> Any:
+        """Stands in for :func:`rollouts.play`: tells episodes apart."""
+        _EPISODE.set(next(self._episodes))
+        return await play(*args, **settings)
 
     def over(self, role: str, policy: Policy) -> Policy:
         """``policy``, watched."""
 
         async def asked(prompt: Prompt, sampling: Sampling) -> Completion:
-            self.requests.append(Request(role, self._wave, prompt, sampling))
+            episode = _EPISODE.get()
+            if self._of_episode[episode] == 0:
+                self.turns[episode].append([])
+            self.turns[episode][-1].append(Request(role, prompt, sampling))
             if self._under_way == 0:
                 self._since = time.perf_counter()
+            self._of_episode[episode] += 1
             self._under_way += 1
             try:
                 answer = await policy(prompt, sampling)
             finally:
+                self._of_episode[episode] -= 1
                 self._under_way -= 1
                 if self._under_way == 0:
                     self.busy_s += time.perf_counter() - self._since
-                    self._wave += 1
             self.tokens += len(answer.tokens)
             return answer
 
@@ -94,30 +112,35 @@ def measure(session: Session, step: int) -> Measured:
     plain = dict(collector.policies)
     watch = Watch()
     collector.policies = {role: watch.over(role, policy) for role, policy in plain.items()}
-    # Weights are handed over outside of what is timed.
-    session.run_async(session.team.refresh())
+    _new_weights(session)
     start = time.perf_counter()
-    session.sample(step)
+    with mock.patch("rollouts.collect.play", watch.play):
+        session.sample(step)
     rollout_s = time.perf_counter() - start
     collector.policies = plain
 
-    async def repeat() -> int:
+    async def repeat(turns: list[list[Request]]) -> int:
         tokens = 0
-        for wave in sorted({request.wave for request in watch.requests}):
-            answers = await asyncio.gather(
-                *(
-                    plain[request.role](request.prompt, request.sampling)
-                    for request in watch.requests
-                    if request.wave == wave
-                )
-            )
+        for turn in turns:
+            answers = await asyncio.gather(*(plain[r.role](r.prompt, r.sampling) for r in turn))
             tokens += sum(len(answer.tokens) for answer in answers)
         return tokens
 
+    async def repeat_all() -> int:
+        return sum(await asyncio.gather(*map(repeat, watch.turns.values())))
+
+    _new_weights(session)
     start = time.perf_counter()
-    bare_tokens = session.run_async(repeat())
+    bare_tokens = session.run_async(repeat_all())
     bare_s = time.perf_counter() - start
     return Measured(rollout_s, watch.busy_s, bare_s, watch.tokens, bare_tokens)
+
+
+def _new_weights(session: Session) -> None:
+    """As after an update; handing weights over is outside of what is timed."""
+    for role in session.team.trained.values():
+        role.loaded.handle.version += 1
+    session.run_async(session.team.refresh())
 
 
 def main() -> int:

@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -61,8 +62,11 @@ def signatures(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
 
     XML tags are no part of a text's operations. Time is linear in the length of the texts.
     """
-    present_BC = np.zeros((len(texts), len(_COMPILED)), dtype=bool)
-    for row, text in enumerate(texts):
-        bare = _TAG.sub(" ", text).lower()
-        present_BC[row] = [pattern.search(bare) is not None for pattern in _COMPILED]
-    return present_BC
+    return np.array([_signature(text) for text in texts], dtype=bool).reshape(-1, len(_COMPILED))
+
+
+# A cold trace is compared twice: when a teacher is chosen, and again at the end.
+@lru_cache(maxsize=1024)
+def _signature(text: str) -> tuple[bool, ...]:
+    bare = _TAG.sub(" ", text).lower()
+    return tuple(pattern.search(bare) is not None for pattern in _COMPILED)
