@@ -3,11 +3,13 @@
 from launch.sweep.table import Columns, Table, Variant
 
 _CORE = ("--env", "core-teaching", "--algo", "gspo")
-# As many traces as CoRe writes, none of them taught, each role compared with itself.
+# As many traces as CoRe writes, none of them taught, each role compared with itself: by CoRe's
+# rewards, and by SD-E2's, where the team is the oracle over two models that never met.
 _ALONE = (
     *("--env.k-cold", "3", "--env.k-hinted", "0", "--env.lambda-cm", "0"),
     *("--env.explore-pool", "model", "--group-by", "problem+role"),
 )
+_SD_E2 = ("--env", "sd-e2", "--algo", "grpo", "--env.traces", "3")
 _ABLATIONS = {
     "no-round-b": ("No Round B", ("--env.k-hinted", "0")),
     "no-exploration": ("No exploration", ("--env.w-explore", "0")),
@@ -22,6 +24,7 @@ def _pair(first: str, second: str) -> dict[str, Variant]:
     name = f"core-{first}-{second}"
     found = {
         "core": Variant(name, "CoRe", flags),
+        "sd-e2": Variant(f"{name}-sd-e2", "SD-E2", (*_SD_E2, "--roles", first, second)),
         "alone": Variant(f"{name}-alone", "each for itself", (*flags, *_ALONE)),
     }
     return found | {
@@ -43,17 +46,17 @@ _INSTEAD = "chains for GSM8K, MATH, AIME and GPQA; the tiny pair for 3B and 4B m
 TABLES = {
     "core-1": Table(
         "Base, trained each for itself, and CoRe: the first pair",
-        (_BOB["core"], _BOB["alone"]),
+        tuple(_BOB[k] for k in ("core", "sd-e2", "alone")),
         _columns("alice", "bob"),
         base="Base",
-        instead=f"{_INSTEAD}; equally many untaught traces for SD-E2",
+        instead=_INSTEAD,
     ),
     "core-2": Table(
         "The same of the second pair",
-        (_CAROL["core"], _CAROL["alone"]),
+        tuple(_CAROL[k] for k in ("core", "sd-e2", "alone")),
         _columns("alice", "carol"),
         base="Base",
-        instead=f"{_INSTEAD}; equally many untaught traces for SD-E2",
+        instead=_INSTEAD,
     ),
     "core-3": Table("Hyper-parameters", why_not="it lists settings; they are --preset core-..."),
     "core-4": Table(

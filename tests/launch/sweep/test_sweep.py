@@ -93,11 +93,11 @@ def test_a_table_from_its_runs_and_what_becomes_of_a_kill(
     assert benchmark.main([*flags, "0", "1"]) == 0
     assert [command[-1] for command in inside] == [
         str(tmp_path / "runs" / f"{name}-{seed}")
-        for name in ("core-alice-bob", "core-alice-bob-alone")
+        for name in ("core-alice-bob", "core-alice-bob-sd-e2", "core-alice-bob-alone")
         for seed in (0, 1)
     ]
     found = json.loads((tmp_path / "core-1.json").read_text())["rows"]
-    assert list(found) == ["Base", "CoRe", "each for itself"]
+    assert list(found) == ["Base", "CoRe", "SD-E2", "each for itself"]
     summaries = [
         json.loads((tmp_path / "runs" / f"core-alice-bob-{seed}" / "summary.json").read_text())
         for seed in (0, 1)
@@ -112,7 +112,7 @@ def test_a_table_from_its_runs_and_what_becomes_of_a_kill(
     assert benchmark.main([*flags, "0", "1"]) == 0
     assert inside == []
     assert benchmark.main([*flags, "0", "1", "2", "--dry-run"]) == 0
-    assert capsys.readouterr().out.count("--seed 2") == 2
+    assert capsys.readouterr().out.count("--seed 2") == 3
     # Two runs of one seed pair up.
     first, second = (tmp_path / "runs" / f"core-alice-bob{end}-0" for end in ("", "-alone"))
     assert benchmark.main(["compare", "--resamples", "20", str(first), str(second)]) == 0
