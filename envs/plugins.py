@@ -4,8 +4,15 @@ import importlib
 import sys
 import warnings
 from functools import lru_cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
-from typing import Any
+from importlib.metadata import (
+    Distribution,
+    EntryPoint,
+    EntryPoints,
+    distributions,
+    entry_points,
+)
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from vocabulary import UserError
 
@@ -16,7 +23,12 @@ PettingZoo environment class, or a function that makes one."""
 
 def plugin_names() -> set[str]:
     """Every name that a package registers; nothing is loaded."""
-    return {entry.name for entry in _entries(tuple(sys.path))}
+    return {entry.name for entry in _registered(tuple(sys.path)).entries}
+
+
+def unreadable() -> tuple[str, ...]:
+    """For each package whose registrations cannot be read: its name, and why, for messages."""
+    return _registered(tuple(sys.path)).faults
 
 
 def plugin_called(name: str) -> EntryPoint | None:
@@ -25,7 +37,7 @@ def plugin_called(name: str) -> EntryPoint | None:
     Raises:
         UserError: there are several.
     """
-    found = list(_entries(tuple(sys.path)).select(name=name))
+    found = list(_registered(tuple(sys.path)).entries.select(name=name))
     if len(found) > 1:
         raise UserError(
             f"env {name!r} is registered {len(found)} times: "
@@ -37,7 +49,7 @@ def plugin_called(name: str) -> EntryPoint | None:
 
 def warn_of_namesakes(name: str) -> None:
     """Say that registrations under the name of an environment of ours are passed over."""
-    for entry in _entries(tuple(sys.path)).select(name=name):
+    for entry in _registered(tuple(sys.path)).entries.select(name=name):
         warnings.warn(
             f"env {name!r} is one of ours; {origin(entry)} is passed over. Its author must choose "
             f"another name; until then use --env {entry.value}.",
@@ -47,7 +59,7 @@ def warn_of_namesakes(name: str) -> None:
 
 def origin(entry: EntryPoint) -> str:
     """Who registered what, for messages."""
-    package = f" of package {entry.dist.name}" if entry.dist else ""
+    package = f" of package {_package(entry.dist)}" if entry.dist else ""
     return f"entry point {entry.value}{package}"
 
 
@@ -55,23 +67,86 @@ def load(path: str, title: str) -> Any:
     """What ``path`` (``module:attribute``) names.
 
     Args:
-        path: where it is.
+        path: where it is, as entry points are written: extras in brackets are no part of it.
         title: what the error message begins with.
 
     Raises:
         UserError: whatever an import of somebody else's module raises, as one sentence.
     """
-    module_name, _, attribute = path.partition(":")
+    module_name, colon, attribute = path.partition("[")[0].replace(" ", "").partition(":")
     try:
         found: Any = importlib.import_module(module_name)
         for part in filter(None, attribute.split(".")):
             found = getattr(found, part)
     except (Exception, SystemExit) as error:
-        raise UserError(f"{title} cannot be loaded: {type(error).__name__}: {error}.") from error
+        form = "" if colon else " Is a colon missing? It is written module:attribute."
+        raise UserError(f"{title} cannot be loaded: {_cause(error)}.{form}") from error
     return found
 
 
+class _Registered(NamedTuple):
+    """What is registered on one ``sys.path``."""
+
+    entries: EntryPoints
+    faults: tuple[str, ...]
+
+
 @lru_cache(maxsize=1)
-def _entries(path: tuple[str, ...]) -> EntryPoints:
+def _registered(path: tuple[str, ...]) -> _Registered:
     """The group's entries on ``sys.path``, which is read from disk once."""
-    return entry_points(group=ENTRY_POINTS)
+    try:
+        return _Registered(entry_points(group=ENTRY_POINTS), ())
+    except Exception:
+        # One bad file on the path, of any package, and the library gives nothing at all.
+        return _package_by_package()
+
+
+def _package_by_package() -> _Registered:
+    """The entries of every package whose file can be read, and what is wrong with the others."""
+    entries: dict[str, list[EntryPoint]] = {}
+    faults: dict[str, str] = {}
+    for found in distributions():
+        package = _package(found)
+        if package in entries or package in faults:
+            continue  # behind another one of its name on the path
+        try:
+            entries[package] = list(found.entry_points.select(group=ENTRY_POINTS))
+        except Exception as error:
+            text = _text(found)
+            if text is None or ENTRY_POINTS in text:
+                why = _bad_line(text or "") or _cause(error)
+                faults[package] = f"package {package}: its entry_points.txt cannot be read: {why}"
+    return _Registered(
+        EntryPoints(entry for some in entries.values() for entry in some), tuple(faults.values())
+    )
+
+
+def _text(found: Distribution) -> str | None:
+    """The file as it stands; None where it is no text."""
+    try:
+        return found.read_text("entry_points.txt")
+    except (OSError, ValueError):
+        return None
+
+
+def _bad_line(text: str) -> str:
+    """The first line that is neither a heading nor an entry; empty without any."""
+    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+        heading = line.startswith("[") and line.endswith("]")
+        if line and not line.startswith("#") and not heading and "=" not in line:
+            return f"line {number} is {line!r:.80}, and should be NAME = module:attribute"
+    return ""
+
+
+def _package(found: Distribution) -> str:
+    """Its name, or that of its folder where its metadata are broken, too."""
+    try:
+        name = found.metadata["Name"]
+    except Exception:
+        name = None
+    return name or Path(str(getattr(found, "_path", "without a name"))).name
+
+
+def _cause(error: BaseException) -> str:
+    """What was raised, on one line that is not too long."""
+    return f"{type(error).__name__}: {' '.join(str(error).split()):.300}".removesuffix(": ")

@@ -11,7 +11,14 @@ from pettingzoo.env_registry.registration import parallel_registry
 
 from envs.adapt import adapt, is_text_env
 from envs.padded_view import PaddedView
-from envs.plugins import load, origin, plugin_called, plugin_names, warn_of_namesakes
+from envs.plugins import (
+    load,
+    origin,
+    plugin_called,
+    plugin_names,
+    unreadable,
+    warn_of_namesakes,
+)
 from envs.roles import roles_of
 from envs.token_view import TokenView
 from problems.source import ProblemSource
@@ -137,9 +144,8 @@ def _find(name: str) -> tuple[EnvSpec, str]:
     elif ":" in name:
         path, title = name, f"env {name!r}"
     else:
-        raise UserError(
-            f"unknown env {name!r}; known: {', '.join(names())}; or use pkg.module:Class."
-        )
+        known = f"unknown env {name!r}; known: {', '.join(names())}; or use pkg.module:Class"
+        raise UserError("; ".join([known, *unreadable()]) + ".")
     found = load(path, title)
     if isinstance(found, EnvSpec):
         if plugin and found.name != name:

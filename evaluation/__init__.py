@@ -2,13 +2,26 @@
 
 from envs import EnvSpec
 from envs.plugins import load
-from evaluation.evaluation import Evaluation
+from evaluation.evaluation import Evaluation, Row
+from evaluation.per_episode import per_episode
+from vocabulary import UserError
 
 
 def evaluation_of(spec: EnvSpec) -> Evaluation:
-    """How an environment is evaluated; by its rewards, if it says nothing of it."""
+    """How an environment is evaluated; by its rewards, if it says nothing of it.
+
+    Raises:
+        UserError: what it names cannot be loaded, or is something else.
+    """
     path = spec.evaluation or "evaluation.by_reward:EVALUATION"
-    return load(path, f"the evaluation of env {spec.name!r} ({path})")
+    title = f"the evaluation of env {spec.name!r} ({path})"
+    found = load(path, title)
+    if not isinstance(found, Evaluation):
+        raise UserError(
+            f"{title} is a {type(found).__name__}; it must be an evaluation.Evaluation, such as "
+            "evaluation.per_episode makes of one function."
+        )
+    return found
 
 
-__all__ = ["Evaluation", "evaluation_of"]
+__all__ = ["Evaluation", "Row", "evaluation_of", "per_episode"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.markup import escape
 from rich.table import Table
 
 from evaluation.evaluation import Row
@@ -86,7 +87,8 @@ def table(systems: Systems, rows: Sequence[Row]) -> Table:
     for row in rows:
         means = [_cell(over_seeds(runs, row.metric)) for runs in systems.values()]
         leads = [difference(systems[first], systems[other], row.metric) for other in others]
-        shown.add_row(row.label, *means, *("" if one is None else _cell(one, "+") for one in leads))
+        changes = ["" if one is None else _cell(one, "+") for one in leads]
+        shown.add_row(escape(row.label), *means, *changes)
     return shown
 
 

@@ -1,59 +1,59 @@
-"""Evaluation of an environment that brings none: the mean reward of each role."""
+"""Evaluation of an environment that brings none: what each role was paid, and what was measured."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
-from evaluation.metrics.bootstrap import resampled_means
-from evaluation.metrics.present import as_floats, mean_present
-from vocabulary import Episode, Problem
+from evaluation.evaluation import Row
+from evaluation.per_episode import per_episode
+from vocabulary import Episode, Trajectory
 
 
-async def examine(
-    play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: Any
-) -> Outcomes:
-    """Each role's mean reward, problem by problem."""
-    episodes = await play(problems, mode="eval")
-    return {
-        "problems": [problem.id for problem in problems],
-        "reward": {role: [_reward(episode, role) for episode in episodes] for role in roles},
-    }
+def measure(episode: Episode) -> dict[str, float | None]:
+    """By the names of the training log: ``reward/ROLE``, its mean over roles ``reward/team``,
+    ``reward/ROLE/TERM`` where there are several terms, ``measured/ROLE/NAME``, and
+    ``failed/team``, the share of traces that were asked for and did not come."""
+    by_role: dict[str, list[Trajectory]] = {}
+    for row in episode.trajectories:
+        by_role.setdefault(row.role, []).append(row)
+    answered = {role: [row for row in rows if row.status == "ok"] for role, rows in by_role.items()}
+    rewards = {role: _mean(row.reward for row in rows) for role, rows in answered.items()}
+    found = {f"reward/{role}": value for role, value in rewards.items()}
+    found["reward/team"] = _mean(value for value in rewards.values() if value is not None)
+    for role, rows in answered.items():
+        terms = dict.fromkeys(name for row in rows for name in row.reward_terms)
+        # One term alone is the reward itself.
+        for name in terms if len(terms) > 1 else ():
+            values = (row.reward_terms[name] for row in rows if name in row.reward_terms)
+            found[f"reward/{role}/{name}"] = _mean(values)
+    for role, rows in answered.items():
+        for name in dict.fromkeys(name for row in rows for name in row.info):
+            values = [row.info[name] for row in rows if _is_number(row.info.get(name))]
+            # Who failed is said once, below.
+            if values and name != "failed":
+                found[f"measured/{role}/{name}"] = _mean(values)
+    found["failed/team"] = _mean(row.status != "ok" for row in episode.trajectories)
+    return found
 
 
-def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
-    """``reward/ROLE`` and ``reward/team``, the mean over roles."""
-    rewards = {role: as_floats(values) for role, values in outcomes["reward"].items()}
-    rewards["team"] = mean_present(np.stack(list(rewards.values())), axis=0)
-    values_QM = np.stack(list(rewards.values()), axis=1)
-    means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
-    return {
-        f"reward/{role}": Resampled(
-            float(mean_present(values_Q)), means_R, int((~np.isnan(values_Q)).sum())
-        )
-        for (role, values_Q), means_R in zip(rewards.items(), means_RM.T)
-    }
+def line(metric: str) -> Row:
+    """``reward/alice/final`` as ``Reward alice: final``."""
+    kind, role, *name = metric.split("/", 2)
+    better = {"reward": "higher", "failed": "lower"}.get(kind, "neither")
+    if kind == "measured":
+        return Row(f"{name[0]} {role}", metric, better)
+    return Row(": ".join([f"{kind.capitalize()} {role}", *name]), metric, better)
 
 
-def rows(roles: Sequence[str]) -> list[Row]:
-    """One line a role."""
-    return [Row(f"Reward {role}", f"reward/{role}") for role in (*roles, "team")]
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | np.number | np.bool_) and math.isfinite(value)
 
 
-def headline(roles: Sequence[str]) -> list[str]:
-    """What the progress bar shows."""
-    return [f"reward/{role}" for role in roles]
+def _mean(values: Iterable[float]) -> float | None:
+    found = [float(value) for value in values]
+    return sum(found) / len(found) if found else None
 
 
-def _reward(episode: Episode, role: str) -> float | None:
-    """Mean over the role's agents that answered; None without any."""
-    rewards = {
-        row.agent: row.reward
-        for row in episode.trajectories
-        if row.role == role and row.status == "ok"
-    }
-    return float(np.mean(list(rewards.values()))) if rewards else None
-
-
-EVALUATION = Evaluation(examine=examine, estimate=estimate, rows=rows, headline=headline)
+EVALUATION = per_episode(measure, row=line)

@@ -1,6 +1,6 @@
 """What an environment's evaluation is made of, and what it gives."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -57,6 +57,11 @@ def no_pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
     return []
 
 
+def no_further_rows(metrics: Iterable[str]) -> list[Row]:
+    """An environment whose roles say all lines of its table."""
+    return []
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """How one environment is evaluated."""
@@ -71,3 +76,10 @@ class Evaluation:
     """roles -> the training metrics that the progress bar shows."""
     pictures: Callable[[Mapping[str, Outcomes]], list[Picture]] = no_pictures
     """Outcomes by name (``before``, ``after``) -> what a report shows of them."""
+    further: Callable[[Iterable[str]], list[Row]] = no_further_rows
+    """Names of all metrics that were found -> more lines, for what is known only then."""
+
+    def table(self, roles: Sequence[str], *measured: Mapping[str, Any]) -> list[Row]:
+        """All lines of the table; ``measured`` are mappings by metric, such as of two moments."""
+        metrics = dict.fromkeys(name for one in measured for name in one)
+        return [*self.rows(roles), *self.further(metrics)]

@@ -58,7 +58,7 @@ def table(runs: Runs, rows: Sequence[Row], title: str) -> Table:
                 continue
             change = difference(base, value)
             cells += [_value(value), _change(change) + _MARKS[verdict(change, row)]]
-        shown.add_row(row.label, *cells)
+        shown.add_row(escape(row.label), *cells)
     return shown
 
 

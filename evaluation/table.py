@@ -52,7 +52,7 @@ def comparison(
         numbers = [_markup(cell) for cell in (line.before, line.after, line.change)]
         if colour := _COLOURS.get(line.verdict):
             numbers[-1] = f"[{colour}]{numbers[-1]}[/{colour}]"
-        table.add_row(line.label, *numbers)
+        table.add_row(_markup(line.label), *numbers)
     return table
 
 

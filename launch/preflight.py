@@ -7,6 +7,7 @@ import envs
 from agents.engine.check import check_engine
 from algorithms import validate
 from algorithms.settings import check_settings
+from evaluation import evaluation_of
 from launch.judge import check_graders
 from launch.models import check_models
 from launch.players import local_models
@@ -104,3 +105,4 @@ def _check_environment(settings: TrainSettings) -> None:
             f"known: {', '.join(known)}"
         )
     env.close()
+    evaluation_of(envs.spec(choice.env))

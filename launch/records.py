@@ -10,7 +10,8 @@ from vocabulary import Episode, Trajectory
 
 
 def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[str, Any]:
-    """One line of episodes.jsonl: everything that was seen, sampled and paid; no timings.
+    """One line of episodes.jsonl: everything that was seen, sampled and paid, and what was right;
+    no timings.
 
     Args:
         episode: what was played.
@@ -19,6 +20,8 @@ def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[st
     return {
         "step": episode.step,
         "problem": episode.problem_id,
+        "gold": episode.gold,
+        "kind": episode.kind,
         "seed": episode.seed,
         "mode": episode.mode,
         "info": dict(episode.info),

@@ -216,7 +216,7 @@ class Session:
         )
         self.run.write_json("summary.json", result)
         if last:
-            rows = self._examiner.evaluation.rows(self.settings.choice.roles)
+            rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)
             self.console.print(comparison(first, last, rows))
         self.console.print(
             f"{steps} steps, {self._tokens:,} sampled tokens, {wall_s:.0f} s; all of it is in "

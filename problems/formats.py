@@ -14,6 +14,7 @@ from problems.gold import (
     number_with_unit,
     plain_number,
     read_gold,
+    read_tolerance,
     without_dollars,
 )
 from vocabulary import AnswerKind, Problem
@@ -201,7 +202,7 @@ def _final_answer(row: Row) -> Problem:
     question = _text(row, "question")
     if isinstance(context, str) and context.strip():
         question = f"{context.strip()}\n{question}"
-    return Problem("", question, gold, kind)
+    return Problem("", question, gold, kind, tolerance=read_tolerance(row.get("error")))
 
 
 def _dapo(row: Row) -> Problem:
@@ -293,7 +294,7 @@ FORMATS: tuple[Format, ...] = (
     Format("gsm8k", ("question", "answer"), _gsm8k,
            fits=lambda row: "####" in str(row.get("answer"))),
     Format("final_answer", ("question", "final_answer"), _final_answer,
-           optional=("is_multiple_answer", "context")),
+           optional=("is_multiple_answer", "context", "error")),
     pair_format("problem", "answer"),
     pair_format("question", "answer"),
     pair_format("prompt", "answer"),

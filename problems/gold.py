@@ -81,6 +81,21 @@ def kind_of(gold: str) -> AnswerKind:
     return "text" if gold.casefold() in _WORDS else "math"
 
 
+def read_tolerance(value: Any) -> float:
+    """OlympiadBench's ``error``: ``"1e-1"``, none where an answer must be exact. Of several, one an
+    answer, the smallest holds for all."""
+    if value is None or (isinstance(value, str) and value.strip().casefold() in ("", "none")):
+        return 0.0
+    parts = value.split(",") if isinstance(value, str) else [value]
+    try:
+        found = [float(part) for part in parts]
+    except (TypeError, ValueError):
+        found = [math.nan]
+    if isinstance(value, bool) or not all(0 <= one < math.inf for one in found):
+        raise UnusableRowError(f"'error' is {value!r:.40}, not a tolerance such as 0.1")
+    return min(found)
+
+
 def without_dollars(text: str) -> str:
     r"""Mathematics without its ``$`` signs; ``\$`` (money) stays."""
     return re.sub(r"(?<!\\)\$", "", text).strip()

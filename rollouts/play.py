@@ -101,6 +101,8 @@ async def play(
             for trajectory in recorder.trajectories(rewards[agent], last_infos[agent], group)
         ),
         info=next((info["episode"] for info in last_infos.values() if "episode" in info), {}),
+        gold=None if problem is None else problem.gold,
+        kind=None if problem is None else problem.kind,
     )
 
 

@@ -29,5 +29,8 @@ class Problem:
     """Option texts in the order of their letters (``choice`` only)."""
     percent: bool = False
     """Whether 50 % also equals 0.5 (a property of the data set)."""
+    tolerance: float = 0.0
+    """Numbers that are no further than this from a number of the gold answer equal it (``math``,
+    ``number`` and ``list``)."""
     meta: Mapping[str, Any] = field(default_factory=dict)
     """Anything else worth keeping (level, family, source); JSON values only."""

@@ -65,3 +65,7 @@ class Episode:
     trajectories: tuple[Trajectory, ...]
     info: Mapping[str, Any] = field(default_factory=dict)
     """Episode-level measurements of the environment; plain data."""
+    gold: str | None = None
+    """The problem's reference answer; None where the episode was given no problem."""
+    kind: str | None = None
+    """How answers to it are compared (:data:`AnswerKind`)."""

@@ -37,6 +37,9 @@ _MARKS = (
     ("formatted", False, "format broken", "bad"),
     ("exhausted", True, "budget spent", "warn"),
 )
+# Kind of answer -> what its gold is called; any other kind's is what is right.
+_GOLD = {"code": "a solution; tests decide", "judged": "right, and a judge decides"}
+_LONGEST_GOLD = 2000
 # Parts of an episode's measurements that have a place of their own on the page.
 _PLACED = ("problem", "mode", "hints", "teachers", "rounds", "cascade")
 
@@ -49,6 +52,7 @@ def shown_episode(record: Record, decoder: Decoder) -> Shown:
         {
             "step": record.get("step"),
             "problem": str(record.get("problem", "")),
+            "gold": _gold(record),
             "mode": str(record.get("mode", "")),
             "seed": str(record.get("seed", "")),
             "tags": list(tags_of(record)),
@@ -62,6 +66,17 @@ def shown_episode(record: Record, decoder: Decoder) -> Shown:
             "traces": [_trace(row, decoder) for row in traces(record)],
         }
     )
+
+
+def _gold(record: Record) -> Shown | None:
+    """The reference answer; None in a log that has none."""
+    gold = record.get("gold")
+    if not isinstance(gold, str):
+        return None
+    rest = len(gold) - _LONGEST_GOLD
+    more = f" … and {rest:,} more characters" if rest > 0 else ""
+    label = _GOLD.get(str(record.get("kind")), "right")
+    return {"label": label, "text": gold[:_LONGEST_GOLD] + more}
 
 
 def _trace(row: Record, decoder: Decoder) -> Shown:

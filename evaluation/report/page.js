@@ -152,6 +152,10 @@ function card(trace) {
     pairs("Everything measured", trace.info));
 }
 
+function goldBlock(gold) {
+  return gold && make("div", "gold", make("p", "small", gold.label), textBlock("reference answer", gold.text));
+}
+
 function hintBlock(hint) {
   return make("div", "consult", make("p", "small", `hint for ${hint.to}` + (hint.by && `, taught by ${hint.by}`)), textBlock(`hint for ${hint.to}`, hint.text));
 }
@@ -186,7 +190,7 @@ function showEpisode(episode, place) {
   view.replaceChildren(
     make("div", "move", before, after, make("span", "note", `step ${episode.step} · ${episode.mode} · seed ${episode.seed}`)),
     title, marks(episode.tags.map((tag) => [tag, ""])) ?? "",
-    ...episode.hints.map(hintBlock), ...episode.consults.map(roundBlock),
+    goldBlock(episode.gold) ?? "", ...episode.hints.map(hintBlock), ...episode.consults.map(roundBlock),
     ...[cascade(episode.cascade), pairs("Measured of the whole episode", episode.facts)].filter(Boolean), ...groups);
 }
 

@@ -27,7 +27,8 @@ def result(run: RunData, evaluation: Evaluation | None, roles: list[str]) -> lis
     if evaluation is not None and run.outcomes:
         try:
             measured = {name: _estimated(run, evaluation, name) for name in ("before", "after")}
-            return lines(measured["before"], measured["after"], evaluation.rows(roles))
+            rows = evaluation.table(roles, *measured.values())
+            return lines(measured["before"], measured["after"], rows)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
             # Outcomes of another version of the environment's evaluation.
             pass

@@ -12,7 +12,8 @@ import numpy as np
 
 from envs import EnvSpec
 from envs.conversation_env import Conversation, ConversationEnv, Outcome
-from vocabulary import Problem, UserError
+from evaluation import per_episode
+from vocabulary import Episode, Problem, UserError
 
 # What a verifier may say, in words or, as small models find easier, in a digit.
 _VERDICT = re.compile(r"\b(?:(right|1)|(wrong|0))\b", re.IGNORECASE)
@@ -76,12 +77,24 @@ def verdict_of(text: str) -> bool | None:
     return bool(found[-1][0]) if found else None
 
 
+def measure(episode: Episode) -> dict[str, float | None]:
+    """What the table shows, before training and after it."""
+    judged = episode.info.get("judged")
+    return {
+        "solver right": episode.info.get("correct"),
+        "verdicts right": sum(judged) / len(judged) if judged else None,
+        "tries": episode.info.get("tries"),
+    }
+
+
+EVALUATION = per_episode(measure, better={"solver right": "higher", "verdicts right": "higher"})
 SPEC = EnvSpec(
     name="solver-verifier",
     version=0,
     factory="examples.solver_verifier:SolverVerifier",
     settings=SolverVerifierSettings,
     roles=SolverVerifier.default_roles,
+    evaluation="examples.solver_verifier:EVALUATION",
     defaults={
         "agents": {"solver": {"model": "tiny:alice"}, "verifier": {"model": "tiny:bob"}},
     },

@@ -62,7 +62,7 @@ def compare(settings: PairedComparison) -> None:
                 f"{path}/evaluation/{settings.evaluation}.json does not hold what {first['env']} "
                 "measures"
             ) from None
-    rows = evaluation.rows(first["roles"])
+    rows = evaluation.table(first["roles"], *measured.values())
     console = Console()
     count = len(outcomes[names[0]]["problems"])
     # Three runs fit into 100 columns; with more, each of the others has a table of its own.

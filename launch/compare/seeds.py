@@ -47,10 +47,11 @@ def compare(settings: SeedsComparison) -> None:
         raise UserError(f"these runs are of different environments: {', '.join(environments)}")
     choice = RunDirectory(found[0][1][0]).config()["choice"]
     evaluation = evaluation_of(envs.spec(choice["env"]))
-    rows = evaluation.rows(choice["roles"])
+    measured = [run.after for runs in systems.values() for run in runs]
+    rows = evaluation.table(choice["roles"], *measured)
     curves = settings.curves or (
         *evaluation.headline(choice["roles"]),
-        *([f"eval/{rows[0].metric}"] if _were_evaluated(systems) else []),
+        *([f"eval/{rows[0].metric}"] if rows and _were_evaluated(systems) else []),
     )
     settings.out.mkdir(parents=True, exist_ok=True)
     results = settings.out / "seeds.json"

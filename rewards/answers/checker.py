@@ -137,8 +137,9 @@ class Checker:
     def _atom(self, gold: str, answer: str, problem: Problem) -> bool | None:
         """One value against another, as far as it can be told without algebra."""
         verdict = notation(gold, answer)
-        if verdict is None and self.shortcuts:
-            verdict = by_value(gold, answer, percent=problem.percent)
+        # math-verify knows no tolerance.
+        if verdict is None and (self.shortcuts or problem.tolerance):
+            verdict = by_value(gold, answer, percent=problem.percent, tolerance=problem.tolerance)
         return verdict
 
     def _resolve(self, pairs: Sequence[Pair]) -> None:
@@ -225,7 +226,8 @@ def _spellings(gold: str, answer: str, problem: Problem) -> tuple[Pair, ...]:
 
 def _check_number(answer: str, problem: Problem) -> Verdict:
     """Exact values decide both ways; what is no number is wrong. No process is ever needed."""
-    equal = by_value(plain(problem.gold), plain(answer), percent=problem.percent)
+    gold, answered = plain(problem.gold), plain(answer)
+    equal = by_value(gold, answered, percent=problem.percent, tolerance=problem.tolerance)
     return Verdict(equal is True, answer, "rational")
 
 

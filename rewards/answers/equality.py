@@ -55,14 +55,14 @@ def notation(gold: str, answer: str) -> bool | None:
     return None
 
 
-def by_value(gold: str, answer: str, *, percent: bool) -> bool | None:
+def by_value(gold: str, answer: str, *, percent: bool, tolerance: float = 0.0) -> bool | None:
     """The short-cuts: the same string, or two exact rationals, which decide both ways."""
     if key(gold, fold=False) == key(answer, fold=False):
         return True
     gold, answer = _unnamed(gold, answer)
     left, right = exact(gold), exact(answer)
     if left is not None and right is not None:
-        return same_value(left, right, percent=percent)
+        return same_value(left, right, percent=percent, tolerance=tolerance)
     return None
 
 

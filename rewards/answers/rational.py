@@ -133,13 +133,16 @@ def exact(text: str) -> Exact | None:
     return None if value is None else Exact(sign * value, percent)
 
 
-def same_value(gold: Exact, answer: Exact, *, percent: bool) -> bool:
-    """Whether two exact values are equal.
+def same_value(gold: Exact, answer: Exact, *, percent: bool, tolerance: float = 0.0) -> bool:
+    """Whether two exact values are equal, or no further apart than ``tolerance``.
 
     A percent sign is a unit, so 50 % equals 50. With ``percent`` it is also a hundredth: 50 %
     equals 0.5 as well.
     """
     if gold.value == answer.value:
+        return True
+    # |gold - answer| <= tolerance   OlympiadBench, arXiv:2402.14008; the decimal, not its float
+    if tolerance and abs(gold.value - answer.value) <= Fraction(str(tolerance)):
         return True
     if percent and gold.percent != answer.percent:
         hundredth = Fraction(1, 100)

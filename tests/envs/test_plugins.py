@@ -1,5 +1,6 @@
 """Packages that bring environments, installed as pip leaves them: a module and its dist-info."""
 
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -180,3 +181,93 @@ def test_a_name_of_ours_stays_ours(install: Install) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "alice_0" in envs.make("core-teaching").possible_agents
+
+
+def malformed(folder: Path, package: str, text: bytes) -> None:
+    info = next(folder.glob("*.dist-info"))
+    assert info.name.startswith(package.replace("-", "_"))
+    (info / "entry_points.txt").write_bytes(text)
+
+
+@pytest.mark.usefixtures("good")
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (b"[coterie.environments]\nfine = good_one:Solo\n\nlost good_one:Solo\n", "line 4 is "
+         "'lost good_one:Solo', and should be NAME = module:attribute"),
+        (b"[other]\n<html>\n[coterie.environments]\nlost = a:b\n", "line 2 is '<html>', and"),
+        (b"[other]\nx = y:z\n[coterie.environments\nlost = a:b\n", "line 3 is '[coterie.env"),
+        (b"\xff\xfe\x00[coterie.environments]", "UnicodeDecodeError: "),
+        (b"[coterie.environments]\n" + b"x" * 10**6, "line 2 is 'xxxx"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("metadata", [True, False])
+def test_a_file_that_cannot_be_read_names_its_package_and_hurts_nobody(
+    install: Install, text: bytes, cause: str, metadata: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = install("malformed-pkg")
+    malformed(folder, "malformed-pkg", text)
+    if not metadata:
+        next(folder.glob("*.dist-info/METADATA")).unlink()
+    assert main(["--env", "lost"]) == 2
+    error = capsys.readouterr().err
+    package = "malformed-pkg" if metadata else "malformed_pkg-1.0.dist-info"
+    assert error.startswith("train.py: unknown env 'lost'; known: core-teaching, ")
+    assert f"; package {package}: its entry_points.txt cannot be read: {cause}" in error
+    assert error.count("\n") == 1
+    assert len(error) < 500
+    # Everybody else is where they were.
+    assert {"solo", "core-teaching"} <= set(envs.names())
+    assert envs.make("solo").possible_agents == ["me_0"]
+    assert parse(["--env", "core-teaching"]).choice.env == "core-teaching"
+
+
+@pytest.mark.usefixtures("good")
+def test_a_bad_file_that_registers_no_environment_is_not_our_business(install: Install) -> None:
+    malformed(install("tool-pkg"), "tool-pkg", b"[console_scripts]\nnonsense\n")
+    assert envs.make("solo").possible_agents == ["me_0"]
+    with pytest.raises(UserError, match=r"or use pkg\.module:Class\.$"):
+        envs.spec("lost")
+
+
+@pytest.mark.usefixtures("good")
+def test_the_first_of_two_versions_on_the_path_counts(install: Install, tmp_path: Path) -> None:
+    # As with files that can be read: a later folder's package of the same name is not seen.
+    malformed(install("tool-pkg"), "tool-pkg", b"[console_scripts]\nnonsense\n")
+    newer = tmp_path / "newer" / "good_pkg-2.0.dist-info"
+    newer.mkdir(parents=True)
+    (newer / "METADATA").write_text("Metadata-Version: 2.1\nName: good-pkg\nVersion: 2.0\n")
+    (newer / "entry_points.txt").write_text("[coterie.environments]\nduo = good_one:Solo\n")
+    sys.path.insert(0, str(newer.parent))
+    try:
+        assert "duo" in envs.names()
+        assert "solo" not in envs.names()
+    finally:
+        sys.path.remove(str(newer.parent))
+
+
+@pytest.mark.usefixtures("good")
+@pytest.mark.parametrize("value", ["good_one : Solo", "good_one:Solo [extra]"])
+def test_entry_points_may_be_written_with_spaces_and_extras(install: Install, value: str) -> None:
+    install("spaced-pkg", spaced=value)
+    assert envs.make("spaced").possible_agents == ["me_0"]
+
+
+@pytest.mark.usefixtures("good")
+def test_a_missing_colon_is_asked_for(install: Install) -> None:
+    install("dotted-pkg", dotted="good_one.Solo")
+    with pytest.raises(
+        UserError,
+        match=r"package dotted-pkg\) cannot be loaded: ModuleNotFound.*"
+        r"Is a colon missing\? It is written module:attribute\.",
+    ):
+        envs.spec("dotted")
+
+
+def test_a_long_complaint_is_one_line(install: Install) -> None:
+    source = "raise ImportError('first\\n\\nsecond ' + 'x' * 10**6)"
+    install("wordy-pkg", {"wordy": source}, wordy="wordy:Env")
+    with pytest.raises(UserError, match="ImportError: first second xxx") as caught:
+        envs.spec("wordy")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500

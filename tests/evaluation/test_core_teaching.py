@@ -11,7 +11,6 @@ import pytest
 from rich.console import Console
 
 from envs.core_teaching.settings import CoreTeachingSettings
-from evaluation import by_reward
 from evaluation.core_teaching import EVALUATION, estimate, examine, rows
 from evaluation.table import comparison
 from vocabulary import Episode, Problem, Trajectory
@@ -161,11 +160,3 @@ def test_the_table_fits_a_terminal_and_marks_what_changed() -> None:
     # One line a metric: nothing is wrapped.
     assert len(lines) == 1 + len(rows(("alice", "bob")))
     assert {row.metric for row in EVALUATION.rows(("alice", "bob"))} <= set(first)
-
-
-def test_an_environment_without_an_evaluation_is_measured_by_its_rewards() -> None:
-    outcomes = {"problems": ["p", "q"], "reward": {"a": [1.0, 2.0], "b": [None, 0.0]}}
-    metrics = by_reward.estimate(outcomes, 10, 0)
-    assert metrics["reward/a"].value == 1.5
-    assert (metrics["reward/b"].value, metrics["reward/b"].count) == (0.0, 1)
-    assert metrics["reward/team"].value == (1.0 + 1.0) / 2

@@ -24,21 +24,40 @@ def trained(path: Path, *flags: str) -> tuple[list[dict[str, float]], dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("flags", "learners"),
+    ("flags", "learners", "table"),
     [
-        (("--env", "examples.debate:SPEC"), ("alice", "bob", "judge")),
-        (("--env", "examples.solver_verifier:SPEC"), ("solver", "verifier")),
-        (("--env", "nim", "--agents.player.model", "tiny:alice"), ("player",)),
+        # Nobody says how it is evaluated: by what was paid and what was measured.
+        (
+            ("--env", "examples.debate:SPEC"),
+            ("alice", "bob", "judge"),
+            {"reward/team", "reward/alice/own", "measured/judge/correct", "failed/team"},
+        ),
+        (
+            ("--env", "examples.solver_verifier:SPEC"),
+            ("solver", "verifier"),
+            {"solver right", "verdicts right", "tries"},
+        ),
+        (
+            ("--env", "nim", "--agents.player.model", "tiny:alice"),
+            ("player",),
+            {"reward/player", "reward/team", "failed/team"},
+        ),
     ],
 )
-def test_every_role_learns(
-    flags: tuple[str, ...], learners: tuple[str, ...], tmp_path: Path
+def test_every_role_learns_and_is_seen_before_and_after(
+    flags: tuple[str, ...],
+    learners: tuple[str, ...],
+    table: set[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     steps, summary = trained(tmp_path / "run", *flags)
     for role in learners:
         assert max(step[f"learner/{role}/grad_norm"] for step in steps) > 0
-        assert {f"reward/{role}", "reward/team"} <= set(summary["after"])
     assert steps[0]["credit/groups"] == 4 * len(learners)
+    assert table <= set(summary["before"])
+    assert summary["before"].keys() == summary["after"].keys()
+    assert len(capsys.readouterr().out.split("held out, cold")[1].splitlines()) > len(table)
 
 
 def test_a_frozen_judge(tmp_path: Path) -> None:

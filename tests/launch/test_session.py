@@ -1,6 +1,7 @@
 """Every algorithm in every environment: two updates, real gradients, frozen weights left alone."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,6 +121,9 @@ def test_an_episode_record_holds_every_sampled_token(opened: Opened, train: Trai
     rows = [row for line in lines for row in json.loads(line)["trajectories"]]
     sampled = sum(end - start for row in rows for start, end in row["turns"])
     assert sampled == sum(step["rollout/tokens"] for step in steps)
+    for episode in map(json.loads, lines):
+        assert re.fullmatch(r"-?[0-9]+", episode["gold"])
+        assert episode["kind"] == "number"
     for row in rows:
         (start, end), (logprobs,) = row["turns"][0], row["logprobs"]
         assert len(logprobs) == end - start

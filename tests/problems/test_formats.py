@@ -293,3 +293,10 @@ def test_svamp_bodies_keep_their_own_punctuation():
 def test_asdiv_answers_in_words_are_text():
     row = {"body": "Ann is taller.", "question": "Who is taller?", "answer": "Mrs. Ann"}
     assert (read(row).gold, read(row).kind) == ("Mrs. Ann", "text")
+
+
+def test_a_row_with_a_tolerance_keeps_it():
+    row, _ = ROWS["final_answer"]
+    found = read_row(BY_NAME["final_answer"], {**row, "error": "1e-1"}, id="p")
+    assert found is not None
+    assert (found.tolerance, found.meta["error"]) == (0.1, "1e-1")

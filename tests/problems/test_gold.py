@@ -10,6 +10,7 @@ from problems.gold import (
     number_with_unit,
     plain_number,
     read_gold,
+    read_tolerance,
     without_dollars,
 )
 
@@ -124,3 +125,22 @@ def test_cells_without_a_gold(value):
 def test_dollars_are_removed_but_money_stays():
     assert without_dollars(r"$69$,$84$") == "69,84"
     assert without_dollars(r"$\$5$") == r"\$5"
+
+
+@pytest.mark.parametrize(
+    ("error", "tolerance"),
+    [(None, 0), ("", 0), ("None", 0), ("1e-1", 0.1), (" 0.5 ", 0.5), (2, 2), ("0.1,1e-2", 0.01)],
+)
+def test_a_tolerance(error, tolerance):
+    assert read_tolerance(error) == tolerance
+
+
+@pytest.mark.parametrize(
+    "error", ["about", "-0.1", "nan", "1e999", "0.1,", True, [0.1], "9" * 10**5]
+)
+def test_what_is_no_tolerance_is_named(error):
+    with pytest.raises(
+        UnusableRowError, match=r"'error' is .*, not a tolerance such as 0\.1"
+    ) as caught:
+        read_tolerance(error)
+    assert len(str(caught.value)) < 100

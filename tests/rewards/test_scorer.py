@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +96,9 @@ def test_a_verdict_depends_on_the_whole_problem() -> None:
     plain = Problem(id="p", question="", gold="0.5", kind="number")
     assert scorer.check(r"\boxed{50\%}", percent).correct
     assert not scorer.check(r"\boxed{50\%}", plain).correct
+    near = replace(plain, tolerance=0.1)
+    assert not scorer.check(r"\boxed{0.6}", plain).correct
+    assert scorer.check(r"\boxed{0.6}", near).correct
 
 
 _CHEAP = """

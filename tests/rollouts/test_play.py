@@ -118,6 +118,12 @@ def test_a_trajectory_holds_the_exact_tokens_with_their_mask_and_logprobs() -> N
     assert b.groups == {"problem+role": "p1@11/b"}
     assert (episode.problem_id, episode.step, episode.mode) == ("p1", 3, "train")
     assert episode.info == {"solved": 1}
+    assert (episode.gold, episode.kind) == ("2", "math")
+
+
+def test_without_a_problem_nothing_is_known_to_be_right() -> None:
+    episode = run(TwoTurns(), {"a": answering(3), "b": answering(6)}, options={})
+    assert (episode.gold, episode.kind) == (None, None)
 
 
 def test_limits_and_text_of_the_environment_reach_the_policy() -> None:

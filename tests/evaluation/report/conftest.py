@@ -161,4 +161,5 @@ def hostile(episode: Episode) -> list[dict[str, Any]]:
             cascade=[{text: text}],
             other=[text],
         )
+        | {"gold": text, "kind": text}
     ]

@@ -172,6 +172,8 @@ def test_hostile_text_stays_text(opened: Open, hostile: list[dict[str, Any]]) ->
     assert page.locator("script").count() == 2
     assert title(page).startswith("</script><script>document.title='owned'</script><img src=x")
     assert title(page).endswith("a‹U+202E›b␛[31mc‹U+200B›d")
+    gold = page.locator(".gold pre").text_content()
+    assert gold.startswith("</script><script>document.title='owned'</script><img src=x")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -181,6 +183,7 @@ def test_a_phone_scrolls_in_one_direction_only(
     long = "x" * 400
     row = trace("alice_0", long, long, info={"answer": long, long: long, "round": "A"})
     record = episode(1, long, row, hints={long: long}, rounds=[[{"query": long, "result": long}]])
+    record |= {"gold": long, "kind": "number"}
     page = opened([record], viewport=PHONE, color_scheme=theme)
     page.locator("summary").evaluate_all("all => all.forEach(one => one.click())")
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]

@@ -141,3 +141,31 @@ def test_confidence_is_a_number_or_nothing(show: Make, episode: Make, trace: Mak
 def test_a_record_of_another_shape_is_survived(show: Make) -> None:
     shown = show({"step": 1, "info": [], "trajectories": [{"agent": None}, 5, {"info": "x"}]})
     assert len(shown["traces"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "label"),
+    [
+        ("number", "right"),
+        ("code", "a solution; tests decide"),
+        ("judged", "right, and a judge decides"),
+        (["?"], "right"),
+    ],
+)
+def test_what_was_right(show: Make, episode: Make, kind: Any, label: str) -> None:
+    shown = show(episode(1, "p") | {"gold": "7", "kind": kind})
+    assert shown["gold"] == {"label": label, "text": "7"}
+
+
+@pytest.mark.parametrize("gold", [{}, {"gold": None, "kind": None}, {"gold": 7}])
+def test_a_log_that_does_not_know_what_was_right(
+    show: Make, episode: Make, gold: dict[str, Any]
+) -> None:
+    assert show(episode(1, "p") | gold)["gold"] is None
+
+
+def test_a_long_gold_is_cut_and_says_so(show: Make, episode: Make) -> None:
+    whole = show(episode(1, "p") | {"gold": 2000 * "x"})["gold"]["text"]
+    assert whole == 2000 * "x"
+    cut = show(episode(1, "p") | {"gold": 2000 * "x" + 3456 * "y"})["gold"]["text"]
+    assert cut == 2000 * "x" + " … and 3,456 more characters"

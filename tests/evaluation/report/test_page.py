@@ -95,6 +95,7 @@ def test_hostile_text_is_data_and_nothing_else(run: Run, hostile: list[Any]) -> 
     shown = data_of(attacked)["episodes"][0]
     assert shown["problem"].startswith("</script><script>")
     assert shown["problem"].endswith("a‹U+202E›b␛[31mc‹U+200B›d")
+    assert shown["gold"] == {"label": "right", "text": shown["problem"]}
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e\u200b]", attacked)
 
 

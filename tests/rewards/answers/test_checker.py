@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -117,6 +118,36 @@ def test_percent_is_a_hundredth_only_where_the_data_set_says_so(checker: Checker
         response = rf"\boxed{{{answer}}}"
         assert checker.check(response, problem(gold, percent=True)).correct
         assert checker.check(response, problem(gold)).correct == ("50" in (answer, gold))
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "kind", "tolerance", "right"),
+    [
+        ("4.15", "4.2", "number", 0.1, True),
+        # Both ends count. In floats 4.3 - 4.2 is more than 0.1, and 4.2 - 4.1 too.
+        ("4.3", "4.2", "number", 0.1, True),
+        ("4.1", "4.2", "number", 0.1, True),
+        ("4.30001", "4.2", "number", 0.1, False),
+        ("4.15", "4.2", "number", 0.0, False),
+        (r"\frac{25}{6}", "4.2", "math", 0.1, True),  # 4.1666...
+        ("x = 4.25", "4.2", "math", 0.1, True),
+        (r"4.1 \times 10^{-5}", r"4.2\times 10^{-5}", "math", 1e-6, True),
+        (r"4.1 \times 10^{-5}", r"4.2\times 10^{-5}", "math", 1e-7, False),
+        ("(1.05, 2)", "(1, 2)", "math", 0.1, True),
+        ("(1.05, 2.2)", "(1, 2)", "math", 0.1, False),
+        ("2.95, 1.05", "1, 3", "list", 0.1, True),
+        # Each of both is near the same one.
+        ("1.05, 1.1", "1, 3", "list", 0.1, False),
+        # What is no number has no distance.
+        ("x + 1.05", "x + 1", "math", 0.1, False),
+        ("4.15", "about 4.2", "text", 0.1, False),
+    ],
+)
+def test_a_tolerance_is_a_distance_from_the_gold_value(
+    answer: str, gold: str, kind: AnswerKind, tolerance: float, right: bool, checker: Checker
+) -> None:
+    asked = replace(problem(gold, kind), tolerance=tolerance)
+    assert checker.check(rf"\boxed{{{answer}}}", asked).correct == right
 
 
 def test_two_missing_answers_are_not_equal(checker: Checker) -> None:
