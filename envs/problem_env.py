@@ -1,6 +1,6 @@
 """What environments about one problem have in common: spaces, seeds, services, a render mode."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -17,7 +17,8 @@ from vocabulary import Problem, Scorer, UserError, derive_seed
 class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
     """Base of text environments in which every episode is about one problem.
 
-    A subclass sets ``metadata`` and ``title``, and writes ``reset``, ``step`` and ``transcript``.
+    A subclass sets ``metadata`` and ``title``, and writes ``reset``, ``step``, which ends with
+    :meth:`stepped`, and ``transcript``.
     """
 
     metadata: dict[str, Any]
@@ -113,6 +114,31 @@ class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
             )
         return problem
 
+    def stepped(
+        self,
+        observations: dict[str, dict[str, Any]],
+        infos: dict[str, dict[str, Any]],
+        *,
+        done: bool,
+        truncated: Collection[str] = (),
+    ) -> Any:
+        """What ``step`` gives back; with ``done`` the episode ends for everyone.
+
+        Args:
+            observations: of everyone.
+            infos: of everyone; their reward terms are what is paid.
+            done: whether this was the last step.
+            truncated: who was cut off by it.
+        """
+        rewards = {agent: reward_of(info) for agent, info in infos.items()}
+        terminations = {agent: done and agent not in truncated for agent in self.agents}
+        truncations = {agent: done and agent in truncated for agent in self.agents}
+        if done:
+            self.agents = []
+            if self.render_mode == "human":
+                self.render()
+        return observations, rewards, terminations, truncations, infos
+
     def transcript(self) -> str | None:
         """The episode so far, for a human reader; None before the first reset."""
         raise NotImplementedError
@@ -130,6 +156,11 @@ class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
 
     def close(self) -> None:
         self.agents = []
+
+
+def reward_of(info: Mapping[str, Any]) -> float:
+    """The sum over the very terms that the info shows; 0 before there are any."""
+    return sum(info.get("reward_terms", {}).values(), 0.0)
 
 
 def text_of(action: Any) -> str:

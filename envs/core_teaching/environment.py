@@ -144,17 +144,7 @@ class CoreTeachingEnv(ProblemEnv):
             infos = self._final_infos(episode)
             if self.render_mode is not None:
                 episode.infos = private(infos)
-        # The sum over the very terms that the infos show.
-        rewards = {
-            agent: sum(info.get("reward_terms", {}).values(), 0.0) for agent, info in infos.items()
-        }
-        terminations = dict.fromkeys(self.agents, done)
-        truncations = dict.fromkeys(self.agents, False)
-        if done:
-            self.agents = []
-            if self.render_mode == "human":
-                self.render()
-        return observations, rewards, terminations, truncations, infos
+        return self.stepped(observations, infos, done=done)
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """What ``step(actions)`` will ask of the scorer; changes nothing."""

@@ -144,7 +144,7 @@ class EapoConsultationEnv(ProblemEnv):
         if episode is None or not self.agents:
             return {}, {}, {}, {}, {}
         if episode.asking:
-            return self._going_on(self._replied(episode, actions))
+            return self.stepped(*self._replied(episode, actions), done=False)
         if POLICY not in actions:
             episode.failed = True
             return self._ended(episode)
@@ -154,8 +154,8 @@ class EapoConsultationEnv(ProblemEnv):
             return self._ended(episode)
         if move.kind == "ignored call":
             episode.ignored += 1
-            return self._going_on(self._ask_policy(episode, ""))
-        return self._going_on(self._called(episode, move.payload))
+            return self.stepped(*self._ask_policy(episode, ""), done=False)
+        return self.stepped(*self._called(episode, move.payload), done=False)
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """What ``step(actions)`` will ask of the scorer; changes nothing."""
@@ -298,12 +298,6 @@ class EapoConsultationEnv(ProblemEnv):
             {agent: {} for agent in self.agents},
         )
 
-    def _going_on(self, shown: tuple[Any, Any]) -> Any:
-        observations, infos = shown
-        nothing = dict.fromkeys(self.agents, 0.0)
-        no = dict.fromkeys(self.agents, False)
-        return observations, nothing, no, dict(no), infos
-
     def _ended(self, episode: Consultation) -> Any:
         observations, _ = self._nobody()
         infos = final_infos(
@@ -311,12 +305,6 @@ class EapoConsultationEnv(ProblemEnv):
         )
         if self.render_mode is not None:
             episode.infos = private(infos)
-        rewards = {agent: sum(info["reward_terms"].values(), 0.0) for agent, info in infos.items()}
         # Whoever gave no answer ran out of tokens, or of words.
-        answered = infos[POLICY]["answer"] is not None
-        terminations = dict.fromkeys(self.agents, answered)
-        truncations = dict.fromkeys(self.agents, not answered)
-        self.agents = []
-        if self.render_mode == "human":
-            self.render()
-        return observations, rewards, terminations, truncations, infos
+        truncated = self.agents if infos[POLICY]["answer"] is None else ()
+        return self.stepped(observations, infos, done=True, truncated=truncated)

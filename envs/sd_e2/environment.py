@@ -136,15 +136,8 @@ class SdE2Env(ProblemEnv):
         )
         if self.render_mode is not None:
             self._infos = private(infos)
-        # The sum over the very terms that the infos show.
-        rewards = {agent: sum(infos[agent]["reward_terms"].values(), 0.0) for agent in self.agents}
         observations = {agent: {"text": "", "active": 0} for agent in self.agents}
-        terminations = dict.fromkeys(self.agents, True)
-        truncations = dict.fromkeys(self.agents, False)
-        self.agents = []
-        if self.render_mode == "human":
-            self.render()
-        return observations, rewards, terminations, truncations, infos
+        return self.stepped(observations, infos, done=True)
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """What ``step(actions)`` will ask of the scorer; changes nothing."""
