@@ -114,6 +114,26 @@ class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
             )
         return problem
 
+    def asked(
+        self, prompts: Mapping[str, str], *, limit: int, stop: Sequence[str], piece: str = "message"
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        """Observations and infos in which each of these agents is handed its prompt.
+
+        Args:
+            prompts: agent -> prompt; nobody else is asked anything.
+            limit: most tokens of an answer.
+            stop: strings that end one.
+            piece: what the prompts are to their readers' contexts.
+        """
+        observations = {
+            agent: {"text": prompts.get(agent, ""), "active": int(agent in prompts)}
+            for agent in self.agents
+        }
+        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        for agent in prompts:
+            infos[agent] = {"piece": piece, "max_new_tokens": limit, "stop": list(stop)}
+        return observations, infos
+
     def stepped(
         self,
         observations: dict[str, dict[str, Any]],

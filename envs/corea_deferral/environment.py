@@ -195,19 +195,9 @@ class CoreaDeferralEnv(ProblemEnv):
         limit = self.settings.max_new_tokens
         if episode.mode != "train":
             limit = self.settings.eval_max_new_tokens or limit
-        observations: dict[str, dict[str, Any]] = {
-            agent: {"text": "", "active": 0} for agent in self.agents
-        }
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        for agent in episode.asked:
-            episode.prompted.append(agent)
-            observations[agent] = {"text": prompt_for(episode.problem), "active": 1}
-            infos[agent] = {
-                "piece": "message",
-                "max_new_tokens": limit,
-                "stop": list(self.settings.stop),
-            }
-        return observations, infos
+        episode.prompted += episode.asked
+        prompts = dict.fromkeys(episode.asked, prompt_for(episode.problem))
+        return self.asked(prompts, limit=limit, stop=self.settings.stop)
 
     def _final_infos(self, episode: CoreaEpisode) -> dict[str, dict[str, Any]]:
         terms: dict[str, dict[str, float]] = {}

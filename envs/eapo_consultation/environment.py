@@ -265,41 +265,27 @@ class EapoConsultationEnv(ProblemEnv):
     def _ask_policy(
         self, episode: Consultation, text: str
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        observations, infos = self._nobody()
-        begun = bool(episode.own)
         if text:
             episode.pieces.append(("environment", text))
-        observations[POLICY] = {"text": text, "active": 1}
-        infos[POLICY] = {
-            "piece": "continuation" if begun else "message",
-            "max_new_tokens": max(1, episode.max_new_tokens - episode.tokens),
-            "stop": [CALLS[1]] if self._calls_enabled(episode) else [],
-        }
-        return observations, infos
+        return self.asked(
+            {POLICY: text},
+            limit=max(1, episode.max_new_tokens - episode.tokens),
+            stop=[CALLS[1]] if self._calls_enabled(episode) else [],
+            piece="continuation" if episode.own else "message",
+        )
 
     def _ask_experts(
         self, episode: Consultation
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        observations, infos = self._nobody()
-        for one in episode.asking:
-            agent = self._expert[one.call.expert_id]
-            prompt = lone_prompt(one.query, self.settings.prompt_style)
-            observations[agent] = {"text": prompt, "active": 1}
-            infos[agent] = {
-                "piece": "fresh",
-                "max_new_tokens": self.settings.expert_max_new_tokens,
-                "stop": [],
-            }
-        return observations, infos
-
-    def _nobody(self) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        return (
-            {agent: {"text": "", "active": 0} for agent in self.agents},
-            {agent: {} for agent in self.agents},
-        )
+        prompts = {
+            self._expert[one.call.expert_id]: lone_prompt(one.query, self.settings.prompt_style)
+            for one in episode.asking
+        }
+        limit = self.settings.expert_max_new_tokens
+        return self.asked(prompts, limit=limit, stop=(), piece="fresh")
 
     def _ended(self, episode: Consultation) -> Any:
-        observations, _ = self._nobody()
+        observations = {agent: {"text": "", "active": 0} for agent in self.agents}
         infos = final_infos(
             episode, self.settings, self.scorer, policy=POLICY, experts=self._expert
         )

@@ -177,16 +177,5 @@ class SdE2Env(ProblemEnv):
         limit = self.settings.max_new_tokens
         if self._mode == "eval":
             limit = self.settings.eval_max_new_tokens or limit
-        observations: dict[str, dict[str, Any]] = {
-            agent: {"text": "", "active": 0} for agent in self.agents
-        }
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        prompt = prompt_for(problem, self.settings.prompt_style)
-        for agent in self._asked:
-            observations[agent] = {"text": prompt, "active": 1}
-            infos[agent] = {
-                "piece": "message",
-                "max_new_tokens": limit,
-                "stop": list(self.settings.stop),
-            }
-        return observations, infos
+        prompts = dict.fromkeys(self._asked, prompt_for(problem, self.settings.prompt_style))
+        return self.asked(prompts, limit=limit, stop=self.settings.stop)
