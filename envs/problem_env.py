@@ -5,16 +5,16 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import Space, spaces
-from pettingzoo import ParallelEnv
+from gymnasium import spaces
 
 from envs.bytes_codec import BytesCodec, TextMeter
+from envs.spaced_env import SpacedEnv
 from envs.spaces import TextSpace
 from problems.source import ProblemSource
 from vocabulary import Problem, Scorer, UserError, derive_seed
 
 
-class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
+class ProblemEnv(SpacedEnv):
     """Base of text environments in which every episode is about one problem.
 
     A subclass sets ``metadata`` and ``title``, and writes ``reset``, ``step``, which ends with
@@ -67,12 +67,6 @@ class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
         self._base_seed = int(np.random.default_rng().integers(2**62))
         self._unseeded_resets = 0
 
-    def observation_space(self, agent: str) -> Space[Any]:
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Space[Any]:
-        return self._action_spaces[agent]
-
     @property
     def scorer(self) -> Scorer:
         """The injected scorer, or one of its own, built when first needed."""
@@ -97,8 +91,7 @@ class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
             self._unseeded_resets += 1
             return derive_seed(self.title, "reset", self._base_seed, self._unseeded_resets)
         self._base_seed, self._unseeded_resets = seed, 0
-        for place, space in enumerate(self._action_spaces.values()):
-            space.seed(seed + place)
+        self._seed_actions(seed)
         return seed
 
     def problem_of(self, seed: int, options: Mapping[str, Any]) -> Problem:
