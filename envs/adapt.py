@@ -21,6 +21,7 @@ from pettingzoo.utils.conversions import (
 )
 
 from envs.roles import role_of
+from envs.spaced_env import SpacedEnv
 from envs.spaces import TextSpace, TokenSpace
 from envs.token_view import TokenView
 from vocabulary import TokenCodec, UserError
@@ -112,7 +113,7 @@ def adapt(
     return TokenView(adapted, codecs) if view == "token" else adapted
 
 
-class _Adapted(ParallelEnv[str, dict[str, Any], Any]):
+class _Adapted(SpacedEnv):
     """``Dict(text, active)`` or ``Dict(tokens, active)`` over a plain environment."""
 
     def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
@@ -137,8 +138,8 @@ class _Adapted(ParallelEnv[str, dict[str, Any], Any]):
             raise UserError(f"{_name(env)}: some agents speak text and others tokens; choose one.")
         self.kind: Kind = "text" if "text" in kinds.values() else "tokens"
         self.append_only = self.kind == "text"
-        self._observation_spaces: dict[str, spaces.Dict] = {}
-        self._action_spaces: dict[str, Space[Any]] = {}
+        self._observation_spaces = {}
+        self._action_spaces = {}
         for agent in self.possible_agents:
             content: Space[Any] = TextSpace()
             if self.kind == "tokens":
@@ -147,18 +148,11 @@ class _Adapted(ParallelEnv[str, dict[str, Any], Any]):
             self._observation_spaces[agent] = spaces.Dict(shown)
             self._action_spaces[agent] = type(content)(**_size(content))
 
-    def observation_space(self, agent: str) -> Space[Any]:
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Space[Any]:
-        return self._action_spaces[agent]
-
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
         if seed is not None:
-            for place, space in enumerate(self._action_spaces.values()):
-                space.seed(seed + place)
+            self._seed_actions(seed)
         result = self._called("reset", seed=seed, options=options)
         observations, infos = self._parts("reset", result, "observations, infos")
         self.agents = list(self.env.agents)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from envs.bytes_codec import TextMeter
-from envs.problem_env import ProblemEnv, private, text_of
+from envs.problem_env import ProblemEnv, private, reward_of, text_of
 from envs.roles import role_of
 from problems.source import ProblemSource
 from vocabulary import Problem, Scorer, ScoreRequests, UserError, derive_seed
@@ -157,18 +157,8 @@ class ConversationEnv(ProblemEnv):
         observations, infos = self._shown()
         if outcome is not None:
             infos = self._last_infos(outcome)
-        # The sum over the very terms that the infos show.
-        rewards = {
-            agent: sum(info.get("reward_terms", {}).values(), 0.0) for agent, info in infos.items()
-        }
-        terminations = dict.fromkeys(self.agents, outcome is not None)
-        truncations = dict.fromkeys(self.agents, False)
-        if outcome is not None:
-            self._lines += [f"{agent}: reward {reward:+.3f}" for agent, reward in rewards.items()]
-            self.agents = []
-            if self.render_mode == "human":
-                self.render()
-        return observations, rewards, terminations, truncations, infos
+            self._lines += [f"{who}: reward {reward_of(info):+.3f}" for who, info in infos.items()]
+        return self.stepped(observations, infos, done=outcome is not None)
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """Whatever is answered may be graded: have it graded in one batch with other episodes."""

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium import Space, spaces
+from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
+from envs.spaced_env import SpacedEnv
 from envs.spaces import TokenSpace
 
 
-class PaddedView(ParallelEnv[str, dict[str, Any], Any]):
+class PaddedView(SpacedEnv):
     """A token view in ``Box`` and ``MultiDiscrete``; the pad id is the vocabulary size V.
 
     Observation ``Dict(tokens: Box(0, V, (L,)), length: Box(0, L, (1,)), active: Box(0, 1, (1,)))``:
@@ -41,8 +42,8 @@ class PaddedView(ParallelEnv[str, dict[str, Any], Any]):
         self.agents: list[str] = []
         self._length = context_length
         self._pads: dict[str, int] = {}
-        self._observation_spaces: dict[str, spaces.Dict] = {}
-        self._action_spaces: dict[str, spaces.MultiDiscrete] = {}
+        self._observation_spaces = {}
+        self._action_spaces = {}
         for agent in self.possible_agents:
             space = env.action_space(agent)
             if not isinstance(space, TokenSpace):
@@ -57,18 +58,11 @@ class PaddedView(ParallelEnv[str, dict[str, Any], Any]):
             )
             self._action_spaces[agent] = spaces.MultiDiscrete([pad + 1] * action_length)
 
-    def observation_space(self, agent: str) -> Space[Any]:
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Space[Any]:
-        return self._action_spaces[agent]
-
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
         if seed is not None:
-            for place, space in enumerate(self._action_spaces.values()):
-                space.seed(seed + place)
+            self._seed_actions(seed)
         observations, infos = self.env.reset(seed=seed, options=options)
         self.agents = list(self.env.agents)
         return self._padded(observations), _numbers(infos)

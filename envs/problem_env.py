@@ -1,23 +1,24 @@
 """What environments about one problem have in common: spaces, seeds, services, a render mode."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import Space, spaces
-from pettingzoo import ParallelEnv
+from gymnasium import spaces
 
 from envs.bytes_codec import BytesCodec, TextMeter
+from envs.spaced_env import SpacedEnv
 from envs.spaces import TextSpace
 from problems.source import ProblemSource
 from vocabulary import Problem, Scorer, UserError, derive_seed
 
 
-class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
+class ProblemEnv(SpacedEnv):
     """Base of text environments in which every episode is about one problem.
 
-    A subclass sets ``metadata`` and ``title``, and writes ``reset``, ``step`` and ``transcript``.
+    A subclass sets ``metadata`` and ``title``, and writes ``reset``, ``step``, which ends with
+    :meth:`stepped`, and ``transcript``.
     """
 
     metadata: dict[str, Any]
@@ -66,12 +67,6 @@ class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
         self._base_seed = int(np.random.default_rng().integers(2**62))
         self._unseeded_resets = 0
 
-    def observation_space(self, agent: str) -> Space[Any]:
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Space[Any]:
-        return self._action_spaces[agent]
-
     @property
     def scorer(self) -> Scorer:
         """The injected scorer, or one of its own, built when first needed."""
@@ -96,8 +91,7 @@ class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
             self._unseeded_resets += 1
             return derive_seed(self.title, "reset", self._base_seed, self._unseeded_resets)
         self._base_seed, self._unseeded_resets = seed, 0
-        for place, space in enumerate(self._action_spaces.values()):
-            space.seed(seed + place)
+        self._seed_actions(seed)
         return seed
 
     def problem_of(self, seed: int, options: Mapping[str, Any]) -> Problem:
@@ -112,6 +106,51 @@ class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
                 "give a vocabulary.Problem."
             )
         return problem
+
+    def asked(
+        self, prompts: Mapping[str, str], *, limit: int, stop: Sequence[str], piece: str = "message"
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        """Observations and infos in which each of these agents is handed its prompt.
+
+        Args:
+            prompts: agent -> prompt; nobody else is asked anything.
+            limit: most tokens of an answer.
+            stop: strings that end one.
+            piece: what the prompts are to their readers' contexts.
+        """
+        observations = {
+            agent: {"text": prompts.get(agent, ""), "active": int(agent in prompts)}
+            for agent in self.agents
+        }
+        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        for agent in prompts:
+            infos[agent] = {"piece": piece, "max_new_tokens": limit, "stop": list(stop)}
+        return observations, infos
+
+    def stepped(
+        self,
+        observations: dict[str, dict[str, Any]],
+        infos: dict[str, dict[str, Any]],
+        *,
+        done: bool,
+        truncated: Collection[str] = (),
+    ) -> Any:
+        """What ``step`` gives back; with ``done`` the episode ends for everyone.
+
+        Args:
+            observations: of everyone.
+            infos: of everyone; their reward terms are what is paid.
+            done: whether this was the last step.
+            truncated: who was cut off by it.
+        """
+        rewards = {agent: reward_of(info) for agent, info in infos.items()}
+        terminations = {agent: done and agent not in truncated for agent in self.agents}
+        truncations = {agent: done and agent in truncated for agent in self.agents}
+        if done:
+            self.agents = []
+            if self.render_mode == "human":
+                self.render()
+        return observations, rewards, terminations, truncations, infos
 
     def transcript(self) -> str | None:
         """The episode so far, for a human reader; None before the first reset."""
@@ -130,6 +169,11 @@ class ProblemEnv(ParallelEnv[str, dict[str, Any], Any]):
 
     def close(self) -> None:
         self.agents = []
+
+
+def reward_of(info: Mapping[str, Any]) -> float:
+    """The sum over the very terms that the info shows; 0 before there are any."""
+    return sum(info.get("reward_terms", {}).values(), 0.0)
 
 
 def text_of(action: Any) -> str:

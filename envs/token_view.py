@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium import Space, spaces
+from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from envs.bytes_codec import BytesCodec
 from envs.roles import role_of, roles_of
+from envs.spaced_env import SpacedEnv
 from envs.spaces import TokenSpace
 from vocabulary import ScoreRequests, TokenCodec, UserError
 
 Tokens = npt.NDArray[np.int64]
 
 
-class TokenView(ParallelEnv[str, dict[str, Any], Any]):
+class TokenView(SpacedEnv):
     """Observation ``Dict(tokens, active)``, action a one-dimensional ``int64`` array of ids.
 
     ``tokens`` is the agent's full context in its role's vocabulary, its own sampled ids included.
@@ -69,18 +70,11 @@ class TokenView(ParallelEnv[str, dict[str, Any], Any]):
         }
         self._contexts: dict[str, _Context] = {}
 
-    def observation_space(self, agent: str) -> Space[Any]:
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Space[Any]:
-        return self._action_spaces[agent]
-
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
         if seed is not None:
-            for place, space in enumerate(self._action_spaces.values()):
-                space.seed(seed + place)
+            self._seed_actions(seed)
         observations, infos = self.env.reset(seed=seed, options=options)
         self._contexts = {agent: _Context(self._codecs[agent]) for agent in self.possible_agents}
         return self._seen(observations, infos)

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from envs.core_teaching.settings import CoreTeachingSettings
+from evaluation.columns import column_means
 from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
-from evaluation.metrics.bootstrap import resampled_means
 from evaluation.metrics.passk import pass_at_k
 from evaluation.metrics.present import as_floats, mean_present, ratio
 from evaluation.metrics.rescue import HintCounts, hint_counts
@@ -57,17 +57,9 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     columns |= {name: hints_QC[:, place] for place, name in enumerate(_COUNTS)}
     columns["leak_rate"] = as_floats(outcomes["leaked"] or [float("nan")] * questions)
 
-    values_QM = np.stack(list(columns.values()), axis=1)
-    means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
-    point = dict(zip(columns, mean_present(values_QM, axis=0)))
-    replicates = dict(zip(columns, means_RM.T))
-    counts = dict(zip(columns, (~np.isnan(values_QM)).sum(axis=0).tolist()))
-
-    metrics = {
-        name: Resampled(float(point[name]), replicates[name], counts[name])
-        for name in columns
-        if name not in _COUNTS
-    }
+    means = column_means(columns, resamples, seed)
+    point = {name: mean.value for name, mean in means.items()}
+    replicates = {name: mean.replicates for name, mean in means.items()}
     derived = _derived(point, roles)
     derived_R = _derived(replicates, roles)
     totals = dict(zip(_COUNTS, hints_QC.sum(axis=0).astype(int).tolist()))
@@ -76,11 +68,11 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
         "retry_rate": totals["retried"],
         "hint_lift": totals["helped"] + totals["hurt"] + totals["neutral"],
     }
-    return metrics | {
+    return {name: mean for name, mean in means.items() if name not in _COUNTS} | {
         name: Resampled(
             float(derived[name]),
             np.asarray(derived_R[name], dtype=np.float64),
-            denominators.get(name, counts["team_pass@1"]),
+            denominators.get(name, means["team_pass@1"].count),
         )
         for name in derived
     }

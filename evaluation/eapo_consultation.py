@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from envs.eapo_consultation.report import PARADIGMS
 from envs.eapo_consultation.settings import EapoConsultationSettings
+from evaluation.columns import column_means
 from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
-from evaluation.metrics.bootstrap import resampled_means
 from evaluation.metrics.passk import pass_at_k
 from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
 from evaluation.metrics.variance import mean_at_n
@@ -67,19 +67,15 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     columns["told_right"] = mean_at_n(told_QN * helped["correct"])
     columns["untold_right"] = mean_at_n((1 - told_QN) * helped["correct"])
 
-    values_QM = np.stack(list(columns.values()), axis=1)
-    means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
-    point = dict(zip(columns, mean_present(values_QM, axis=0)))
-    replicates = dict(zip(columns, means_RM.T))
-    counts = dict(zip(columns, (~np.isnan(values_QM)).sum(axis=0).tolist()))
-    metrics = {
-        name: Resampled(float(point[name]), replicates[name], counts[name])
-        for name in columns
-        if not name.startswith(_HELPERS)
-    }
+    means = column_means(columns, resamples, seed)
+    point = {name: mean.value for name, mean in means.items()}
+    replicates = {name: mean.replicates for name, mean in means.items()}
+    metrics = {name: mean for name, mean in means.items() if not name.startswith(_HELPERS)}
     derived, derived_R = _derived(point), _derived(replicates)
     return metrics | {
-        name: Resampled(float(derived[name]), as_floats(derived_R[name]), counts["avg@n/alone"])
+        name: Resampled(
+            float(derived[name]), as_floats(derived_R[name]), means["avg@n/alone"].count
+        )
         for name in derived
     }
 

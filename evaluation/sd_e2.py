@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from envs.sd_e2.settings import SdE2Settings
+from evaluation.columns import column_means
 from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
-from evaluation.metrics.bootstrap import resampled_means
 from evaluation.metrics.passk import pass_at_k
 from evaluation.metrics.present import Floats, as_floats, mean_present
 from evaluation.metrics.team import union
@@ -58,14 +58,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
         right_QN = np.where(np.isnan(share_QN), np.nan, share_QN > 0)
         columns[f"any_right/{role}"] = mean_present(right_QN, axis=1)
 
-    values_QM = np.stack(list(columns.values()), axis=1)
-    means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
-    point_M = mean_present(values_QM, axis=0)
-    counts_M = (~np.isnan(values_QM)).sum(axis=0)
-    return {
-        name: Resampled(float(point_M[place]), means_RM[:, place], int(counts_M[place]))
-        for place, name in enumerate(columns)
-    }
+    return column_means(columns, resamples, seed)
 
 
 def rows(roles: Sequence[str]) -> list[Row]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from evaluation.evaluation import Resampled, Row
-from evaluation.metrics.bootstrap import interval
 from evaluation.numbers import without_zero
+from evaluation.paired import difference, verdict
 
 HEADINGS = ("held out, cold", "before", "after", "change")
 _COLOURS = {"better": "green", "worse": "red"}
@@ -35,8 +35,8 @@ def lines(
     for row in rows:
         first, last = before.get(row.metric), after.get(row.metric)
         if first or last:
-            change, verdict = _change(first, last, row) if first and last else ("", "")
-            found.append(Line(row.label, _cell(first), _cell(last), change, verdict))
+            change = _change(first, last, row) if first and last else ("", "")
+            found.append(Line(row.label, _cell(first), _cell(last), *change))
     return found
 
 
@@ -72,11 +72,9 @@ def _cell(measured: Resampled | None) -> str:
 
 def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:
     """(text, verdict)."""
-    difference = last.value - first.value
-    if math.isnan(difference):
+    change = value, low, high = difference(first, last)
+    if math.isnan(value):
         return "", ""
-    low, high = interval(last.replicates - first.replicates)
-    text = f"{difference:+.3f} [{low:+.2f} {high:+.2f}]"
-    if row.better == "neither" or low <= 0 <= high:
-        return text, ""
-    return text, "better" if (difference > 0) == (row.better == "higher") else "worse"
+    found = verdict(change, row)
+    # A row that says nothing of better and worse has no colour.
+    return f"{value:+.3f} [{low:+.2f} {high:+.2f}]", found if found in _COLOURS else ""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from envs.bytes_codec import BytesCodec
+from launch.frozen import load_frozen
 from launch.models import check_models
-from launch.players import build_player, close_players, local_models
+from launch.players import close_players
 from launch.settings import AgentSettings, ScoringSettings
 from problems.prepare import PreparedProblems
 from rewards.answers.checker import UNGRADED
@@ -18,12 +18,10 @@ from rewards.programs.sandbox import check_guard
 from rewards.scorer import AnswerScorer, Grader
 from vocabulary import (
     AnswerKind,
-    Policy,
     PolicyFailure,
     Problem,
     Prompt,
     Sampling,
-    TokenCodec,
     UserError,
     derive_seed,
 )
@@ -41,7 +39,8 @@ class Judge:
             max_new_tokens: the longest reply.
         """
         self._sampling = Sampling(max_new_tokens, temperature=0.0)
-        self._policy, self._codec = _load(name)
+        judge = load_frozen({_ROLE: AgentSettings(name, trained=False)})[_ROLE]
+        self._policy, self._codec = judge.policy, judge.codec
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -150,22 +149,3 @@ def _kinds(problems: Iterable[Problem]) -> dict[str, str]:
     for problem in problems:
         found.setdefault(problem.kind, problem.id)
     return found
-
-
-def _load(name: str) -> tuple[Policy, TokenCodec]:
-    """The judge's policy, and the codec in which it reads and writes."""
-    from agents.local import LocalPolicy
-    from launch.models import model_spec
-    from models.loading import load_team
-
-    agents = {_ROLE: AgentSettings(name, trained=False)}
-    seats = local_models(agents)
-    specs = {seat: model_spec(settings) for seat, settings in seats.items()}
-    loaded = load_team(specs, trained=set()) if specs else {}
-    local: dict[str, tuple[Policy, TokenCodec]] = {
-        seat: (LocalPolicy(one.handle, one.codec), one.codec) for seat, one in loaded.items()
-    }
-    if _ROLE in local:
-        return local[_ROLE]
-    codec = BytesCodec()
-    return build_player(_ROLE, name, codec, codec_name="utf-8", local=local), codec

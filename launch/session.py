@@ -15,7 +15,7 @@ from algorithms import Credit, assign_credit
 from evaluation import evaluation_of
 from evaluation.evaluation import Outcomes
 from evaluation.table import comparison
-from launch import STARTED, checkpoint
+from launch import checkpoint
 from launch.batch import Batch, advantages_by_row, rows_of, without_stale
 from launch.examiner import Examiner
 from launch.judge import build_scorer
@@ -26,6 +26,7 @@ from launch.rundir import RunDirectory, default_path
 from launch.sampling import StepSampler
 from launch.summary import summary
 from launch.surroundings import surroundings
+from launch.tally import Tally
 from launch.team import build_team
 from launch.train_settings import TrainSettings
 from problems.prepare import PreparedProblems
@@ -96,13 +97,11 @@ class Session:
             seed=settings.run.seed,
             run=run,
         )
-        self._progress = checkpoint.Progress(0, 0, run.log_sizes(), {"wall_s": 0.0, "tokens": 0})
+        self._progress = checkpoint.Progress(0, 0, run.log_sizes(), {})
         if settings.choice.resume:
             self._restore()
         self._cursor = self._progress.cursor
-        self._wall_before = float(self._progress.counters["wall_s"])
-        self._tokens = int(self._progress.counters["tokens"])
-        self._learned = int(self._progress.counters.get("learner_tokens", 0))
+        self._tally = Tally(self._progress.counters)
 
     def steps_left(self) -> Iterator[int]:
         """The steps still to be done, counted from 1, under the progress bar."""
@@ -148,17 +147,15 @@ class Session:
     ) -> None:
         """Log the step everywhere; from here on it counts as done."""
         rows = [row for episode in batch.episodes for row in episode.trajectories]
-        tokens = sum(int(row.mask.sum()) for row in rows)
-        self._tokens += tokens
-        self._learned += sum(int(row.mask.sum()) for row in rows if row.role in self.team.trained)
+        tokens = self._tally.add(rows, self.team.trained)
         with self._timed("record"):
             metrics = {
                 **reward_metrics(rows),
                 **{f"credit/{name}": value for name, value in credit.stats.items()},
                 **learner_metrics,
                 "rollout/tokens": float(tokens),
-                "rollout/tokens_total": float(self._tokens),
-                "rollout/learner_tokens_total": float(self._learned),
+                "rollout/tokens_total": float(self._tally.tokens),
+                "rollout/learner_tokens_total": float(self._tally.learner_tokens),
                 "rollout/rounds": float(batch.rounds),
                 "rollout/stale": float(batch.stale),
                 "rollout/failed": float(sum(row.status != "ok" for row in rows)),
@@ -185,12 +182,9 @@ class Session:
 
     def save(self) -> None:
         """Write a checkpoint of the last whole step."""
-        counters = {
-            "wall_s": self._wall(),
-            "tokens": self._tokens,
-            "learner_tokens": self._learned,
-        }
-        self._progress = replace(self._progress, logs=self.run.log_sizes(), counters=counters)
+        self._progress = replace(
+            self._progress, logs=self.run.log_sizes(), counters=self._tally.counters()
+        )
         keep = self.settings.run.keep_checkpoints
         with self._timed("checkpoint"):
             checkpoint.save(self.run.checkpoints, self._progress, self.team.trained, keep=keep)
@@ -205,12 +199,12 @@ class Session:
         for role, trained in self.team.trained.items():
             trained.save(self.run.path / "final" / role)
         first, last = self._examiner.estimate(before), self._examiner.estimate(after)
-        wall_s, steps = self._wall(), self._progress.step
+        tally, wall_s, steps = self._tally, self._tally.wall_s(), self._progress.step
         result = summary(
             first,
             last,
             wall_s=wall_s,
-            sampled_tokens=self._tokens,
+            sampled_tokens=tally.tokens,
             steps=steps,
             config=self.settings.plain(),
         )
@@ -219,7 +213,7 @@ class Session:
             rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)
             self.console.print(comparison(first, last, rows))
         self.console.print(
-            f"{steps} steps, {self._tokens:,} sampled tokens, {wall_s:.0f} s; all of it is in "
+            f"{steps} steps, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; all of it is in "
             f"{self.run.path}",
             soft_wrap=True,
         )
@@ -259,7 +253,7 @@ class Session:
 
     @property
     def _sampled_enough(self) -> bool:
-        return 0 < self.settings.run.tokens <= self._learned
+        return 0 < self.settings.run.tokens <= self._tally.learner_tokens
 
     def _is_last(self, step: int) -> bool:
         return step == self.settings.run.steps or self._sampled_enough
@@ -285,9 +279,6 @@ class Session:
         self._progress = checkpoint.load(newest, self.team.trained)
         self.run.cut_logs(self._progress.logs)
         self._stream.cursor = self._progress.cursor
-
-    def _wall(self) -> float:
-        return self._wall_before + time.perf_counter() - STARTED
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:

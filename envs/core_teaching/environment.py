@@ -144,17 +144,7 @@ class CoreTeachingEnv(ProblemEnv):
             infos = self._final_infos(episode)
             if self.render_mode is not None:
                 episode.infos = private(infos)
-        # The sum over the very terms that the infos show.
-        rewards = {
-            agent: sum(info.get("reward_terms", {}).values(), 0.0) for agent, info in infos.items()
-        }
-        terminations = dict.fromkeys(self.agents, done)
-        truncations = dict.fromkeys(self.agents, False)
-        if done:
-            self.agents = []
-            if self.render_mode == "human":
-                self.render()
-        return observations, rewards, terminations, truncations, infos
+        return self.stepped(observations, infos, done=done)
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """What ``step(actions)`` will ask of the scorer; changes nothing."""
@@ -231,21 +221,12 @@ class CoreTeachingEnv(ProblemEnv):
         limit = settings.max_new_tokens
         if episode.mode == "eval":
             limit = settings.eval_max_new_tokens or limit
-        observations: dict[str, dict[str, Any]] = {
-            agent: {"text": "", "active": 0} for agent in self.agents
-        }
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        prompts: dict[str, str] = {}
         for agent, lesson in episode.asked.items():
             hint = None if lesson is None else lesson.hint
-            prompt = prompt_for(episode.problem, settings.prompt_style, hint)
-            episode.prompts[agent] = prompt
-            observations[agent] = {"text": prompt, "active": 1}
-            infos[agent] = {
-                "piece": "message",
-                "max_new_tokens": limit,
-                "stop": list(settings.stop),
-            }
-        return observations, infos
+            prompts[agent] = prompt_for(episode.problem, settings.prompt_style, hint)
+        episode.prompts |= prompts
+        return self.asked(prompts, limit=limit, stop=settings.stop)
 
     def _final_infos(self, episode: CoreTeachingEpisode) -> dict[str, dict[str, Any]]:
         scores = None

@@ -1,10 +1,11 @@
 """Every knob of the core-teaching environment, and what each reward term is worth when."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import partial
+from typing import Literal
 
+from envs.require import require, require_known
 from rewards.trace_accuracy import TraceAccuracyMode
-from vocabulary import UserError
 
 PromptStyle = Literal["plain", "strategies"]
 TeacherChoice = Literal["best", "prefer-peer", "rotating", "difficulty-routed"]
@@ -12,6 +13,8 @@ TeacherScore = Literal["total", "exploitation"]
 ExploreMode = Literal["literal", "leave-one-out", "mean-pairwise", "strategy-ratio"]
 ExplorePool = Literal["question", "model"]
 End = Literal["head", "tail"]
+
+_require = partial(require, "core-teaching")
 
 
 @dataclass(frozen=True)
@@ -107,10 +110,7 @@ class CoreTeachingSettings:
         _require(self.lambda_b >= 0, f"lambda_b is {self.lambda_b}: it must not be negative")
         _require(bool(self.w_explore), "w_explore is empty: name a weight for epoch 1 at least")
         _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
-        for name, choices in _CHOICES.items():
-            known = get_args(choices)
-            chosen = getattr(self, name)
-            _require(chosen in known, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
+        require_known("core-teaching", self, _CHOICES)
 
 
 _CHOICES = {
@@ -150,8 +150,3 @@ def weights_at(settings: CoreTeachingSettings, epoch: int) -> Weights:
 
 def _scheduled(values: tuple[float, ...], epoch: int) -> float:
     return values[min(max(epoch, 1), len(values)) - 1]
-
-
-def _require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise UserError(f"core-teaching: {sentence}.")

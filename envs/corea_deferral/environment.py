@@ -142,17 +142,7 @@ class CoreaDeferralEnv(ProblemEnv):
             infos = self._final_infos(episode)
             if self.render_mode is not None:
                 episode.infos = private(infos)
-        # The sum over the very terms that the infos show.
-        rewards = {
-            agent: sum(info.get("reward_terms", {}).values(), 0.0) for agent, info in infos.items()
-        }
-        terminations = dict.fromkeys(self.agents, done)
-        truncations = dict.fromkeys(self.agents, False)
-        if done:
-            self.agents = []
-            if self.render_mode == "human":
-                self.render()
-        return observations, rewards, terminations, truncations, infos
+        return self.stepped(observations, infos, done=done)
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """What ``step(actions)`` will ask of the scorer; changes nothing."""
@@ -205,19 +195,9 @@ class CoreaDeferralEnv(ProblemEnv):
         limit = self.settings.max_new_tokens
         if episode.mode != "train":
             limit = self.settings.eval_max_new_tokens or limit
-        observations: dict[str, dict[str, Any]] = {
-            agent: {"text": "", "active": 0} for agent in self.agents
-        }
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        for agent in episode.asked:
-            episode.prompted.append(agent)
-            observations[agent] = {"text": prompt_for(episode.problem), "active": 1}
-            infos[agent] = {
-                "piece": "message",
-                "max_new_tokens": limit,
-                "stop": list(self.settings.stop),
-            }
-        return observations, infos
+        episode.prompted += episode.asked
+        prompts = dict.fromkeys(episode.asked, prompt_for(episode.problem))
+        return self.asked(prompts, limit=limit, stop=self.settings.stop)
 
     def _final_infos(self, episode: CoreaEpisode) -> dict[str, dict[str, Any]]:
         terms: dict[str, dict[str, float]] = {}

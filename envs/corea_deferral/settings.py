@@ -1,13 +1,16 @@
 """Every knob of the corea-deferral environment."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import partial
+from typing import Literal
 
+from envs.require import require, require_known, require_least
 from rewards.confidence import EPSILON, Target
-from vocabulary import UserError
 
 ConfidenceReward = Literal["l1", "l2", "kl", "none"]
 ThresholdSource = Literal["accuracy", "cost", "large-pass@1", "fixed"]
+
+_require = partial(require, "corea-deferral")
 
 
 @dataclass(frozen=True)
@@ -67,34 +70,26 @@ class CoreaDeferralSettings:
     """Price of an output token in prompt tokens."""
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("traces", 1),
-            ("eval_traces", 1),
-            ("max_new_tokens", 1),
-            ("eval_max_new_tokens", 0),
-            ("w_correct", 0),
-            ("w_format", 0),
-            ("w_confidence", 0),
-            ("threshold", 0),
-            ("output_weight", 0),
-            ("accuracy_loss", 0),
-            ("cost_share", 0),
-        ):
-            value = getattr(self, name)
-            _require(value >= least, f"{name} is {value}: it must be {least} at least")
+        leasts = {
+            "traces": 1,
+            "eval_traces": 1,
+            "max_new_tokens": 1,
+            "eval_max_new_tokens": 0,
+            "w_correct": 0,
+            "w_format": 0,
+            "w_confidence": 0,
+            "threshold": 0,
+            "output_weight": 0,
+            "accuracy_loss": 0,
+            "cost_share": 0,
+        }
+        require_least("corea-deferral", self, leasts)
         _require(self.size_ratio > 0, f"size_ratio is {self.size_ratio}: it must be above 0")
         _require(0 < self.epsilon < 0.5, f"epsilon is {self.epsilon}: it lies between 0 and 0.5")
         _require(bool(self.learners), "learners is empty: name small, large or both")
-        for name, choices in (
-            ("confidence_reward", ConfidenceReward),
-            ("p_hat", Target),
-            ("threshold_source", ThresholdSource),
-        ):
-            known = get_args(choices)
-            chosen = getattr(self, name)
-            _require(chosen in known, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
-
-
-def _require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise UserError(f"corea-deferral: {sentence}.")
+        choices = {
+            "confidence_reward": ConfidenceReward,
+            "p_hat": Target,
+            "threshold_source": ThresholdSource,
+        }
+        require_known("corea-deferral", self, choices)

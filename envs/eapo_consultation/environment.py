@@ -144,7 +144,7 @@ class EapoConsultationEnv(ProblemEnv):
         if episode is None or not self.agents:
             return {}, {}, {}, {}, {}
         if episode.asking:
-            return self._going_on(self._replied(episode, actions))
+            return self.stepped(*self._replied(episode, actions), done=False)
         if POLICY not in actions:
             episode.failed = True
             return self._ended(episode)
@@ -154,8 +154,8 @@ class EapoConsultationEnv(ProblemEnv):
             return self._ended(episode)
         if move.kind == "ignored call":
             episode.ignored += 1
-            return self._going_on(self._ask_policy(episode, ""))
-        return self._going_on(self._called(episode, move.payload))
+            return self.stepped(*self._ask_policy(episode, ""), done=False)
+        return self.stepped(*self._called(episode, move.payload), done=False)
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """What ``step(actions)`` will ask of the scorer; changes nothing."""
@@ -265,58 +265,32 @@ class EapoConsultationEnv(ProblemEnv):
     def _ask_policy(
         self, episode: Consultation, text: str
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        observations, infos = self._nobody()
-        begun = bool(episode.own)
         if text:
             episode.pieces.append(("environment", text))
-        observations[POLICY] = {"text": text, "active": 1}
-        infos[POLICY] = {
-            "piece": "continuation" if begun else "message",
-            "max_new_tokens": max(1, episode.max_new_tokens - episode.tokens),
-            "stop": [CALLS[1]] if self._calls_enabled(episode) else [],
-        }
-        return observations, infos
+        return self.asked(
+            {POLICY: text},
+            limit=max(1, episode.max_new_tokens - episode.tokens),
+            stop=[CALLS[1]] if self._calls_enabled(episode) else [],
+            piece="continuation" if episode.own else "message",
+        )
 
     def _ask_experts(
         self, episode: Consultation
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        observations, infos = self._nobody()
-        for one in episode.asking:
-            agent = self._expert[one.call.expert_id]
-            prompt = lone_prompt(one.query, self.settings.prompt_style)
-            observations[agent] = {"text": prompt, "active": 1}
-            infos[agent] = {
-                "piece": "fresh",
-                "max_new_tokens": self.settings.expert_max_new_tokens,
-                "stop": [],
-            }
-        return observations, infos
-
-    def _nobody(self) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        return (
-            {agent: {"text": "", "active": 0} for agent in self.agents},
-            {agent: {} for agent in self.agents},
-        )
-
-    def _going_on(self, shown: tuple[Any, Any]) -> Any:
-        observations, infos = shown
-        nothing = dict.fromkeys(self.agents, 0.0)
-        no = dict.fromkeys(self.agents, False)
-        return observations, nothing, no, dict(no), infos
+        prompts = {
+            self._expert[one.call.expert_id]: lone_prompt(one.query, self.settings.prompt_style)
+            for one in episode.asking
+        }
+        limit = self.settings.expert_max_new_tokens
+        return self.asked(prompts, limit=limit, stop=(), piece="fresh")
 
     def _ended(self, episode: Consultation) -> Any:
-        observations, _ = self._nobody()
+        observations = {agent: {"text": "", "active": 0} for agent in self.agents}
         infos = final_infos(
             episode, self.settings, self.scorer, policy=POLICY, experts=self._expert
         )
         if self.render_mode is not None:
             episode.infos = private(infos)
-        rewards = {agent: sum(info["reward_terms"].values(), 0.0) for agent, info in infos.items()}
         # Whoever gave no answer ran out of tokens, or of words.
-        answered = infos[POLICY]["answer"] is not None
-        terminations = dict.fromkeys(self.agents, answered)
-        truncations = dict.fromkeys(self.agents, not answered)
-        self.agents = []
-        if self.render_mode == "human":
-            self.render()
-        return observations, rewards, terminations, truncations, infos
+        truncated = self.agents if infos[POLICY]["answer"] is None else ()
+        return self.stepped(observations, infos, done=True, truncated=truncated)

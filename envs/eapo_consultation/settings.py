@@ -1,10 +1,11 @@
 """Every knob of the eapo-consultation environment."""
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal, get_args
+from functools import lru_cache, partial
+from typing import Literal
 
 from envs.eapo_consultation.fading import Fading, Schedule, match_budget
+from envs.require import require, require_known, require_least
 from rewards.consultation import AnswerRule
 from vocabulary import UserError
 
@@ -14,6 +15,9 @@ BudgetUnit = Literal["rounds", "calls"]
 Coin = Literal["response", "group"]
 Penalised = Literal["dispatched", "accepted"]
 Queries = Literal["own", "shuffled"]
+
+_require = partial(require, "eapo-consultation")
+_require_least = partial(require_least, "eapo-consultation")
 
 
 @dataclass(frozen=True)
@@ -99,16 +103,16 @@ class EapoConsultationSettings:
     """How many of the last tokens of an expert's thinking are kept in front of its reply."""
 
     def __post_init__(self) -> None:
-        for name in (
+        positive = (
             "experts",
             "group_size",
             "max_new_tokens",
             "eval_samples",
             "expert_max_new_tokens",
             "reply_tokens",
-        ):
-            _require(getattr(self, name) >= 1, f"{name} must be at least 1")
-        for name in (
+        )
+        _require_least(self, dict.fromkeys(positive, 1), "{name} must be at least {least}")
+        counted = (
             "at_once",
             "budget",
             "anneal_steps",
@@ -116,8 +120,8 @@ class EapoConsultationSettings:
             "penalty_start",
             "eval_max_new_tokens",
             "reply_thinking_tokens",
-        ):
-            _require(getattr(self, name) >= 0, f"{name} must be 0 or more")
+        )
+        _require_least(self, dict.fromkeys(counted, 0), "{name} must be {least} or more")
         _require(
             0 <= self.turns_end <= self.budget,
             f"turns_end is {self.turns_end}: it must be between 0 and the budget",
@@ -128,9 +132,7 @@ class EapoConsultationSettings:
         _require(self.accept_steps >= 1, "accept_steps must be at least 1")
         _require(0 <= self.accept_total < float("inf"), "accept_total must be 0 or more")
         _require(0 <= self.consult_penalty < float("inf"), "consult_penalty must be 0 or more")
-        for name, choices in _CHOICES.items():
-            known, chosen = get_args(choices), getattr(self, name)
-            _require(chosen in known, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
+        require_known("eapo-consultation", self, _CHOICES)
         fading_of(self)
 
     @property
@@ -172,8 +174,3 @@ def fading_of(settings: EapoConsultationSettings) -> Fading:
         return match_budget(fading, settings.accept_total, settings.accept_steps)
     except ValueError as error:
         raise UserError(f"eapo-consultation: accept_total: {error}.") from None
-
-
-def _require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise UserError(f"eapo-consultation: {sentence}.")

@@ -124,8 +124,7 @@ class LeapEnv(ProblemEnv):
         else:
             shown = {agent: self._peers(game, agent) for agent in going_on}
         observations, infos = self._show(game, shown, "continuation")
-        no = dict.fromkeys(self.agents, False)
-        return observations, dict.fromkeys(self.agents, 0.0), no, dict(no), infos
+        return self.stepped(observations, infos, done=False)
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """What ``step(actions)`` may ask of the scorer; changes nothing."""
@@ -192,10 +191,5 @@ class LeapEnv(ProblemEnv):
             agent: final_info(path, game, self.roles[0], self.scorer)
             for agent, path in game.paths.items()
         }
-        rewards = {agent: info["reward_terms"]["correct"] for agent, info in infos.items()}
-        terminations = {agent: info["answer"] is not None for agent, info in infos.items()}
-        truncations = {agent: not answered for agent, answered in terminations.items()}
-        self.agents = []
-        if self.render_mode == "human":
-            self.render()
-        return observations, rewards, terminations, truncations, infos
+        truncated = [agent for agent, info in infos.items() if info["answer"] is None]
+        return self.stepped(observations, infos, done=True, truncated=truncated)

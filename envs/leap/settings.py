@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from envs.eapo_consultation.settings import PromptStyle
-from vocabulary import UserError
+from envs.require import require, require_least
 
 Router = Literal["dispersed", "clustered", "hybrid", "random"]
 
@@ -32,17 +32,18 @@ class LeapSettings:
     """How the question is put, as in eapo-consultation."""
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("paths", 2),
-            ("block_tokens", 1),
-            ("summary_tokens", 1),
-            ("peers", 1),
-            ("pauses", 0),
-            ("max_new_tokens", 1),
-        ):
-            if getattr(self, name) < least:
-                raise UserError(f"leap: {name} must be at least {least}.")
-        if self.router not in get_args(Router):
-            raise UserError(
-                f"leap: router {self.router!r} is unknown; choose {', '.join(get_args(Router))}."
-            )
+        leasts = {
+            "paths": 2,
+            "block_tokens": 1,
+            "summary_tokens": 1,
+            "peers": 1,
+            "pauses": 0,
+            "max_new_tokens": 1,
+        }
+        require_least("leap", self, leasts, "{name} must be at least {least}")
+        known = get_args(Router)
+        require(
+            "leap",
+            self.router in known,
+            f"router {self.router!r} is unknown; choose {', '.join(known)}",
+        )

@@ -136,15 +136,8 @@ class SdE2Env(ProblemEnv):
         )
         if self.render_mode is not None:
             self._infos = private(infos)
-        # The sum over the very terms that the infos show.
-        rewards = {agent: sum(infos[agent]["reward_terms"].values(), 0.0) for agent in self.agents}
         observations = {agent: {"text": "", "active": 0} for agent in self.agents}
-        terminations = dict.fromkeys(self.agents, True)
-        truncations = dict.fromkeys(self.agents, False)
-        self.agents = []
-        if self.render_mode == "human":
-            self.render()
-        return observations, rewards, terminations, truncations, infos
+        return self.stepped(observations, infos, done=True)
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """What ``step(actions)`` will ask of the scorer; changes nothing."""
@@ -184,16 +177,5 @@ class SdE2Env(ProblemEnv):
         limit = self.settings.max_new_tokens
         if self._mode == "eval":
             limit = self.settings.eval_max_new_tokens or limit
-        observations: dict[str, dict[str, Any]] = {
-            agent: {"text": "", "active": 0} for agent in self.agents
-        }
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        prompt = prompt_for(problem, self.settings.prompt_style)
-        for agent in self._asked:
-            observations[agent] = {"text": prompt, "active": 1}
-            infos[agent] = {
-                "piece": "message",
-                "max_new_tokens": limit,
-                "stop": list(self.settings.stop),
-            }
-        return observations, infos
+        prompts = dict.fromkeys(self._asked, prompt_for(problem, self.settings.prompt_style))
+        return self.asked(prompts, limit=limit, stop=self.settings.stop)

@@ -1,10 +1,9 @@
 """Every knob of the sd-e2 environment."""
 
 from dataclasses import dataclass
-from typing import get_args
 
 from envs.core_teaching.settings import PromptStyle
-from vocabulary import UserError
+from envs.require import require, require_known, require_least
 
 
 @dataclass(frozen=True)
@@ -52,35 +51,26 @@ class SdE2Settings:
     """Form: for blocks that all have reasoning and result, with an answer after them."""
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("traces", 1),
-            ("eval_traces", 1),
-            ("max_new_tokens", 1),
-            ("eval_max_new_tokens", 0),
-            ("w_outcome", 0),
-            ("w_explore", 0),
-            ("w_exploit", 0),
-            ("w_format", 0),
-            ("gamma_correct", 0),
-            ("gamma_rate", 0),
-            ("gamma_cap", 0),
-            ("format_strategy", 0),
-            ("format_answer", 0),
-            ("format_complete", 0),
-        ):
-            value = getattr(self, name)
-            _require(value >= least, f"{name} is {value}: it must be {least} at least")
-        _require(
+        leasts = {
+            "traces": 1,
+            "eval_traces": 1,
+            "max_new_tokens": 1,
+            "eval_max_new_tokens": 0,
+            "w_outcome": 0,
+            "w_explore": 0,
+            "w_exploit": 0,
+            "w_format": 0,
+            "gamma_correct": 0,
+            "gamma_rate": 0,
+            "gamma_cap": 0,
+            "format_strategy": 0,
+            "format_answer": 0,
+            "format_complete": 0,
+        }
+        require_least("sd-e2", self, leasts)
+        require(
+            "sd-e2",
             -1 <= self.same_above <= 1,
             f"same_above is {self.same_above}: a cosine lies between -1 and 1",
         )
-        known = get_args(PromptStyle)
-        _require(
-            self.prompt_style in known,
-            f"prompt_style is {self.prompt_style!r}: choose one of {', '.join(known)}",
-        )
-
-
-def _require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise UserError(f"sd-e2: {sentence}.")
+        require_known("sd-e2", self, {"prompt_style": PromptStyle})

@@ -6,9 +6,9 @@ from typing import Any
 
 from rich.console import Console
 
+from launch.frozen import Loaded, load_frozen
 from launch.players import close_players
 from launch.suite.agents import Agent
-from launch.suite.loaded import Loaded, load
 from launch.suite.plan import Job
 from launch.suite.sample import sample
 from launch.suite.settings import SuiteComparison
@@ -27,7 +27,9 @@ def ask(
     groups.append((list(agents), [one for one in missing if one[0].asked.experts]))
     for needed, some in groups:
         if some:
-            _together(load(needed), some, settings, console)
+            _together(
+                load_frozen({one.name: one.settings for one in needed}), some, settings, console
+            )
 
 
 def _together(

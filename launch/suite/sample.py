@@ -10,9 +10,9 @@ import envs
 from envs.bytes_codec import BytesCodec
 from evaluation.suite.suites import settings_of
 from experts import ExpertPool
+from launch.frozen import Loaded
 from launch.suite.asked import Asked
 from launch.suite.completions import Record
-from launch.suite.loaded import Loaded, in_words_of
 from rewards.scorer import AnswerScorer
 from rollouts import Collector
 from rollouts.collect import Task
@@ -130,7 +130,7 @@ def _experts(asked: Asked, loaded: Mapping[str, Loaded], spoken: TokenCodec) -> 
     """Whoever sits on the seats of the role ``expert``."""
     if not asked.experts:
         return _Silent()
-    policies = in_words_of({name: loaded[name] for name in asked.experts}, spoken)
+    policies = {name: loaded[name].in_words_of(spoken) for name in asked.experts}
     # The pool goes by places: one agent may sit on several.
     return ExpertPool({str(place): policies[name] for place, name in enumerate(asked.experts)})
 

@@ -1,7 +1,7 @@
 """What a warm start must have reached before it may be shipped."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 _TRACE = re.compile(r" <think> [^<>]+ </think>\nAnswer: (\d{1,9})")
@@ -82,11 +82,6 @@ def read_answer(text: str) -> str | None:
 def is_call(text: str) -> bool:
     """Whether a first turn is a well-formed call."""
     return _CALL.fullmatch(text) is not None
-
-
-def share(outcomes: Sequence[bool]) -> float:
-    """Fraction of true outcomes; 0 of none."""
-    return sum(outcomes) / len(outcomes) if outcomes else 0.0
 
 
 def as_gate(record: Mapping[str, float]) -> Gate:

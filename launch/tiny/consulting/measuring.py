@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from launch.tiny.consulting.gate import Measured, is_call, read_answer, share
+from launch.tiny.consulting.gate import Measured, is_call, read_answer
 from launch.tiny.consulting.markup import (
     call,
     joined,
@@ -18,6 +18,7 @@ from launch.tiny.consulting.markup import (
 from launch.tiny.consulting.recipes import ConsultingRecipe
 from launch.tiny.sampling import sample
 from launch.tiny.teaching.corpus import draw_length, draw_strong
+from launch.tiny.teaching.gate import share
 from problems.chains import Chain
 from vocabulary import derive_seed
 

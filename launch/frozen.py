@@ -1,6 +1,6 @@
-"""Agents in memory: whoever answers, and in which tokens."""
+"""Agents that answer and never learn, in memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from envs.bytes_codec import BytesCodec
@@ -8,7 +8,7 @@ from experts import TranslatedPolicy
 from experts.naming import is_player
 from launch.models import model_spec
 from launch.players import build_player, local_models
-from launch.suite.agents import Agent
+from launch.settings import AgentSettings
 from models.spec import ModelSpec
 from vocabulary import Policy, TokenCodec
 
@@ -20,24 +20,29 @@ class Loaded:
     policy: Policy
     codec: TokenCodec
 
+    def in_words_of(self, codec: TokenCodec) -> Policy:
+        """The policy, put to work in the vocabulary of ``codec``."""
+        if self.codec is codec:
+            return self.policy
+        return TranslatedPolicy(self.policy, inner=self.codec, outer=codec)
 
-def load(agents: Sequence[Agent]) -> dict[str, Loaded]:
+
+def load_frozen(agents: Mapping[str, AgentSettings]) -> dict[str, Loaded]:
     """Load these agents together; adapters of one model share it.
 
     A script, a server or a pool has no tokenizer of its own here: it speaks bytes.
     """
-    settings = local_models({agent.name: agent.settings for agent in agents})
-    local = _load_local({name: model_spec(one) for name, one in settings.items()})
+    local = _load_local({name: model_spec(one) for name, one in local_models(agents).items()})
     spoken = {name: (one.policy, one.codec) for name, one in local.items()}
     return {
-        agent.name: local[agent.name]
-        if not is_player(agent.model)
-        else Loaded(
-            build_player(agent.name, agent.model, BytesCodec(), codec_name="utf-8", local=spoken),
-            BytesCodec(),
-        )
-        for agent in agents
+        name: _player(name, settings.model, spoken) if is_player(settings.model) else local[name]
+        for name, settings in agents.items()
     }
+
+
+def _player(name: str, model: str, local: Mapping[str, tuple[Policy, TokenCodec]]) -> Loaded:
+    codec = BytesCodec()
+    return Loaded(build_player(name, model, codec, codec_name="utf-8", local=local), codec)
 
 
 def _load_local(specs: Mapping[str, ModelSpec]) -> dict[str, Loaded]:
@@ -50,14 +55,4 @@ def _load_local(specs: Mapping[str, ModelSpec]) -> dict[str, Loaded]:
     models = load_team(specs, trained=set())
     return {
         name: Loaded(LocalPolicy(one.handle, one.codec), one.codec) for name, one in models.items()
-    }
-
-
-def in_words_of(loaded: Mapping[str, Loaded], codec: TokenCodec) -> dict[str, Policy]:
-    """The agents' policies, each put to work in the vocabulary of ``codec``."""
-    return {
-        name: one.policy
-        if one.codec is codec
-        else TranslatedPolicy(one.policy, inner=one.codec, outer=codec)
-        for name, one in loaded.items()
     }

@@ -1,0 +1,134 @@
+"""Rounds, modes and seeds of an episode, how it is told, and what is refused."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
+from envs.core_teaching.prompts import prompt_for
+from vocabulary import Problem, UserError
+
+from .scripted import COLD, PLAIN, RESCUE, RIGHT, WRONG, Played
+
+
+def test_the_second_round_is_played_when_nobody_succeeded(make: Any, problem: Problem) -> None:
+    played = Played(make(), dict.fromkeys(RESCUE, WRONG), problem=problem)
+    assert played.steps == 2
+    assert played.prompts["alice_2"] == played.prompts["bob_2"] == COLD
+    assert played.infos["alice_2"]["loss_weight"] == 0.8
+
+
+def test_without_a_second_round_there_is_one_step(make: Any, problem: Problem) -> None:
+    env = make(dataclasses.replace(PLAIN, k_hinted=0))
+    assert env.possible_agents == ["alice_0", "alice_1", "bob_0", "bob_1"]
+    played = Played(env, RESCUE, problem=problem)
+    assert played.steps == 1
+    assert played.rewards == pytest.approx({"alice_0": 0, "alice_1": 0, "bob_0": 0, "bob_1": 1.3})
+    with pytest.raises(UserError, match="set k_hinted above 0"):
+        env.reset(options={"mode": "probe", "problem": problem})
+
+
+def test_evaluation_is_cold_and_pays_correctness(make: Any, problem: Problem, scorer: Any) -> None:
+    settings = dataclasses.replace(PLAIN, w_explore=(0.2,), eval_max_new_tokens=99)
+    env = make(settings)
+    _, infos = env.reset(seed=0, options={"problem": problem, "mode": "eval"})
+    assert {info["max_new_tokens"] for info in infos.values()} == {99}
+    played = Played(env, RESCUE, problem=problem, mode="eval")
+    assert played.rounds == [list(RESCUE)]
+    assert set(played.prompts.values()) == {COLD}
+    assert played.rewards == {agent: float(text == RIGHT) for agent, text in RESCUE.items()}
+    assert played.infos["bob_1"]["reward_terms"] == {"correct": 1.0}
+    assert {info["loss_weight"] for info in played.infos.values()} == {1.0}
+    assert scorer.embedded == []
+
+
+def test_an_episode_is_a_function_of_its_seed_and_options(make: Any, sums: Any) -> None:
+    env, other = make(source=sums), make(source=sums)
+    answers = dict.fromkeys(RESCUE, RIGHT)
+    Played(other, answers, seed=9)
+    assert Played(env, answers, seed=5).infos == Played(other, answers, seed=5).infos
+    questions = {Played(env, answers, seed=seed).prompts["alice_0"] for seed in range(5)}
+    assert len(questions) == 5
+    # Unseeded resets go on from the last seed, each with a problem of its own.
+    first, _ = env.reset(seed=3)
+    second, _ = env.reset()
+    third, _ = env.reset()
+    other.reset(seed=3)
+    again, _ = other.reset()
+    assert len({shown["alice_0"]["text"] for shown in (first, second, third)}) == 3
+    assert again == second
+
+
+def test_a_seeded_reset_seeds_the_action_spaces(make: Any, sums: Any) -> None:
+    env = make(source=sums)
+    samples = []
+    for seed in (1, 1, 2):
+        env.reset(seed=seed)
+        samples.append([env.action_space(agent).sample() for agent in env.possible_agents])
+    assert samples[0] == samples[1] != samples[2]
+    assert len(set(samples[0])) == len(samples[0])
+
+
+def test_a_finished_episode_takes_no_more_steps(make: Any, problem: Problem) -> None:
+    env = make()
+    Played(env, RESCUE, problem=problem)
+    assert env.step(RESCUE) == ({}, {}, {}, {}, {})
+
+
+def test_prompts_that_ask_for_strategies(problem: Problem) -> None:
+    cold = prompt_for(problem, "strategies")
+    assert cold.endswith("Question: 7 + 8 - 3 =")
+    assert "plain number" in cold
+    assert "peer_hint" not in cold
+    hinted = prompt_for(problem, "strategies", "add {first}")
+    assert "<peer_hint>\nadd {first}\n</peer_hint>" in hinted
+    assert prompt_for(problem, "plain", "{x}") == COLD.replace("\nLet", "\nHint:\n{x}\nLet")
+
+
+def test_a_transcript(make: Any, problem: Problem, capsys: pytest.CaptureFixture[str]) -> None:
+    env = make(render_mode="ansi")
+    Played(env, RESCUE, problem=problem)
+    text = env.render()
+    assert "gold answer: 2" in text
+    assert "right, hinted, rescued; reward +1.450 (exploitation +1.300, rescue +0.150)" in text
+    Played(make(render_mode="human"), {**RESCUE}, problem=problem)
+    assert capsys.readouterr().out.strip() == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"k_cold": 0}, "k_cold is 0: it must be at least 1"),
+        ({"k_hinted": -1}, "k_hinted is -1"),
+        ({"hint_probability": 1.5}, "between 0 and 1"),
+        ({"hint_probability": float("nan")}, "between 0 and 1"),
+        ({"w_explore": ()}, "name a weight for epoch 1"),
+        ({"teacher": "worst"}, "teacher is 'worst': choose one of best, prefer-peer"),
+        ({"max_new_tokens": 0}, "max_new_tokens is 0"),
+        ({"cap": 0}, "cap is 0"),
+    ],
+)
+def test_settings_that_make_no_sense(how: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        CoreTeachingSettings(**how)
+
+
+@pytest.mark.parametrize("roles", [(), ("alice",), ("alice", "alice"), ("alice", "")])
+def test_one_role_teaches_nobody(roles: tuple[str, ...]) -> None:
+    with pytest.raises(UserError, match=r"name at least two|all differ"):
+        CoreTeachingEnv(roles=roles)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"mode": "test"}, "choose one of train, eval, probe"),
+        ({"problem": {"question": "?"}}, "give a vocabulary.Problem"),
+    ],
+)
+def test_options_that_make_no_sense(
+    make: Any, sums: Any, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        make(source=sums).reset(seed=0, options=options)

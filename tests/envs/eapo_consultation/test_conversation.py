@@ -1,0 +1,191 @@
+"""Entries, rounds and budgets of scripted conversations, worked out by hand."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+import envs
+from envs.bytes_codec import BytesCodec
+from envs.eapo_consultation import EapoConsultationEnv
+from envs.eapo_consultation.prompts import lone_prompt, training_prompt
+from envs.eapo_consultation.replies import as_result
+from rewards.scorer import AnswerScorer
+from vocabulary import Problem
+
+from .scripted import LONG, RIGHT, Played, calls
+
+
+def test_self_reliance(problem: Problem) -> None:
+    played = Played([RIGHT], problem=problem)
+    assert played.shown == ["Question: 7 + 8 - 3 =\nExperts: 1 to 3\nSolve:"]
+    assert played.limits[0]["stop"] == ["</agent_calls>"]
+    assert played.rewards == {"policy_0": 1.0, "expert_0": 0, "expert_1": 0, "expert_2": 0}
+    assert played.info["paradigm"] == "self"
+    assert played.info["formatted"]
+    assert not played.info["consulted"]
+    assert played.terminated["policy_0"]
+    assert not played.truncated["policy_0"]
+
+
+def test_two_experts_at_once_each_see_their_query_only(problem: Problem) -> None:
+    turns = [calls((3, "7 + 8 ="), (1, "$\\tau$?")), RIGHT]
+    played = Played(turns, problem=problem, step=1)
+    assert played.queries == [
+        {
+            "expert_2": "Question: 7 + 8 =\nSolve:",
+            "expert_0": "Question: $\\tau$?\nSolve:",
+        }
+    ]
+    assert played.limits[1]["piece"] == "continuation"
+    assert played.returned(1) == [
+        {"expert_id": 3, "result": "expert_2 says 2"},
+        {"expert_id": 1, "result": "expert_0 says 2"},
+    ]
+    counted = ("consults", "calls", "accepted", "rejected", "unavailable", "rounds", "errors")
+    assert [played.info[name] for name in counted] == [1, 2, 2, 0, 0, 1, 0]
+    assert played.info["paradigm"] == "decomposition"
+    assert played.info["formatted"]
+    assert played.rewards["policy_0"] == 1.0
+    assert played.infos["expert_2"]["asked"] == played.infos["expert_2"]["replied"] == 1
+    assert played.infos["expert_1"]["asked"] == 0
+    assert played.infos["expert_0"]["loss_weight"] == 0.0
+
+
+def test_a_second_round_begins_afresh_for_the_expert(problem: Problem) -> None:
+    env: Any = envs.make("eapo-consultation", settings=LONG, scorer=AnswerScorer())
+    observations, infos = env.reset(seed=0, options={"problem": problem})
+    seen = []
+    for text in (calls((1, "one")), "uno", calls((1, "two")), "due", RIGHT):
+        agent = next(a for a in env.agents if observations[a]["active"])
+        if agent == "expert_0":
+            seen.append(bytes(observations[agent]["tokens"].tolist()).decode())
+            assert infos[agent]["text"] == seen[-1]
+            assert infos[agent]["fresh"]
+        observations, _, _, _, infos = env.step({agent: np.frombuffer(text.encode(), np.uint8)})
+    assert seen == ["Question: one\nSolve:", "Question: two\nSolve:"]
+    assert infos["expert_0"]["texts"] == [seen[0], "uno", seen[1], "due"]
+
+
+def test_a_budget_of_calls(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, budget=3, budget_unit="calls")
+    turns = [calls((1, "a"), (2, "b")), calls((1, "c"), (2, "d")), RIGHT]
+    played = Played(turns, settings=settings, problem=problem)
+    assert len(played.queries) == 1
+    assert played.returned(2)[0]["status"] == "BUDGET_EXHAUSTED"
+    # A call that comes when nothing is left was well-formed.
+    assert played.info["formatted"]
+
+
+def test_an_annealed_turn_budget(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, budget=2, anneal_steps=3)
+    turns = [calls((1, "a")), RIGHT]
+    assert Played(turns, settings=settings, problem=problem, step=2).info["rounds"] == 1
+    none_left = Played(turns, settings=settings, problem=problem, step=3)
+    assert none_left.info["rounds"] == 0
+    assert none_left.returned(1)[0]["status"] == "BUDGET_EXHAUSTED"
+    # Evaluation with experts knows no annealing.
+    assert Played(turns, settings=settings, problem=problem, step=3, mode="assisted").queries
+
+
+def test_one_expert_after_another(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, at_once=1)
+    turns = [calls((1, "a"), (2, "b")), calls((2, "b")), RIGHT]
+    played = Played(turns, settings=settings, problem=problem)
+    assert played.returned(1) == [{"result": "at most 1 can be asked at once", "status": "ERROR"}]
+    assert played.returned(2) == [{"expert_id": 2, "result": "expert_1 says 2"}]
+    assert (played.info["rounds"], played.info["errors"]) == (2, 1)
+    # More at once than there are experts is all of them.
+    assert dataclasses.replace(LONG, at_once=9).parallel == 3
+
+
+def test_calls_inside_thoughts_are_text(problem: Problem) -> None:
+    inside = '<think> <agent_calls>[{"expert_id": 1}]</agent_calls>'
+    played = Played([inside, " so </think>\nAnswer: 2"], problem=problem)
+    assert played.shown[1] == ""
+    assert not played.queries
+    assert played.info["ignored_calls"] == 1
+    assert played.info["formatted"]
+    assert played.rewards["policy_0"] == 1.0
+
+
+def test_a_thought_that_the_template_opened(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, opens_thinking=True)
+    call = calls((1, "a")).removeprefix("<think>")
+    played = Played([call, RIGHT], settings=settings, problem=problem)
+    assert played.info["consults"] == 1
+    assert played.info["formatted"]
+    unclosed = Played([call.removeprefix(" hm </think>"), "Answer: 2"], settings=settings,
+                      problem=problem)  # fmt: skip
+    assert unclosed.info["ignored_calls"] == 1
+    assert unclosed.rewards["policy_0"] == 0.0
+
+
+def test_the_token_limit_ends_the_conversation(problem: Problem) -> None:
+    call = calls((1, "a"))
+    # The call itself spends everything: it is not dispatched.
+    settings = dataclasses.replace(LONG, max_new_tokens=len(call))
+    played = Played([call], settings=settings, problem=problem)
+    assert not played.queries
+    assert played.truncated["policy_0"]
+    # Experts' replies do not count.
+    settings = dataclasses.replace(LONG, max_new_tokens=len(call) + 30)
+    played = Played([call, RIGHT], settings=settings, problem=problem)
+    assert played.limits[1]["max_new_tokens"] == 30
+    assert played.info["response_tokens"] == len(call) + len(RIGHT)
+    assert played.info["expert_tokens"] == len("expert_0 says 2")
+
+
+def test_what_is_kept_of_a_reply() -> None:
+    meter = BytesCodec()
+    assert as_result("<think> long </think> short ", meter, limit=100) == "short"
+    assert as_result("unopened </think> short", meter, limit=3) == "sho"
+    assert as_result("<think> long </think>", meter, limit=100) == ""
+    assert as_result("before <think> open", meter, limit=100) == "before"
+    assert as_result("<think> one two</think> x", meter, limit=100, thinking_tokens=3) == "two\nx"
+
+
+def test_the_panel_is_explained() -> None:
+    text = training_prompt("What is {x}?", "panel", experts=3, at_once=3, budget=10)
+    for fact in (
+        "panel of 3 experts, with the ids 1 to 3",
+        "10 times",
+        "one of them or several at once",
+        "may be wrong",
+        "<think>",
+        "</think>",
+        "<agent_calls>[{",
+        "<agent_returns>[{",
+        '"expert_id"',
+        '"input_parameters"',
+        '"query"',
+        'begins with "Answer: "',
+        "NomanLand",
+        "their reasoning included",
+    ):
+        assert fact in text
+    assert text.endswith("Question: What is {x}?")
+    assert text.count('{"expert_id": 2, "input_parameters"') == 1
+    single = training_prompt("x", "panel", experts=1, at_once=1, budget=2)
+    assert '"expert_id": 2' not in single
+    assert "one thing at a time" in single
+    one_by_one = training_prompt("x", "panel", experts=3, at_once=1, budget=2)
+    assert "one of them at a time" in one_by_one
+    assert '"expert_id": 2' not in one_by_one
+    assert "one of them or up to 2 at once" in training_prompt(
+        "x", "panel", experts=3, at_once=2, budget=2
+    )
+    assert lone_prompt("x", "panel") == (
+        "You are a helpful assistant. You must give the final answer in the last line, in the "
+        'format of "Answer: xxx", xxx represents the final answer.\n\nx'
+    )
+
+
+def test_a_transcript(problem: Problem) -> None:
+    env = EapoConsultationEnv(LONG, scorer=AnswerScorer(), render_mode="ansi")
+    env.reset(seed=5, options={"problem": problem})
+    env.step({"policy_0": calls((1, "a"))})
+    env.step({"expert_0": "it is 2"})
+    env.step({"policy_0": RIGHT})
+    text = env.render()
+    assert text.index("== policy_0 ==") < text.index("it is 2") < text.index("right; answer +1.000")

@@ -1,0 +1,111 @@
+"""What policies, experts and users get wrong."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+import envs
+from envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
+from rewards.scorer import AnswerScorer
+from vocabulary import Problem, UserError
+
+from .scripted import LONG, RIGHT, THOUGHT, Played, calls
+
+
+def test_a_policy_that_fails(problem: Problem) -> None:
+    env = EapoConsultationEnv(LONG, scorer=AnswerScorer())
+    env.reset(seed=0, options={"problem": problem})
+    _, rewards, _, truncated, infos = env.step({})
+    assert rewards["policy_0"] == 0.0
+    assert truncated["policy_0"]
+    assert infos["policy_0"]["failed"]
+
+
+def test_an_expert_that_fails_or_says_nothing_is_unavailable(problem: Problem) -> None:
+    turns = [calls((1, "a"), (2, "b"), (3, "c")), RIGHT]
+    said = {"expert_0": None, "expert_1": "", "expert_2": "<think> never closed"}
+    played = Played(turns, lambda agent, query: said[agent], problem=problem)
+    assert [entry["status"] for entry in played.returned(1)] == ["UNAVAILABLE"] * 3
+    assert played.info["unavailable"] == 3
+    assert played.info["rejected"] == played.info["accepted"] == 0
+
+
+def test_a_malformed_call_costs_a_round(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, budget=2)
+    bad = f"{THOUGHT}<agent_calls>[oops]</agent_calls>"
+    played = Played([bad, calls((1, "a")), calls((1, "b")), RIGHT], settings=settings,
+                    problem=problem)  # fmt: skip
+    assert played.returned(1) == [{"result": "the call is not JSON", "status": "ERROR"}]
+    assert played.returned(2) == [{"expert_id": 1, "result": "expert_0 says 2"}]
+    assert played.returned(3)[0]["status"] == "BUDGET_EXHAUSTED"
+    # Nothing stops at a call from here on.
+    assert [limits["stop"] for limits in played.limits] == [["</agent_calls>"]] * 3 + [[]]
+    assert (played.info["rounds"], played.info["errors"], played.info["exhausted"]) == (2, 1, True)
+    assert not played.info["formatted"]
+    assert played.rewards["policy_0"] == 1.0
+
+
+def test_nobody_calls_inside_a_thought_for_ever(problem: Problem) -> None:
+    inside = "<think><agent_calls></agent_calls>"
+    env = EapoConsultationEnv(LONG, scorer=AnswerScorer())
+    _, infos = env.reset(seed=0, options={"problem": problem})
+    for _ in range(20):
+        if env.agents:
+            infos = env.step({"policy_0": inside})[-1]
+    assert not env.agents
+    assert infos["policy_0"]["ignored_calls"] == 8
+
+
+HOSTILE = [
+    "<agent_calls>" * 20_000,
+    "</agent_calls>" * 20_000,
+    "<think></think>" * 20_000 + "<agent_calls>[</agent_calls>",
+    "<agent_calls>" + "[" * 60_000 + "</agent_calls>",
+    '<agent_calls>[{"expert_id": 1, "input_parameters": {"query": "'
+    + "\\" * 60_000
+    + "</agent_calls>",
+    "<agent_calls>[{}]</agent_calls>",
+    '<agent_calls>{"expert_id": 1, "input_parameters": {"query": "\\ud800"}}</agent_calls>',
+    "Answer:" * 50_000,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_policies_and_experts(text: str, problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, max_new_tokens=1 << 22)
+    env: Any = envs.make("eapo-consultation", settings=settings, scorer=AnswerScorer())
+    observations, _ = env.reset(seed=1, options={"problem": problem})
+    ids = np.frombuffer(text.encode("utf-8", "replace"), np.uint8).astype(np.int64)
+    for _ in range(40):
+        if env.agents:
+            asked = [agent for agent in env.agents if observations[agent]["active"]]
+            observations, *_ = env.step(dict.fromkeys(asked, ids))
+    assert not env.agents
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"experts": 0}, "experts must be at least 1"),
+        ({"budget": 2, "turns_end": 3}, "between 0 and the budget"),
+        ({"accept_rate": 1.5}, "accept_rate must be between 0 and 1"),
+        ({"accept_rate": float("nan")}, "accept_rate must be between 0 and 1"),
+        ({"schedule": "sometimes"}, "choose one of inv, inv-sqrt"),
+        ({"consult_penalty": -1.0}, "consult_penalty must be 0 or more"),
+        ({"accept_scale": 0.0}, "accept_scale must be above 0"),
+    ],
+)
+def test_settings_that_make_no_sense(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        EapoConsultationSettings(**setting)
+
+
+def test_other_mistakes(problem: Problem) -> None:
+    with pytest.raises(UserError, match="roles are policy and expert"):
+        EapoConsultationEnv(roles=("policy", "helper"))
+    with pytest.raises(UserError, match="mode 'probe' is unknown"):
+        EapoConsultationEnv().reset(options={"mode": "probe"})
+    with pytest.raises(UserError, match=r"give a vocabulary\.Problem"):
+        EapoConsultationEnv().reset(options={"problem": "7 + 8"})

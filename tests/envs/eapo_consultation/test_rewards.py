@@ -1,0 +1,107 @@
+"""What a conversation earns, and what of it is trained."""
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import pytest
+
+import envs
+from agents.scripted import Scripted
+from envs.bytes_codec import BytesCodec
+from envs.eapo_consultation.report import paradigm
+from rewards.scorer import AnswerScorer
+from rollouts import play
+from vocabulary import Problem, Sampling
+
+from .scripted import LONG, RIGHT, THOUGHT, Played, calls
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer", "reward"),
+    [
+        ("em_math", "2.0", 1.0),
+        ("em_math", "3", 0.1),
+        ("f1_literal", "2", 1.0),
+        ("f1_literal", "-2", 1.0),
+        ("f1_literal", "x = 2", 2 / 3),
+        ("f1_literal", "3", 0.1),
+        ("f1_literal", " ".join(["w"] * 39) + " 2", 2 / 41),
+        ("f1_or_format", " ".join(["w"] * 39) + " 2", 0.1),
+    ],
+)
+def test_rules(problem: Problem, rule: str, answer: str, reward: float) -> None:
+    settings = dataclasses.replace(LONG, answer_reward=rule)
+    played = Played([f"{THOUGHT}\nAnswer: {answer}"], settings=settings, problem=problem)
+    assert played.rewards["policy_0"] == pytest.approx(reward)
+
+
+@pytest.mark.parametrize(("counted", "reward"), [("dispatched", 0.8), ("accepted", 0.9)])
+def test_penalty(problem: Problem, counted: str, reward: float) -> None:
+    settings = dataclasses.replace(LONG, consult_penalty=0.1, penalised=counted)
+    turns = [calls((1, "a"), (2, "b")), RIGHT]
+    played = Played(
+        turns, lambda agent, _: "2" if agent == "expert_0" else None, settings, problem=problem
+    )
+    assert played.rewards["policy_0"] == pytest.approx(reward)
+    assert set(played.info["reward_terms"]) == {"answer", "consulting"}
+
+
+def test_a_penalty_on_right_answers_only(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, consult_penalty=0.1, penalty_only_if_right=True)
+    ask = calls((1, "a"), (2, "b"))
+    right = Played([ask, RIGHT], settings=settings, problem=problem)
+    assert right.rewards["policy_0"] == pytest.approx(0.8)
+    wrong = Played([ask, f"{THOUGHT}\nAnswer: 3"], settings=settings, problem=problem)
+    assert wrong.rewards["policy_0"] == pytest.approx(0.1)
+
+
+def test_a_penalty_that_comes_later(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, consult_penalty=0.1, penalty_start=4)
+    turns = [calls((1, "a")), RIGHT]
+    paid = {
+        step: Played(turns, settings=settings, problem=problem, step=step).rewards["policy_0"]
+        for step in (4, 5)
+    }
+    assert paid == {4: 1.0, 5: pytest.approx(0.9)}
+
+
+def test_the_reply_is_never_the_answer(problem: Problem) -> None:
+    played = Played([calls((1, "a")), "I give up"], lambda *_: "Answer: 2", problem=problem)
+    assert played.info["answer_in_returns"]
+    assert played.info["answer"] is None
+    assert played.rewards["policy_0"] == 0.0
+    assert not Played([calls((1, "a")), RIGHT], lambda *_: "Answer: 3", problem=problem).info[
+        "answer_in_returns"
+    ]
+
+
+def test_paradigms() -> None:
+    assert paradigm("7 + 8 - 3 =", []) == "self"
+    assert paradigm("7 + 8 - 3 =", ["7 + 8 - 3 =", "7 + 8 - 3"]) == "direct"
+    assert paradigm("7 + 8 - 3 =", ["7 + 8 - 3 =", "5 - 3 ="]) == "decomposition"
+
+
+def test_only_what_the_policy_wrote_is_trained(problem: Problem) -> None:
+    """Calls are learned; prompts and returns are not."""
+    codec = BytesCodec()
+    turns = iter([calls((1, "7 + 8 =")), RIGHT])
+    env: Any = envs.make("eapo-consultation", settings=LONG, scorer=AnswerScorer())
+    policies = {
+        "policy": Scripted(codec, lambda prompt: next(turns)),
+        "expert": Scripted(codec, lambda prompt: "Answer: 15"),
+    }
+    episode = asyncio.run(
+        play(env, policies, seed=3, options={"problem": problem}, sampling=Sampling(400))
+    )
+    row = next(row for row in episode.trajectories if row.role == "policy")
+    masked = codec.decode(row.tokens[row.mask])
+    assert masked == calls((1, "7 + 8 =")) + RIGHT
+    outside = codec.decode(row.tokens[~row.mask])
+    assert outside == (
+        "Question: 7 + 8 - 3 =\nExperts: 1 to 3\nSolve:"
+        '\n<agent_returns>[{"expert_id": 1, "result": "Answer: 15"}]</agent_returns>\n'
+    )
+    assert [row.groups["problem+role"] for row in episode.trajectories] == ["q/policy", "q/expert"]
+    expert = next(row for row in episode.trajectories if row.role == "expert")
+    assert expert.loss_weight == 0.0
