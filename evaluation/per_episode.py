@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.columns import column_means
 from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
-from evaluation.metrics.bootstrap import resampled_means
-from evaluation.metrics.present import as_floats, mean_present
+from evaluation.metrics.present import as_floats
 from vocabulary import Episode, Problem, UserError
-
-# Q problems, M metrics, R resamples
 
 Measure = Callable[[Episode], Mapping[str, Any]]
 """An episode -> numbers by name, None for what this episode has not."""
@@ -67,16 +65,8 @@ def per_episode(
 
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
     """Every metric's mean over problems, with its bootstrap."""
-    names = list(outcomes["measured"])
-    if not names:
-        return {}
-    values_QM = np.stack([as_floats(outcomes["measured"][name]) for name in names], axis=1)
-    means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
-    point_M, counts_M = mean_present(values_QM, axis=0), (~np.isnan(values_QM)).sum(axis=0)
-    return {
-        name: Resampled(float(point_M[place]), means_RM[:, place], int(counts_M[place]))
-        for place, name in enumerate(names)
-    }
+    columns = {name: as_floats(values) for name, values in outcomes["measured"].items()}
+    return column_means(columns, resamples, seed) if columns else {}
 
 
 def _number(name: str, value: Any) -> float | None:
