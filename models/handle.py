@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from models.bars import without_bars
 from models.forward import TreeForward
 from models.saving import CheckpointWriter
+from models.threads import few_threads
 from vocabulary import UserError
 
 # B rows, T tokens, D model width, V vocabulary
@@ -81,8 +82,8 @@ class ModelHandle:
         return self.version, self._loads
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """This role's own trainable parameters by a name that does not depend on the role; none
-        for a frozen role."""
+        """This role's weights answer: its adapter is on, the base's other adapters are off. On a
+        CPU, as many threads work as a model of its size has use for."""
         if not self.trained:
             return {}
         if self.adapter is None:
@@ -135,8 +136,9 @@ class ModelHandle:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """This role's weights answer: its adapter is on, the base's other adapters are off."""
-        with self._turn(on=True):
+        """This role's weights answer: its adapter is on, the base's other adapters are off; on
+        a CPU, with as many threads as are of use to a model of its size."""
+        with self._turn(on=True), few_threads(self.device, self.weight_bytes):
             yield
 
     @contextmanager

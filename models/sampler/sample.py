@@ -1,7 +1,6 @@
 """The sampling loop: many rows at once, each with its own prompt, stream and settings."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +21,6 @@ from vocabulary import Completion, Sampling
 # B rows under way, V vocabulary
 
 _CHUNK = 64
-# Below this size one decoding step is a few dozen tiny operations: a second thread gains nothing,
-# and where another process keeps its core busy every one of them waits for it.
-_SINGLE_THREAD_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ class Sampler:
         if any(len(row.tokens) == 0 for row in rows):
             raise ValueError("a prompt has no tokens")
         done: dict[int, Completion] = {}
-        with self._handle.active(), _threads_for(self._handle):
+        with self._handle.active():
             for batch in partition(rows, self._limits):
                 for place, completion in zip(batch, self._batch([rows[i] for i in batch])):
                     done[place] = completion
@@ -206,20 +202,6 @@ def _close_ranks(
     movers = count + np.nonzero(~over_B[count:])[0]
     keep_N[holes] = movers
     return keep_N, holes, movers
-
-
-@contextmanager
-def _threads_for(handle: ModelHandle) -> Iterator[None]:
-    """One thread for tiny models on a CPU; whatever is set for all others."""
-    threads = torch.get_num_threads()
-    if handle.device.type != "cpu" or handle.weight_bytes > _SINGLE_THREAD_BYTES or threads == 1:
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _rules(samplings: list[Sampling], vocab_size: int, device: torch.device) -> Rules:

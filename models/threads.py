@@ -1,0 +1,25 @@
+"""How many threads a model of some size is worth."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+# Below this size a decoding step, and much of an update, is a few dozen tiny operations: a second
+# thread gains little, and where another process keeps its core busy every one of them waits for it
+# (an update of the tiny team then took 3 to 6 s instead of 0.2).
+_TINY_BYTES = 8 << 20
+
+
+@contextmanager
+def few_threads(device: torch.device, weight_bytes: int) -> Iterator[None]:
+    """One thread inside for tiny models on a CPU; whatever is set for all others."""
+    threads = torch.get_num_threads()
+    if device.type != "cpu" or weight_bytes > _TINY_BYTES or threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
