@@ -134,7 +134,7 @@ class RunSettings:
     doctor: bool = False
     """Check this configuration in a minute instead of training it."""
     threads: int = 0
-    """CPU threads for tensor operations; 0: one per physical core. Below 8 MiB, a model takes one."""
+    """CPU threads for tensor operations, 0: one per core; models below 8 MiB take one."""
     episodes_log: bool = True
     """Write every training episode to episodes.jsonl."""
     transcripts_every: int = 10

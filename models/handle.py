@@ -82,8 +82,8 @@ class ModelHandle:
         return self.version, self._loads
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """This role's weights answer: its adapter is on, the base's other adapters are off. On a
-        CPU, as many threads work as a model of its size has use for."""
+        """This role's own trainable parameters by a name that does not depend on the role; none
+        for a frozen role."""
         if not self.trained:
             return {}
         if self.adapter is None:
@@ -136,8 +136,8 @@ class ModelHandle:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """This role's weights answer: its adapter is on, the base's other adapters are off; on
-        a CPU, with as many threads as are of use to a model of its size."""
+        """This role's weights answer: its adapter is on, the base's other adapters are off. On a
+        CPU, as many threads work as a model of its size has use for."""
         with self._turn(on=True), few_threads(self.device, self.weight_bytes):
             yield
 
@@ -151,7 +151,7 @@ class ModelHandle:
             raise NotImplementedError(
                 "full weights keep no copy of the reference model; train with LoRA for a KL term"
             )
-        with self._turn(on=False):
+        with self._turn(on=False), few_threads(self.device, self.weight_bytes):
             yield
 
     def save(self, directory: Path | str) -> None:
