@@ -37,7 +37,9 @@ class CheckpointWriter:
             self._remember(folder)
             return
         for name, content in self._constant.items():
-            (folder / name).write_bytes(content)
+            # Left alone where it stands already: a file that is written again must be synced again.
+            if not ((folder / name).is_file() and (folder / name).read_bytes() == content):
+                (folder / name).write_bytes(content)
         state = self._module.state_dict()
         weights = {name: state[name].contiguous() for name in self._names}
         save_file(weights, folder / _WEIGHTS, metadata={"format": "pt"})
