@@ -133,7 +133,8 @@ def _run_vllm(said: list[str]) -> None:
     from vllm.utils.argparse_utils import FlexibleArgumentParser  # pyright: ignore[reportMissingImports]
 
     cli_env_setup()
-    parsed = make_arg_parser(FlexibleArgumentParser(prog="vllm serve")).parse_args(said)
+    # Where vLLM is installed, its types say that this may be None; it never is.
+    parsed: Any = make_arg_parser(FlexibleArgumentParser(prog="vllm serve")).parse_args(said)
     validate_parsed_serve_args(parsed)
     try:
         uvloop.run(run_server(parsed))
