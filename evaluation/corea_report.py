@@ -7,7 +7,7 @@ from rich.table import Table
 
 from evaluation.corea_systems import SYSTEMS, System, curve_figures, measure_system
 from evaluation.evaluation import Resampled
-from evaluation.numbers import plain_number
+from evaluation.numbers import plain_number, with_interval
 
 Figures = dict[str, dict[str, Resampled]]
 """System -> metric -> value with its bootstrap."""
@@ -44,13 +44,7 @@ def table(results: Figures, title: str) -> Table:
 def plain(results: Figures) -> dict[str, Any]:
     """Values and 95 % intervals as JSON data."""
     return {
-        name: {
-            metric: {
-                "value": plain_number(one.value),
-                "interval": [plain_number(bound) for bound in one.interval()],
-            }
-            for metric, one in measured.items()
-        }
+        name: {metric: with_interval(one.value, one.interval()) for metric, one in measured.items()}
         for name, measured in results.items()
     }
 

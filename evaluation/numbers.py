@@ -1,11 +1,21 @@
 """How a number is written: in JSON, and in a table."""
 
 import math
+from collections.abc import Iterable
+from typing import Any
 
 
 def plain_number(value: float) -> float | None:
     """JSON has no NaN: what is undefined is null. Rounded, for a reader."""
     return None if math.isnan(value) else round(float(value), 6)
+
+
+def with_interval(value: float, bounds: Iterable[float]) -> dict[str, Any]:
+    """A value and its interval, for JSON."""
+    return {
+        "value": plain_number(value),
+        "interval": [plain_number(bound) for bound in bounds],
+    }
 
 
 def without_zero(value: float, decimals: int = 2, sign: str = "") -> str:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from evaluation.evaluation import Resampled, Row
 from evaluation.metrics.bootstrap import interval
-from evaluation.numbers import plain_number
+from evaluation.numbers import with_interval
 
 Runs = Mapping[str, Mapping[str, Resampled]]
 """Label -> metric -> value with its bootstrap; all from the same problems and seed, so that
@@ -69,19 +69,14 @@ def as_json(runs: Runs, rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "runs": {
             name: {
-                metric: {
-                    "value": plain_number(one.value),
-                    "interval": [plain_number(bound) for bound in one.interval()],
-                }
-                for metric, one in metrics.items()
+                metric: with_interval(one.value, one.interval()) for metric, one in metrics.items()
             }
             for name, metrics in runs.items()
         },
         "differences": {
             f"{other} - {first}": {
                 metric: {
-                    "value": plain_number(change[0]),
-                    "interval": [plain_number(bound) for bound in change[1:]],
+                    **with_interval(change[0], change[1:]),
                     "verdict": verdict(change, labels.get(metric, Row(metric, metric, "neither"))),
                 }
                 for metric, one in runs[other].items()

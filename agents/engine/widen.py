@@ -22,7 +22,6 @@ _COLUMNS = ("o_proj.weight", "o_proj.lora_A.weight")
 _NORMS = ("q_norm.weight", "k_norm.weight")
 _FAMILIES = ("qwen2", "qwen3", "llama", "mistral")
 
-
 # What vLLM's attention on a CPU has kernels for.
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 

@@ -166,22 +166,16 @@ class LeapEnv(ProblemEnv):
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
         """Ask the agents of ``texts``, and nobody else."""
         settings, game.asked = self.settings, list(texts)
-        observations = {
-            agent: {"text": texts.get(agent, ""), "active": int(agent in texts)}
-            for agent in self.agents
-        }
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        limit = settings.max_new_tokens
+        if game.summarising:
+            limit = settings.summary_tokens
+        elif game.pauses < settings.pauses:
+            limit = settings.block_tokens
+        stop = [SUMMARY[1]] if game.summarising else []
+        observations, infos = self.asked(texts, limit=limit, stop=stop, piece=piece)
         for agent, text in texts.items():
-            limit = left = settings.max_new_tokens - game.paths[agent].tokens
-            if game.summarising:
-                limit = settings.summary_tokens
-            elif game.pauses < settings.pauses:
-                limit = settings.block_tokens
-            infos[agent] = {
-                "piece": piece,
-                "max_new_tokens": min(limit, left),
-                "stop": [SUMMARY[1]] if game.summarising else [],
-            }
+            left = settings.max_new_tokens - game.paths[agent].tokens
+            infos[agent]["max_new_tokens"] = min(limit, left)
             game.pieces.append((f"to {agent}", text))
         return observations, infos
 

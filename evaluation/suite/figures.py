@@ -16,7 +16,7 @@ from evaluation.metrics.passk import pass_at_k
 from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
 from evaluation.metrics.team import team_pass_at_k
 from evaluation.metrics.variance import mean_at_n
-from evaluation.numbers import plain_number
+from evaluation.numbers import with_interval
 from evaluation.suite.responses import Responses
 from evaluation.suite.systems import Prices, System
 from vocabulary import derive_seed
@@ -203,7 +203,4 @@ def pairs(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int)
 
 def as_json(value: Resampled | Any) -> Any:
     """A value with its 95 % interval; undefined is null."""
-    return {
-        "value": plain_number(value.value),
-        "interval": [plain_number(bound) for bound in value.interval()],
-    }
+    return with_interval(value.value, value.interval())

@@ -17,7 +17,7 @@ from evaluation.metrics.resampled import (
     discrimination_columns,
 )
 from evaluation.metrics.variance import variance
-from evaluation.numbers import plain_number
+from evaluation.numbers import plain_number, with_interval
 from evaluation.suite.responses import Responses
 
 
@@ -53,14 +53,10 @@ def _calibration(
     asked = ~np.isnan(correct_QN)
     flat = confidence_QN.ravel(), correct_QN.ravel()
     return {
-        "ece": _json(ece.value, ece.low, ece.high),
-        "auroc": _json(auroc.value, auroc.low, auroc.high),
+        "ece": with_interval(ece.value, (ece.low, ece.high)),
+        "auroc": with_interval(auroc.value, (auroc.low, auroc.high)),
         "auroc_within": plain_number(within_question_auroc(confidence_QN, correct_QN)),
         "brier": plain_number(brier(*flat)),
         "nll": plain_number(negative_log_likelihood(*flat)),
         "output_ratio": plain_number(output_ratio(confidence_QN[asked])),
     }
-
-
-def _json(value: float, low: float, high: float) -> dict[str, Any]:
-    return {"value": plain_number(value), "interval": [plain_number(low), plain_number(high)]}
