@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
+from models.saving import store
 from vocabulary import UserError
 
 _NAME = re.compile(r"step-(\d{6,})")
@@ -65,8 +66,8 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
             (draft / name).mkdir(exist_ok=True)
             role.save(draft / name)
             tensors, learners[name] = role.state_dict()
-            save_file(tensors, draft / name / "optimizer.safetensors")
-        save_file({"torch": torch.get_rng_state()}, draft / "rng.safetensors")
+            store(tensors, draft / name / "optimizer.safetensors")
+        store({"torch": torch.get_rng_state()}, draft / "rng.safetensors")
         state = {
             "step": progress.step,
             "cursor": progress.cursor,

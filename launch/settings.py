@@ -114,7 +114,7 @@ class EvalSettings:
 class RunSettings:
     """The run itself."""
 
-    steps: int = 360
+    steps: int = 330
     """Training steps."""
     tokens: int = 0
     """Stop sooner: after the step in which the roles that learn have sampled this many tokens, so

@@ -1,15 +1,32 @@
 """Full weights to disk, again and again."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 
 from models.bars import without_bars
 
 _WEIGHTS = "model.safetensors"
+_METADATA = {"format": "pt"}
+_SMALL = 1 << 26
+"""Bytes that may be held a second time."""
+
+
+def store(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
+    """Write safetensors; small ones over what the file holds, which costs half of a new file."""
+    tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    if sum(tensor.nbytes for tensor in tensors.values()) > _SMALL:
+        save_file(tensors, path, metadata=_METADATA)
+        return
+    content = save(tensors, metadata=_METADATA)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
+        file.write(content)
+        file.truncate()
 
 
 class CheckpointWriter:
@@ -41,8 +58,7 @@ class CheckpointWriter:
             if not ((folder / name).is_file() and (folder / name).read_bytes() == content):
                 (folder / name).write_bytes(content)
         state = self._module.state_dict()
-        weights = {name: state[name].contiguous() for name in self._names}
-        save_file(weights, folder / _WEIGHTS, metadata={"format": "pt"})
+        store({name: state[name] for name in self._names}, folder / _WEIGHTS)
 
     def _remember(self, folder: Path) -> None:
         if not (folder / _WEIGHTS).is_file():
