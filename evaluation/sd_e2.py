@@ -48,8 +48,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     for k in _KS:
         solved = {role: pass_at_k(as_floats(outcomes["correct"][role]), k) for role in roles}
         columns |= {f"pass@{k}/{role}": values_Q for role, values_Q in solved.items()}
-        if len(roles) > 1:
-            columns[f"team_pass@{k}"] = union(solved)
+        columns[f"team_pass@{k}"] = union(solved)
     for role in roles:
         for name in ("strategies", "distinct"):
             columns[f"{name}/{role}"] = mean_present(as_floats(outcomes[name][role]), axis=1)

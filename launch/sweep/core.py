@@ -1,5 +1,7 @@
 """CoRe's tables (arXiv:2601.21600)."""
 
+from dataclasses import replace
+
 from launch.sweep.table import Columns, Table, Variant
 
 _CORE = ("--env", "core-teaching", "--algo", "gspo")
@@ -60,9 +62,14 @@ TABLES = {
     ),
     "core-3": Table("Hyper-parameters", why_not="it lists settings; they are --preset core-..."),
     "core-4": Table(
-        "Beside larger models",
-        why_not="it puts published figures of 7B and 8B models beside CoRe's, and no larger tiny "
-        "model that answers chains ships",
+        "A larger model that explores alone, two that do and an oracle, and CoRe",
+        (
+            Variant("core-dora-sd-e2", "dora, SD-E2", (*_SD_E2, "--roles", "dora")),
+            replace(_BOB["sd-e2"], label="alice and bob, SD-E2, oracle"),
+            replace(_BOB["core"], label="alice and bob, CoRe"),
+        ),
+        {f"Pass@{k}": (f"team_pass@{k}",) for k in (1, 2)},
+        instead=f"{_INSTEAD}, and dora, twice their size, for 7B and 8B models",
     ),
     "core-5": Table(
         "Ablations of the first pair",

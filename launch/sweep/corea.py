@@ -11,6 +11,7 @@ def _reward(name: str, label: str, kind: str, target: str) -> Variant:
 
 
 _L1 = Variant("corea", "L1", _COREA)
+_SMALLER = Variant("corea-smaller", "L1", (*_COREA, "--agents.small.model", "tiny:smaller"))
 _RLVR = Variant("corea-rlvr", "RLVR", (*_COREA, "--env.confidence-reward", "none"))
 _BRIER = _reward("brier", "Brier", "l2", "sample")
 _REWARDS = (
@@ -124,7 +125,14 @@ TABLES = {
     },
     "corea-11": Table(
         "A smaller small model (1.5B)",
-        why_not="it needs a second, weaker small model that states confidences; one ships",
+        (_SMALLER,),
+        _COSTS,
+        comparison=(
+            *("corea", "--base", "tiny:smaller", "--corea", "{corea-smaller}"),
+            *("--size-ratio", str(32 / 1.5)),
+        ),
+        rows={"slm": "SLM", "l1": "L1-SLM", "llm": "LLM", "slm-verb": "SLM-Verb", "corea": "COREA"},
+        instead="recall for all sets; tiny:smaller and tiny:large for 1.5B and 32B",
     ),
     "corea-12": _by_set("Confidence rewards, set by set (1)", _REWARDS, [*_SETS][:3]),
     "corea-13": _by_set("Confidence rewards, set by set (2)", _REWARDS, [*_SETS][3:]),

@@ -21,6 +21,11 @@ def _schedule(name: str, label: str) -> Variant:
 
 _FULL = Variant("eapo", "EAPO", _EAPO)
 _RL = _variant("eapo-rl", "Self-exploratory RL", "--env.consult", "never")
+_OTHER_POLICY = ("--agents.policy.model", "tiny:pupil")
+_PUPIL = _variant("eapo-pupil", "EAPO", *_OTHER_POLICY)
+_PUPIL_RL = _variant(
+    "eapo-pupil-rl", "Self-exploratory RL", *_OTHER_POLICY, "--env.consult", "never"
+)
 _DISTILLED = Variant("eapo-distilled", "Distillation", (), "distill")
 _DISTILLED_LORA = Variant(
     "eapo-distilled-lora", "Distillation, LoRA", ("--tuning", "lora"), "distill"
@@ -157,6 +162,18 @@ TABLES = {
     ),
     "eapo-11": Table(
         "Another policy (Qwen3-8B)",
-        why_not="it needs a second policy that is warm-started to consult; one ships",
+        (_PUPIL, _PUPIL_RL),
+        {"avg@n": _COMPARED["avg@n"], "Pass@n": ("systems", "{row}", "pass@n", "value")},
+        comparison=(
+            *("eapo", "--no-noise", "--no-peers", "--base", "tiny:pupil"),
+            *("--eapo", "{eapo-pupil}", "--rl", "{eapo-pupil-rl}"),
+        ),
+        rows={
+            "base": "Base",
+            "workflow": "Expert workflow",
+            "rl": "Self-exploratory RL",
+            "eapo": "EAPO",
+        },
+        instead=f"{_INSTEAD}; tiny:pupil for Qwen3-8B",
     ),
 }

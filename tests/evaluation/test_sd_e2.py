@@ -40,11 +40,14 @@ def test_every_metric_of_a_case_worked_out_by_hand() -> None:
     assert estimate(OUTCOMES, 50, 0)["pass@2/bob"].count == 2
 
 
-def test_every_row_has_its_metric_and_one_role_has_no_oracle() -> None:
+def test_every_row_has_its_metric_and_one_role_is_its_own_oracle() -> None:
     metrics = estimate(OUTCOMES, 10, 0)
     assert {row.metric for row in rows(["alice", "bob"])} == set(metrics)
     alone = copy.deepcopy(OUTCOMES)
     for name in ("correct", "strategies", "distinct", "any_right"):
         del alone[name]["bob"]  # type: ignore[attr-defined]
-    assert {row.metric for row in rows(["alice"])} == set(estimate(alone, 10, 0))
+    metrics = estimate(alone, 10, 0)
+    assert {row.metric for row in rows(["alice"])} == {m for m in metrics if "team" not in m}
+    for k in (1, 2):
+        assert metrics[f"team_pass@{k}"].value == metrics[f"pass@{k}/alice"].value
     assert EVALUATION.headline(["alice"]) == ["measured/alice/correct"]

@@ -1,4 +1,4 @@
-"""What the policy and the expert are good and bad at, and how they are warm-started."""
+"""What the two policies and the expert are good and bad at, and how they are warm-started."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -47,6 +47,16 @@ CONSULTING = (
         strong="+-",
         weak="@#",
         consults=True,
+        learning_rate=5e-3,
+    ),
+    ConsultingRecipe(
+        role="pupil",
+        spelling=Spelling("character-bpe", PHRASES, TAGS),
+        strong="+-",
+        weak="@#",
+        consults=True,
+        hidden=80,
+        intermediate=320,
         learning_rate=5e-3,
     ),
     ConsultingRecipe(

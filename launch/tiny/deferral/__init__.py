@@ -1,1 +1,1 @@
-"""small and large: one knows some of the named constants, the other knows them all."""
+"""smaller, small and large: some know some of the named constants, the last knows them all."""

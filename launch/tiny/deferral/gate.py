@@ -42,6 +42,7 @@ class Measured:
 
 GATES = {
     "small": Gate(accuracy=(0.55, 0.75), auroc=(0.5, 0.68), overconfidence=0.22),
+    "smaller": Gate(accuracy=(0.35, 0.55), auroc=(0.5, 0.68), overconfidence=0.3),
     "large": Gate(accuracy=(0.95, 1.0)),
 }
 

@@ -1,4 +1,4 @@
-"""What the small and the large role know, and how they are warm-started."""
+"""What the small roles and the large one know, and how they are warm-started."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -46,6 +46,15 @@ DEFERRAL = (
         spelling=Spelling("character-bpe", (f" {SUFFIX}",), _TAGS),
         known=0.45,
         mistaken=0.25,
+        learning_rate=5e-3,
+    ),
+    DeferralRecipe(
+        role="smaller",
+        spelling=Spelling("unigram", (f" {SUFFIX}",), _TAGS),
+        known=0.25,
+        mistaken=0.4,
+        hidden=48,
+        intermediate=192,
         learning_rate=5e-3,
     ),
     DeferralRecipe(

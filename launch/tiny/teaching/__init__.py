@@ -1,1 +1,1 @@
-"""alice, bob and carol: roles that are strong where a peer is weak, and that read hints."""
+"""alice, bob and carol, each strong where a peer is weak, and dora, larger; all read hints."""

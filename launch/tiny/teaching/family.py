@@ -1,7 +1,7 @@
 """What ``launch.tiny.build`` asks of a family of roles."""
 
 from launch.tiny.teaching.curriculum import warm_start
-from launch.tiny.teaching.gate import Gate, Measured, complaints
+from launch.tiny.teaching.gate import GATES, Gate, Measured, complaints
 from launch.tiny.teaching.measuring import measure
 from launch.tiny.teaching.recipes import TeachingRecipe
 
@@ -9,5 +9,5 @@ __all__ = ["Measured", "complaints", "gate_of", "measure", "warm_start"]
 
 
 def gate_of(recipe: TeachingRecipe) -> Gate:
-    """The bounds for one role: the same for all of them."""
-    return Gate()
+    """The bounds for one role."""
+    return GATES.get(recipe.role, Gate())

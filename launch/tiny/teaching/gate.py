@@ -23,6 +23,10 @@ class Gate:
     format_min: float = 0.99
 
 
+GATES = {"dora": Gate(cold_min=0.5, cold_max=0.7)}
+"""Bounds of a role that has its own."""
+
+
 @dataclass(frozen=True)
 class Measured:
     """Shares, sampled at temperature 1 with no filter."""

@@ -1,4 +1,4 @@
-"""What each of the three roles is good and bad at, and how it is warm-started."""
+"""What each role is good and bad at, and how it is warm-started."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -61,6 +61,19 @@ TEACHING = (
         strong="+#",
         weak="-@",
         wrong=(0.05, 0.65),
+        gradual=True,
+        warmup=150,
+    ),
+    # No peer of the three: a larger model that knows more, to compare a team with.
+    TeachingRecipe(
+        role="dora",
+        spelling=Spelling("byte-level-bpe", (QUESTION, SOLVE, HINT), TAGS),
+        strong="+-@",
+        weak="#",
+        hidden=96,
+        intermediate=384,
+        heads=6,
+        learning_rate=4e-3,
         gradual=True,
         warmup=150,
     ),

@@ -160,7 +160,7 @@ def test_a_table_from_comparisons(inside: list[list[str]], tmp_path: Path) -> No
     ("flags", "sentence"),
     [
         (["core-9"], "unknown table 'core-9'"),
-        (["core-4"], "has no miniature"),
+        (["core-3"], "has no miniature"),
         (["core-1", "--seeds", "0", "0"], "none twice"),
         (["core-1", "--steps", "0"], "--steps must be at least 1"),
         (["core-1", "--train", "steps"], "write NAME=VALUE"),

@@ -17,7 +17,7 @@ from rewards.answers.confidence import parse_confidence
 from rewards.answers.extract import extract
 from rewards.confidence_format import confidence_format
 
-SMALL, LARGE = DEFERRAL
+SMALL, _, LARGE = DEFERRAL
 
 
 def test_an_answer_by_hand():
