@@ -76,8 +76,9 @@ class Learner:
         Rows that are not trainable never enter; without any other row, nothing happens.
         """
         advantages = np.asarray(advantage_B, np.float64)
-        use = [i for i, t in enumerate(trajectories) if t.trainable and scored_tokens(t)]
-        rows, advantages = [trajectories[i] for i in use], advantages[use]
+        learned = [t.as_learned() for t in trajectories]
+        use = [i for i, t in enumerate(learned) if t.trainable and scored_tokens(t)]
+        rows, advantages = [learned[i] for i in use], advantages[use]
         if not rows:
             return {**_counts(rows, self.model.version), "skipped_steps": float(self._skipped)}
         several = self.settings.optimizer_steps > 1

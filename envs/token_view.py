@@ -130,6 +130,9 @@ class TokenView(SpacedEnv):
                 info["text"] = context.text()
             if not self.agents:
                 info["texts"] = context.pieces()
+            if "learned_after" in info:
+                ids = context.codec.open(info["learned_after"])
+                info["learned_after"] = np.asarray(ids, dtype=np.int64)
             seen_observations[agent] = {
                 "tokens": context.tokens(),
                 "active": observation["active"],

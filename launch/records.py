@@ -36,6 +36,7 @@ def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[st
                 "groups": dict(row.groups),
                 "weight_version": row.weight_version,
                 "tokens": row.tokens,
+                "learned_after": row.learned_after,
                 "turns": [list(span) for span in row.turns],
                 "finish": list(row.finish),
                 # Six decimals say more than float32 holds for the logs' readers.

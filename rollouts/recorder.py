@@ -13,6 +13,7 @@ _STRUCTURAL = (
     "reward_terms",
     "groups",
     "loss_weight",
+    "learned_after",
     "episode",
     "max_new_tokens",
     "stop",
@@ -94,6 +95,7 @@ class Recorder:
                 texts=tuple(info.get("texts", ())),
                 finish=tuple(row.finish),
                 info=measured,
+                learned_after=info.get("learned_after"),
             )
             for row in rows
         ]

@@ -1,7 +1,7 @@
 """What comes back from a rollout, and what the algorithms consume."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,11 +46,35 @@ class Trajectory:
     """Why each sampled turn ended."""
     info: Mapping[str, Any] = field(default_factory=dict)
     """What the environment measured (correct, hinted, rescued, ...); plain data."""
+    learned_after: npt.NDArray[np.int64] | None = None
+    """Ids after which the row is learned, in place of those before its first sampled token;
+    None: those that the model saw."""
 
     @property
     def trainable(self) -> bool:
         """Whether this row may enter a loss."""
         return self.status == "ok" and bool(self.mask.any())
+
+    def as_learned(self) -> "Trajectory":
+        """This row with the context after which it is learned.
+
+        Where that is another one (context distillation, arXiv:2209.15189), what the sampler's
+        log-probabilities would have been is not known: they are NaN.
+        """
+        if self.learned_after is None or not self.mask.any():
+            return self
+        start, before = int(self.mask.argmax()), self.learned_after
+        mask, shift = self.mask[start:], len(before) - start
+        return replace(
+            self,
+            tokens=np.concatenate([before, self.tokens[start:]]),
+            mask=np.concatenate([np.zeros(len(before), np.bool_), mask]),
+            logprobs=np.concatenate(
+                [np.zeros(len(before)), np.where(mask, np.nan, 0.0)], dtype=np.float32
+            ),
+            turns=tuple((first + shift, end + shift) for first, end in self.turns),
+            learned_after=None,
+        )
 
 
 @dataclass(frozen=True)

@@ -235,6 +235,13 @@ class CoreTeachingEnv(ProblemEnv):
             scores = score(
                 episode.traces, episode.problem, self.settings, weights, self.scorer.embed
             )
+        cold_prompt = None
+        if self.settings.learn_hinted_after == "cold":
+            cold_prompt = prompt_for(episode.problem, self.settings.prompt_style, None)
         return final_infos(
-            episode, scores, self.possible_agents, loss_weight=self.settings.lambda_b
+            episode,
+            scores,
+            self.possible_agents,
+            loss_weight=self.settings.lambda_b,
+            cold_prompt=cold_prompt,
         )

@@ -23,11 +23,13 @@ def final_infos(
     agents: Sequence[str],
     *,
     loss_weight: float,
+    cold_prompt: str | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Agent -> info of the last step; ``scores`` is None when nobody answered.
 
     Every agent has the keys of the environment contract, and what :func:`_measured` says of its
-    trace. One that failed to answer has zero terms and ``failed``.
+    trace. One that failed to answer has zero terms and ``failed``. With a ``cold_prompt`` hinted
+    traces are learned after it.
     """
     reports = {} if scores is None else _measured(episode, scores)
     whole = _whole_episode(episode, scores, reports)
@@ -51,6 +53,8 @@ def final_infos(
             "episode": private(whole),
             **report,
         }
+        if cold_prompt is not None and report.get("hinted"):
+            infos[agent]["learned_after"] = cold_prompt
     return infos
 
 

@@ -13,6 +13,7 @@ TeacherScore = Literal["total", "exploitation"]
 ExploreMode = Literal["literal", "leave-one-out", "mean-pairwise", "strategy-ratio"]
 ExplorePool = Literal["question", "model"]
 End = Literal["head", "tail"]
+HintedContext = Literal["hint", "cold"]
 
 _require = partial(require, "core-teaching")
 
@@ -89,6 +90,10 @@ class CoreTeachingSettings:
     paper."""
     lambda_b: float = 0.8
     """Loss weight of second-round traces."""
+    learn_hinted_after: HintedContext = "hint"
+    """The prompt after which a hinted trace is learned: the one with the hint, under which it was
+    sampled, or the cold one, under which nobody sampled it (context distillation; its importance
+    ratios are then taken to be 1). The latter is not in the paper."""
 
     def __post_init__(self) -> None:
         _require(self.k_cold >= 1, f"k_cold is {self.k_cold}: it must be at least 1")
@@ -114,6 +119,7 @@ class CoreTeachingSettings:
 
 
 _CHOICES = {
+    "learn_hinted_after": HintedContext,
     "truncate": End,
     "prompt_style": PromptStyle,
     "teacher": TeacherChoice,

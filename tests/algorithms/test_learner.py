@@ -293,3 +293,49 @@ def test_staleness(tiny, make_rows):
 def test_a_frozen_model_has_no_learner(tiny):
     with pytest.raises(UserError, match="no trainable parameters"):
         Learner(tiny(frozen="model"), get("grpo"), PLAIN)
+
+
+def test_a_row_is_learned_after_the_context_that_it_names(tiny, make_rows):
+    before = np.array([7, 3, 11, 5])
+    named = make_rows(8, learned_after=before)
+    spelled = []
+    for row in make_rows(8):
+        first = row.mask.tolist().index(True)
+        kept = row.mask[first:]
+        spelled.append(
+            dataclasses.replace(
+                row,
+                tokens=np.array([*before, *row.tokens[first:]]),
+                mask=np.array([*[False] * 4, *kept]),
+                logprobs=np.full(4 + len(kept), -3.7, np.float32),
+            )
+        )
+    trained = {}
+    for kind, rows in (("named", named), ("spelled", spelled), ("as seen", make_rows(8))):
+        model = tiny()
+        # By hand nothing is corrected for; where nothing is known, there is nothing to correct.
+        settings = LearnerSettings() if kind == "named" else PLAIN
+        metrics = Learner(model, get("gspo"), settings).update(rows, ADVANTAGES)
+        trained[kind] = weights(model)
+        assert (metrics["mismatch/max"] == 0) == (kind == "named")
+    assert_equal(trained["named"], trained["spelled"])
+    name = "model.layers.0.mlp.down_proj.weight"
+    assert not torch.equal(trained["named"][name], trained["as seen"][name])
+
+
+def test_spans_and_logprobs_of_a_row_as_it_is_learned(make_rows):
+    row = dataclasses.replace(
+        make_rows(1)[0],
+        tokens=np.array([1, 2, 3, 4, 9, 5]),
+        mask=np.array([False, False, True, True, False, True]),
+        turns=((2, 4), (5, 6)),
+        learned_after=np.array([8]),
+    )
+    learned = row.as_learned()
+    assert learned.tokens.tolist() == [8, 3, 4, 9, 5]
+    assert learned.mask.tolist() == [False, True, True, False, True]
+    assert learned.turns == ((1, 3), (4, 5))
+    np.testing.assert_array_equal(learned.logprobs, [0, np.nan, np.nan, 0, np.nan])
+    assert learned.as_learned() is learned
+    nothing = dataclasses.replace(row, mask=np.zeros(6, np.bool_))
+    assert nothing.as_learned() is nothing

@@ -109,6 +109,19 @@ def test_what_holds_no_ids_is_an_empty_answer(action: Any) -> None:
     assert env.observation_space("a_0").contains(observations["a_0"])
 
 
+def test_a_context_to_learn_after_is_told_in_ids() -> None:
+    class Told(Dialogue):
+        def show(self) -> Any:
+            observations, infos = super().show()
+            infos["a_0"]["learned_after"] = "cold"
+            return observations, infos
+
+    env = TokenView(Told())
+    _, infos = env.reset(seed=0)
+    assert infos["a_0"]["learned_after"].tolist() == list(BytesCodec().open("cold"))
+    assert "learned_after" not in infos["a_1"]
+
+
 def test_callers_cannot_change_a_context() -> None:
     env = TokenView(Dialogue())
     observations, _ = env.reset()

@@ -55,6 +55,7 @@ class TwoTurns:
                 "reward_terms": {"x": 1.0, "y": 0.5},
                 "groups": {"problem": "p"},
                 "loss_weight": 0.8,
+                "learned_after": np.array([1]),
                 "correct": True,
                 "episode": {"solved": 1},
             },
@@ -112,6 +113,9 @@ def test_a_trajectory_holds_the_exact_tokens_with_their_mask_and_logprobs() -> N
     assert (a.reward, a.reward_terms) == (1.5, {"x": 1.0, "y": 0.5})
     assert (a.loss_weight, a.groups, a.info) == (0.8, {"problem": "p"}, {"correct": True})
     assert (a.weight_version, a.finish, a.status) == (4, ("stop", "stop"), "ok")
+    assert a.learned_after is not None
+    assert a.learned_after.tolist() == [1]
+    assert b.learned_after is None
     # The environment says nothing of b: one term, grouped with its replicas.
     assert b.tokens.tolist() == [5, 6]
     assert (b.reward, b.reward_terms) == (2.0, {"reward": 2.0})
