@@ -1,11 +1,12 @@
 """A comparison of cascades as a table and as JSON."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
 
-from evaluation.corea_systems import SYSTEMS, System, curve_figures, measure_system
+from evaluation.corea_systems import SYSTEMS, System, at_budgets, curve_figures, measure_system
 from evaluation.evaluation import Resampled
 from evaluation.numbers import plain_number, with_interval
 
@@ -61,5 +62,9 @@ def curves(found: Sequence[System]) -> dict[str, Mapping[str, Any]]:
                 "cost": curve.cost_D.tolist(),
                 "deferred": curve.deferred_D.tolist(),
                 **{name: plain_number(value) for name, value in curve_figures(system).items()},
+                "budgets": [
+                    {name: plain_number(value) for name, value in asdict(one).items()}
+                    for one in at_budgets(system)
+                ],
             }
     return drawn

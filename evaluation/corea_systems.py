@@ -13,9 +13,11 @@ import numpy.typing as npt
 from evaluation.cascade import Answers, Cascade, ThresholdChoice, answers, measure
 from evaluation.evaluation import Resampled
 from evaluation.metrics.deferral import (
+    BudgetMatch,
     area_over_random,
     average_gap_recovered,
     call_performance_threshold,
+    match_budget,
 )
 from evaluation.metrics.discrimination import within_question_auroc
 from evaluation.metrics.present import Floats, as_floats
@@ -184,6 +186,16 @@ def _routed(own: Answers, large: Answers, routing: Routing, output_weight: float
 def measure_system(system: System, *, resamples: int, seed: int) -> dict[str, Resampled]:
     """The metrics of :func:`evaluation.cascade.measure`, with bootstrap intervals."""
     return measure(system.cascade, system.deferred_QS, resamples=resamples, seed=seed)
+
+
+def at_budgets(system: System, shares: Sequence[float] = (0.1, 0.25, 0.5)) -> list[BudgetMatch]:
+    """What deferring exactly these shares of all responses comes to, the least sure ones first."""
+    cascade = system.cascade
+    told_N, small_N, large_N = (
+        values.ravel()
+        for values in (cascade.score_QS, cascade.small.correct_QS, cascade.large.correct_QS)
+    )
+    return [match_budget(told_N, small_N, large_N, share) for share in shares]
 
 
 def curve_figures(system: System) -> dict[str, float]:

@@ -6,8 +6,8 @@ from typing import Any
 
 
 def plain_number(value: float) -> float | None:
-    """JSON has no NaN: what is undefined is null. Rounded, for a reader."""
-    return None if math.isnan(value) else round(float(value), 6)
+    """JSON has no NaN and no infinity: what is undefined is null. Rounded, for a reader."""
+    return round(float(value), 6) if math.isfinite(value) else None
 
 
 def with_interval(value: float, bounds: Iterable[float]) -> dict[str, Any]:

@@ -140,6 +140,8 @@ def call_performance_threshold(curve: DeferralCurve, recovered: float) -> float:
 class BudgetMatch:
     """Deferral of a fixed share of questions, the least confident first."""
 
+    deferred: float
+    """The share."""
     accuracy: float
     """Expected over the lots drawn among equal confidences."""
     threshold: float
@@ -169,7 +171,9 @@ def match_budget(
     share = (budget - below_Q.sum()) / tied_Q.sum()
     move_Q = below_Q + share * tied_Q
     expected_Q = (1 - move_Q) * as_floats(correct_small_Q) + move_Q * as_floats(correct_large_Q)
-    return BudgetMatch(float(expected_Q.mean()), float(threshold), int(tied_Q.sum()), float(share))
+    return BudgetMatch(
+        deferred, float(expected_Q.mean()), float(threshold), int(tied_Q.sum()), float(share)
+    )
 
 
 def _complete(curve: DeferralCurve) -> tuple[Floats, Floats]:

@@ -1,13 +1,23 @@
 """Whether an agent knows when it is right, and how much luck there is in its answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from evaluation.metrics.bootstrap import bootstrap
-from evaluation.metrics.calibration import brier, negative_log_likelihood, output_ratio
+from evaluation.metrics.calibration import (
+    adaptive_calibration_error,
+    brier,
+    discreteness,
+    expected_calibration_error,
+    kolmogorov_smirnov_error,
+    murphy,
+    negative_log_likelihood,
+    output_ratio,
+)
 from evaluation.metrics.discrimination import within_question_auroc
 from evaluation.metrics.present import Floats
 from evaluation.metrics.resampled import (
@@ -16,9 +26,23 @@ from evaluation.metrics.resampled import (
     discrimination,
     discrimination_columns,
 )
+from evaluation.metrics.risk import accuracy_at_coverage, area_under_risk_coverage
 from evaluation.metrics.variance import variance
 from evaluation.numbers import plain_number, with_interval
 from evaluation.suite.responses import Responses
+
+_MEASURES: Mapping[str, Callable[[Floats, Floats], float]] = {
+    "ece_15": partial(expected_calibration_error, bins=15),
+    "ece_right_closed": partial(expected_calibration_error, closed="right"),
+    "ece_missing_as_zero": partial(expected_calibration_error, missing="zero"),
+    "ece_adaptive": adaptive_calibration_error,
+    "ks": kolmogorov_smirnov_error,
+    "brier": brier,
+    "nll": negative_log_likelihood,
+    "aurc": area_under_risk_coverage,
+    "accuracy_at_80%": accuracy_at_coverage,
+}
+"""Of all responses together, without intervals."""
 
 
 def reliability(
@@ -56,7 +80,12 @@ def _calibration(
         "ece": with_interval(ece.value, (ece.low, ece.high)),
         "auroc": with_interval(auroc.value, (auroc.low, auroc.high)),
         "auroc_within": plain_number(within_question_auroc(confidence_QN, correct_QN)),
-        "brier": plain_number(brier(*flat)),
-        "nll": plain_number(negative_log_likelihood(*flat)),
         "output_ratio": plain_number(output_ratio(confidence_QN[asked])),
+        **{name: plain_number(measure(*flat)) for name, measure in _MEASURES.items()},
+        "murphy": _plain(murphy(*flat)),
+        "discreteness": _plain(discreteness(flat[0])),
     }
+
+
+def _plain(parts: Any) -> dict[str, Any]:
+    return {name: plain_number(value) for name, value in asdict(parts).items()}

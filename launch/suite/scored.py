@@ -15,6 +15,7 @@ from evaluation.suite import tables
 from evaluation.suite.figures import Row, as_json, pairs, passes, rows
 from evaluation.suite.pictures import draw
 from evaluation.suite.reliability import reliability
+from evaluation.suite.shares import shares
 from evaluation.suite.suites import Suite
 from evaluation.suite.systems import Prices, System, systems
 from evaluation.suite.verified import verified
@@ -79,6 +80,7 @@ def score(
             for pair in apart
         },
         "agents": known,
+        "shares": shares(alone),
     }
     return Scored(suite.name, found, table, shown, content)
 

@@ -34,6 +34,8 @@ def test_every_row_without_sampling_twice(
     assert results["systems"]["random"]["random_gain"]["value"] == pytest.approx(0, abs=1e-6)
     assert set(results["curves"]) >= {"corea", "rlvr-probe", "router", "slm-isotonic"}
     curve = results["curves"]["corea"]
+    assert [one["deferred"] for one in curve["budgets"]] == [0.1, 0.25, 0.5]
+    assert all(one["tied"] >= 1 and 0 <= one["tied_deferred"] <= 1 for one in curve["budgets"])
     assert len(curve["threshold"]) == len(curve["accuracy"]) == len(curve["cost"])
     assert 0 <= curve["chosen_threshold"] <= curve["threshold"][-1]
     for picture in ("reliability.png", "accuracy_cost.png", "threshold.png"):

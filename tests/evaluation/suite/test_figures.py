@@ -1,11 +1,14 @@
 """Means over questions and over sets, differences, Pass@k and the decomposition, by hand."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from evaluation.suite.figures import pairs, passes, resampled, rows
 from evaluation.suite.reliability import reliability
 from evaluation.suite.responses import Responses
+from evaluation.suite.shares import shares
 from evaluation.suite.systems import System
 
 HOW = {"resamples": 400, "seed": 0}
@@ -104,3 +107,43 @@ def test_agreement_is_calibrated_like_a_stated_confidence() -> None:
     # Means 1, 0, .5.
     assert found["variance"]["between"] == pytest.approx(1 / 6)
     assert found["variance"]["within"] == pytest.approx(0.25 / 3)
+
+
+def test_what_is_said_of_stated_confidences() -> None:
+    # Four questions, one answer each: .9 right, .9 wrong, 1 right, and one that says nothing, wrong.
+    own = dataclasses.replace(
+        answers([[1], [0], [1], [0]]),
+        confidence_QN=np.array([[0.9], [0.9], [1.0], [np.nan]]),
+    )
+    stated = reliability([{"a": own}], **HOW)["a"]["stated"]
+    # Ten bins: all three in the last one, |2 - 2.8| / 3; silence as 0 is a fourth, without a gap.
+    assert stated["ece"]["value"] == pytest.approx(0.8 / 3, abs=1e-6)
+    assert stated["ece_missing_as_zero"] == pytest.approx(0.8 / 4, abs=1e-6)
+    # Fifteen bins part .9 from 1: |1 - 1.8| / 3 + 0; right-closed tenths do so, too.
+    assert stated["ece_15"] == stated["ece_right_closed"] == pytest.approx(0.8 / 3, abs=1e-6)
+    assert stated["ks"] == pytest.approx(0.8 / 3, abs=1e-6)
+    # (.9 - .5)^2 twice and 0 once; accuracies .5 .5 1 around 2/3; 2/3 of 1/3.
+    assert stated["murphy"] == pytest.approx(
+        {"reliability": 0.32 / 3, "resolution": 1 / 18, "uncertainty": 2 / 9}, abs=1e-6
+    )
+    assert stated["discreteness"]["distinct"] == 2
+    assert stated["discreteness"]["extreme_share"] == pytest.approx(1 / 3, abs=1e-6)
+    # Errors among the surest 1, 2, 3, 4: 0, 1/4 (a tie), 1/3, 1/2.
+    assert stated["aurc"] == pytest.approx((0 + 1 / 4 + 1 / 3 + 1 / 2) / 4, abs=1e-6)
+    assert stated["accuracy_at_80%"] == pytest.approx(2 / 3, abs=1e-6)
+    assert stated["output_ratio"] == 0.75
+
+
+def test_shares_of_a_team() -> None:
+    # a right on questions 1 and 2, b on 2 and 3, c on none, of 4.
+    sets = [
+        {"a": answers([[1], [1]]), "b": answers([[0], [1]]), "c": answers([[0], [0]])},
+        {"a": answers([[0], [0]]), "b": answers([[1], [0]]), "c": answers([[0], [0]])},
+    ]
+    found = shares(sets)
+    assert found["unions"] == {
+        **{"a": 0.5, "b": 0.5, "c": 0.0},
+        **{"a+b": 0.75, "a+c": 0.5, "b+c": 0.5, "a+b+c": 0.75},
+    }
+    # Question 2 is half a's and half b's.
+    assert found["shapley"] == {"a": 0.375, "b": 0.375, "c": 0.0}
