@@ -110,7 +110,7 @@ def test_agreement_is_calibrated_like_a_stated_confidence() -> None:
 
 
 def test_what_is_said_of_stated_confidences() -> None:
-    # Four questions, one answer each: .9 right, .9 wrong, 1 right, and one that says nothing, wrong.
+    # Four questions, one answer each: .9 right, .9 wrong, 1 right, and a wrong one without any.
     own = dataclasses.replace(
         answers([[1], [0], [1], [0]]),
         confidence_QN=np.array([[0.9], [0.9], [1.0], [np.nan]]),
@@ -142,8 +142,13 @@ def test_shares_of_a_team() -> None:
     ]
     found = shares(sets)
     assert found["unions"] == {
-        **{"a": 0.5, "b": 0.5, "c": 0.0},
-        **{"a+b": 0.75, "a+c": 0.5, "b+c": 0.5, "a+b+c": 0.75},
+        "a": 0.5,
+        "b": 0.5,
+        "c": 0.0,
+        "a+b": 0.75,
+        "a+c": 0.5,
+        "b+c": 0.5,
+        "a+b+c": 0.75,
     }
     # Question 2 is half a's and half b's.
     assert found["shapley"] == {"a": 0.375, "b": 0.375, "c": 0.0}
