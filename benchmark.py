@@ -29,7 +29,7 @@ _COMPARISONS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 done, 2 the user's mistake."""
+    """Returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
     from vocabulary import UserError
 
     try:
@@ -37,6 +37,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as mistake:
         print(f"benchmark.py: {mistake}", file=sys.stderr)
         return 2
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"benchmark.py: {error.filename}: {error.strerror}; see --out", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            "\nbenchmark.py: stopped; the same command goes on from what is stored",
+            file=sys.stderr,
+        )
+        return 130
 
 
 def _compare(argv: Sequence[str]) -> int:
@@ -51,9 +62,12 @@ def _compare(argv: Sequence[str]) -> int:
         raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
     import tyro
 
+    from launch.compare.naming import check_seeds
+
     module, settings, run = _COMPARISONS[argv[0]]
     found = importlib.import_module(module)
     parsed = tyro.cli(getattr(found, settings), args=list(argv[1:]), prog=f"benchmark.py {argv[0]}")
+    check_seeds(parsed)
     getattr(found, run)(parsed)
     return 0
 

@@ -14,6 +14,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as mistake:
         print(f"train.py: {mistake}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(
+            "\ntrain.py: stopped at once; a run that has a directory goes on with --resume",
+            file=sys.stderr,
+        )
+        return 130
 
 
 def _train(argv: Sequence[str]) -> int:

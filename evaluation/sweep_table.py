@@ -10,20 +10,20 @@ from rich.table import Table
 from evaluation.metrics.seeds import t_interval
 from evaluation.numbers import plain_number, without_zero
 
-_WIDE = 6
+_WIDE = 4
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
 """Row -> column -> what each seed gave; NaN where it is undefined."""
 
 
 def tables(values: Values, title: str) -> list[Table]:
-    """A line per row; six columns to a table, so that they fit into 100 columns of text."""
+    """A line per row; four columns to a table, so that it fits into 80 columns of text."""
     columns = list(dict.fromkeys(column for row in values.values() for column in row))
     shown: list[Table] = []
     for start in range(0, len(columns), _WIDE):
         part = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
         part.title = "" if start else title
-        part.add_column("± 95 % (t)")
+        part.add_column("± 95 % (t)", min_width=12, overflow="fold")
         for column in columns[start : start + _WIDE]:
             part.add_column(column, justify="right", no_wrap=True)
         for label, row in values.items():

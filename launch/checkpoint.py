@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from models.saving import store
@@ -89,30 +90,31 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
     return target
 
 
-def latest(root: Path) -> Path:
-    """The newest checkpoint.
-
-    Raises:
-        UserError: there is none.
-    """
-    found = _complete(root)
-    if not found:
-        raise UserError(
-            f"{root.parent} has no checkpoint to resume from; start it anew with another --run-dir"
-        )
-    return found[-1]
+def latest(root: Path) -> Path | None:
+    """The newest checkpoint, if there is one."""
+    return next(reversed(_complete(root)), None)
 
 
 def load(path: Path, roles: Mapping[str, Learning]) -> Progress:
-    """Restore every role from ``path``, and torch's generator; returns where the run stands."""
-    state = json.loads((path / "state.json").read_text())
-    for name, role in roles.items():
-        role.load(path / name)
-        role.load_state_dict(
-            load_file(path / name / "optimizer.safetensors"), state["learners"][name]
-        )
-    torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
-    return Progress(state["step"], state["cursor"], state["logs"], state["counters"])
+    """Restore every role from ``path``, and torch's generator; returns where the run stands.
+
+    Raises:
+        UserError: a file is missing or damaged.
+    """
+    try:
+        state = json.loads((path / "state.json").read_text())
+        for name, role in roles.items():
+            role.load(path / name)
+            role.load_state_dict(
+                load_file(path / name / "optimizer.safetensors"), state["learners"][name]
+            )
+        torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
+        return Progress(state["step"], state["cursor"], state["logs"], state["counters"])
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise UserError(
+            f"the checkpoint {path} is damaged ({type(error).__name__}: {error}); delete that "
+            "folder, and --resume goes on from the one before"
+        ) from error
 
 
 def _make_room(root: Path, draft: Path, keep: int) -> None:

@@ -6,6 +6,7 @@ that tyro parses into is put together here.
 
 import dataclasses
 import json
+import keyword
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +27,9 @@ from vocabulary import UserError
 def parse(argv: Sequence[str]) -> TrainSettings:
     """Settings from a command line.
 
-    Prints help and exits with 0 on ``--help``; prints what is wrong and exits with 2 on a flag that
-    does not exist or a value of the wrong type.
+    Prints help and exits with 0 on ``--help``; says so and exits with 0 where a run that is to be
+    resumed has ended; prints what is wrong and exits with 2 on a flag that does not exist or a
+    value of the wrong type.
 
     Raises:
         UserError: an unknown environment, algorithm, preset or role; a run that cannot be resumed.
@@ -44,6 +46,11 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     if chosen and env != chosen.env:
         raise UserError(f"preset {named['preset']} is for --env {chosen.env}, not for {env}")
     roles = tuple(named.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
+    if odd := [role for role in roles if not role.isidentifier() or keyword.iskeyword(role)]:
+        raise UserError(
+            f"--roles: {odd[0]!r} is no name for a role; take letters, digits and underscores, "
+            "a letter first"
+        )
     learners = tuple(named.get("train_role", ()))  # type: ignore[arg-type]
     choice = Choice(env, algo, roles, learners, named.get("preset"))  # type: ignore[arg-type]
     default = defaults(choice)
@@ -76,11 +83,23 @@ def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
         """Training steps in all."""
 
     more = tyro.cli(Resume, args=rest, prog="train.py --resume RUN_DIR")
+    _leave_if_ended(directory, more.steps)
     return dataclasses.replace(
         settings,
         choice=dataclasses.replace(settings.choice, resume=directory),
         run=dataclasses.replace(settings.run, steps=more.steps, run_dir=directory),
     )
+
+
+def _leave_if_ended(directory: Path, steps: int) -> None:
+    """Exit with 0 where a run has done all that is asked of it."""
+    try:
+        ended = json.loads((directory / "summary.json").read_text())["config"]["run"]["steps"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if steps == ended:
+        print(f"{directory} has ended; --steps above {steps} takes it further")
+        sys.exit(0)
 
 
 def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:

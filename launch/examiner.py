@@ -1,5 +1,6 @@
 """Evaluation of a run's team on its held-out problems."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,10 @@ class Examiner:
         self._settings = settings
         self._seed = seed
         self._run = run
+        self.failed: Counter[str] = Counter()
+        """Of the evaluation sampled last: why answers failed -> how many."""
+        self.answers = 0
+        """All of them."""
 
     async def examine(self) -> Outcomes:
         """Play every held-out problem, with the same seeds each time."""
@@ -41,10 +46,16 @@ class Examiner:
             problems: Sequence[Problem], *, mode: str, replicas: int = 1
         ) -> list[Episode]:
             seed = derive_seed(self._seed, "evaluation")
-            return await self._collector.collect(
+            episodes = await self._collector.collect(
                 tasks_for(problems, seed=seed, mode=mode, replicas=replicas)
             )
+            rows = [row for episode in episodes for row in episode.trajectories]
+            self.failed.update(row.status for row in rows if row.status != "ok")
+            self.answers += len(rows)
+            return episodes
 
+        self.failed.clear()
+        self.answers = 0
         return await self.evaluation.examine(play, self._held_out, self.roles, self._env_settings)
 
     async def named(self, name: str) -> Outcomes | None:

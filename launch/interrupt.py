@@ -41,4 +41,7 @@ class Interruptible:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
-        print("\nStopping after the step in flight; once more to stop at once.", flush=True)
+        print(
+            "\nStopping after the step or evaluation in flight; once more to stop at once.",
+            flush=True,
+        )

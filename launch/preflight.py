@@ -1,5 +1,6 @@
 """What can be found wrong before any model is loaded."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from launch.train_settings import TrainSettings
 from problems.prepare import PreparedProblems, prepare
 from vocabulary import UserError
 
+_MOST_THREADS = 4 * (os.cpu_count() or 1)
+
 
 def preflight(settings: TrainSettings) -> PreparedProblems:
     """Refuse settings that cannot work; gives the problems, which it had to open.
@@ -29,7 +32,11 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         (run.tokens < 0, "--tokens must not be negative; 0 leaves the end to --steps"),
         (run.checkpoint_every < 1, "--checkpoint-every must be at least 1"),
         (run.keep_checkpoints < 1, "--keep-checkpoints must be at least 1"),
-        (run.threads < 0, "--threads must not be negative"),
+        (not 0 <= run.seed < 2**63, "--seed must be 0 to 2^63 - 1"),
+        (
+            not 0 <= run.threads <= _MOST_THREADS,
+            f"--threads must be 0 to {_MOST_THREADS}, four for each processor here",
+        ),
         (run.transcripts_every < 0, "--transcripts-every must not be negative"),
         (rollout.problems_per_step < 1, "--rollout.problems-per-step must be at least 1"),
         (rollout.replicas < 0, "--rollout.replicas must not be negative"),

@@ -103,10 +103,20 @@ class RunDirectory:
         return {log: _size(self.path / log) for log in LOGS}
 
     def cut_logs(self, sizes: Mapping[str, int]) -> None:
-        """Cut every log back to what it held at a checkpoint."""
+        """Cut every log back to what it held at a checkpoint; one that is gone begins anew.
+
+        Raises:
+            UserError: a log has lost lines since.
+        """
         for log, size in sizes.items():
-            if _size(self.path / log) > size:
-                os.truncate(self.path / log, size)
+            path = self.path / log
+            if path.exists() and _size(path) < size:
+                raise UserError(
+                    f"{path} is shorter than it was at the last checkpoint; put it back, or "
+                    "delete it to go on without what it held"
+                )
+            if _size(path) > size:
+                os.truncate(path, size)
 
     def write_json(self, name: str, value: Any) -> None:
         """Write one JSON file, whole or not at all."""

@@ -16,13 +16,13 @@ from evaluation import evaluation_of
 from evaluation.evaluation import Outcomes
 from evaluation.table import comparison
 from launch import checkpoint
-from launch.batch import Batch, advantages_by_row, rows_of, without_stale
+from launch.batch import Batch, advantages_by_row, rows_of, silent, without_stale
 from launch.examiner import Examiner
 from launch.judge import build_scorer
 from launch.logbook import Logbook
 from launch.players import player_counters
 from launch.records import episode_record, reward_metrics, transcript
-from launch.rundir import RunDirectory, default_path
+from launch.rundir import LOGS, RunDirectory, default_path
 from launch.sampling import StepSampler
 from launch.summary import summary
 from launch.surroundings import surroundings
@@ -31,7 +31,7 @@ from launch.team import build_team
 from launch.train_settings import TrainSettings
 from problems.prepare import PreparedProblems
 from rollouts import Collector, Deadlines
-from vocabulary import Sampling
+from vocabulary import Sampling, UserError
 
 T = TypeVar("T")
 
@@ -52,6 +52,8 @@ class Session:
         self.console = Console()
         self._runner = asyncio.Runner()
         self._timings: dict[str, float] = {}
+        self._warned: set[str] = set()
+        """Roles that the user has been told of."""
         if settings.run.threads:
             torch.set_num_threads(settings.run.threads)
         torch.manual_seed(settings.run.seed)
@@ -170,6 +172,12 @@ class Session:
                 )
             if _due(step, self.settings.run.transcripts_every):
                 self._logbook.text(step, "transcript", transcript(batch.episodes[0]))
+        for role, reason in silent(rows, self.team.trained).items():
+            if role not in self._warned:
+                self._warned.add(role)
+                self.console.print(
+                    f"step {step}: {role} has nothing to learn from: {reason}", markup=False
+                )
         self._progress = replace(self._progress, step=step, cursor=self._cursor)
         if _due(step, self.settings.eval.every) and not self._is_last(step):
             found = self._examiner.estimate(self.ask(self._examiner.examine()), resamples=1)
@@ -192,7 +200,15 @@ class Session:
     def evaluate(self, name: str) -> Outcomes | None:
         """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
         with self.console.status(f"evaluating {name} training"):
-            return self.ask(self._examiner.named(name))
+            outcomes = self.ask(self._examiner.named(name))
+        if failed := self._examiner.failed.most_common(1):
+            (reason, count), answers = failed[0], self._examiner.answers
+            self.console.print(
+                f"{self._examiner.failed.total()} of {answers} answers failed and count in no "
+                f"figure; {count} of them: {reason}",
+                markup=False,
+            )
+        return outcomes
 
     def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
         """Keep the trained models, write the summary and show the table."""
@@ -276,7 +292,16 @@ class Session:
 
     def _restore(self) -> None:
         newest = checkpoint.latest(self.run.checkpoints)
-        self._progress = checkpoint.load(newest, self.team.trained)
+        if newest is None:
+            # Stopped before its first checkpoint: it begins again.
+            self._progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
+        else:
+            self._progress = checkpoint.load(newest, self.team.trained)
+        if self._progress.step > self.settings.run.steps:
+            raise UserError(
+                f"{self.run.path} stands at step {self._progress.step}; "
+                "--steps must be at least that"
+            )
         self.run.cut_logs(self._progress.logs)
         self._stream.cursor = self._progress.cursor
 

@@ -40,13 +40,19 @@ def progress(step: int) -> Progress:
     return Progress(step, 10 * step, {"episodes.jsonl": 7}, {"wall_s": 1.5, "tokens": 3})
 
 
+def newest(root: Path) -> Path:
+    found = checkpoint.latest(root)
+    assert found is not None
+    return found
+
+
 def test_a_checkpoint_gives_back_what_was_saved(tmp_path: Path) -> None:
     torch.manual_seed(5)
     torch.rand(3)
     checkpoint.save(tmp_path, progress(4), {"a": Role(3.0)}, keep=2)
     expected = torch.rand(2)
     role = Role(9.0)
-    assert checkpoint.load(checkpoint.latest(tmp_path), {"a": role}) == progress(4)
+    assert checkpoint.load(newest(tmp_path), {"a": role}) == progress(4)
     assert (role.weight[0].item(), role.moment.item(), role.count) == (3.0, 6.0, 3)
     assert torch.equal(torch.rand(2), expected)
 
@@ -55,7 +61,7 @@ def test_only_the_newest_are_kept_and_steps_sort_as_numbers(tmp_path: Path) -> N
     for step in (999_998, 999_999, 1_000_000):
         checkpoint.save(tmp_path, progress(step), {"a": Role(1.0)}, keep=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-1000000", "step-999999"]
-    assert checkpoint.latest(tmp_path).name == "step-1000000"
+    assert newest(tmp_path).name == "step-1000000"
 
 
 @pytest.mark.parametrize("keep", [1, 2, 3])
@@ -67,7 +73,7 @@ def test_a_folder_that_is_used_again_holds_nothing_of_before(tmp_path: Path, kee
         checkpoint.save(tmp_path, progress(step), {"a": role}, keep=keep)
         assert len(list(tmp_path.iterdir())) == min(step, keep)
         again = Role(0.0)
-        assert checkpoint.load(checkpoint.latest(tmp_path), {"a": again}) == progress(step)
+        assert checkpoint.load(newest(tmp_path), {"a": again}) == progress(step)
         assert (again.count, again.weight[0].item()) == (step, step)
 
 
@@ -77,12 +83,20 @@ def test_a_checkpoint_that_fails_leaves_the_one_before(tmp_path: Path) -> None:
     role.broken = True
     with pytest.raises(UserError, match=r"step 2 could not be written .*No space left"):
         checkpoint.save(tmp_path, progress(2), {"a": role}, keep=2)
-    assert checkpoint.latest(tmp_path).name == "step-000001"
+    assert newest(tmp_path).name == "step-000001"
 
 
 def test_a_half_written_one_is_not_seen(tmp_path: Path) -> None:
     (tmp_path / ".step-000009.part").mkdir()
-    with pytest.raises(UserError, match="no checkpoint to resume from"):
-        checkpoint.latest(tmp_path)
+    assert checkpoint.latest(tmp_path) is None
     checkpoint.save(tmp_path, progress(9), {"a": Role(1.0)}, keep=1)
     assert [path.name for path in tmp_path.iterdir()] == ["step-000009"]
+
+
+@pytest.mark.parametrize("name", ["state.json", "a/optimizer.safetensors", "rng.safetensors"])
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff" * 40])
+def test_a_damaged_one_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2) / name
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises(UserError, match=r"step-000004 is damaged .* delete that folder"):
+        checkpoint.load(newest(tmp_path), {"a": Role(1.0)})

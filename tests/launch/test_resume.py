@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -110,10 +111,25 @@ def test_a_finished_run_has_nothing_left_to_do_and_can_be_made_longer(tmp_path: 
     run = tmp_path / "run"
     flags = ("--steps", "1", "--rollout.problems-per-step", "4", "--eval.no-enabled")
     finish(start("--run-dir", str(run), *flags))
+    summary = (run / "summary.json").read_bytes()
     finish(start("--resume", str(run)))
-    assert steps_logged(run) == 1
+    assert (run / "summary.json").read_bytes() == summary
     finish(start("--resume", str(run), "--steps", "2"))
     assert steps_logged(run) == 2
+    shorter = start("--resume", str(run), "--steps", "1")
+    assert "stands at step 2; --steps must be at least that" in shorter.communicate()[0]
+    assert shorter.returncode == 2
+
+
+def test_a_run_without_a_checkpoint_begins_again(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    flags = ("--steps", "2", "--rollout.problems-per-step", "4", "--problems.held-out", "4")
+    finish(start("--run-dir", str(run), *flags))
+    whole = (run / "episodes.jsonl").read_bytes()
+    shutil.rmtree(run / "checkpoints")
+    (run / "summary.json").unlink()
+    finish(start("--resume", str(run)))
+    assert (run / "episodes.jsonl").read_bytes() == whole
 
 
 @pytest.mark.parametrize("flag", ["--algo", "--env"])

@@ -42,6 +42,18 @@ def test_logs_are_cut_back_to_what_a_checkpoint_knew(tmp_path: Path) -> None:
     assert run.log_sizes()["episodes.jsonl"] == 0
 
 
+def test_a_log_that_lost_lines_is_refused_and_one_that_is_gone_begins_anew(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "x", {"a": 1})
+    run.append("metrics.jsonl", [{"step": 1}])
+    sizes = run.log_sizes()
+    (run.path / "metrics.jsonl").write_text("[]")
+    with pytest.raises(UserError, match=r"metrics.jsonl is shorter .* delete it to go on"):
+        run.cut_logs(sizes)
+    (run.path / "metrics.jsonl").unlink()
+    run.cut_logs(sizes)
+    assert run.log_sizes()["metrics.jsonl"] == 0
+
+
 def test_reopening_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a run"):
         RunDirectory.reopen(tmp_path)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import envs
+import train
 from algorithms import ALGORITHMS
 from launch.session import Session
 
@@ -177,3 +178,15 @@ def test_an_environment_from_elsewhere_trains_as_it_is(
     assert steps[0]["credit/group_size"] == 16
     assert steps[0]["credit/groups"] == 8
     assert all(step["learner/poet/grad_norm"] > 0 for step in steps)
+
+
+def test_a_role_that_never_answers_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--steps", "2", "--rollout.problems-per-step", "2", "--problems.held-out", "4"]
+    cut = ["--agents.alice.context", "10", "--run-dir", str(tmp_path / "run")]
+    assert train.main([*flags, *cut]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("alice has nothing to learn from: failed: ") == 1
+    # Two cold answers and a probe's ones to each of four problems; alice's are lost, both times.
+    assert shown.count("answers failed and count in no figure") == 2
