@@ -65,7 +65,7 @@ class RunDirectory:
         run = cls(path)
         if not (path / "config.json").is_file():
             raise UserError(
-                f"{path} is not a run (no config.json in it); --resume takes the directory that "
+                f"{path} is not a run (no config.json in it); name the directory that "
                 "--run-dir named"
             )
         return run

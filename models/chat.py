@@ -33,11 +33,11 @@ def read_frame(tokenizer: Any) -> ChatFrame:
     contexts are appended to and never rendered anew. Raises :class:`UserError`.
     """
     if not tokenizer.chat_template:
-        raise UserError("this tokenizer has no chat template; say --chat plain")
+        raise UserError("this tokenizer has no chat template; say --agents.ROLE.chat plain")
     first = _render(tokenizer, [_USER])
     if first is None or first.count(_USER) != 1:
         raise UserError(
-            "this chat template cannot render one message of the user; say --chat plain"
+            "this chat template cannot render one message of the user; say --agents.ROLE.chat plain"
         )
     before, after = first.split(_USER)
     spaced = _render(tokenizer, [f"  {_USER}  "]) or ""

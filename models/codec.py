@@ -78,7 +78,9 @@ class HFCodec:
             end = [] if ended or not self._eos_ids else [self._eos_ids[0]]
             return end + self._plain.encode_after("\n" + message)
         if self._frame.between is None:
-            raise UserError("this chat template has no second turn of the user; say --chat plain")
+            raise UserError(
+                "this chat template has no second turn of the user; say --agents.ROLE.chat plain"
+            )
         ids = self._plain.encode_framed(*self._frame.between, self._frame.trim(message))
         return ids[1:] if ended and ids and ids[0] in self._eos_ids else ids
 

@@ -130,7 +130,7 @@ def _check_device(name: str) -> None:
     except RuntimeError:
         raise UserError(f"unknown device {name!r}; say cpu, cuda or cuda:N") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UserError(f"there is no device {name!r} here; say --device cpu or auto")
+        raise UserError(f"there is no device {name!r} here; say cpu or auto")
 
 
 def _check_hub(spec: ModelSpec) -> None:

@@ -90,11 +90,21 @@ def suite_called(name: str) -> Suite:
         )
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
-        fields = {key: _tuples(value) for key, value in fields.items()}
-        return Suite(**{"name": path.stem} | fields)
+    except ValueError as error:
+        raise UserError(f"{name} is not JSON ({error})") from None
+    given = {"name": path.stem} | fields if isinstance(fields, dict) else {}
+    known = {one.name: one for one in dataclasses.fields(Suite)}
+    nothing = dataclasses.MISSING
+    wanted = {n for n, one in known.items() if one.default is one.default_factory is nothing}
+    if not wanted <= set(given) <= set(known):
+        raise UserError(
+            f"{name} describes no suite: an object with {', '.join(sorted(wanted - {'name'}))}, "
+            f"and as you like {', '.join(sorted(set(known) - wanted | {'name'}))}"
+        )
+    try:
+        return Suite(**{key: _tuples(value) for key, value in given.items()})
     except (ValueError, TypeError, AttributeError) as error:
-        known = ", ".join(one.name for one in dataclasses.fields(Suite))
-        raise UserError(f"{name} describes no suite ({error}); its fields: {known}") from None
+        raise UserError(f"{name} describes no suite ({error})") from None
 
 
 def settings_of(suite: Suite) -> Any:

@@ -13,6 +13,7 @@ import tyro
 from rich.console import Console
 
 from evaluation.sweep_table import Values, as_json, tables
+from launch.command_line import parse
 from launch.sweep import TABLES
 from launch.sweep.jobs import Job, comparing, run_of, training
 from launch.sweep.table import Table
@@ -55,6 +56,10 @@ def sweep(settings: Sweep) -> None:
     runs = list(training(found, settings.seeds, settings.out, steps=settings.steps, more=more[0]))
     comparisons = list(comparing(settings.name, found, settings.seeds, settings.out, more[1]))
     waiting = [job for job in (*runs, *comparisons) if not job.finished]
+    for job in waiting:
+        if job.command()[0] == "train.py" and "--resume" not in job.command():
+            # A flag that train.py does not have is found before the first run, not at its turn.
+            parse(job.arguments)
     if settings.dry_run:
         for job in waiting:
             print(shlex.join(["python", *job.command()]))

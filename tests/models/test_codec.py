@@ -254,7 +254,7 @@ def test_plain_text() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(UserError, match="no chat template; say --chat plain"):
+    with pytest.raises(UserError, match=r"no chat template; say --agents\.ROLE\.chat plain"):
         HFCodec(chatml(None), chat="template")
     with pytest.raises(UserError, match="no second turn"):
         HFCodec(chatml(ONE_TURN)).follow("why", ended=True)
