@@ -134,13 +134,19 @@ def test_options_that_make_no_sense(
         make(source=sums).reset(seed=0, options=options)
 
 
-def test_hinted_traces_may_be_learned_after_the_cold_prompt(make: Any, problem: Problem) -> None:
-    settings = dataclasses.replace(PLAIN, learn_hinted_after="cold")
+@pytest.mark.parametrize(
+    ("after", "learned_cold"),
+    [("hint", []), ("cold", ["alice_2", "bob_2"]), ("cold-if-right", ["alice_2"])],
+)
+def test_hinted_traces_may_be_learned_after_the_cold_prompt(
+    after: Any, learned_cold: list[str], make: Any, problem: Problem
+) -> None:
+    settings = dataclasses.replace(PLAIN, learn_hinted_after=after)
     infos = Played(make(settings), RESCUE, problem=problem).infos
-    named = {agent: info.get("learned_after") for agent, info in infos.items()}
-    assert named == {agent: COLD if infos[agent]["hinted"] else None for agent in RESCUE}
-    assert named["alice_2"] == COLD
+    assert [agent for agent, info in infos.items() if info["hinted"]] == ["alice_2", "bob_2"]
+    named = {a: info["learned_after"] for a, info in infos.items() if "learned_after" in info}
+    assert named == dict.fromkeys(learned_cold, COLD)
+    # What it earns does not change.
     usual = Played(make(), RESCUE, problem=problem).infos
-    assert not any("learned_after" in info for info in usual.values())
     rewards = [{agent: info["reward_terms"] for agent, info in x.items()} for x in (infos, usual)]
     assert rewards[0] == rewards[1]
