@@ -12,7 +12,7 @@ from rewards.answers.caps import MAX_LENGTH, refuses
 from rewards.answers.choice import choose, letter_of
 from rewards.answers.equality import AtomRule, by_value, notation, same, same_words
 from rewards.answers.extract import extract
-from rewards.answers.normalise import key, plain
+from rewards.answers.normalise import key, plain, words
 from rewards.answers.pool import Outcome, Pair, WorkerPool
 from rewards.answers.rational import drop_units
 from rewards.answers.structure import Shape, readings, shape
@@ -97,13 +97,13 @@ class Checker:
         if problem.kind == "qa":
             return Verdict(exact_match(answer, problem.gold), answer, "exact-match")
         if problem.kind == "text":
-            equal = key(answer, fold=True) == key(problem.gold, fold=True)
-            return Verdict(equal and bool(key(answer, fold=True)), answer, "string")
+            equal = words(answer) == words(problem.gold)
+            return Verdict(equal and bool(words(answer)), answer, "string")
         if not plain(answer):
             return Verdict(False, answer, "none")
-        words = same_words(problem.gold, answer)
-        if words is not None:
-            return Verdict(words, answer, "string")
+        named = same_words(problem.gold, answer)
+        if named is not None:
+            return Verdict(named, answer, "string")
         if self.shortcuts:
             if key(answer, fold=False) == key(problem.gold, fold=False):
                 return Verdict(True, answer, "string")

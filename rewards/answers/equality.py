@@ -7,7 +7,7 @@ math-verify, and the same rules then run once more with its verdicts.
 import re
 from collections.abc import Callable, Sequence
 
-from rewards.answers.normalise import is_words, key
+from rewards.answers.normalise import is_words, key, words
 from rewards.answers.rational import exact, same_value
 from rewards.answers.structure import Shape
 
@@ -29,7 +29,7 @@ def same_words(gold: str, answer: str) -> bool | None:
     """
     if not is_words(gold):
         return None
-    left, right = (key(text, fold=True).strip(_PARENTHESES).strip() for text in (gold, answer))
+    left, right = (words(text).strip(_PARENTHESES).strip() for text in (gold, answer))
     return left == right
 
 

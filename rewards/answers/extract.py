@@ -29,6 +29,7 @@ _NEXT_LINE = re.compile(r"\s{0,16}(\S.*)")
 _BOX = re.compile(r"\\f?boxed\s{0,8}\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
+_FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
 
 
@@ -94,19 +95,25 @@ def _tagged(text: str) -> list[Candidate]:
     return found
 
 
+def _unexclaimed(text: str) -> str:
+    """A line without the exclamation mark that ends its sentence: ``7!``, but not ``n!``."""
+    bare = text.rstrip("! ")
+    return text if _FACTORIAL_OF.search(bare[-2:]) else bare
+
+
 def _lines(text: str) -> list[Candidate]:
     found: list[Candidate] = []
     for match in _HASHES.finditer(text):
-        rest = match["rest"].strip()
+        rest = _unexclaimed(match["rest"].strip())
         # "#### Answer: 7" is met a second time below, with its own prefix taken off.
         if rest and not _ANSWER_LINE.match(rest):
             found.append(Candidate(match.start(), rest))
     for match in _ANSWER_LINE.finditer(text):
-        rest = match["rest"].strip().rstrip("*").rstrip()
+        rest = _unexclaimed(match["rest"].strip().rstrip("*").rstrip())
         if not rest:
             # "Final answer:" alone announces the line that follows.
             following = _NEXT_LINE.match(text, match.end())
-            rest = following[1].strip() if following else ""
+            rest = _unexclaimed(following[1].strip()) if following else ""
         if rest:
             found.append(Candidate(match.start(), rest))
     return found

@@ -89,7 +89,7 @@ def _plain(text: str) -> str:
         text, count = _WRAPPERS.subn(r" \1 ", text)
         if not count:
             break
-    return _SPACE.sub(" ", text).lstrip(_EDGES).rstrip(_EDGES + ".!")
+    return _SPACE.sub(" ", text).lstrip(_EDGES).rstrip(_EDGES + ".")
 
 
 # One answer passes through several rules, and each of them starts from its plain form.
@@ -105,6 +105,12 @@ def key(text: str, *, fold: bool) -> str:
     if fold:
         return text.casefold()
     return _LOOSE.sub("", text)
+
+
+def words(text: str) -> str:
+    """The string under which two answers in words are the same: an exclamation mark is no more
+    than a full stop there, and a factorial in a formula."""
+    return key(text, fold=True).rstrip("! ")
 
 
 def is_words(text: str) -> bool:

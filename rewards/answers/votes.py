@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 from rewards.answers.choice import letter_of
-from rewards.answers.normalise import key, plain
+from rewards.answers.normalise import key, plain, words
 from rewards.answers.rational import exact
 from vocabulary import AnswerKind
 
@@ -24,7 +24,7 @@ def vote(answer: str | None, kind: AnswerKind, choices: Sequence[str] = ()) -> s
     if kind == "choice":
         return letter_of(answer, choices) or key(answer, fold=True)
     if kind == "text":
-        return key(answer, fold=True)
+        return words(answer)
     number = exact(plain(answer))
     if number is None:
         return key(answer, fold=False)

@@ -58,6 +58,10 @@ RIGHT: list[tuple[str, str, AnswerKind]] = [
     ("(3,4), (1,2)", "(1,2),(3,4)", "list"),
     ("-2,-2", "-2,-2", "list"),
     ("they are EQUAL.", "They are equal", "text"),
+    (r"\text{East!}", r"\text{east}", "math"),
+    (r"\text{they are equal!}", "They are equal", "text"),
+    ("n!", "n!", "math"),
+    ("(n-1)!", r"(n-1)\,!", "math"),
     (r"m_{\max }=n^{2}-1", r"m_{\max }=n^{2}-1", "math"),  # which no parser reads
 ]
 
@@ -85,6 +89,10 @@ WRONG: list[tuple[str, str, AnswerKind]] = [
     (r"\sqrt{12}, 2", r"1,2\sqrt{3}", "list"),
     ("unequal", "They are equal", "text"),
     (r"m_{\max }=n^{2}-2", r"m_{\max }=n^{2}-1", "math"),
+    ("n", "n!", "math"),
+    ("n-1", "(n-1)!", "math"),
+    ("3!", "3", "number"),
+    ("3!", "3", "math"),
     ("9^{9^{9^9}}", "4", "math"),
     ("{", "4", "math"),
     ("\x00", "4", "math"),
@@ -215,6 +223,7 @@ CHOICES = ("a force", "two forces", "none of these", "3/4")
         ("Answer: **B**", "B"),
         ("the answer is b", "B"),
         ("Answer: option B", "B"),
+        ("Answer: B!", "B"),
         ("Answer: B. two forces", "B"),
         ("Answer: B, two forces", "B"),
         ("Answer: B. because of gravity", "B"),
