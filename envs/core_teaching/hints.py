@@ -9,13 +9,8 @@ from collections.abc import Callable, Collection
 
 from envs.bytes_codec import TextMeter
 from envs.core_teaching.settings import End
-from envs.core_teaching.strategies import (
-    ANSWER_TAG,
-    Strategy,
-    strategies,
-    tagged_answer,
-)
-from rewards.answers.extract import after_thinking
+from envs.core_teaching.strategies import ANSWER_TAG, Strategy, strategies
+from rewards.answers.extract import after_thinking, extract
 
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -57,19 +52,19 @@ def strip_answers(text: str) -> str:
     return "\n".join(kept).strip()
 
 
-def hint_source(text: str, states_gold: Callable[[str], bool]) -> str | None:
+def hint_source(text: str, answer: str | None, states_gold: Callable[[str], bool]) -> str | None:
     """The part of a correct trace that a hint is made of: its first strategy whose own outcome is
     right, or the whole trace where it has no strategies; None if no strategy is right.
 
     Args:
         text: the trace, known to be correct.
+        answer: its answer, as the verdict has it. A block with the same outcome is right.
         states_gold: whether a text's answer is the gold answer; asked for :func:`hint_checks`.
     """
     text = after_thinking(text)
     blocks = strategies(text)
     if not blocks:
         return text
-    answer = tagged_answer(text)
     for block in blocks:
         if _agrees(block, answer) or states_gold(block.text):
             return block.text
@@ -77,11 +72,12 @@ def hint_source(text: str, states_gold: Callable[[str], bool]) -> str | None:
 
 
 def hint_checks(text: str) -> list[str]:
-    """The texts that :func:`hint_source` may ask about."""
+    """The texts that :func:`hint_source` may ask about if ``text`` turns out to be correct."""
     text = after_thinking(text)
-    answer = tagged_answer(text)
+    blocks = strategies(text)
+    answer = extract(text) if blocks else None
     asked: list[str] = []
-    for block in strategies(text):
+    for block in blocks:
         if _agrees(block, answer):
             break
         asked.append(block.text)

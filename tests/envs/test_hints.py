@@ -32,7 +32,7 @@ TWO_WAYS = (
 
 
 def hint_of(text: str, gold: str = "8", limit: int = 100) -> str | None:
-    source = hint_source(text, is_eight)
+    source = hint_source(text, "8", is_eight)
     return None if source is None else build_hint(source, (gold,), BYTES, limit, "head")
 
 
@@ -51,9 +51,31 @@ def test_a_strategy_is_checked_only_where_its_outcome_is_worded_otherwise() -> N
         '<strategy id="1">a<result>7</result></strategy>'
         "<strategy>b<result>16/2</result></strategy><final_answer>8</final_answer>"
     )
-    assert hint_source(other_wording, states_gold) == "b<result>16/2</result>"
+    assert hint_source(other_wording, "8", states_gold) == "b<result>16/2</result>"
     assert asked == hint_checks(other_wording) == ["a<result>7</result>", "b<result>16/2</result>"]
     assert hint_checks("<strategy>a<result>8</result></strategy><answer>8</answer>") == []
+
+
+@pytest.mark.parametrize(
+    ("trace", "hint"),
+    [
+        # What the trace states last is right, and no tag of it agrees.
+        (r"<strategy>3 + 4<result>7</result></strategy> No, \boxed{8}", None),
+        ("<strategy>3 + 4<result>7</result></strategy>\nAnswer: 8", None),
+        (
+            "<strategy>3 + 4<result>7</result></strategy>"
+            "<strategy>2 * 4<result>8</result></strategy>"
+            "<strategy>5 + 2<result>7</result></strategy>\n#### 8",
+            "2 * 4",
+        ),
+    ],
+)
+def test_a_wrong_strategy_is_no_hint_wherever_the_trace_states_its_answer(
+    trace: str, hint: str | None
+) -> None:
+    assert hint_of(trace) == hint
+    # Every block that is not known to agree is foretold.
+    assert hint_checks(trace)[0] == "3 + 4<result>7</result>"
 
 
 def test_without_a_right_strategy_there_is_no_hint() -> None:
@@ -171,7 +193,7 @@ def test_blocks_that_never_close_are_dropped() -> None:
 )
 def test_garbage_costs_linear_time(garbage: str) -> None:
     began = time.process_time()
-    source = hint_source(garbage, lambda text: False)
+    source = hint_source(garbage, "8", lambda text: False)
     hint_checks(garbage)
     strip_answers(garbage)
     if source:
