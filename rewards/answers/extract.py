@@ -148,3 +148,15 @@ def extract(response: str) -> str | None:
     if found:
         return found[-1].text or None
     return bare(response)
+
+
+def last_box(response: str) -> str:
+    r"""The last ``\boxed{...}`` after the thinking, whatever follows it; all of ``response`` where
+    there is none.
+
+    For prompts that ask for something behind the box, such as a confidence: a sentence about it
+    ("The answer is likely correct.") is no second answer.
+    """
+    text = after_thinking(response)
+    found = boxes(text)
+    return text[found[-1][0] : found[-1][2] + 1] if found else response
