@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from rewards.answers.normalise import is_words, key, words
-from rewards.answers.rational import exact, same_value
+from rewards.answers.rational import drop_units, exact, same_value
 from rewards.answers.structure import Shape
 
 AtomRule = Callable[[str, str], bool | None]
@@ -19,6 +19,10 @@ _NAMED = re.compile(
     r"(?P<name>(?:\\[a-z]+ ?)?[A-Za-z](?:_(?:\{[A-Za-z0-9]{1,8}\}|[A-Za-z0-9]))?"
     r"(?:\([A-Za-z]\))?)\s?=(?P<value>[^=<>]+)"
 )
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_OPERATOR = re.compile(r"[-+*/^!|]|\\[A-Za-z]")
+# A numeric value holds no variable; e and i are numbers.
+_UNKNOWN = re.compile(r"[=<>]|[A-Za-df-hj-z]|[ei]{2}")
 _PARENTHESES = "()[]"
 
 
@@ -64,6 +68,20 @@ def by_value(gold: str, answer: str, *, percent: bool, tolerance: float = 0.0) -
     if left is not None and right is not None:
         return same_value(left, right, percent=percent, tolerance=tolerance)
     return None
+
+
+def is_arithmetic(gold: str, answer: str) -> bool:
+    r"""Whether ``answer`` may work out to the number ``gold``: ``2^{10}``, ``\sqrt{16}``, ``4!``.
+
+    It holds a digit and an operator or a command, and neither words, variables nor relations, so
+    that prose and the garbage of a small model need no algebra.
+    """
+    answer = drop_units(_unnamed(gold, answer)[1])
+    return (
+        any(character.isdigit() for character in answer)
+        and _OPERATOR.search(answer) is not None
+        and _UNKNOWN.search(_COMMAND.sub(" ", answer)) is None
+    )
 
 
 def _unnamed(gold: str, answer: str) -> tuple[str, str]:

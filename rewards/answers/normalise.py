@@ -29,6 +29,7 @@ _UNICODE = str.maketrans(
         "∞": r"\infty ",
         "√": r"\sqrt ",
         "±": r"\pm ",
+        "≈": r"\approx ",
         "≤": r"\le ",
         "≥": r"\ge ",
         "∪": r"\cup ",
@@ -55,6 +56,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\\(?:lbrace)(?![A-Za-z])", r"\\{"),
         (r"\\(?:rbrace)(?![A-Za-z])", r"\\}"),
         (r"\\\$|\$", ""),
+        # "About 7" in signs: how far a rounded value may be off is the problem's to say.
+        (r"\A[\s*]*\\approx(?![A-Za-z])", ""),
         (r"\\%", "%"),
         (r"\\#", "#"),
         (r"\^\s*\{\s*\\circ\s*\}", r"^\\circ"),
