@@ -60,10 +60,15 @@ def boxes(text: str) -> list[tuple[int, int, int]]:
 
     Returns (start of the command, start of the content, end of the content).
     """
-    starts = {match.end() - 1: match.start() for match in _BOX.finditer(text)}
+    return arguments(text, _BOX)
+
+
+def arguments(text: str, command: re.Pattern[str]) -> list[tuple[int, int, int]]:
+    """As :func:`boxes`, for any ``command`` that ends with its opening brace."""
+    starts = {match.end() - 1: match.start() for match in command.finditer(text)}
     if not starts:
         return []
-    # One pass with a stack, so that 10^5 unclosed boxes cost no more than one.
+    # One pass with a stack, so that 10^5 unclosed braces cost no more than one.
     closed: dict[int, int] = {}
     stack: list[int] = []
     for match in _BRACE.finditer(text):
