@@ -84,17 +84,18 @@ def is_arithmetic(gold: str, answer: str) -> bool:
     )
 
 
+def without_name(text: str) -> str:
+    """``x = 5`` as ``5``."""
+    match = _NAMED.fullmatch(text)
+    return match["value"].strip() if match else text
+
+
 def _unnamed(gold: str, answer: str) -> tuple[str, str]:
     """Both sides without ``x =``, where at most one side names the value or both name it alike."""
     left, right = _NAMED.fullmatch(gold), _NAMED.fullmatch(answer)
-    if left and right:
-        if left["name"].replace(" ", "") != right["name"].replace(" ", ""):
-            return gold, answer
-        return left["value"].strip(), right["value"].strip()
-    return (
-        left["value"].strip() if left else gold,
-        right["value"].strip() if right else answer,
-    )
+    if left and right and left["name"].replace(" ", "") != right["name"].replace(" ", ""):
+        return gold, answer
+    return without_name(gold), without_name(answer)
 
 
 def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool | None:
