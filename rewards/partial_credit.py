@@ -53,7 +53,9 @@ def _normalise(answer: str, kind: AnswerKind) -> str:
     answer = _WRAPPER.sub(r"\1", answer.replace("−", "-")).replace("\\$", "").replace("$", "")
     if kind in ("math", "number"):
         answer = _THOUSANDS.sub("", answer)
-    return " ".join(answer.strip(" \t\r\n*.。!").casefold().split())
+    # In a formula an exclamation mark is a factorial.
+    ends = " \t\r\n*.。" + ("" if kind in ("math", "number", "list") else "!")
+    return " ".join(answer.strip(ends).casefold().split())
 
 
 def _number(answer: str) -> Fraction | None:

@@ -53,7 +53,7 @@ def lessons(
             continue
         teacher = traces[place]
         if place not in sources:
-            sources[place] = hint_source(teacher.text, states_gold)
+            sources[place] = hint_source(teacher.text, teacher.verdict.answer, states_gold)
         if (source := sources[place]) is None:
             continue
         answers = (problem.gold, teacher.verdict.answer or "")

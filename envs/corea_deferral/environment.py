@@ -42,7 +42,8 @@ from envs.problem_env import ProblemEnv, private, text_of
 from envs.roles import role_of
 from problems.source import ProblemSource
 from rewards.answers.confidence import parse_confidence
-from vocabulary import Scorer, ScoreRequests, UserError
+from rewards.answers.extract import last_box
+from vocabulary import Problem, Scorer, ScoreRequests, UserError
 
 
 class CoreaDeferralEnv(ProblemEnv):
@@ -151,7 +152,7 @@ class CoreaDeferralEnv(ProblemEnv):
             return ScoreRequests()
         return ScoreRequests(
             tuple(
-                (text_of(actions[agent]), episode.problem)
+                (_graded(text_of(actions[agent]), episode.problem), episode.problem)
                 for agent in episode.asked
                 if agent in actions
             )
@@ -169,7 +170,7 @@ class CoreaDeferralEnv(ProblemEnv):
                     agent,
                     role_of(agent),
                     text,
-                    self.scorer.check(text, episode.problem),
+                    self.scorer.check(_graded(text, episode.problem), episode.problem),
                     parse_confidence(text, per_hundred=per_hundred),
                 )
 
@@ -217,3 +218,9 @@ class CoreaDeferralEnv(ProblemEnv):
             meters=self.meters,
             settings=self.settings,
         )
+
+
+def _graded(text: str, problem: Problem) -> str:
+    """The part of a trace that answers: its last box, or all of it without one."""
+    # The answer to a programming problem is a program, and a box may stand in its comments.
+    return text if problem.kind == "code" else last_box(text)

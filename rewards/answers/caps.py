@@ -11,12 +11,19 @@ MAX_LENGTH = 512
 MAX_POWER = 10_000
 """The largest literal exponent, and the largest literal argument of a factorial."""
 MAX_TOWER = 2
-"""How deep exponents may stand in exponents."""
+"""How deep exponents may stand in exponents, and how many may follow on each other."""
+MAX_DEPTH = 8
+"""How deep brackets may stand in brackets; the parser's time grows by a half with each level."""
+MAX_FACTORIALS = 8
+"""Factorials in one answer."""
 
 _POWER = re.compile(r"(?:\^|\*\*)[\s{(]*[+-]?\s*([0-9]+)")
 _NUMERIC_TOWER = re.compile(r"(?:\^|\*\*)[\s{(]*([0-9]+)[\s})]*(?:\^|\*\*)[\s{(]*([0-9]+)")
 _FACTORIAL = re.compile(r"([0-9]+)[\s)}]*!")
 _FACTORIALS = re.compile(r"![\s)}\]]*!")
+_EXPONENT = r"(?:\^|\*\*)\s*(?:\{[^{}]*\}|\([^()]*\)|\\[A-Za-z]+|[0-9]+|[A-Za-z])\s*"
+_CHAIN = re.compile(rf"(?:{_EXPONENT}){{{MAX_TOWER + 1}}}")
+_BRACKET = re.compile(r"\\\\|\\[{}]|[()\[\]{}]")
 _EXPONENT_OR_GROUP = re.compile(r"\\\\|\\[{}]|(?:\^|\*\*)\s*[{(]|\^|\*\*|[{}()]")
 
 
@@ -47,6 +54,20 @@ def tower(text: str) -> int:
     return deepest
 
 
+def nesting(text: str) -> int:
+    """How deep brackets of any kind stand in brackets: 2 for ``((x))``."""
+    depth = deepest = 0
+    for match in _BRACKET.finditer(text):
+        token = match.group()[-1]
+        if token in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token in ")]}":
+            # "]0,1[" closes what it never opened.
+            depth = max(0, depth - 1)
+    return deepest
+
+
 def refuses(text: str) -> bool:
     """Whether ``text`` is empty, too long, unprintable, unbalanced or too large to be parsed."""
     if not text or len(text) > MAX_LENGTH or not balanced(text):
@@ -56,7 +77,9 @@ def refuses(text: str) -> bool:
     literals = _POWER.findall(text) + _FACTORIAL.findall(text)
     if any(int(digits) > MAX_POWER for digits in literals):
         return True
-    if tower(text) > MAX_TOWER or _FACTORIALS.search(text):
+    if tower(text) > MAX_TOWER or _CHAIN.search(text) or nesting(text) > MAX_DEPTH:
+        return True
+    if _FACTORIALS.search(text) or text.count("!") > MAX_FACTORIALS:
         return True
     return any(
         # The exponent is itself a power: 9^{9^9} has 9^9 for its exponent.

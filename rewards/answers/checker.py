@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from rewards.answers.caps import MAX_LENGTH, refuses
 from rewards.answers.choice import choose, letter_of
-from rewards.answers.equality import AtomRule, by_value, notation, same, same_words
+from rewards.answers.equality import AtomRule, by_value, is_arithmetic, notation, same, same_words
 from rewards.answers.extract import extract
-from rewards.answers.normalise import key, plain
+from rewards.answers.normalise import key, plain, words
 from rewards.answers.pool import Outcome, Pair, WorkerPool
 from rewards.answers.rational import drop_units
 from rewards.answers.structure import Shape, readings, shape
@@ -97,18 +97,18 @@ class Checker:
         if problem.kind == "qa":
             return Verdict(exact_match(answer, problem.gold), answer, "exact-match")
         if problem.kind == "text":
-            equal = key(answer, fold=True) == key(problem.gold, fold=True)
-            return Verdict(equal and bool(key(answer, fold=True)), answer, "string")
+            equal = words(answer) == words(problem.gold)
+            return Verdict(equal and bool(words(answer)), answer, "string")
         if not plain(answer):
             return Verdict(False, answer, "none")
-        words = same_words(problem.gold, answer)
-        if words is not None:
-            return Verdict(words, answer, "string")
+        named = same_words(problem.gold, answer)
+        if named is not None:
+            return Verdict(named, answer, "string")
         if self.shortcuts:
             if key(answer, fold=False) == key(problem.gold, fold=False):
                 return Verdict(True, answer, "string")
-            if problem.kind == "number":
-                return _check_number(answer, problem)
+            if problem.kind == "number" and (verdict := _check_number(answer, problem)):
+                return verdict
         return self._compare(answer, problem)
 
     def _compare(self, answer: str, problem: Problem) -> Verdict | _Open:
@@ -224,10 +224,14 @@ def _spellings(gold: str, answer: str, problem: Problem) -> tuple[Pair, ...]:
     return tuple(pairs)
 
 
-def _check_number(answer: str, problem: Problem) -> Verdict:
-    """Exact values decide both ways; what is no number is wrong. No process is ever needed."""
+def _check_number(answer: str, problem: Problem) -> Verdict | None:
+    """Exact values decide both ways, and prose is no number; None for what has to be worked out."""
     gold, answered = plain(problem.gold), plain(answer)
     equal = by_value(gold, answered, percent=problem.percent, tolerance=problem.tolerance)
+    # "3 + 4" is no answer to "3 + 4 =".
+    asked = key(answer, fold=False) in key(problem.question, fold=False)
+    if equal is None and is_arithmetic(gold, answered) and not asked:
+        return None
     return Verdict(equal is True, answer, "rational")
 
 

@@ -10,7 +10,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _LETTER = re.compile(
     r"(?:(?:the )?(?:option|choice|answer)(?: is)?:? )?[(\[{]?\s?(?P<letter>[A-Za-z])\s?[)\]}]?"
-    r"(?:\s?[.:)]|\*\*)*(?P<rest>(?:[\s.:,;)*-].*)?)",
+    r"(?:\s?[.:)!]|\*\*)*(?P<rest>(?:[\s.:,;)*-].*)?)",
     re.IGNORECASE | re.DOTALL,
 )
 _MAX_LENGTH = 4096

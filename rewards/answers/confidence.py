@@ -7,7 +7,10 @@ percentage. Linear in the length of the text, and raises on none.
 import math
 import re
 
-_MARK = re.compile(r"\\confidence\s{0,8}\{([^{}]{0,64})\}")
+from rewards.answers.extract import arguments
+
+_MARK = re.compile(r"\\confidence\s{0,8}\{")
+_LONGEST = 64
 _NUMBER = re.compile(r"(\d{1,9}(?:\.\d{0,30})?|\.\d{1,30})\s?(\\?%)?", re.ASCII)
 
 
@@ -17,7 +20,7 @@ def stated(text: str) -> list[tuple[int, float | None]]:
     >>> stated(r"\confidence{80%} \confidence{high}")
     [(0, 0.8), (17, None)]
     """
-    return [(match.start(), read(match[1])) for match in _MARK.finditer(text)]
+    return [(start, read(text[a:b])) for start, a, b in arguments(text, _MARK)]
 
 
 def read(content: str, *, per_hundred: bool = False) -> float | None:
@@ -26,7 +29,7 @@ def read(content: str, *, per_hundred: bool = False) -> float | None:
     ``per_hundred`` also reads numbers above 1 and up to 100 as percentages, for models that were
     never told the range. Nothing is ever clipped.
     """
-    match = _NUMBER.fullmatch(content.strip(" $\t\n"))
+    match = _NUMBER.fullmatch(content.strip(" $\t\n")) if len(content) <= _LONGEST else None
     if match is None:
         return None
     value = float(match[1])
@@ -37,7 +40,5 @@ def read(content: str, *, per_hundred: bool = False) -> float | None:
 
 def parse_confidence(text: str, *, per_hundred: bool = False) -> float | None:
     """The last stated confidence; None where there is none, or the last one is not valid."""
-    last = None
-    for match in _MARK.finditer(text):
-        last = match[1]
-    return None if last is None else read(last, per_hundred=per_hundred)
+    marks = arguments(text, _MARK)
+    return read(text[slice(*marks[-1][1:])], per_hundred=per_hundred) if marks else None

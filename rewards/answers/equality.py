@@ -7,8 +7,8 @@ math-verify, and the same rules then run once more with its verdicts.
 import re
 from collections.abc import Callable, Sequence
 
-from rewards.answers.normalise import is_words, key
-from rewards.answers.rational import exact, same_value
+from rewards.answers.normalise import is_words, key, words
+from rewards.answers.rational import drop_units, exact, same_value
 from rewards.answers.structure import Shape
 
 AtomRule = Callable[[str, str], bool | None]
@@ -19,6 +19,10 @@ _NAMED = re.compile(
     r"(?P<name>(?:\\[a-z]+ ?)?[A-Za-z](?:_(?:\{[A-Za-z0-9]{1,8}\}|[A-Za-z0-9]))?"
     r"(?:\([A-Za-z]\))?)\s?=(?P<value>[^=<>]+)"
 )
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_OPERATOR = re.compile(r"[-+*/^!|]|\\[A-Za-z]")
+# A numeric value holds no variable; e and i are numbers.
+_UNKNOWN = re.compile(r"[=<>]|[A-Za-df-hj-z]|[ei]{2}")
 _PARENTHESES = "()[]"
 
 
@@ -29,7 +33,7 @@ def same_words(gold: str, answer: str) -> bool | None:
     """
     if not is_words(gold):
         return None
-    left, right = (key(text, fold=True).strip(_PARENTHESES).strip() for text in (gold, answer))
+    left, right = (words(text).strip(_PARENTHESES).strip() for text in (gold, answer))
     return left == right
 
 
@@ -66,17 +70,32 @@ def by_value(gold: str, answer: str, *, percent: bool, tolerance: float = 0.0) -
     return None
 
 
+def is_arithmetic(gold: str, answer: str) -> bool:
+    r"""Whether ``answer`` may work out to the number ``gold``: ``2^{10}``, ``\sqrt{16}``, ``4!``.
+
+    It holds a digit and an operator or a command, and neither words, variables nor relations, so
+    that prose and the garbage of a small model need no algebra.
+    """
+    answer = drop_units(_unnamed(gold, answer)[1])
+    return (
+        any(character.isdigit() for character in answer)
+        and _OPERATOR.search(answer) is not None
+        and _UNKNOWN.search(_COMMAND.sub(" ", answer)) is None
+    )
+
+
+def without_name(text: str) -> str:
+    """``x = 5`` as ``5``."""
+    match = _NAMED.fullmatch(text)
+    return match["value"].strip() if match else text
+
+
 def _unnamed(gold: str, answer: str) -> tuple[str, str]:
     """Both sides without ``x =``, where at most one side names the value or both name it alike."""
     left, right = _NAMED.fullmatch(gold), _NAMED.fullmatch(answer)
-    if left and right:
-        if left["name"].replace(" ", "") != right["name"].replace(" ", ""):
-            return gold, answer
-        return left["value"].strip(), right["value"].strip()
-    return (
-        left["value"].strip() if left else gold,
-        right["value"].strip() if right else answer,
-    )
+    if left and right and left["name"].replace(" ", "") != right["name"].replace(" ", ""):
+        return gold, answer
+    return without_name(gold), without_name(answer)
 
 
 def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool | None:

@@ -29,6 +29,7 @@ _NEXT_LINE = re.compile(r"\s{0,16}(\S.*)")
 _BOX = re.compile(r"\\f?boxed\s{0,8}\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
+_FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
 
 
@@ -59,10 +60,15 @@ def boxes(text: str) -> list[tuple[int, int, int]]:
 
     Returns (start of the command, start of the content, end of the content).
     """
-    starts = {match.end() - 1: match.start() for match in _BOX.finditer(text)}
+    return arguments(text, _BOX)
+
+
+def arguments(text: str, command: re.Pattern[str]) -> list[tuple[int, int, int]]:
+    """As :func:`boxes`, for any ``command`` that ends with its opening brace."""
+    starts = {match.end() - 1: match.start() for match in command.finditer(text)}
     if not starts:
         return []
-    # One pass with a stack, so that 10^5 unclosed boxes cost no more than one.
+    # One pass with a stack, so that 10^5 unclosed braces cost no more than one.
     closed: dict[int, int] = {}
     stack: list[int] = []
     for match in _BRACE.finditer(text):
@@ -94,19 +100,25 @@ def _tagged(text: str) -> list[Candidate]:
     return found
 
 
+def _unexclaimed(text: str) -> str:
+    """A line without the exclamation mark that ends its sentence: ``7!``, but not ``n!``."""
+    bare = text.rstrip("! ")
+    return text if _FACTORIAL_OF.search(bare[-2:]) else bare
+
+
 def _lines(text: str) -> list[Candidate]:
     found: list[Candidate] = []
     for match in _HASHES.finditer(text):
-        rest = match["rest"].strip()
+        rest = _unexclaimed(match["rest"].strip())
         # "#### Answer: 7" is met a second time below, with its own prefix taken off.
         if rest and not _ANSWER_LINE.match(rest):
             found.append(Candidate(match.start(), rest))
     for match in _ANSWER_LINE.finditer(text):
-        rest = match["rest"].strip().rstrip("*").rstrip()
+        rest = _unexclaimed(match["rest"].strip().rstrip("*").rstrip())
         if not rest:
             # "Final answer:" alone announces the line that follows.
             following = _NEXT_LINE.match(text, match.end())
-            rest = following[1].strip() if following else ""
+            rest = _unexclaimed(following[1].strip()) if following else ""
         if rest:
             found.append(Candidate(match.start(), rest))
     return found
@@ -141,3 +153,15 @@ def extract(response: str) -> str | None:
     if found:
         return found[-1].text or None
     return bare(response)
+
+
+def last_box(response: str) -> str:
+    r"""The last ``\boxed{...}`` after the thinking, whatever follows it; all of ``response`` where
+    there is none.
+
+    For prompts that ask for something behind the box, such as a confidence: a sentence about it
+    ("The answer is likely correct.") is no second answer.
+    """
+    text = after_thinking(response)
+    found = boxes(text)
+    return text[found[-1][0] : found[-1][2] + 1] if found else response

@@ -29,6 +29,7 @@ _UNICODE = str.maketrans(
         "∞": r"\infty ",
         "√": r"\sqrt ",
         "±": r"\pm ",
+        "≈": r"\approx ",
         "≤": r"\le ",
         "≥": r"\ge ",
         "∪": r"\cup ",
@@ -55,6 +56,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\\(?:lbrace)(?![A-Za-z])", r"\\{"),
         (r"\\(?:rbrace)(?![A-Za-z])", r"\\}"),
         (r"\\\$|\$", ""),
+        # "About 7" in signs: how far a rounded value may be off is the problem's to say.
+        (r"\A[\s*]*\\approx(?![A-Za-z])", ""),
         (r"\\%", "%"),
         (r"\\#", "#"),
         (r"\^\s*\{\s*\\circ\s*\}", r"^\\circ"),
@@ -89,7 +92,7 @@ def _plain(text: str) -> str:
         text, count = _WRAPPERS.subn(r" \1 ", text)
         if not count:
             break
-    return _SPACE.sub(" ", text).lstrip(_EDGES).rstrip(_EDGES + ".!")
+    return _SPACE.sub(" ", text).lstrip(_EDGES).rstrip(_EDGES + ".")
 
 
 # One answer passes through several rules, and each of them starts from its plain form.
@@ -105,6 +108,12 @@ def key(text: str, *, fold: bool) -> str:
     if fold:
         return text.casefold()
     return _LOOSE.sub("", text)
+
+
+def words(text: str) -> str:
+    """The string under which two answers in words are the same: an exclamation mark is no more
+    than a full stop there, and a factorial in a formula."""
+    return key(text, fold=True).rstrip("! ")
 
 
 def is_words(text: str) -> bool:

@@ -28,7 +28,7 @@ _SCIENTIFIC = re.compile(
 _TEN = re.compile(r"10\s?\^\s?(?:\{\s?([+-]?[0-9]{1,4})\s?\}|([0-9]))")
 _CURRENCY = re.compile(r"^([+-]?)\s?(?:[€£¥]|USD|US)\s?")
 _DEGREE = re.compile(r"\s?\^\s?\\circ$")
-_UNIT = re.compile(r"^(.*(?:[0-9}%.)]|\\pi))\s([A-Za-z][A-Za-z./ -]{0,40}?)(?:\^\s?\{?[23]\}?)?$")
+_UNIT = re.compile(r"^(.*(?:[0-9}%.)!]|\\pi))\s([A-Za-z][A-Za-z./ -]{0,40}?)(?:\^\s?\{?[23]\}?)?$")
 _NO_UNIT = frozenset(
     (
         *("and", "or", "of", "to", "less", "more", "plus", "minus", "times", "divided", "over"),

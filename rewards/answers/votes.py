@@ -4,8 +4,11 @@ import hashlib
 from collections.abc import Sequence
 
 from rewards.answers.choice import letter_of
-from rewards.answers.normalise import key, plain
+from rewards.answers.equality import without_name
+from rewards.answers.normalise import is_words, key, words
 from rewards.answers.rational import exact
+from rewards.answers.structure import Shape, readings, shape
+from rewards.squad_f1 import normalise
 from vocabulary import AnswerKind
 
 _LONGEST = 512
@@ -14,8 +17,9 @@ _LONGEST = 512
 def vote(answer: str | None, kind: AnswerKind, choices: Sequence[str] = ()) -> str | None:
     r"""A normal form: equal for answers of equal value as far as spelling and exact numbers show.
 
-    ``1/2``, ``0.5`` and ``\frac{1}{2}`` are one vote; what needs algebra is told apart. None for
-    none. Two texts too long to be answers are one vote only if they are the same text.
+    ``1/2``, ``0.5`` and ``\frac{1}{2}`` are one vote, and so are ``x = 5`` and ``5``, and ``1, 2``
+    and ``2, 1``; what needs algebra is told apart. None for none. Two texts too long to be answers
+    are one vote only if they are the same text.
     """
     if answer is None or not answer.strip():
         return None
@@ -23,9 +27,27 @@ def vote(answer: str | None, kind: AnswerKind, choices: Sequence[str] = ()) -> s
         return hashlib.sha256(answer.encode("utf-8", "replace")).hexdigest()
     if kind == "choice":
         return letter_of(answer, choices) or key(answer, fold=True)
-    if kind == "text":
-        return key(answer, fold=True)
-    number = exact(plain(answer))
-    if number is None:
+    if kind == "qa":
+        return normalise(answer) or None
+    if kind == "code":
         return key(answer, fold=False)
-    return f"{number.value}{'%' if number.percent else ''}"
+    if kind == "text" or is_words(answer):
+        return words(answer)
+    if kind == "list":
+        return _form(readings(answer)[0], unordered=True)
+    return _form(shape(answer), unordered=False)
+
+
+def _form(part: Shape, *, unordered: bool) -> str:
+    """The parts in the order that counts, or sorted where none does.
+
+    ``unordered`` lets square brackets hold a collection, as in the comparison with a gold answer.
+    """
+    if part.is_value:
+        text = without_name(part.text)
+        number = exact(text)
+        # A percent sign is a unit.
+        return key(text, fold=False) if number is None else str(number.value)
+    ends = "," if unordered and part.ends == "[]" else part.ends
+    items = [_form(item, unordered=unordered) for item in part.items]
+    return ends[0] + ";".join(sorted(items) if ends == "," else items) + ends[-1]

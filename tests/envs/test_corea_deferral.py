@@ -1,5 +1,7 @@
 """The cascade, step by step, with numbers that can be followed by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 import envs
@@ -103,6 +105,40 @@ def test_every_confidence_reward(begin, settings, expected):
     *_, infos = env.step({"small_0": say(2, 0.8), "small_1": say(3, 0.4)})
     got = [infos[f"small_{i}"]["reward_terms"]["confidence"] for i in range(2)]
     assert got == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "\n\nThe answer is likely correct.",
+        "\n**Answer** is above.",
+        "\n#### done",
+        "<result>ok</result>",
+        "",
+    ],
+)
+def test_nothing_behind_the_last_box_is_the_answer(begin, behind):
+    env, *_ = begin(traces=3)
+    *_, infos = env.step(
+        {
+            "small_0": r"\boxed{3}, no: \boxed{2}" + behind + r" \confidence{0.9}",
+            "small_1": r"<think>\boxed{3}</think>Answer: 2 \confidence{0.9}",
+            "small_2": r"<think>\boxed{2}</think>\boxed{7} \confidence{0.9}",
+        }
+    )
+    assert infos["small_0"]["correct"]
+    assert infos["small_0"]["answer"] == "2"
+    # Without a box, the answer stands where any answer may stand.
+    assert infos["small_1"]["answer"] == r"2 \confidence{0.9}"
+    assert infos["small_2"]["answer"] == "7"
+
+
+def test_a_program_is_graded_whole(begin, question):
+    env, *_ = begin()
+    program = "def f():\n    return 1  # \\boxed{1}\n"
+    env.reset(seed=1, options={"problem": replace(question, kind="code")})
+    asked_of = env.score_requests({"small_0": program}).checks
+    assert [text for text, _ in asked_of] == [program]
 
 
 def test_who_failed_is_left_out_of_the_group(begin):

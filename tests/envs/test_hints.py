@@ -32,7 +32,7 @@ TWO_WAYS = (
 
 
 def hint_of(text: str, gold: str = "8", limit: int = 100) -> str | None:
-    source = hint_source(text, is_eight)
+    source = hint_source(text, "8", is_eight)
     return None if source is None else build_hint(source, (gold,), BYTES, limit, "head")
 
 
@@ -51,9 +51,31 @@ def test_a_strategy_is_checked_only_where_its_outcome_is_worded_otherwise() -> N
         '<strategy id="1">a<result>7</result></strategy>'
         "<strategy>b<result>16/2</result></strategy><final_answer>8</final_answer>"
     )
-    assert hint_source(other_wording, states_gold) == "b<result>16/2</result>"
+    assert hint_source(other_wording, "8", states_gold) == "b<result>16/2</result>"
     assert asked == hint_checks(other_wording) == ["a<result>7</result>", "b<result>16/2</result>"]
     assert hint_checks("<strategy>a<result>8</result></strategy><answer>8</answer>") == []
+
+
+@pytest.mark.parametrize(
+    ("trace", "hint"),
+    [
+        # What the trace states last is right, and no tag of it agrees.
+        (r"<strategy>3 + 4<result>7</result></strategy> No, \boxed{8}", None),
+        ("<strategy>3 + 4<result>7</result></strategy>\nAnswer: 8", None),
+        (
+            "<strategy>3 + 4<result>7</result></strategy>"
+            "<strategy>2 * 4<result>8</result></strategy>"
+            "<strategy>5 + 2<result>7</result></strategy>\n#### 8",
+            "2 * 4",
+        ),
+    ],
+)
+def test_a_wrong_strategy_is_no_hint_wherever_the_trace_states_its_answer(
+    trace: str, hint: str | None
+) -> None:
+    assert hint_of(trace) == hint
+    # Every block that is not known to agree is foretold.
+    assert hint_checks(trace)[0] == "3 + 4<result>7</result>"
 
 
 def test_without_a_right_strategy_there_is_no_hint() -> None:
@@ -102,6 +124,19 @@ def test_other_wordings_of_the_answer_alone_are_no_hint_either() -> None:
         ("Work.\nThe answer is 8.", "Work."),
         ("Work, so the final answer is 8.", "Work, so"),
         ("Work, so our answer = 8", "Work, so"),
+        ("Work.\nTherefore, the answer to the problem is 8.", "Work.\nTherefore,"),
+        ("Work. The answer for this part: 8", "Work."),
+        ("Work.\nSo 8 is the answer.", "Work."),
+        ("Work. So 3.5 is the final answer. Done.", "Work."),
+        ("3 + 5 = 8, so 8 is our answer", "3 + 5 = 8,"),
+        ("Work.\nThis gives (1, 2) as the answer.", "Work."),
+        ("Work.\nAns: 8", "Work."),
+        ("Work.\n**Ans.** 8", "Work."),
+        ("Work, ans = 8", "Work,"),
+        ("Work.\n**Final Answer**\n8", "Work."),
+        ("Work.\n### Final Answer\n\n\\[\n8\n\\]\n", "Work.\n\\]"),
+        ("Let us find the answer. We add.", "Let us find the answer. We add."),
+        ("The transitive answers", "The transitive answers"),
         ("result: 8\nWork", "Work"),
         ("a\n\n\nb  c \n", "a\nb c"),
         ("<reasoning>3 + 5</reasoning>", "3 + 5"),
@@ -166,12 +201,16 @@ def test_blocks_that_never_close_are_dropped() -> None:
         "*" * 200_000,
         "_" * 200_000,
         ("- " * 60 + "\n") * 1_500,
+        "is the answer " * 20_000,
+        "answer to " * 10_000,
+        "so, so " * 30_000 + "is the answer",
+        "final answer " * 20_000,
     ],
     ids=lambda text: text[:12],
 )
 def test_garbage_costs_linear_time(garbage: str) -> None:
     began = time.process_time()
-    source = hint_source(garbage, lambda text: False)
+    source = hint_source(garbage, "8", lambda text: False)
     hint_checks(garbage)
     strip_answers(garbage)
     if source:

@@ -27,6 +27,9 @@ from rewards.partial_credit import partial_credit
         ("204 degrees", "204", "number", 0.0),
         ("1234", "1235", "number", 0.0),
         ("1/0", "1/0", "text", 1.0),
+        # A factorial is another number: 6, not 3.
+        ("3!", "3", "number", 0.0),
+        ("New York!", "New York", "text", 1.0),
         # A gold answer in words is no number even where its text looks like one.
         ("12 monkeys", "12", "text", 2 / 3),
         (None, "7", "number", 0.0),

@@ -11,7 +11,7 @@ from launch.tiny.deferral.recipes import DeferralRecipe
 from launch.tiny.sampling import sample
 from problems.recall import RecallSettings, RecallSource
 from rewards.answers.confidence import parse_confidence
-from rewards.answers.extract import extract
+from rewards.answers.extract import extract, last_box
 from rewards.confidence_format import format_parts
 from vocabulary import derive_seed
 
@@ -34,7 +34,7 @@ def measure(
     prompts = [prompt_for(problem) for problem in asked]
     stream = derive_seed(GATE_SEED, seed, recipe.role)
     texts = sample(model, tokenizer, prompts, seed=stream, max_new_tokens=48)
-    right_N = as_floats([extract(text) == p.gold for text, p in zip(texts, asked)])
+    right_N = as_floats([extract(last_box(text)) == p.gold for text, p in zip(texts, asked)])
     stated_N = np.array([parse_confidence(text) for text in texts], dtype=np.float64)
     well_N = as_floats([all(format_parts(text, p.question)) for text, p in zip(texts, asked)])
     names_N = as_floats(

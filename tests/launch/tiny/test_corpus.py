@@ -98,7 +98,7 @@ def test_prompts_are_those_of_the_environment(hint):
 def test_hints_are_those_of_the_environment():
     for chain in gate_chains(200):
         shown = work(chain, chain.values)
-        source = hint_source(trace(shown, chain.values[-1]), lambda text: True)
+        source = hint_source(trace(shown, chain.values[-1]), None, lambda text: True)
         assert source is not None
         assert strip_answers(source) == shown
 

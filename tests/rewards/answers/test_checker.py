@@ -9,6 +9,7 @@ import pytest
 from rewards.answers import Checker, letter_of
 from rewards.answers.equality import same
 from rewards.answers.structure import shape
+from rewards.scorer import AnswerScorer
 from vocabulary import AnswerKind, Problem
 
 
@@ -30,6 +31,14 @@ RIGHT: list[tuple[str, str, AnswerKind]] = [
     ("1,080", "1080", "number"),
     ("18 dollars", "18", "number"),
     (r"\$18.00", "18", "number"),
+    ("2^{10}", "1024", "number"),
+    ("4^5", "1024", "number"),
+    (r"\sqrt{1048576}", "1024", "number"),
+    (r"32 \times 32", "1024", "number"),
+    ("1000+24", "1024", "number"),
+    (r"\approx 1024", "1024", "number"),
+    ("x = 2^{10}", "1024", "number"),
+    (r"3! \text{ ways}", "6", "number"),
     (r"\frac{-14}{6}", r"-\frac73", "math"),
     ("0.75", r"\frac{3}{4}", "math"),
     (r"\frac{\sqrt{3}}{2}", r"\frac{3}{2\sqrt{3}}", "math"),
@@ -58,6 +67,10 @@ RIGHT: list[tuple[str, str, AnswerKind]] = [
     ("(3,4), (1,2)", "(1,2),(3,4)", "list"),
     ("-2,-2", "-2,-2", "list"),
     ("they are EQUAL.", "They are equal", "text"),
+    (r"\text{East!}", r"\text{east}", "math"),
+    (r"\text{they are equal!}", "They are equal", "text"),
+    ("n!", "n!", "math"),
+    ("(n-1)!", r"(n-1)\,!", "math"),
     (r"m_{\max }=n^{2}-1", r"m_{\max }=n^{2}-1", "math"),  # which no parser reads
 ]
 
@@ -65,6 +78,9 @@ WRONG: list[tuple[str, str, AnswerKind]] = [
     ("43", "42", "number"),
     ("5 million", "5", "number"),
     ("5, 6", "5", "number"),
+    ("2^{11}", "1024", "number"),
+    (r"1024 \pm 1", "1024", "number"),
+    (r"\approx 1025", "1024", "number"),
     ("[0,1]", "(0,1)", "math"),
     ("(0,1)", "[0,1]", "math"),
     ("(0,1]", "[0,1)", "math"),
@@ -85,6 +101,10 @@ WRONG: list[tuple[str, str, AnswerKind]] = [
     (r"\sqrt{12}, 2", r"1,2\sqrt{3}", "list"),
     ("unequal", "They are equal", "text"),
     (r"m_{\max }=n^{2}-2", r"m_{\max }=n^{2}-1", "math"),
+    ("n", "n!", "math"),
+    ("n-1", "(n-1)!", "math"),
+    ("3!", "3", "number"),
+    ("3!", "3", "math"),
     ("9^{9^{9^9}}", "4", "math"),
     ("{", "4", "math"),
     ("\x00", "4", "math"),
@@ -177,13 +197,37 @@ def test_the_rule_that_decided_is_named() -> None:
     assert checker.pool.alive == 0
 
 
-def test_numbers_never_start_a_process() -> None:
+def test_prose_and_garbage_against_a_number_start_no_process() -> None:
     checker = Checker()
-    for answer in ("x", "1+1", r"\sqrt{2}", "1,2", "(1,2)", "2^{10}", "\x00", "text"):
+    garbage = (
+        "x",
+        "1,2",
+        "(1,2)",
+        "\x00",
+        "text",
+        "2 + x",
+        "4 = 2 + 2",
+        "I think 2^2",
+        "8 # 4 @ 9",
+    )
+    for answer in garbage:
         verdict = checker.check(f"Final answer: {answer}", problem("4", "number"))
         assert not verdict.correct
         assert verdict.method == "rational"
     assert checker.pool.alive == 0
+
+
+def test_a_sum_is_not_answered_by_repeating_it() -> None:
+    scorer = AnswerScorer()
+    asked = replace(problem("7", "number"), question="What is 3 + 4?")
+    for answer, question, right in (
+        ("3+4", "What is 3 + 4?", False),
+        ("3+4", "Seven is what?", True),
+        ("7", "Is it 7?", True),
+    ):
+        verdict = scorer.check(rf"\boxed{{{answer}}}", replace(asked, question=question))
+        assert verdict.correct == right
+    scorer.close()
 
 
 def test_a_monster_is_stopped_and_the_next_answer_is_checked() -> None:
@@ -215,6 +259,7 @@ CHOICES = ("a force", "two forces", "none of these", "3/4")
         ("Answer: **B**", "B"),
         ("the answer is b", "B"),
         ("Answer: option B", "B"),
+        ("Answer: B!", "B"),
         ("Answer: B. two forces", "B"),
         ("Answer: B, two forces", "B"),
         ("Answer: B. because of gravity", "B"),

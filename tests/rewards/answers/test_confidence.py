@@ -30,6 +30,12 @@ from rewards.confidence_format import confidence_format, format_parts
         (r"\confidence{٠.٨}", None),
         (r"\confidence{0.2} and \confidence{0.7}", 0.7),
         (r"\confidence{0.2} and \confidence{high}", None),
+        (r"\confidence{0.9} \confidence{\text{high}}", None),
+        (r"\confidence{0.9} \confidence{0.{8}}", None),
+        (r"\confidence{0.9} \confidence{" + "very " * 20 + "high}", None),
+        # One that is never closed is none.
+        (r"\confidence{0.9} \confidence{0.8", 0.9),
+        (r"{ \confidence{0.9} }", 0.9),
         (r"\boxed{7}", None),
         ("", None),
         (r"\confidence{" + "9" * 60 + "}", None),

@@ -14,6 +14,18 @@ from rewards.answers.votes import vote
         ("Paris ", r"\text{paris}", "text"),
         ("(B)", "b.", "choice"),
         ("1, 2", "1,2", "list"),
+        ("1, 2", "2, 1", "list"),
+        ("[1, 2]", "2, 1.0", "list"),
+        ("(3,4), (1,2)", "(1,2),(3,4)", "list"),
+        ("1, 2", r"\{2, 1\}", "math"),
+        ("(1/2, 3)", "(0.5,3)", "math"),
+        ("x=5", "5", "math"),
+        ("x = 5", "5", "number"),
+        ("50%", "50", "number"),
+        (r"50\%", "50", "math"),
+        (r"\text{Yes}", "yes", "math"),
+        ("Paris", "paris", "qa"),
+        ("the Nile", "Nile.", "qa"),
     ],
 )
 def test_one_vote(one: str, other: str, kind: str) -> None:
@@ -25,7 +37,13 @@ def test_one_vote(one: str, other: str, kind: str) -> None:
 
 
 def test_other_votes() -> None:
-    assert vote("50%", "math") != vote("50", "math")
+    assert vote("50%", "math") != vote("0.5", "math")
+    assert vote("(1, 2)", "math") != vote("(2, 1)", "math")
+    assert vote("[1, 2]", "math") != vote("(1, 2)", "math")
+    assert vote("1, 2", "math") != vote("1, 2, 2", "math")
+    assert vote("1, 1, 2", "list") != vote("1, 2, 2", "list")
+    assert vote("n!", "math") != vote("n", "math")
+    assert vote("the Nile", "qa") != vote("the Rhine", "qa")
     assert vote("x", "math") != vote("X", "math")
     assert vote(None, "math") is None
     assert vote("  ", "math") is None
