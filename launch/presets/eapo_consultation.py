@@ -48,12 +48,13 @@ _EAPO = {
 }
 _EAPO_ALGO = {
     "dapo": {
-        "surrogate": {"level": "token", "low": 0.2, "high": 0.28},
+        "surrogate": {"level": "token", "low": 0.2, "high": 0.28, "dual": 10.0},
         "reduction": "token-mean",
         "kl_coefficient": 0.0,
         "entropy_coefficient": 0.0,
         "dynamic_sampling": True,
         "max_generation_batches": 10,
+        "generation_batch": 96,
         "overlong_limit": 20480,
         "overlong_buffer": 4096,
         "overlong_factor": 1.0,

@@ -49,7 +49,7 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
     # Equation 7 (population deviation), equation 20 and its coefficients.
     assert (run.algo.baseline, run.algo.scale) == ("group-mean", "group-std")
     assert (run.algo.ddof, run.algo.epsilon) == (0, 1e-8)
-    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2}
+    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
     assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (0.04, "k3")
     assert run.algo.reduction == "sequence-mean"
 
@@ -80,7 +80,12 @@ def test_core_data_are_the_papers_sets_with_their_own_test_part(data: str, train
 
 def test_the_other_objectives_of_the_paper_have_their_constants() -> None:
     gspo = settings_of("core-qwen-math", "gspo").algo
-    assert to_plain(gspo.surrogate) == {"level": "sequence", "low": 3e-4, "high": 4e-4}
+    assert to_plain(gspo.surrogate) == {
+        "level": "sequence",
+        "low": 3e-4,
+        "high": 4e-4,
+        "dual": None,
+    }
     assert gspo.kl_coefficient == 0.0
     sapo = settings_of("core-qwen-math", "sapo").algo
     assert to_plain(sapo.surrogate) == {"tau_positive": 1.0, "tau_negative": 1.05}
@@ -123,7 +128,7 @@ def test_corea_presets_equal_the_papers_settings(
     )
     assert run.run.steps == steps
     assert (run.algo.scale, run.algo.ddof, run.algo.epsilon) == ("group-std", 1, 1e-6)
-    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2}
+    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
     assert run.algo.reduction == "token-mean"
     assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (1e-4, "k3")
     assert run.algo.entropy_coefficient == 1e-3
@@ -163,9 +168,10 @@ def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: b
     assert (run.run.steps, run.run.group_by) == (320, "problem+role")
 
     algo = run.algo
-    assert to_plain(algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.28}
+    assert to_plain(algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.28, "dual": 10.0}
     assert (algo.reduction, algo.kl_coefficient, algo.entropy_coefficient) == ("token-mean", 0, 0)
     assert (algo.dynamic_sampling, algo.max_generation_batches) == (True, 10)
+    assert algo.generation_batch == 96
     assert (algo.overlong_limit, algo.overlong_buffer, algo.overlong_factor) == (20480, 4096, 1.0)
 
     assert (run.agents["policy"].model, run.agents["policy"].tuning) == (policy, "full")
