@@ -102,7 +102,9 @@ async def play(
             trajectory
             for agent, recorder in recorders.items()
             if recorder.asked
-            for trajectory in recorder.trajectories(rewards[agent], last_infos[agent], group)
+            for trajectory in recorder.trajectories(
+                rewards[agent], last_infos[agent], group, replica
+            )
         ),
         info=next((info["episode"] for info in last_infos.values() if "episode" in info), {}),
         gold=None if problem is None else problem.gold,

@@ -233,6 +233,7 @@ def test_a_rewritten_context_starts_a_new_row() -> None:
         [False, False, False, False, True],
     ]
     assert [row.reward for row in rows] == [1.5, 1.5]
+    assert [row.member for row in episode.trajectories] == ["p1@11/0/a_0"] * 2 + ["p1@11/0/b_0"]
 
 
 def test_an_episode_that_never_ends_is_cut_off() -> None:
