@@ -52,13 +52,13 @@ def hint_counts(
     role_B, round_B = np.asarray(role_B), np.asarray(round_B)
     counted_B = np.ones(len(correct_B), bool) if role is None else role_B == role
     eligible_B = counted_B & eligible(correct_B, hinted_B, role_B, round_B)
-    control_B = counted_B & np.asarray(control_B, dtype=bool)
+    withheld_B = counted_B & np.asarray(control_B, dtype=bool)
     outcomes = np.array(hint_outcomes(hint_lift(correct_B, hinted_B, role_B, round_B)), object)
     return HintCounts(
         eligible=int(eligible_B.sum()),
         rescued=int((eligible_B & correct_B).sum()),
-        retried=int(control_B.sum()),
-        recovered=int((control_B & correct_B).sum()),
+        retried=int(withheld_B.sum()),
+        recovered=int((withheld_B & correct_B).sum()),
         helped=int((counted_B & (outcomes == "helped")).sum()),
         hurt=int((counted_B & (outcomes == "hurt")).sum()),
         neutral=int((counted_B & (outcomes == "neutral")).sum()),

@@ -1,6 +1,6 @@
 """EAPO's settings (arXiv:2509.23730)."""
 
-from launch.presets.preset import Preset
+from launch.presets.preset import ADAMW_BETAS, Preset
 
 # EAPO, arXiv:2509.23730, sections 2 and 3, table 5; what it leaves open from DAPO's recipe
 # (arXiv:2503.14476), whose trainer it uses.
@@ -34,6 +34,7 @@ _EAPO = {
     "problems": {"train": "dapo-17k", "eval": "aime24", "held_out": None},
     "learner": {
         "lr": 1e-6,
+        "betas": ADAMW_BETAS,
         "weight_decay": 0.1,
         "warmup": 10,
         "schedule": "constant",

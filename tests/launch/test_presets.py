@@ -41,7 +41,11 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
     assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (0.7, 0.9, 0)
     assert run.rollout.learner_temperature == 1.0
     assert run.problems.limit == 1000
-    assert (run.run.steps, run.run.seed, run.run.group_by) == (500, 42, "problem")
+    # Two epochs over 1,000, 770 (80 % of 963) or 358 (80 % of 448) problems, four a step.
+    steps = {"gsm8k": 500, "math": 500, "aime": 385, "gpqa": 179}[name.rpartition("-")[2]]
+    assert (run.run.steps, run.run.seed, run.run.group_by) == (steps, 42, "problem")
+    assert run.learner.importance_correction == "none"
+    assert run.learner.betas == (0.9, 0.999)
     assert run.scoring.encoder == "minilm"
     for agent in run.agents.values():
         assert (agent.tuning, agent.lora_rank, agent.lora_alpha) == ("lora", 16, 32)
@@ -52,6 +56,11 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
     assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
     assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (0.04, "k3")
     assert run.algo.reduction == "sequence-mean"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_of_real_models_have_pytorchs_decay_rates(name: str) -> None:
+    assert PRESETS[name].values["learner"]["betas"] == (0.9, 0.999)
 
 
 def test_core_pairs_are_the_papers_models() -> None:
@@ -126,6 +135,7 @@ def test_corea_presets_equal_the_papers_settings(
         16_000,
         500,
     )
+    assert (run.learner.weight_decay, run.learner.importance_correction) == (0.01, "none")
     assert run.run.steps == steps
     assert (run.algo.scale, run.algo.ddof, run.algo.epsilon) == ("group-std", 1, 1e-6)
     assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
