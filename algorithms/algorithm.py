@@ -18,6 +18,9 @@ class ClippedRatio:
     """The ratio is clipped below at 1 - low."""
     high: float = 0.2
     """The ratio is clipped above at 1 + high."""
+    dual: float | None = None
+    """Where the advantage is negative, the ratio counts as this at most (dual clip,
+    arXiv:1912.09729); default: it has no such bound."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,9 @@ class Algorithm:
     arXiv:2503.14476)."""
     max_generation_batches: int = 10
     """With dynamic sampling: rounds of sampling in one step at most."""
+    generation_batch: int = 0
+    """With dynamic sampling: problems in one round; 0: as many as a step has. What is informative
+    beyond a step's problems is not trained on."""
     overlong_limit: int = 0
     """Sampled tokens at which the over-long penalty is complete (DAPO); 0 is off."""
     overlong_buffer: int = 0

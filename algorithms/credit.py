@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.algorithm import Algorithm
+from algorithms.members import first_rows, mean_by_member, members, numbered
 from vocabulary import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]
@@ -122,30 +123,32 @@ def advantages_of_terms(term_NK: Floats, group_N: Ints, algorithm: Algorithm) ->
 def assign_credit(trajectories: Sequence[Trajectory], key: str, algorithm: Algorithm) -> Credit:
     """Advantages over all trajectories of a step, grouped by ``trajectory.groups[key]``.
 
-    Rows that are not trainable count in no statistic and get 0.
+    Rows of one member are compared as one and all get its advantage. Rows that are not trainable
+    count in no statistic and get 0.
 
     Raises:
         UserError: a row has no such key, no group has two members, or a reward is not finite.
     """
     use = [i for i, t in enumerate(trajectories) if t.trainable]
     _check_key(trajectories, use, key)
-    reward_N = np.array([trajectories[i].reward for i in use], np.float64)
+    rows = [trajectories[i] for i in use]
+    reward_N = np.array([row.reward for row in rows], np.float64)
     if not np.isfinite(reward_N).all():
-        bad = trajectories[use[int(np.argmin(np.isfinite(reward_N)))]]
+        bad = rows[int(np.argmin(np.isfinite(reward_N)))]
         raise UserError(
             f"the environment gave {bad.agent} the reward {bad.reward}; rewards must be finite"
         )
-    number: dict[str, int] = {}
-    group_N = np.array(
-        [number.setdefault(trajectories[i].groups[key], len(number)) for i in use], np.intp
-    )
-    advantage_B = np.zeros(len(trajectories))
+    member_N = members(rows, key)
+    group_M = numbered(row.groups[key] for row in rows)[first_rows(member_N)]
+    reward_M = mean_by_member(reward_N, member_N)
     if algorithm.combine == "normalise-then-sum":
-        term_NK = _terms([trajectories[i] for i in use])
-        advantage_B[use] = advantages_of_terms(term_NK, group_N, algorithm)
+        term_MK = mean_by_member(_terms(rows), member_N)
+        advantage_M = advantages_of_terms(term_MK, group_M, algorithm)
     else:
-        advantage_B[use] = advantages(reward_N, group_N, algorithm)
-    return Credit(advantage_B, _stats(reward_N, group_N))
+        advantage_M = advantages(reward_M, group_M, algorithm)
+    advantage_B = np.zeros(len(trajectories))
+    advantage_B[use] = advantage_M[member_N]
+    return Credit(advantage_B, _stats(reward_M, group_M))
 
 
 def _terms(rows: Sequence[Trajectory]) -> Floats:
@@ -176,8 +179,8 @@ def _check_key(trajectories: Sequence[Trajectory], use: Sequence[int], key: str)
                 f"{trajectories[i].agent} belongs to no group called {key!r}; known keys: {known}"
             )
     # Failed rows count here: a group that lost all but one member is bad luck, not a wrong key.
-    ids = [t.groups[key] for t in trajectories if key in t.groups]
-    if ids and len(set(ids)) == len(ids):
+    groups = {t.member or i: t.groups[key] for i, t in enumerate(trajectories) if key in t.groups}
+    if groups and len(set(groups.values())) == len(groups):
         raise UserError(
             f"every group under the key {key!r} has a single row, so there is nothing to compare; "
             "use a coarser key, or more traces per problem"

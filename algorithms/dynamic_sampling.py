@@ -7,20 +7,21 @@ import numpy as np
 
 from algorithms.algorithm import Algorithm
 from algorithms.credit import group_statistics
+from algorithms.members import first_rows, mean_by_member, members, numbered
 from vocabulary import Trajectory
 
 
 def informative_groups(trajectories: Sequence[Trajectory], key: str) -> set[str]:
-    """Ids of the groups whose trainable rows have different rewards.
+    """Ids of the groups whose trainable members have different rewards.
 
     Tested on the reward, not on correctness: rewards need not be 0 or 1.
     """
     use = [t for t in trajectories if t.trainable]
-    number: dict[str, int] = {}
-    group_N = np.array([number.setdefault(t.groups[key], len(number)) for t in use], np.intp)
+    group_N, member_N = numbered(t.groups[key] for t in use), members(use, key)
     reward_N = np.array([t.reward for t in use], np.float64)
-    varies_K = group_statistics(reward_N, group_N).varies_K
-    return {name for name, k in number.items() if varies_K[k]}
+    reward_M, group_M = mean_by_member(reward_N, member_N), group_N[first_rows(member_N)]
+    varies_K = group_statistics(reward_M, group_M).varies_K
+    return {t.groups[key] for t, k in zip(use, group_N) if varies_K[k]}
 
 
 def overlong_penalty(tokens: int, *, limit: int, buffer: int) -> float:

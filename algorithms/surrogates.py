@@ -62,7 +62,7 @@ def surrogate(
 def clipped_ratio(
     choice: ClippedRatio, logp_BT: Tensor, old_BT: Tensor, advantage: Tensor, mask_BT: Tensor
 ) -> Terms:
-    """-min(r A, clip(r) A), r of the token or of the sequence."""
+    """-min(r A, clip(r) A), r of the token or of the sequence; where A < 0, at most -dual A."""
     if choice.level == "token":
         ratio_BT = token_ratio(logp_BT, old_BT)
     else:
@@ -71,8 +71,14 @@ def clipped_ratio(
         ratio_BT = sequence_ratio(logp_BT, old_BT, mask_BT) * (logp_BT - logp_BT.detach()).exp()
     low, high = 1 - choice.low, 1 + choice.high
     loss_BT = -torch.minimum(ratio_BT * advantage, ratio_BT.clamp(low, high) * advantage)
+    above_BT = (ratio_BT > high) & (advantage > 0)
+    if choice.dual is not None:
+        # max(min(r A, clip(r) A), c A) where A < 0   dual clip, arXiv:1912.09729
+        bounded_BT = torch.minimum(loss_BT, -choice.dual * advantage)
+        loss_BT = torch.where(advantage < 0, bounded_BT, loss_BT)
+        above_BT = above_BT | ((ratio_BT > choice.dual) & (advantage < 0))
     ratio_BT = ratio_BT.detach()
-    clipped_BT = ((ratio_BT < low) & (advantage < 0)) | ((ratio_BT > high) & (advantage > 0))
+    clipped_BT = ((ratio_BT < low) & (advantage < 0)) | above_BT
     return Terms(loss_BT, ratio_BT, clipped_BT)
 
 

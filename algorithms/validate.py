@@ -67,12 +67,20 @@ def _complaints(a: Algorithm) -> list[str]:
             "algo.overlong-buffer must lie between 0 and algo.overlong-limit",
         ),
         (a.max_generation_batches < 1, "algo.max-generation-batches must be at least 1"),
+        (a.generation_batch < 0, "algo.generation-batch must not be negative"),
+        (
+            a.generation_batch > 0 and not a.dynamic_sampling,
+            "algo.generation-batch does nothing without algo.dynamic-sampling; switch that on",
+        ),
     ]
     return [sentence for wrong, sentence in checks if wrong]
 
 
 def _surrogate_complaints(algorithm: Algorithm) -> list[str]:
     match algorithm.surrogate:
+        case ClippedRatio(dual=dual) if dual is not None and not 1 < dual < math.inf:
+            wrong = True
+            sentence = "algo.surrogate.dual must lie above 1: at 1 nothing has changed yet"
         case ClippedRatio(low=low, high=high) | SequenceWeight(low=low, high=high):
             wrong = not (0 < low < 1 and 0 < high < math.inf)
             sentence = "algo.surrogate.low must lie between 0 and 1, and high above 0"

@@ -5,7 +5,6 @@ contract: everyone listed is active, the reward is one term, replicas of one see
 role.
 """
 
-import json
 import math
 import warnings
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from pettingzoo.utils.conversions import (
     turn_based_aec_to_parallel_wrapper,
 )
 
+from envs.plaindata import why_not_plain
 from envs.roles import role_of
 from envs.spaced_env import SpacedEnv
 from envs.spaces import TextSpace, TokenSpace
@@ -213,7 +213,11 @@ class _Adapted(SpacedEnv):
     ) -> dict[str, dict[str, Any]]:
         """What of the infos can be logged; objects are for the environment's own users."""
         return {
-            agent: {key: value for key, value in (infos.get(agent) or {}).items() if _plain(value)}
+            agent: {
+                key: value
+                for key, value in (infos.get(agent) or {}).items()
+                if not why_not_plain({key: value})
+            }
             for agent in observations
         }
 
@@ -254,14 +258,6 @@ class _Adapted(SpacedEnv):
             f"{_name(self.env)}: {agent} observes a {type(observation).__name__}; with {self.kind} "
             f"actions it needs {self.kind}, bare or under the key {self.kind!r} or 'observation'."
         )
-
-
-def _plain(value: Any) -> bool:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
 
 
 def _check_vocabularies(env: "_Adapted", codecs: Mapping[str, TokenCodec]) -> None:

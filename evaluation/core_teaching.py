@@ -159,6 +159,7 @@ def _counts(episode: Episode) -> HintCounts:
         [bool(row.info["hinted"]) for row in rows],
         [row.role for row in rows],
         [COLD if row.info["round"] == "A" else HINT for row in rows],
+        [bool(row.info["control"]) for row in rows],
     )
 
 

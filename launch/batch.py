@@ -41,6 +41,8 @@ async def sample_batch(
     """Play one step's problems; under dynamic sampling, until enough of them are informative.
 
     Frozen roles whose rows carry no loss by the environment's own word are compared with nobody.
+    A group is informative if its rewards differ and somebody in it learns; what was played beyond
+    the step's number of problems with such a group is not trained on.
 
     Args:
         play: plays that many further problems.
@@ -50,28 +52,27 @@ async def sample_batch(
     """
     episodes: list[Episode] = []
     rows: list[Trajectory] = []
-    kept: set[str] = set()
+    kept: list[str] = []
     rounds = 0
     while rounds < (algorithm.max_generation_batches if algorithm.dynamic_sampling else 1):
         rounds += 1
-        played = [_penalised(episode, algorithm) for episode in await play(problems)]
+        asked = algorithm.generation_batch or problems
+        played = [_penalised(episode, algorithm) for episode in await play(asked)]
         episodes += played
         new = [
-            row
+            (episode.problem_id, row)
             for episode in played
             for row in episode.trajectories
             if row.loss_weight > 0 or row.role in learners
         ]
         if not algorithm.dynamic_sampling:
-            return Batch(episodes, new, rounds)
-        informative = informative_groups(new, key)
-        rows += [row for row in new if row.groups[key] in informative]
-        kept |= {
-            episode.problem_id
-            for episode in played
-            if any(row.groups[key] in informative for row in episode.trajectories)
-        }
-        if len(kept) >= problems:
+            return Batch(episodes, [row for _, row in new], rounds)
+        informative = informative_groups([row for _, row in new], key)
+        informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
+        found = [(problem, row) for problem, row in new if row.groups[key] in informative]
+        kept = list(dict.fromkeys([*kept, *(problem for problem, _ in found)]))[:problems]
+        rows += [row for problem, row in found if problem in kept]
+        if len(kept) == problems:
             break
     return Batch(episodes, rows, rounds)
 

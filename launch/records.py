@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from envs.plaindata import as_unicode
 from vocabulary import Episode, Trajectory
 
 
@@ -53,10 +54,10 @@ def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[st
 
 
 def transcript(episode: Episode) -> str:
-    """An episode as Markdown for TensorBoard; what models wrote is escaped."""
+    """An episode as Markdown for TensorBoard; what models wrote is escaped, and is Unicode."""
     parts = [f"### {escape(episode.problem_id)}"]
     parts += [_row(row) for row in episode.trajectories]
-    return "\n\n".join(parts)
+    return as_unicode("\n\n".join(parts))
 
 
 def _row(row: Trajectory) -> str:

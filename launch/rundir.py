@@ -26,6 +26,7 @@ from typing import Any
 
 import orjson
 
+from envs.plaindata import as_unicode
 from vocabulary import UserError
 
 METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.jsonl"
@@ -83,11 +84,12 @@ class RunDirectory:
             raise UserError(f"{self.path / 'config.json'} cannot be read as JSON") from None
 
     def append(self, log: str, records: list[Any]) -> None:
-        """Append one JSON line a record."""
-        lines = b"".join(
-            orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
-            for record in records
-        )
+        """Append one JSON line a record.
+
+        Raises:
+            UserError: a record holds what is no plain data; nothing is written then.
+        """
+        lines = b"".join(_line(record, log) for record in records)
         with (self.path / log).open("ab") as file:
             file.write(lines)
 
@@ -174,3 +176,21 @@ def default_path(env: str, algo: str) -> Path:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+def _line(record: Any, log: str) -> bytes:
+    def dumped(value: Any) -> bytes:
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+
+    try:
+        return dumped(record)
+    except TypeError:
+        pass  # perhaps only a lone surrogate in what a model wrote
+    try:
+        return dumped(as_unicode(record))
+    except TypeError as error:
+        raise UserError(
+            f"{log} cannot hold what the environment says of an episode ({error}); infos are str, "
+            "int of at most 64 bits, float, bool, None, lists, and dictionaries whose keys are "
+            "strings: `python -m envs.check` tells which one is not"
+        ) from None

@@ -64,9 +64,11 @@ class RolloutSettings:
     max_staleness: int = 1
     """Rows that were sampled more updates ago than this are dropped, and counted."""
     call_deadline_s: float | None = None
-    """Seconds after which a policy's answer counts as failed."""
+    """Seconds after which a policy's answer counts as failed. Time in which this process itself
+    computes (a local model) does not count: no answer can come in then."""
     episode_deadline_s: float | None = None
-    """Seconds after which whoever has not answered counts as failed."""
+    """Seconds that an episode may wait for its policies, counted in the same way; whoever has not
+    answered then counts as failed."""
 
 
 @dataclass(frozen=True)

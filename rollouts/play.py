@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rollouts.deadlines import Deadlines
+from rollouts.deadlines import Deadlines, wait_for_all
 from rollouts.recorder import Recorder
 from vocabulary import (
     Completion,
@@ -18,6 +18,7 @@ from vocabulary import (
     Prompt,
     Sampling,
     ScoreRequests,
+    UserError,
     derive_seed,
 )
 
@@ -59,32 +60,35 @@ async def play(
 
     Raises:
         KeyError: an active agent's role has no policy.
+        UserError: an agent turns up that was not there at reset.
     """
     observations, infos = env.reset(seed=seed, options=dict(options))
     recorders = {agent: Recorder(agent) for agent in env.agents}
     rewards = dict.fromkeys(env.agents, 0.0)
     last_infos: dict[str, Mapping[str, Any]] = dict(infos)
     problem = options.get("problem")
-    loop = asyncio.get_running_loop()
-    until = None if deadlines.episode_s is None else loop.time() + deadlines.episode_s
+    left_s = deadlines.episode_s
 
     for _ in range(deadlines.turns):
         if not env.agents:
             break
         asked = [agent for agent in env.agents if observations[agent].get("active", 1)]
-        answers = await _ask(
+        limit_s = min((s for s in (deadlines.call_s, left_s) if s is not None), default=None)
+        answers, waited_s = await _ask(
             asked, observations, infos, recorders, policies,
-            problem=problem, seed=seed, replica=replica,
-            sampling=sampling, call_s=deadlines.call_s, until=until,
+            problem=problem, seed=seed, replica=replica, sampling=sampling, limit_s=limit_s,
         )  # fmt: skip
+        if left_s is not None:
+            left_s = max(left_s - waited_s, 0.0)
         actions = {agent: completion.tokens for agent, completion in answers.items()}
         if prefetch is not None and hasattr(env, "score_requests"):
             await prefetch(env.score_requests(actions))  # pyright: ignore[reportAttributeAccessIssue]
         observations, step_rewards, _, _, infos = env.step(actions)
+        _check_born_at_reset([*env.agents, *step_rewards], recorders)
         for agent, reward in step_rewards.items():
             rewards[agent] += float(reward)
         last_infos.update(infos)
-    else:
+    if env.agents:
         for recorder in recorders.values():
             recorder.failed(f"episode cut off after {deadlines.turns} turns")
 
@@ -98,7 +102,9 @@ async def play(
             trajectory
             for agent, recorder in recorders.items()
             if recorder.asked
-            for trajectory in recorder.trajectories(rewards[agent], last_infos[agent], group)
+            for trajectory in recorder.trajectories(
+                rewards[agent], last_infos[agent], group, replica
+            )
         ),
         info=next((info["episode"] for info in last_infos.values() if "episode" in info), {}),
         gold=None if problem is None else problem.gold,
@@ -117,10 +123,12 @@ async def _ask(
     seed: int,
     replica: int,
     sampling: Sampling,
-    call_s: float | None,
-    until: float | None,
-) -> dict[str, Completion]:
-    """Ask all active agents at once; those that fail have no entry in the answer."""
+    limit_s: float | None,
+) -> tuple[dict[str, Completion], float]:
+    """Ask all active agents at once: the answers, without an entry for those that fail, and the
+    seconds that this took as deadlines count them."""
+    if not asked:
+        return {}, 0.0
 
     async def one(agent: str) -> Completion:
         recorder = recorders[agent]
@@ -138,28 +146,38 @@ async def _ask(
             max_new_tokens=int(infos[agent].get("max_new_tokens", sampling.max_new_tokens)),
             stop=tuple(infos[agent].get("stop", sampling.stop)),
         )
-        loop = asyncio.get_running_loop()
-        limit = min(
-            (time for time in (until, None if call_s is None else loop.time() + call_s) if time),
-            default=None,
-        )
-        try:
-            async with asyncio.timeout_at(limit):
-                return await policies[recorder.role](prompt, limits)
-        except TimeoutError:
-            raise PolicyFailure("deadline") from None
+        return await policies[recorder.role](prompt, limits)
 
-    results = await asyncio.gather(*(one(agent) for agent in asked), return_exceptions=True)
+    calls = [asyncio.ensure_future(one(agent)) for agent in asked]
+    waited_s = 0.0
+    try:
+        waited_s = await wait_for_all(calls, limit_s)
+    finally:
+        late = {agent for agent, call in zip(asked, calls) if call.cancel()}
+        results = await asyncio.gather(*calls, return_exceptions=True)
     answers: dict[str, Completion] = {}
     for agent, result in zip(asked, results):
         if isinstance(result, PolicyFailure):
             recorders[agent].failed(str(result) or "no reason given")
+        elif isinstance(result, TimeoutError) or (
+            isinstance(result, asyncio.CancelledError) and agent in late
+        ):
+            recorders[agent].failed("deadline")
         elif isinstance(result, BaseException):
             raise result
         else:
             recorders[agent].sampled(result)
             answers[agent] = result
-    return answers
+    return answers, waited_s
+
+
+def _check_born_at_reset(agents: list[str], recorders: Mapping[str, Recorder]) -> None:
+    for agent in agents:
+        if agent not in recorders:
+            raise UserError(
+                f"the agent {agent!r} was not there at reset; all agents of an episode live from "
+                "its reset on, and one that comes later is inactive until then"
+            )
 
 
 def _problem_id(problem: Problem | None) -> str:

@@ -65,7 +65,7 @@ class Recorder:
         return self.turn > 0
 
     def trajectories(
-        self, reward: float, info: Mapping[str, Any], default_group: str
+        self, reward: float, info: Mapping[str, Any], default_group: str, replica: int
     ) -> list[Trajectory]:
         """The finished rows, each with the agent's whole reward.
 
@@ -73,6 +73,7 @@ class Recorder:
             reward: sum of the rewards that the environment paid this agent.
             info: the agent's last info; see ``docs/architecture.md`` for its keys.
             default_group: id of the replicas' group, for environments that name no groups.
+            replica: which of these the episode is.
         """
         terms = dict(info.get("reward_terms") or {"reward": reward})
         groups = dict(info.get("groups") or {"problem+role": f"{default_group}/{self.role}"})
@@ -88,6 +89,7 @@ class Recorder:
                 reward=reward,
                 reward_terms=terms,
                 groups=groups,
+                member=f"{default_group}/{replica}/{self.agent}",
                 loss_weight=float(info.get("loss_weight", 1.0)),
                 status=self.status,
                 weight_version=min(row.versions, default=0),

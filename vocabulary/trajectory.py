@@ -32,6 +32,9 @@ class Trajectory:
     """Weighted values by name; they sum to ``reward``."""
     groups: Mapping[str, str]
     """Key name -> the group that this row belongs to under that key."""
+    member: str = ""
+    """Who of the group this is: the rows of one agent in one episode (its contexts, each with its
+    whole reward) share it and are compared as one; empty: the row by itself."""
     loss_weight: float = 1.0
     """Multiplies this row's loss after advantages are taken; never the reward."""
     status: str = "ok"

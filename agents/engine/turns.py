@@ -28,60 +28,68 @@ class Turns:
         self._awake: Sleeper | None = None
         self._under_way = 0
         self._waiting: deque[tuple[Sleeper, asyncio.Future[None]]] = deque()
-        self._changing = False
+        # A task of its own, which no request's deadline can stop between two engines.
+        self._change: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def of(self, engine: Sleeper) -> AsyncIterator[None]:
         """``engine`` is awake inside."""
-        if engine is self._awake and not self._changing:
+        if engine is self._awake and self._change is None:
             self._under_way += 1
         else:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((engine, turn))
-            await self._hand_over()
+            self._hand_over()
             await self._granted(turn)
         try:
             yield
         finally:
-            self._under_way -= 1
-            await self._hand_over()
+            self._give_back()
 
     async def rest(self) -> None:
         """Put the one that is awake to sleep; nothing may be under way."""
+        while self._change is not None:  # begun for a request that was cancelled since
+            await asyncio.shield(self._change)
         assert not self._under_way, "an engine is put to sleep under its requests"
+        self._awake = None
         for engine in self._engines:
             await engine.sleep()
-        self._awake = None
 
     async def _granted(self, turn: asyncio.Future[None]) -> None:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._under_way -= 1
-                await self._hand_over()
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self._give_back()
             raise
 
-    async def _hand_over(self) -> None:
-        """Give the device to the first who waits, and to all who wait for the same engine."""
-        if self._under_way or self._changing or not self._waiting:
-            return
-        self._changing = True
+    def _give_back(self) -> None:
+        self._under_way -= 1
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give the device to the first who still waits, and to all who wait for the same engine."""
+        self._waiting = deque(item for item in self._waiting if not item[1].done())
+        if self._waiting and not self._under_way and self._change is None:
+            self._change = asyncio.create_task(self._change_to(self._waiting[0][0]))
+
+    async def _change_to(self, engine: Sleeper) -> None:
         try:
-            engine = self._waiting[0][0]
             if engine is not self._awake:
+                self._awake = None
                 for other in self._engines:
                     if other is not engine:
                         await other.sleep()
                 await engine.wake()
                 self._awake = engine
+        except Exception as error:
+            for _, turn in self._waiting:
+                if not turn.done():
+                    turn.set_exception(error)
         finally:
-            self._changing = False
-        mine = [item for item in self._waiting if item[0] is engine]
-        self._waiting = deque(item for item in self._waiting if item[0] is not engine)
-        for _, turn in mine:
-            if not turn.done():
+            self._change = None
+        for asked, turn in self._waiting:
+            if asked is engine and not turn.done():
                 self._under_way += 1
                 turn.set_result(None)
-        if not self._under_way:
-            await self._hand_over()
+        self._hand_over()

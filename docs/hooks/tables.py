@@ -141,6 +141,7 @@ def _comparison() -> str:
         inside = ", ".join(
             f"{key.replace('_', '-')} {_value(v)}"
             for key, v in dataclasses.asdict(a.surrogate).items()
+            if v is not None
         )
         page = name.replace("+", "-plus")
         rows.append(

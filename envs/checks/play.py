@@ -1,7 +1,6 @@
 """Playing one episode while looking at everything it gives."""
 
 import copy
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from envs.checks.actions import MISSING, Answers
+from envs.plaindata import why_not_plain
 
 
 @dataclass
@@ -194,13 +194,11 @@ def _check_reward(agent: str, rewards: Mapping[str, Any]) -> float:
 
 def _check_info(agent: str, info: Any) -> None:
     assert isinstance(info, dict), f"the info of {agent} is a {type(info).__name__}"
-    try:
-        json.dumps(info, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise AssertionError(
-            f"the info of {agent} is not plain data ({error}): use str, int, float, bool, None, "
-            "lists and dictionaries"
-        ) from error
+    error = why_not_plain(info)
+    assert not error, (
+        f"the info of {agent} is not plain data ({error}): use str, int of at most 64 bits, float, "
+        "bool, None, lists, and dictionaries whose keys are strings"
+    )
 
 
 def _check_limits(agent: str, info: Mapping[str, Any]) -> None:

@@ -1,10 +1,9 @@
-"""Intervals: percentile bootstrap over questions, and Wilson's for counts."""
+"""Intervals: percentile bootstrap over questions."""
 
 # Q questions, M columns of values, R resamples
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -98,35 +97,3 @@ def mean_intervals(
             mean_present(values_QM, axis=0), means_RM.T, counts, strict=True
         )
     ]
-
-
-def paired_difference(
-    before_Q: npt.ArrayLike,
-    after_Q: npt.ArrayLike,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    level: float = 0.95,
-) -> Estimate:
-    """Mean of ``after - before`` over the questions that both have."""
-    difference_Q = as_floats(after_Q) - as_floats(before_Q)
-    columns = difference_Q[:, None]
-    return mean_intervals(columns, resamples=resamples, seed=seed, level=level)[0]
-
-
-def wilson(successes: int, trials: int, level: float = 0.95) -> Estimate:
-    """Wilson's score interval of a rate whose trials are independent (Wilson 1927)."""
-    if not trials:
-        return Estimate(float("nan"), float("nan"), float("nan"), 0)
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    rate = successes / trials
-    centre = (rate + z**2 / (2 * trials)) / (1 + z**2 / trials)
-    half = z * np.sqrt(rate * (1 - rate) / trials + z**2 / (4 * trials**2)) / (1 + z**2 / trials)
-    low, high = max(0.0, centre - half), min(1.0, centre + half)
-    # At the ends one bound is the rate itself; arithmetic leaves it a rounding error away.
-    return Estimate(
-        rate,
-        0.0 if not successes else float(low),
-        1.0 if successes == trials else float(high),
-        trials,
-    )

@@ -12,9 +12,11 @@ def risk_coverage(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> tupl
     """Coverage 1/N .. 1 and the share of errors among that many most confident responses.
 
     Equal confidences are taken in random order: the risk is its expectation. Responses without a
-    stated confidence come last.
+    stated confidence come last; those that nobody judged are left out.
     """
     confidence_N, correct_N = as_floats(confidence_N), as_floats(correct_N)
+    judged_N = ~np.isnan(correct_N)
+    confidence_N, correct_N = confidence_N[judged_N], correct_N[judged_N]
     ranked_N = np.where(np.isnan(confidence_N), -np.inf, confidence_N)
     # A response counts with the mean error of those it is tied with.
     _, group_N = np.unique(-ranked_N, return_inverse=True)

@@ -1,6 +1,6 @@
 """COREA's settings (arXiv:2603.03752)."""
 
-from launch.presets.preset import Preset
+from launch.presets.preset import ADAMW_BETAS, Preset
 
 # COREA, arXiv:2603.03752, section 4.1; what it leaves open is its framework's (SimpleRL-reason v1).
 _COREA = {
@@ -20,6 +20,8 @@ _COREA = {
     },
     "learner": {
         "lr": 5e-7,
+        "betas": ADAMW_BETAS,
+        "weight_decay": 0.01,
         "schedule": "constant",
         "max_grad_norm": 1.0,
         "epochs": 1,

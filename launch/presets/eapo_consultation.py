@@ -1,6 +1,6 @@
 """EAPO's settings (arXiv:2509.23730)."""
 
-from launch.presets.preset import Preset
+from launch.presets.preset import ADAMW_BETAS, Preset
 
 # EAPO, arXiv:2509.23730, sections 2 and 3, table 5; what it leaves open from DAPO's recipe
 # (arXiv:2503.14476), whose trainer it uses.
@@ -34,6 +34,7 @@ _EAPO = {
     "problems": {"train": "dapo-17k", "eval": "aime24", "held_out": None},
     "learner": {
         "lr": 1e-6,
+        "betas": ADAMW_BETAS,
         "weight_decay": 0.1,
         "warmup": 10,
         "schedule": "constant",
@@ -48,12 +49,13 @@ _EAPO = {
 }
 _EAPO_ALGO = {
     "dapo": {
-        "surrogate": {"level": "token", "low": 0.2, "high": 0.28},
+        "surrogate": {"level": "token", "low": 0.2, "high": 0.28, "dual": 10.0},
         "reduction": "token-mean",
         "kl_coefficient": 0.0,
         "entropy_coefficient": 0.0,
         "dynamic_sampling": True,
         "max_generation_batches": 10,
+        "generation_batch": 96,
         "overlong_limit": 20480,
         "overlong_buffer": 4096,
         "overlong_factor": 1.0,

@@ -13,6 +13,9 @@ from typing import Any
 from launch.plain import override
 from launch.train_settings import TrainSettings
 
+# The papers name AdamW and no decay rates: those of PyTorch, which their frameworks leave alone.
+ADAMW_BETAS = (0.9, 0.999)
+
 
 @dataclass(frozen=True)
 class Preset:

@@ -1,6 +1,6 @@
 """SD-E2's settings (arXiv:2601.17982), for the rows that CoRe compares itself with."""
 
-from launch.presets.preset import Preset
+from launch.presets.preset import ADAMW_BETAS, Preset
 
 # The authors' public configuration. Its four-bit base weights and its dropout are left out.
 _SD_E2 = {
@@ -23,7 +23,7 @@ _SD_E2 = {
         "format_answer": 0.3,
         "format_complete": 0.1,
     },
-    "learner": {"lr": 5e-6, "epochs": 1, "minibatches": 1},
+    "learner": {"lr": 5e-6, "betas": ADAMW_BETAS, "epochs": 1, "minibatches": 1},
     "rollout": {"problems_per_step": 1, "temperature": 0.1, "top_p": 0.95, "top_k": 0},
     "scoring": {"encoder": "minilm"},
     "run": {"steps": 7500, "seed": 42, "group_by": "problem+role", "checkpoint_every": 500},

@@ -116,6 +116,37 @@ def test_the_key_decides_who_is_compared():
     np.testing.assert_array_equal(got, [2, 0, -3, 1])  # mean 3
 
 
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_agent_with_several_rows_is_compared_once(name):
+    algorithm = dataclasses.replace(get(name), length=0, reduction="token-mean")
+    rewards = [1.0, 0.0, 0.3, 0.7, 0.1]
+    rows = [row(reward, "p" if i < 3 else "q") for i, reward in enumerate(rewards)]
+    plain = assign_credit(rows, "problem", algorithm)
+    named = [dataclasses.replace(one, member=f"e/a_{i}") for i, one in enumerate(rows)]
+    assert assign_credit(named, "problem", algorithm).advantage_B.tolist() == (
+        plain.advantage_B.tolist()
+    )
+    # The second agent's context began anew twice; one of its rows stands apart from the others.
+    split = [named[0], named[1], named[1], *named[2:], named[1]]
+    got = assign_credit(split, "problem", algorithm)
+    np.testing.assert_allclose(got.advantage_B, plain.advantage_B[[0, 1, 1, 2, 3, 4, 1]], rtol=1e-9)
+    assert got.stats == pytest.approx(plain.stats)
+
+
+def test_several_rows_by_hand():
+    # 1 against 0 0 0 is 3/4 and -1/4 by rows; by agents it is 1/2 and -1/2.
+    rows = [row(1), *(dataclasses.replace(row(0), member="e/b_0") for _ in range(3))]
+    got = assign_credit(rows, "problem", Algorithm(scale="none")).advantage_B
+    assert got.tolist() == [0.5, -0.5, -0.5, -0.5]
+    # A penalty on the length of one of them counts by its share: (0 + 0 - 3) / 3 = -1.
+    rows[3] = dataclasses.replace(rows[3], reward=-3.0)
+    got = assign_credit(rows, "problem", Algorithm(scale="none")).advantage_B
+    assert got.tolist() == [1, -1, -1, -1]
+    # Alone in its group it has nobody to be compared with.
+    with pytest.raises(UserError, match="single row"):
+        assign_credit(rows[1:], "problem", Algorithm())
+
+
 def test_a_wrong_key_is_refused():
     with pytest.raises(UserError, match="'role'; known keys: all, problem"):
         assign_credit([row(1), row(2)], "role", Algorithm())

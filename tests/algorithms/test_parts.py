@@ -86,6 +86,9 @@ def test_informative_groups(make_rows):
     rows = [dataclasses.replace(r, reward=x) for r, x in zip(rows, rewards)]
     rows[4] = dataclasses.replace(rows[4], status="timeout")
     assert informative_groups(rows, "problem") == {"p1"}
+    # One agent's rows are not compared with each other.
+    alone = [dataclasses.replace(r, member="e/a_1") for r in rows]
+    assert informative_groups(alone, "problem") == set()
 
 
 def test_micro_batches():

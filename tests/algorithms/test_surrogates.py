@@ -43,6 +43,20 @@ def test_asymmetric_bounds():
     assert clipped == [False, True]
 
 
+def test_dual_clip():
+    # r = e^4.9 = 134, A = -.7: 94 without the bound, 10 * .7 with it, and no gradient.
+    far = [4.9, math.log(9.9), math.log(0.5)]
+    loss, _, clipped = run(ClippedRatio(), far, [-0.7])
+    assert loss == pytest.approx([0.7 * math.exp(4.9), 6.93, 0.56])
+    assert clipped == [False, False, True]
+    loss, grad, clipped = run(ClippedRatio(dual=10.0), far, [-0.7])
+    assert loss == pytest.approx([7.0, 6.93, 0.56])
+    assert grad == pytest.approx([0.0, 6.93, 0.0])
+    assert clipped == [True, False, True]
+    # Where the advantage is positive nothing changes.
+    assert run(ClippedRatio(dual=10.0), far, [0.7]) == run(ClippedRatio(), far, [0.7])
+
+
 def test_sequence_ratio():
     # Mean log-ratio over the own tokens (the last is masked): (ln 2 + 0) / 2, s = sqrt(2).
     choice = ClippedRatio("sequence", low=0.5, high=0.5)

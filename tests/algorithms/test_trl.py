@@ -56,7 +56,7 @@ def trl_trainer(**arguments) -> GRPOTrainer:
         sync_gradients=True,
     )
     trainer.args = SimpleNamespace(
-        delta=None,
+        delta=arguments.get("delta"),
         use_bias_correction_kl=arguments.get("use_bias_correction_kl", False),
         sapo_temperature_pos=1.0,
         sapo_temperature_neg=1.05,
@@ -184,6 +184,18 @@ def test_published_algorithms(setting, name):
         assert high > 0.04
         if name != "gspo":  # TRL counts sequences there
             assert float(sums[2] / sums[0]) == pytest.approx(low + high, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["dapo", "gspo"])
+def test_dual_clip(setting, name):
+    dual = {"dapo": 1.3, "gspo": 1.001}[name]
+    choice = dataclasses.replace(get(name).surrogate, dual=dual)
+    algorithm = dataclasses.replace(get(name), surrogate=choice)
+    *mine, _, advantage_B = ours(setting, algorithm)
+    *other, _ = theirs(setting, advantage_B, **TRL[name], delta=dual)
+    assert_same(mine, other)
+    without, *_ = ours(setting, get(name))
+    assert without > mine[0] + 1e-3
 
 
 @pytest.mark.parametrize("importance", [False, True])

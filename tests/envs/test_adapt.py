@@ -143,6 +143,19 @@ def test_a_plain_text_environment() -> None:
     assert env.metadata["default_group"] == "problem+role"
 
 
+def test_what_a_log_cannot_hold_stays_with_the_environment() -> None:
+    class Measures(Echo):
+        def step(self, actions: dict[str, Any]) -> Any:
+            *rest, infos = super().step(actions)
+            said = {"ok": (1, "x"), "half": "\ud800", "keys": {3: 1}, "long": 2**70, "nan": np.nan}
+            return *rest, {agent: {**info, **said, 5: 1} for agent, info in infos.items()}
+
+    env = adapt(Measures())
+    env.reset(seed=1)
+    *_, infos = env.step({})
+    assert set(infos["guest_0"]) & {"ok", "half", "keys", "long", "nan", 5} == {"ok", "half"}
+
+
 def test_a_plain_token_environment() -> None:
     plain = Numbers()
     env = adapt(plain)

@@ -120,6 +120,18 @@ class Unseeded(Good):
         return {**super().info(agent), "number": float(np.random.default_rng().random())}
 
 
+@caught("the info of a_0 is not plain data .* whose keys are strings")
+class IntKeys(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "visits": {3: 1}}
+
+
+@caught("the info of a_0 is not plain data .* int of at most 64 bits")
+class LongInt(Good):
+    def info(self, agent: str) -> dict[str, Any]:
+        return {**super().info(agent), "hash": 2**70}
+
+
 @caught("8 seeds give the same episode")
 class SeedIgnored(Good):
     def reset(self, seed: int | None = None, options: Any = None) -> Any:

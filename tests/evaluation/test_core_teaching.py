@@ -105,7 +105,9 @@ def _episode(problem: str, mode: str) -> Episode:
             reward_terms={},
             groups={},
             status=status,
-            info={"correct": False, "hinted": False, "round": "A", "leak": False, **info},
+            info=dict.fromkeys(("correct", "hinted", "control", "leak"), False)
+            | {"round": "A"}
+            | info,
         )
 
     if mode == "eval":
@@ -115,6 +117,9 @@ def _episode(problem: str, mode: str) -> Episode:
             row("a_0", correct=True),
             row("b_0"),
             row("b_1", correct=True, round="B", hinted=True, leak=True),
+            row("b_2", correct=True, round="B", control=True),
+            # A second try for which there was no hint.
+            row("b_3", round="B"),
         )
     return Episode(problem, 0, 0, mode, traces)
 
@@ -130,8 +135,8 @@ def test_outcomes_are_read_off_the_episodes() -> None:
     assert _examined(CoreTeachingSettings()) == {
         "problems": ["p"],
         "correct": {"a": [[1, None]], "b": [[0]]},
-        # b failed cold, a had succeeded, b saw a hint and was right.
-        "hints": [[1, 1, 0, 0, 1, 0, 0]],
+        # b failed cold, a had succeeded, b was right with its hint, and once without it.
+        "hints": [[1, 1, 1, 1, 1, 0, 0]],
         "leaked": [1.0],
     }
 

@@ -12,6 +12,7 @@ import train
 from algorithms import ALGORITHMS
 from launch.choice import Choice
 from launch.command_line import parse
+from launch.plain import to_plain
 from launch.train_settings import defaults, restore
 from vocabulary import UserError
 
@@ -169,6 +170,14 @@ def test_nothing_heavy_is_imported_before_a_mistake_is_told(tmp_path: Path) -> N
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_bounds_and_rounds_of_dapo_are_flags() -> None:
+    algo = parse(["--algo", "dapo"]).algo
+    assert (algo.generation_batch, to_plain(algo.surrogate)["dual"]) == (0, None)
+    flags = ["--algo.generation-batch", "24", "--algo.surrogate.dual", "5"]
+    algo = parse(["--algo", "dapo", *flags]).algo
+    assert (algo.generation_batch, to_plain(algo.surrogate)["dual"]) == (24, 5.0)
 
 
 def test_settings_are_restored_from_their_file() -> None:

@@ -41,7 +41,11 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
     assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (0.7, 0.9, 0)
     assert run.rollout.learner_temperature == 1.0
     assert run.problems.limit == 1000
-    assert (run.run.steps, run.run.seed, run.run.group_by) == (500, 42, "problem")
+    # Two epochs over 1,000, 770 (80 % of 963) or 358 (80 % of 448) problems, four a step.
+    steps = {"gsm8k": 500, "math": 500, "aime": 385, "gpqa": 179}[name.rpartition("-")[2]]
+    assert (run.run.steps, run.run.seed, run.run.group_by) == (steps, 42, "problem")
+    assert run.learner.importance_correction == "none"
+    assert run.learner.betas == (0.9, 0.999)
     assert run.scoring.encoder == "minilm"
     for agent in run.agents.values():
         assert (agent.tuning, agent.lora_rank, agent.lora_alpha) == ("lora", 16, 32)
@@ -49,9 +53,14 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
     # Equation 7 (population deviation), equation 20 and its coefficients.
     assert (run.algo.baseline, run.algo.scale) == ("group-mean", "group-std")
     assert (run.algo.ddof, run.algo.epsilon) == (0, 1e-8)
-    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2}
+    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
     assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (0.04, "k3")
     assert run.algo.reduction == "sequence-mean"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_of_real_models_have_pytorchs_decay_rates(name: str) -> None:
+    assert PRESETS[name].values["learner"]["betas"] == (0.9, 0.999)
 
 
 def test_core_pairs_are_the_papers_models() -> None:
@@ -80,7 +89,12 @@ def test_core_data_are_the_papers_sets_with_their_own_test_part(data: str, train
 
 def test_the_other_objectives_of_the_paper_have_their_constants() -> None:
     gspo = settings_of("core-qwen-math", "gspo").algo
-    assert to_plain(gspo.surrogate) == {"level": "sequence", "low": 3e-4, "high": 4e-4}
+    assert to_plain(gspo.surrogate) == {
+        "level": "sequence",
+        "low": 3e-4,
+        "high": 4e-4,
+        "dual": None,
+    }
     assert gspo.kl_coefficient == 0.0
     sapo = settings_of("core-qwen-math", "sapo").algo
     assert to_plain(sapo.surrogate) == {"tau_positive": 1.0, "tau_negative": 1.05}
@@ -121,9 +135,10 @@ def test_corea_presets_equal_the_papers_settings(
         16_000,
         500,
     )
+    assert (run.learner.weight_decay, run.learner.importance_correction) == (0.01, "none")
     assert run.run.steps == steps
     assert (run.algo.scale, run.algo.ddof, run.algo.epsilon) == ("group-std", 1, 1e-6)
-    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2}
+    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
     assert run.algo.reduction == "token-mean"
     assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (1e-4, "k3")
     assert run.algo.entropy_coefficient == 1e-3
@@ -163,9 +178,10 @@ def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: b
     assert (run.run.steps, run.run.group_by) == (320, "problem+role")
 
     algo = run.algo
-    assert to_plain(algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.28}
+    assert to_plain(algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.28, "dual": 10.0}
     assert (algo.reduction, algo.kl_coefficient, algo.entropy_coefficient) == ("token-mean", 0, 0)
     assert (algo.dynamic_sampling, algo.max_generation_batches) == (True, 10)
+    assert algo.generation_batch == 96
     assert (algo.overlong_limit, algo.overlong_buffer, algo.overlong_factor) == (20480, 4096, 1.0)
 
     assert (run.agents["policy"].model, run.agents["policy"].tuning) == (policy, "full")

@@ -5,10 +5,12 @@ import shutil
 from collections import namedtuple
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from launch.records import transcript
 from launch.rundir import RunDirectory, check_new
-from vocabulary import UserError
+from vocabulary import Episode, Trajectory, UserError
 
 
 def test_a_directory_with_something_in_it_is_refused_and_says_how_to_go_on(tmp_path: Path) -> None:
@@ -28,6 +30,24 @@ def test_a_file_and_a_full_disk_are_refused(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9, 3 * 2**20))
     with pytest.raises(UserError, match="only 3 MiB of disk are free"):
         check_new(tmp_path / "new" / "deep")
+
+
+def test_a_log_holds_half_a_surrogate_and_refuses_what_is_no_plain_data(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "x", {})
+    run.append("episodes.jsonl", [{"texts": ["\ud800!"], "tokens": np.array([1, 2]), "\udfff": 1}])
+    assert run.read_log("episodes.jsonl") == [{"texts": ["?!"], "tokens": [1, 2], "?": 1}]
+    for info in ({"visits": {3: 1}}, {"hash": 2**70}, {"object": object()}):
+        with pytest.raises(UserError, match=r"episodes.jsonl cannot hold .*`python -m envs.check"):
+            run.append("episodes.jsonl", [{"fine": 1}, info])
+    assert len(run.read_log("episodes.jsonl")) == 1
+
+
+def test_a_transcript_can_be_written_as_utf8() -> None:
+    row = Trajectory(
+        *("a_0", "a", np.array([1]), np.array([True]), np.zeros(1, np.float32), 1.0, {}, {}),
+        texts=("\ud800<b>",),
+    )
+    assert b"?&lt;b&gt;" in transcript(Episode("p", 1, 1, "train", (row,))).encode()
 
 
 def test_logs_are_cut_back_to_what_a_checkpoint_knew(tmp_path: Path) -> None:

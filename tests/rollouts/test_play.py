@@ -1,6 +1,8 @@
 """Episodes against scripted policies on a small environment written out here."""
 
 import asyncio
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +19,7 @@ from vocabulary import (
     Prompt,
     Sampling,
     ScoreRequests,
+    UserError,
 )
 
 SAMPLING = Sampling(max_new_tokens=8)
@@ -170,6 +173,57 @@ def test_a_missed_deadline_is_a_failure() -> None:
     assert [row.status for row in episode.trajectories] == ["failed: deadline"] * 2
 
 
+def test_an_answer_that_came_while_the_loop_stood_still_is_in_time() -> None:
+    async def computing(prompt: Prompt, sampling: Sampling) -> Completion:
+        await asyncio.sleep(0)
+        time.sleep(0.6)  # a local model: nothing else runs meanwhile
+        return await answering(3)(prompt, sampling)
+
+    async def server(prompt: Prompt, sampling: Sampling) -> Completion:
+        for _ in range(3):  # several steps, as a response over the network takes
+            await asyncio.sleep(0.02)
+        return await answering(6)(prompt, sampling)
+
+    episode = run(TwoTurns(), {"a": computing, "b": server}, deadlines=Deadlines(call_s=0.5))
+    assert [row.status for row in episode.trajectories] == ["ok", "ok"]
+
+
+def test_an_episode_has_one_deadline_over_all_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float | None] = []
+
+    async def wait(calls: list[asyncio.Future[Any]], limit_s: float | None) -> float:
+        limits.append(limit_s)
+        await asyncio.wait(calls)
+        return 6.0
+
+    monkeypatch.setattr(sys.modules["rollouts.play"], "wait_for_all", wait)
+    policies = {"a": answering(3), "b": answering(6)}
+    run(TwoTurns(), policies, deadlines=Deadlines(episode_s=10.0))
+    run(TwoTurns(), policies, deadlines=Deadlines(episode_s=10.0, call_s=5.0))
+    run(TwoTurns(), policies)
+    assert limits == [10.0, 4.0, 5.0, 4.0, None, None]
+
+
+async def test_a_cancelled_episode_leaves_no_call_behind() -> None:
+    ended = False
+
+    async def waiting(prompt: Prompt, sampling: Sampling) -> Completion:
+        nonlocal ended
+        try:
+            return await sleeping(prompt, sampling)
+        finally:
+            ended = True
+
+    episode = asyncio.create_task(
+        play(TwoTurns(), {"a": waiting, "b": failing}, seed=1, options={}, sampling=SAMPLING)
+    )
+    await asyncio.sleep(0.01)
+    episode.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await episode
+    assert ended
+
+
 def test_a_rewritten_context_starts_a_new_row() -> None:
     episode = run(TwoTurns(rewrite=True), {"a": answering(3), "b": answering(6)})
     rows = [row for row in episode.trajectories if row.agent == "a_0"]
@@ -179,6 +233,7 @@ def test_a_rewritten_context_starts_a_new_row() -> None:
         [False, False, False, False, True],
     ]
     assert [row.reward for row in rows] == [1.5, 1.5]
+    assert [row.member for row in episode.trajectories] == ["p1@11/0/a_0"] * 2 + ["p1@11/0/b_0"]
 
 
 def test_an_episode_that_never_ends_is_cut_off() -> None:
@@ -188,6 +243,26 @@ def test_an_episode_that_never_ends_is_cut_off() -> None:
 
     episode = run(Endless(), {"a": answering(3), "b": failing}, deadlines=Deadlines(turns=2))
     assert episode.trajectories[0].status == "failed: episode cut off after 2 turns"
+
+
+def test_an_episode_may_end_with_its_last_allowed_turn() -> None:
+    episode = run(TwoTurns(), {"a": answering(3), "b": answering(6)}, deadlines=Deadlines(turns=2))
+    assert [row.status for row in episode.trajectories] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_agent_that_was_not_there_at_reset_is_refused(listed: bool) -> None:
+    class Growing(TwoTurns):
+        def step(self, actions: dict[str, Any]) -> Any:
+            observations, rewards, *rest = super().step(actions)
+            if listed:
+                self.agents = [*self.agents, "c_0"]
+            else:
+                rewards["c_0"] = 1.0
+            return observations, rewards, *rest
+
+    with pytest.raises(UserError, match="'c_0' was not there at reset"):
+        run(Growing(), {"a": answering(3), "b": answering(6)})
 
 
 def test_a_bug_in_a_policy_is_not_swallowed() -> None:

@@ -99,6 +99,54 @@ async def test_a_cancelled_request_gives_its_turn_back() -> None:
     await asyncio.wait_for(other, 5)
 
 
+async def test_who_wakes_an_engine_may_be_cancelled_at_any_moment() -> None:
+    """A deadline that ends while engines change hands stops neither the change nor those behind."""
+    for moments in range(8):
+        first, second = beds(2)
+        turns = Turns([first, second])
+
+        async def ask(engine: Bed) -> None:
+            async with turns.of(engine):  # noqa: B023 (awaited within the loop)
+                assert engine.awake == {engine}
+
+        await ask(first)
+        waker = asyncio.create_task(ask(second))
+        behind = asyncio.create_task(ask(second))
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        waker.cancel()
+        await asyncio.wait_for(behind, 5)
+        await asyncio.wait_for(ask(first), 5)
+        # Cancelled alone: the change that it began is over before everybody sleeps.
+        alone = asyncio.create_task(ask(second))
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        alone.cancel()
+        await asyncio.sleep(0)
+        await turns.rest()
+        assert first.awake == set()
+        await asyncio.wait_for(ask(second), 5)
+
+
+async def test_an_engine_that_does_not_wake_fails_those_who_wait() -> None:
+    first, second = beds(2)
+    turns = Turns([first, second])
+
+    async def ask(engine: Bed) -> None:
+        async with turns.of(engine):
+            pass
+
+    async def dead() -> None:
+        raise OSError("dead")
+
+    second.wake = dead
+    results = await asyncio.wait_for(
+        asyncio.gather(ask(second), ask(second), return_exceptions=True), 5
+    )
+    assert [str(result) for result in results] == ["dead", "dead"]
+    await asyncio.wait_for(ask(first), 5)
+
+
 async def test_rest_puts_everybody_to_sleep_and_a_request_wakes() -> None:
     engines = beds(2)
     turns = Turns(engines)

@@ -8,9 +8,7 @@ from evaluation.metrics.bootstrap import (
     bootstrap,
     interval,
     mean_intervals,
-    paired_difference,
     resampled_means,
-    wilson,
 )
 from evaluation.metrics.present import mean_present, ratio
 
@@ -86,19 +84,6 @@ def test_a_function_of_means():
     assert estimate.high == 1.0
 
 
-def test_paired_differences_are_tighter():
-    random = np.random.default_rng(2)
-    difficulty = random.random(300)
-    before = (difficulty > 0.6).astype(float)
-    after = (difficulty > 0.5).astype(float)
-    paired = paired_difference(before, after)
-    assert paired.value == pytest.approx(after.mean() - before.mean(), abs=1e-12)
-    # 30-odd questions of 300 changed: sd sqrt(.1 * .9 / 300) = .017, so about +-.034.
-    assert 0.05 < paired.high - paired.low < 0.08
-    before[0] = NAN
-    assert paired_difference(before, after).count == 299
-
-
 def test_coverage_of_the_percentile_interval():
     random = np.random.default_rng(11)
     covered = 0
@@ -108,19 +93,6 @@ def test_coverage_of_the_percentile_interval():
         covered += estimate.low <= 0.4 <= estimate.high
     # 95 % nominal, sd 1.5 points over 200 trials.
     assert 178 <= covered <= 200
-
-
-@pytest.mark.parametrize(("right", "trials"), [(0, 10), (3, 10), (10, 10), (1, 1), (50, 319)])
-def test_wilson_against_scipy(right, trials):
-    theirs = stats.binomtest(right, trials).proportion_ci(0.95, method="wilson")
-    ours = wilson(right, trials)
-    assert (ours.value, ours.count) == (right / trials, trials)
-    assert ours.low == pytest.approx(theirs.low, abs=1e-12)
-    assert ours.high == pytest.approx(theirs.high, abs=1e-12)
-
-
-def test_wilson_of_nothing():
-    assert np.isnan(wilson(0, 0).value)
 
 
 def test_five_hundred_questions_by_twenty_metrics_are_quick():

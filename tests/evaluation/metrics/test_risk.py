@@ -19,6 +19,13 @@ def test_by_hand():
     assert accuracy_at_coverage(CONFIDENCE, CORRECT, 0.01) == pytest.approx(0.5, abs=1e-12)
 
 
+def test_what_nobody_judged_is_left_out():
+    judged, missing = ([0.9, 0.3], [1, 0]), ([0.9, 0.5, 0.3], [1, np.nan, 0])
+    assert area_under_risk_coverage(*missing) == area_under_risk_coverage(*judged) == 0.25
+    assert accuracy_at_coverage(*missing) == accuracy_at_coverage(*judged) == 1.0
+    assert np.isnan(area_under_risk_coverage([0.9], [np.nan]))
+
+
 def test_ties_are_expectations_over_orders():
     random = np.random.default_rng(0)
     confidence, correct = random.integers(0, 4, 12) / 4, random.random(12) < 0.5
