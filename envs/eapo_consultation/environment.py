@@ -207,13 +207,16 @@ class EapoConsultationEnv(ProblemEnv):
         calls = parse_calls(payload, self.settings.experts, self.settings.parallel)
         episode.answered_calls += not isinstance(calls, str)
         by_calls = self.settings.budget_unit == "calls"
-        size = len(calls) if by_calls and not isinstance(calls, str) else 1
-        used = episode.calls_used if by_calls else episode.rounds_used
         allowed = episode.turns_allowed
-        if used + size > allowed or episode.rounds_used >= allowed:
+        left = allowed - (episode.calls_used if by_calls else episode.rounds_used)
+        size = len(calls) if by_calls and not isinstance(calls, str) else 1
+        if left < 1 or episode.rounds_used >= allowed:
             episode.exhausted = True
             entry = Entry("BUDGET_EXHAUSTED", "no consultations are left")
             return self._ask_policy(episode, returned([entry]))
+        if size > left:
+            # It costs a round and no call: a smaller block may follow, and there is an end to it.
+            calls, size = f"{size} are asked and {left} can still be asked", 0
         episode.rounds_used += 1
         episode.calls_used += size
         if isinstance(calls, str):

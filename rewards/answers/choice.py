@@ -13,6 +13,10 @@ _LETTER = re.compile(
     r"(?:\s?[.:)!]|\*\*)*(?P<rest>(?:[\s.:,;)*-].*)?)",
     re.IGNORECASE | re.DOTALL,
 )
+_ANOTHER = re.compile(
+    r"(?P<joined>(?:(?i:and|or|nor)\b|[&/+])\s?)?(?:(?i:option|choice) )?"
+    r"[(\[{*]{0,4}(?P<letter>[A-Z])(?![A-Za-z])(?P<set_off>\s?[)\]}.:*,;]|\s?\Z)?"
+)
 _MAX_LENGTH = 4096
 
 
@@ -20,7 +24,8 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
     """The letter that ``text`` stands for: ``B``, ``(B)``, ``**B.** four``, or option B's text.
 
     A letter with words behind it counts only where they are that option's text, or where the
-    letter is set off (``B.``, ``(B)``): "A force acts" is not option A.
+    letter is set off (``B.``, ``(B)``): "A force acts" is not option A. Two letters ("A) or B)")
+    are none.
     """
     if not text or len(text) > _MAX_LENGTH:
         return None
@@ -40,10 +45,21 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
         return None
     if choices and key(rest, fold=True) == options[LETTERS.index(letter)]:
         return letter
+    if _names_another(rest, allowed.replace(letter, "")):
+        return None
     set_off = text[match.start("letter") - 1 : match.start("letter")] in ("(", "[") or text[
         match.end("letter") : match.end("letter") + 1
     ] in (".", ")", ":", "*")
     return letter if set_off and match["letter"].isupper() else None
+
+
+def _names_another(rest: str, others: str) -> bool:
+    """Whether what stands behind a letter begins with another one: "A. B." and "A. or B" name two
+    options, "B. A force acts" names one."""
+    match = _ANOTHER.match(rest)
+    if match is None or match["letter"] not in others:
+        return False
+    return match["joined"] is not None or match["set_off"] is not None
 
 
 def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | None]:

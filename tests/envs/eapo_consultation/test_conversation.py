@@ -69,12 +69,30 @@ def test_a_second_round_begins_afresh_for_the_expert(problem: Problem) -> None:
 
 def test_a_budget_of_calls(problem: Problem) -> None:
     settings = dataclasses.replace(LONG, budget=3, budget_unit="calls")
-    turns = [calls((1, "a"), (2, "b")), calls((1, "c"), (2, "d")), RIGHT]
+    # Two of three, two more where one is left, that one, and one too many.
+    two = calls((1, "c"), (2, "d"))
+    turns = [calls((1, "a"), (2, "b")), two, calls((3, "e")), calls((1, "f")), RIGHT]
     played = Played(turns, settings=settings, problem=problem)
-    assert len(played.queries) == 1
-    assert played.returned(2)[0]["status"] == "BUDGET_EXHAUSTED"
+    refusal = {"result": "2 are asked and 1 can still be asked", "status": "ERROR"}
+    assert played.returned(2) == [refusal]
+    assert played.returned(3) == [{"expert_id": 3, "result": "expert_2 says 2"}]
+    assert played.returned(4)[0]["status"] == "BUDGET_EXHAUSTED"
+    assert len(played.queries) == 2
+    assert (played.info["calls"], played.info["rounds"], played.info["errors"]) == (3, 3, 1)
     # A call that comes when nothing is left was well-formed.
     assert played.info["formatted"]
+
+
+def test_asking_for_too_many_again_and_again_ends(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, budget=2, budget_unit="calls")
+    three = calls((1, "a"), (2, "b"), (3, "c"))
+    played = Played([three, three, three, RIGHT], settings=settings, problem=problem)
+    assert [played.returned(n)[0]["status"] for n in (1, 2, 3)] == [
+        "ERROR",
+        "ERROR",
+        "BUDGET_EXHAUSTED",
+    ]
+    assert not played.queries
 
 
 def test_an_annealed_turn_budget(problem: Problem) -> None:
