@@ -235,17 +235,13 @@ class CoreTeachingEnv(ProblemEnv):
             scores = score(
                 episode.traces, episode.problem, self.settings, weights, self.scorer.embed
             )
+        cold_prompt = None
+        if self.settings.learn_hinted_after == "cold":
+            cold_prompt = prompt_for(episode.problem, self.settings.prompt_style, None)
         return final_infos(
             episode,
             scores,
             self.possible_agents,
             loss_weight=self.settings.lambda_b,
-            learned_after=lambda report: self._learned_after(episode, report["correct"]),
+            cold_prompt=cold_prompt,
         )
-
-    def _learned_after(self, episode: CoreTeachingEpisode, right: bool) -> str | None:
-        """Another prompt than a hinted trace saw, if there is one to learn it after."""
-        after = self.settings.learn_hinted_after
-        if after == "cold" or (after == "cold-if-right" and right):
-            return prompt_for(episode.problem, self.settings.prompt_style, None)
-        return None

@@ -1,7 +1,7 @@
 """What an episode tells about itself: plain data for infos, logs and transcripts."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,13 @@ def final_infos(
     agents: Sequence[str],
     *,
     loss_weight: float,
-    learned_after: Callable[[Mapping[str, Any]], str | None] = lambda report: None,
+    cold_prompt: str | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Agent -> info of the last step; ``scores`` is None when nobody answered.
 
     Every agent has the keys of the environment contract, and what :func:`_measured` says of its
-    trace. One that failed to answer has zero terms and ``failed``. ``learned_after`` gives the
-    prompt after which a hinted trace is learned, if it is another one than it saw.
+    trace. One that failed to answer has zero terms and ``failed``. With a ``cold_prompt`` hinted
+    traces are learned after it.
     """
     reports = {} if scores is None else _measured(episode, scores)
     whole = _whole_episode(episode, scores, reports)
@@ -53,8 +53,8 @@ def final_infos(
             "episode": private(whole),
             **report,
         }
-        if report.get("hinted") and (prompt := learned_after(report)) is not None:
-            infos[agent]["learned_after"] = prompt
+        if cold_prompt is not None and report.get("hinted"):
+            infos[agent]["learned_after"] = cold_prompt
     return infos
 
 

@@ -136,7 +136,7 @@ def test_options_that_make_no_sense(
 
 @pytest.mark.parametrize(
     ("after", "learned_cold"),
-    [("hint", []), ("cold", ["alice_2", "bob_2"]), ("cold-if-right", ["alice_2"])],
+    [("hint", []), ("cold", ["alice_2", "bob_2"])],
 )
 def test_hinted_traces_may_be_learned_after_the_cold_prompt(
     after: Any, learned_cold: list[str], make: Any, problem: Problem
