@@ -76,9 +76,7 @@ class Learner:
         Rows that are not trainable never enter; without any other row, nothing happens.
         """
         advantages = np.asarray(advantage_B, np.float64)
-        # Only what shall become likelier: nothing bounds what a worse row would take away after a
-        # context in which nobody sampled it.
-        learned = [t.as_learned() if a > 0 else t for t, a in zip(trajectories, advantages)]
+        learned = [t.as_learned() for t in trajectories]
         use = [i for i, t in enumerate(learned) if t.trainable and scored_tokens(t)]
         rows, advantages = [learned[i] for i in use], advantages[use]
         if not rows:

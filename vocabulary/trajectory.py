@@ -50,8 +50,8 @@ class Trajectory:
     info: Mapping[str, Any] = field(default_factory=dict)
     """What the environment measured (correct, hinted, rescued, ...); plain data."""
     learned_after: npt.NDArray[np.int64] | None = None
-    """Ids after which the row is learned, in place of those before its first sampled token, if its
-    advantage is positive; None: those that the model saw."""
+    """Ids after which the row is learned, in place of those before its first sampled token;
+    None: those that the model saw."""
 
     @property
     def trainable(self) -> bool:

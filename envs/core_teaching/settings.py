@@ -92,8 +92,9 @@ class CoreTeachingSettings:
     """Loss weight of second-round traces."""
     learn_hinted_after: HintedContext = "hint"
     """The prompt after which a hinted trace is learned: the one with the hint, under which it was
-    sampled, or, if it is better than its group, the cold one (context distillation; its importance
-    ratios are then taken to be 1). The latter is not in the paper."""
+    sampled, or the cold one, under which nobody sampled it (context distillation; its importance
+    ratios are then taken to be 1). The latter is not in the paper; it learns faster, and may
+    collapse later: watch the cold accuracy."""
 
     def __post_init__(self) -> None:
         _require(self.k_cold >= 1, f"k_cold is {self.k_cold}: it must be at least 1")
