@@ -62,12 +62,13 @@ def _compare(argv: Sequence[str]) -> int:
         raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
     import tyro
 
-    from launch.compare.naming import check_seeds
+    from launch.seeds import check_seeds
 
     module, settings, run = _COMPARISONS[argv[0]]
     found = importlib.import_module(module)
     parsed = tyro.cli(getattr(found, settings), args=list(argv[1:]), prog=f"benchmark.py {argv[0]}")
-    check_seeds(parsed)
+    check_seeds([getattr(parsed, "seed", 0)])
+    check_seeds(getattr(parsed, "seeds", ()), "--seeds")
     getattr(found, run)(parsed)
     return 0
 

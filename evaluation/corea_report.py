@@ -1,14 +1,13 @@
 """A comparison of cascades as a table and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
 
 from evaluation.corea_systems import SYSTEMS, System, at_budgets, curve_figures, measure_system
 from evaluation.evaluation import Resampled
-from evaluation.numbers import plain_number, with_interval
+from evaluation.numbers import plain_number, plain_numbers, with_interval
 
 Figures = dict[str, dict[str, Resampled]]
 """System -> metric -> value with its bootstrap."""
@@ -62,9 +61,6 @@ def curves(found: Sequence[System]) -> dict[str, Mapping[str, Any]]:
                 "cost": curve.cost_D.tolist(),
                 "deferred": curve.deferred_D.tolist(),
                 **{name: plain_number(value) for name, value in curve_figures(system).items()},
-                "budgets": [
-                    {name: plain_number(value) for name, value in asdict(one).items()}
-                    for one in at_budgets(system)
-                ],
+                "budgets": [plain_numbers(one) for one in at_budgets(system)],
             }
     return drawn

@@ -2,12 +2,18 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 
 def plain_number(value: float) -> float | None:
     """JSON has no NaN and no infinity: what is undefined is null. Rounded, for a reader."""
     return round(float(value), 6) if math.isfinite(value) else None
+
+
+def plain_numbers(parts: Any) -> dict[str, float | None]:
+    """A dataclass of numbers, for JSON."""
+    return {name: plain_number(value) for name, value in asdict(parts).items()}
 
 
 def with_interval(value: float, bounds: Iterable[float]) -> dict[str, Any]:

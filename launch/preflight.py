@@ -13,6 +13,7 @@ from launch.judge import check_graders
 from launch.models import check_models
 from launch.players import local_models
 from launch.rundir import check_new
+from launch.seeds import check_seeds
 from launch.train_settings import TrainSettings
 from problems.prepare import PreparedProblems, prepare
 from vocabulary import UserError
@@ -32,7 +33,6 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         (run.tokens < 0, "--tokens must not be negative; 0 leaves the end to --steps"),
         (run.checkpoint_every < 1, "--checkpoint-every must be at least 1"),
         (run.keep_checkpoints < 1, "--keep-checkpoints must be at least 1"),
-        (not 0 <= run.seed < 2**63, "--seed must be 0 to 2^63 - 1"),
         (
             not 0 <= run.threads <= _MOST_THREADS,
             f"--threads must be 0 to {_MOST_THREADS}, four for each processor here",
@@ -71,6 +71,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     ]:
         if wrong:
             raise UserError(sentence)
+    check_seeds([run.seed])
     validate(settings.algo)
     check_settings(settings.learner, run.steps)
     _check_environment(settings)

@@ -28,7 +28,7 @@ from evaluation.metrics.resampled import (
 )
 from evaluation.metrics.risk import accuracy_at_coverage, area_under_risk_coverage
 from evaluation.metrics.variance import variance
-from evaluation.numbers import plain_number, with_interval
+from evaluation.numbers import plain_number, plain_numbers, with_interval
 from evaluation.suite.responses import Responses
 
 _MEASURES: Mapping[str, Callable[[Floats, Floats], float]] = {
@@ -82,10 +82,6 @@ def _calibration(
         "auroc_within": plain_number(within_question_auroc(confidence_QN, correct_QN)),
         "output_ratio": plain_number(output_ratio(confidence_QN[asked])),
         **{name: plain_number(measure(*flat)) for name, measure in _MEASURES.items()},
-        "murphy": _plain(murphy(*flat)),
-        "discreteness": _plain(discreteness(flat[0])),
+        "murphy": plain_numbers(murphy(*flat)),
+        "discreteness": plain_numbers(discreteness(flat[0])),
     }
-
-
-def _plain(parts: Any) -> dict[str, Any]:
-    return {name: plain_number(value) for name, value in asdict(parts).items()}

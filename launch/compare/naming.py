@@ -15,15 +15,6 @@ def check_positive(settings: Any, *names: str) -> None:
             raise UserError(f"--{name.replace('_', '-')} must be at least 1")
 
 
-def check_seeds(settings: Any) -> None:
-    """Raises:
-    UserError: a seed that no generator takes.
-    """
-    seeds = getattr(settings, "seeds", None) or (getattr(settings, "seed", 0),)
-    if not all(0 <= seed < 2**63 for seed in seeds):
-        raise UserError("seeds must be 0 to 2^63 - 1")
-
-
 def trained_in(value: str, role: str) -> Path | None:
     """The folder of the trained ``role``, if ``value`` is a run's directory.
 

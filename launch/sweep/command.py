@@ -57,9 +57,10 @@ def sweep(settings: Sweep) -> None:
     comparisons = list(comparing(settings.name, found, settings.seeds, settings.out, more[1]))
     waiting = [job for job in (*runs, *comparisons) if not job.finished]
     for job in waiting:
-        if job.command()[0] == "train.py" and "--resume" not in job.command():
+        program, *flags = job.command()
+        if program == "train.py" and "--resume" not in flags:
             # A flag that train.py does not have is found before the first run, not at its turn.
-            parse(job.arguments)
+            parse(flags)
     if settings.dry_run:
         for job in waiting:
             print(shlex.join(["python", *job.command()]))
