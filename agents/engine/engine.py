@@ -101,6 +101,9 @@ class Engine:
             arguments |= {
                 "enable_chunked_prefill": False,
                 "max_num_batched_tokens": max(spec.context, 8192),
+                # Named "uni" it would be "mp" there: one more process, which sets the threads that
+                # the environment has set already, and a queue in shared memory for every token.
+                "distributed_executor_backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor",
             }
         if spec.lora_rank:
             # A version in flight and the next one, for every role.

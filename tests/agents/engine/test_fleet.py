@@ -197,6 +197,18 @@ def test_an_engine_that_does_not_start_leaves_nothing_behind(file_engine, monkey
         assert set(Path("/dev/shm").glob("coterie-*")) <= before
 
 
+def test_a_model_that_cannot_be_brought_into_form_says_so_and_leaves_nothing_behind(
+    file_engine, monkeypatch
+) -> None:
+    """The hub's models cannot be widened, and the tiny ones are too narrow."""
+    monkeypatch.setattr("agents.engine.fleet.local_folder", lambda spec: None)
+    before = set(Path("/dev/shm").glob("coterie-*")) if _has_shm() else set()
+    with pytest.raises(UserError, match="name a local folder"):
+        fleet_of({"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob")}, frozen=("bob",))
+    if _has_shm():
+        assert set(Path("/dev/shm").glob("coterie-*")) <= before
+
+
 def _has_shm() -> bool:
     return Path("/dev/shm").is_dir()
 
