@@ -73,5 +73,9 @@ def _compare(argv: Sequence[str]) -> int:
     return 0
 
 
+if __name__ == "__mp_main__":  # what the processes that a comparison starts call this module
+    from agents.engine.orphans import end_with_parent
+
+    end_with_parent()
 if __name__ == "__main__":
     sys.exit(main())

@@ -39,7 +39,7 @@ class Judge:
             max_new_tokens: the longest reply.
         """
         self._sampling = Sampling(max_new_tokens, temperature=0.0)
-        judge = load_frozen({_ROLE: AgentSettings(name, trained=False)})[_ROLE]
+        judge = load_frozen({_ROLE: AgentSettings(name, trained=False)}).agents[_ROLE]
         self._policy, self._codec = judge.policy, judge.codec
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)

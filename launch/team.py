@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from agents.engine.fleet import Fleet, Seat
+from agents.engine.fleet import Fleet
 from agents.engine.settings import VllmSettings
-from agents.local import LocalPolicy
 from algorithms import Algorithm, Learner, LearnerSettings
 from experts.naming import is_player
 from launch.models import model_spec
 from launch.players import build_player, close_players, local_models
+from launch.samplers import samplers
 from launch.settings import AgentSettings
 from models.loading import LoadedRole, load_team
 from vocabulary import Policy, TokenCodec
@@ -106,17 +106,7 @@ def build_team(
         for role in agents
         if role in learns
     }
-    fleet = None
-    local: Mapping[str, Policy]
-    if vllm is None:
-        local = {name: LocalPolicy(one.handle, one.codec) for name, one in loaded.items()}
-    else:
-        seats = [
-            Seat(name, one, specs[name], name in learns, models[name].engine_device)
-            for name, one in loaded.items()
-        ]
-        fleet = Fleet(seats, vllm, seed=seed)
-        local = fleet.policies
+    local, fleet = samplers(models, loaded, learns=learns, vllm=vllm, seed=seed)
     reader = next(role for role in agents if role in loaded)
     codecs = {role: loaded[role if role in loaded else reader].codec for role in agents}
     spoken = {name: (local[name], loaded[name].codec) for name in local}

@@ -26,6 +26,11 @@ def check_engine(engine: str, settings: VllmSettings, devices: Sequence[tuple[st
             "--engine vllm needs vLLM, which is not installed: docs/vllm.md says how, or say "
             "--engine local"
         )
+    if not devices:
+        raise UserError(
+            "--engine vllm has no model to sample from here: scripts and servers answer by "
+            "themselves; leave it out"
+        )
     places = [_place(device, own) for device, own in devices]
     gpus, shared = [place != "cpu" for place in places], len(set(places)) < len(places)
     for wrong, sentence in [

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agents.engine.engine import Engine, EngineSpec
+from agents.engine.engine import Adapter, Engine, EngineSpec
 from agents.engine.environment import engine_environment
 from agents.engine.export import export_checkpoint
 from agents.engine.memory import memory_folder
@@ -20,6 +20,7 @@ from agents.engine.turns import Turns
 from agents.engine.versions import (
     AdapterVersions,
     CheckpointWriter,
+    FrozenAdapter,
     FrozenWeights,
     FullWeights,
     Versions,
@@ -164,14 +165,12 @@ class Fleet:
             return FullWeights(bench.engine, bench.checkpoints, transfer=transfer)
         if seat.spec.lora is None:
             return FrozenWeights()
-        return AdapterVersions(
-            bench.engine,
-            seat.loaded.handle,
-            bench.folder,
-            seat.role,
-            bench.numbers,
-            width=bench.width,
-        )
+        engine, handle, width = bench.engine, seat.loaded.handle, bench.width
+        if not seat.trained:
+            number = next(bench.numbers)
+            adapter = Adapter(seat.role, number, bench.folder / f"{seat.role}-frozen")
+            return FrozenAdapter(engine, handle, adapter, width=width)
+        return AdapterVersions(engine, handle, bench.folder, seat.role, bench.numbers, width=width)
 
 
 @dataclass

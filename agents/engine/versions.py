@@ -52,6 +52,27 @@ class FrozenWeights:
         """Nothing to do: there is one version."""
 
 
+class FrozenAdapter:
+    """Implements :class:`Versions`: an adapter that never changes, written at once, so that its
+    model may leave this process's memory."""
+
+    def __init__(
+        self, engine: TakesWeights, handle: ModelHandle, adapter: Adapter, *, width: int | None
+    ) -> None:
+        """``width``: dimensions that heads are widened to; None: as they are."""
+        self._engine, self._adapter = engine, adapter
+        _write(adapter, handle, width)
+
+    async def publish(self) -> None:
+        """See :meth:`Versions.publish`."""
+        await self._engine.add_adapter(self._adapter)
+
+    @asynccontextmanager
+    async def request(self) -> AsyncIterator[Adapter]:
+        """See :meth:`Versions.request`."""
+        yield self._adapter
+
+
 class FullWeights:
     """Implements :class:`Versions`: all weights of a model that an engine has to itself. They are
     published while it is idle."""
@@ -105,10 +126,7 @@ class AdapterVersions:
         number = next(self._numbers)
         name = f"{self._role}-v{number}"
         adapter = Adapter(name, number, self._folder / name)
-        self._handle.save(adapter.path)
-        if self._width is not None:
-            config = self._handle.causal_lm.config.to_dict()
-            widen_adapter(adapter.path, config, self._width)
+        _write(adapter, self._handle, self._width)
         await self._engine.add_adapter(adapter)
         self._newest = adapter
         self._under_way[adapter] = 0
@@ -132,6 +150,12 @@ class AdapterVersions:
             del self._under_way[adapter]
             await self._engine.drop_adapter(adapter)
             shutil.rmtree(adapter.path, ignore_errors=True)
+
+
+def _write(adapter: Adapter, handle: ModelHandle, width: int | None) -> None:
+    handle.save(adapter.path)
+    if width is not None:
+        widen_adapter(adapter.path, handle.causal_lm.config.to_dict(), width)
 
 
 class CheckpointWriter:

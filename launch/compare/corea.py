@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -11,13 +11,14 @@ import numpy as np
 from rich.console import Console
 
 import envs
+from agents.engine.check import check_engine
+from agents.engine.settings import VllmSettings
 from evaluation.cascade import ThresholdChoice
 from evaluation.corea_report import Figures, curves, figures, plain, table
 from evaluation.corea_systems import SYSTEMS, systems
 from launch.compare.naming import check_positive, trained_in
 from launch.compare.store import Responses, Store, fingerprint
 from launch.judge import refuse_ungraded
-from launch.models import model_spec
 from launch.plain import to_plain
 from launch.settings import AgentSettings
 from models.locate import check, local_folder
@@ -91,6 +92,10 @@ class CoreaComparison:
     """Everything random derives from it."""
     out: Path = Path("runs/corea-comparison")
     """Where responses, results.json and pictures go; responses found there are used again."""
+    engine: Literal["local", "vllm"] = "local"
+    """What samples from models: this process, or vLLM in processes of its own."""
+    vllm: VllmSettings = field(default_factory=VllmSettings)
+    """How engines are run."""
 
 
 def compare(settings: CoreaComparison) -> None:
@@ -170,6 +175,8 @@ def _models(settings: CoreaComparison) -> dict[str, Path]:
     check_positive(settings, "questions", "samples", "max_new_tokens", "fit_questions", "resamples")
     if settings.temperature < 0:
         raise UserError("--temperature must not be negative")
+    # One model at a time.
+    check_engine(settings.engine, settings.vllm, [("auto", "auto")])
     named = {
         name: value
         for name in ("base", "rlvr", "brier", "corea", "large")
@@ -243,13 +250,16 @@ def _responses(
     }
 
     def sample() -> Responses:
-        from launch.compare.respond import respond
-        from models.loading import load_team
+        from launch.compare.respond import ROLE, respond
+        from launch.frozen import load_frozen
 
-        spec = model_spec(AgentSettings(str(folder), trained=False))
-        model = load_team({"small": spec}, trained=set())["small"]
+        team = load_frozen(
+            {ROLE: AgentSettings(str(folder), trained=False)},
+            vllm=settings.vllm if settings.engine == "vllm" else None,
+            seed=settings.seed,
+        )
         return respond(
-            model,
+            team,
             problems,
             samples=what["samples"],
             temperature=settings.temperature,

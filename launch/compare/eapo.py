@@ -5,12 +5,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
 
 import envs
+from agents.engine.check import check_engine
+from agents.engine.settings import VllmSettings
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.leap.settings import LeapSettings
 from evaluation.eapo_systems import Figures, System, draw, figures
@@ -20,7 +22,7 @@ from launch.compare.store import Responses, Store, fingerprint
 from launch.judge import refuse_ungraded
 from launch.models import model_spec
 from launch.plain import override
-from launch.players import check_players
+from launch.players import check_players, local_models
 from launch.settings import AgentSettings
 from models.locate import check, local_folder
 from models.spec import ModelSpec
@@ -83,6 +85,10 @@ class EapoComparison:
     """Everything random derives from it."""
     out: Path = Path("runs/eapo-comparison")
     """Where answers, results.json and the picture go; answers found there are used again."""
+    engine: Literal["local", "vllm"] = "local"
+    """What samples from models: this process, or vLLM in processes of its own."""
+    vllm: VllmSettings = field(default_factory=VllmSettings)
+    """How engines are run."""
     env: EapoConsultationSettings = field(default_factory=_trained_with)
     """Prompts, budgets and lengths; those of train.py without flags."""
     leap: LeapSettings = field(default_factory=LeapSettings)
@@ -152,7 +158,6 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
     """Play every question ``samples`` times."""
     # Torch and transformers wait until something has to be sampled.
     import algorithms
-    from launch.players import close_players
     from launch.team import build_team
     from rewards.scorer import AnswerScorer
     from rollouts import Collector, tasks_for
@@ -165,6 +170,7 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
         temperature=settings.temperature,
         total_steps=1,
         seed=settings.seed,
+        vllm=settings.vllm if settings.engine == "vllm" else None,
     )
     scorer = AnswerScorer()
     peers = system.mode == "peers"
@@ -187,9 +193,10 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
 
     async def play() -> list[Any]:
         try:
-            return await collector.collect(tasks)
+            async with team.answering():
+                return await collector.collect(tasks)
         finally:
-            await close_players(team.policies)
+            await team.aclose()
 
     try:
         episodes = asyncio.run(play())
@@ -249,7 +256,10 @@ def _systems(settings: EapoComparison) -> list[System]:
         for r in rows
     ]
     for system in found:
-        check_players(_agents(system))
+        agents = _agents(system)
+        check_players(agents)
+        models = local_models(agents).values()
+        check_engine(settings.engine, settings.vllm, [(m.device, m.engine_device) for m in models])
     return found
 
 

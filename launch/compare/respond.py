@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 import envs
-from agents.local import LocalPolicy
 from envs.corea_deferral import CoreaDeferralSettings
 from launch.compare.store import Responses
-from models.loading import LoadedRole
+from launch.frozen import FrozenTeam
 from rewards.scorer import AnswerScorer
 from rollouts import Collector, tasks_for
-from vocabulary import Problem, Sampling, Trajectory, derive_seed
+from vocabulary import Episode, Problem, Sampling, Trajectory, derive_seed
 
-_ROLE = "small"
+ROLE = "small"
+"""Whom the model plays, whatever its size."""
 
 
 def respond(
-    model: LoadedRole,
+    team: FrozenTeam,
     problems: Sequence[Problem],
     *,
     samples: int,
@@ -28,23 +28,30 @@ def respond(
     stop: tuple[str, ...],
     seed: int,
 ) -> Responses:
-    """``samples`` responses of ``model`` to every problem, in the words of corea-deferral."""
+    """``samples`` responses of the team's one model to every problem, in the words of
+    corea-deferral; the team is closed."""
     settings = CoreaDeferralSettings(
-        traces=samples, learners=(_ROLE,), max_new_tokens=max_new_tokens, stop=stop
+        traces=samples, learners=(ROLE,), max_new_tokens=max_new_tokens, stop=stop
     )
     scorer = AnswerScorer()
+    tasks = tasks_for(problems, seed=derive_seed(seed, "comparison"))
+
+    async def play() -> list[Episode]:
+        async with team.open() as agents:
+            model = agents[ROLE]
+            collector = Collector(
+                lambda: envs.make(
+                    "corea-deferral", settings=settings, codecs={ROLE: model.codec}, scorer=scorer
+                ),
+                {ROLE: model.policy},
+                sampling=Sampling(max_new_tokens, temperature),
+                scorer=scorer,
+                concurrency=256,
+            )
+            return await collector.collect(tasks)
+
     try:
-        collector = Collector(
-            lambda: envs.make(
-                "corea-deferral", settings=settings, codecs={_ROLE: model.codec}, scorer=scorer
-            ),
-            {_ROLE: LocalPolicy(model.handle, model.codec)},
-            sampling=Sampling(max_new_tokens, temperature),
-            scorer=scorer,
-            concurrency=256,
-        )
-        tasks = tasks_for(problems, seed=derive_seed(seed, "comparison"))
-        episodes = asyncio.run(collector.collect(tasks))
+        episodes = asyncio.run(play())
     finally:
         scorer.close()
     rows = [episode.trajectories for episode in episodes]

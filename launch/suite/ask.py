@@ -1,13 +1,12 @@
 """Sample all that is missing, with as few models in memory as that needs."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
-from launch.frozen import Loaded, load_frozen
-from launch.players import close_players
+from launch.frozen import FrozenTeam, Loaded, load_frozen
 from launch.suite.agents import Agent
 from launch.suite.plan import Job
 from launch.suite.sample import sample
@@ -27,27 +26,27 @@ def ask(
     groups.append((list(agents), [one for one in missing if one[0].asked.experts]))
     for needed, some in groups:
         if some:
-            _together(
-                load_frozen({one.name: one.settings for one in needed}), some, settings, console
+            team = load_frozen(
+                {one.name: one.settings for one in needed},
+                vllm=settings.vllm if settings.engine == "vllm" else None,
+                seed=settings.seed,
             )
+            # One loop for all: connections to servers live in theirs.
+            asyncio.run(_together(team, some, settings, console))
 
 
-def _together(
-    loaded: dict[str, Loaded], missing: Missing, settings: SuiteComparison, console: Console
+async def _together(
+    team: FrozenTeam, missing: Missing, settings: SuiteComparison, console: Console
 ) -> None:
-    # One loop for all: connections to servers live in theirs.
-    with asyncio.Runner() as runner:
-        try:
-            for job, wanted in missing:
-                runner.run(_one(job, wanted, loaded, settings, console))
-        finally:
-            runner.run(close_players({name: one.policy for name, one in loaded.items()}))
+    async with team.open() as loaded:
+        for job, wanted in missing:
+            await _one(job, wanted, loaded, settings, console)
 
 
 async def _one(
     job: Job,
     wanted: Sequence[Any],
-    loaded: dict[str, Loaded],
+    loaded: Mapping[str, Loaded],
     settings: SuiteComparison,
     console: Console,
 ) -> None:

@@ -6,8 +6,10 @@ from typing import Any
 
 from rich.console import Console
 
+from agents.engine.check import check_engine
 from evaluation.suite.suites import suite_called
 from launch.compare.naming import check_positive
+from launch.players import local_models
 from launch.suite.agents import Agent, read_agents, read_prices, read_verifier
 from launch.suite.answered import Answered
 from launch.suite.plan import Job, fitted, jobs, problem_sets
@@ -26,6 +28,7 @@ def compare(settings: SuiteComparison) -> None:
     agents = read_agents(settings.agents)
     verifier = read_verifier(settings.verifier, agents)
     everybody = list(agents) if verifier in (None, *agents) else [*agents, verifier]
+    _check_engines(everybody, settings)
     prices = read_prices(settings.prices, [agent.name for agent in everybody])
     suites = [fitted(suite_called(name), settings) for name in settings.suite]
     if len({suite.name for suite in suites}) < len(suites):
@@ -81,3 +84,8 @@ def _check(settings: SuiteComparison) -> None:
     ]:
         if wrong:
             raise UserError(sentence)
+
+
+def _check_engines(agents: Sequence[Agent], settings: SuiteComparison) -> None:
+    models = local_models({agent.name: agent.settings for agent in agents}).values()
+    check_engine(settings.engine, settings.vllm, [(m.device, m.engine_device) for m in models])

@@ -1,8 +1,10 @@
 """What ``benchmark.py --agents ... --suite ...`` can be told."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
+from agents.engine.settings import VllmSettings
 from envs.corea_deferral.settings import ThresholdSource
 
 
@@ -57,3 +59,7 @@ class SuiteComparison:
     """Everything random derives from it."""
     out: Path = Path("runs/suite")
     """Where completions, results.json and pictures go; completions found there are used again."""
+    engine: Literal["local", "vllm"] = "local"
+    """What samples from models: this process, or vLLM in processes of its own."""
+    vllm: VllmSettings = field(default_factory=VllmSettings)
+    """How engines are run."""
