@@ -11,6 +11,10 @@ import tyro
 
 from vocabulary import UserError
 
+# A prompt that is read in parts costs its request a number of its stream, which vLLM then winds
+# back: something that generators on a CPU cannot do, and the server ends.
+_ON_CPU = ["--enforce-eager", "--no-enable-chunked-prefill"]
+
 
 @dataclass(frozen=True)
 class ServeSettings:
@@ -99,7 +103,7 @@ def arguments(settings: ServeSettings, folder: str, *, gpu: bool) -> list[str]:
     # Nothing that a request leaves open is taken from the checkpoint's generation settings.
     said += ["--generation-config", "vllm"]
     said += ["--dtype", "float32" if s.dtype == "auto" and not gpu else s.dtype]
-    said += ["--gpu-memory-utilization", str(s.gpu_memory)] if gpu else ["--enforce-eager"]
+    said += ["--gpu-memory-utilization", str(s.gpu_memory)] if gpu else _ON_CPU
     said += ["--max-model-len", str(s.context)] if s.context is not None else []
     said += ["--revision", s.revision] if s.revision and folder == s.model else []
     said += ["--trust-remote-code"] if s.trust_remote_code else []

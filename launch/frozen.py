@@ -44,6 +44,7 @@ class FrozenTeam:
         """Everybody answers inside; afterwards connections and engines are closed for good."""
         try:
             if self.fleet is not None:
+                await self.fleet.start()
                 await self.fleet.refresh()
             yield self.agents
         finally:

@@ -19,8 +19,8 @@ def samplers(
     vllm: VllmSettings | None,
     seed: int,
 ) -> tuple[Mapping[str, Policy], Fleet | None]:
-    """A policy for every model, by its name, and the engines behind them; with ``vllm`` they are
-    started."""
+    """A policy for every model, by its name, and with ``vllm`` the engines behind them, which are
+    still to be started."""
     if vllm is None:
         return {name: LocalPolicy(one.handle, one.codec) for name, one in loaded.items()}, None
     seats = [

@@ -69,6 +69,7 @@ class Session:
             seed=settings.run.seed,
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
         )
+        self.run_async(self.team.start())
         self._scorer, self._graders = build_scorer(settings.scoring)
         metadata = self.make_env().metadata
         self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")

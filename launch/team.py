@@ -55,6 +55,11 @@ class Team:
     fleet: Fleet | None = None
     """The engines that answer for models; without, this process does."""
 
+    async def start(self) -> None:
+        """Start engines, in the event loop that will ask them; nothing to do without."""
+        if self.fleet is not None:
+            await self.fleet.start()
+
     async def refresh(self) -> None:
         """Have everybody answer with the weights of this moment; nobody may be asked meanwhile."""
         if self.fleet is not None:
@@ -89,7 +94,8 @@ def build_team(
     """Load every role's model; roles that name the same model share one base in memory.
 
     A role that a script, a server or a pool plays speaks the vocabulary of the first role with a
-    model of its own, which reads what it says. With ``vllm``, engines are started that sample.
+    model of its own, which reads what it says. With ``vllm``, engines sample:
+    :meth:`Team.start` them.
     """
     learns = {role for role, settings in agents.items() if settings.trained}
     models = local_models(agents)

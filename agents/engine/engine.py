@@ -1,16 +1,23 @@
 """One vLLM engine: a process of its own that decodes continuously, asked from an event loop."""
 
+import asyncio
 import itertools
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor
 
 from agents.engine.environment import no_interrupts, one_gpu
 from agents.engine.settings import VllmSettings
 from vocabulary import UserError
+
+T = TypeVar("T")
+
+# How often a call looks whether its engine still lives.
+_LOOK_S = 1.0
+_FORGET_TRIES = 200
 
 
 @dataclass(frozen=True)
@@ -70,12 +77,19 @@ class Engine:
         spec, settings = self.spec, self._settings
         try:
             from vllm.engine.arg_utils import AsyncEngineArgs  # pyright: ignore[reportMissingImports]
+            from vllm.platforms import current_platform  # pyright: ignore[reportMissingImports]
             from vllm.v1.engine.async_llm import AsyncLLM  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise UserError(
                 f"--engine vllm needs vLLM, which is not installed ({error}); see docs/vllm.md, or "
                 "say --engine local"
             ) from None
+        built, wanted = str(current_platform.device_type), "cuda" if spec.on_gpu else "cpu"
+        if built != wanted:
+            raise UserError(
+                f"the vLLM that is installed runs on {built}, and {spec.tokenizer} is to run on "
+                f"{spec.device}: --agents.ROLE.engine-device {built}, or install vLLM's other build"
+            )
         arguments: dict[str, Any] = {
             "model": spec.model,
             "tokenizer": spec.tokenizer,
@@ -144,27 +158,24 @@ class Engine:
             ):
                 answer = newest
         except (EngineDeadError, EngineGenerateError) as error:
-            raise UserError(
-                f"the engine of {self.spec.tokenizer} died ({type(error).__name__}); continue the "
-                "run with --resume, and see what it wrote with --vllm.log INFO"
-            ) from error
+            raise self._died(type(error).__name__) from error
         assert answer is not None
         return answer.outputs[0]
 
     async def add_adapter(self, adapter: Adapter) -> None:
         """Read an adapter from its folder; requests may name it from here on."""
-        await self._llm.add_lora(_request(adapter))
+        await self._do(self._llm.add_lora(_request(adapter)))
         self._adapters[adapter.number] = adapter
 
     async def drop_adapter(self, adapter: Adapter) -> None:
         """Forget an adapter that no request names any more."""
         self._adapters.pop(adapter.number, None)
-        await self._llm.remove_lora(adapter.number)
+        await self._do(self._llm.remove_lora(adapter.number))
 
     async def reload(self, folder: Path) -> None:
         """Take all weights from a folder; no request may be under way."""
         self._model = str(folder)
-        await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": self._model})
+        await self._read_weights()
         await self.forget_prefixes()
 
     async def transfer(self, weights: Iterable[tuple[str, Tensor]]) -> None:
@@ -172,30 +183,41 @@ class Engine:
         way."""
         from agents.engine.transfer import send
 
-        await send(self._llm, weights, first=not self._transfer_ready)
+        await self._do(send(self._llm, weights, first=not self._transfer_ready))
         self._transfer_ready = True
         await self.forget_prefixes()
 
     async def forget_prefixes(self) -> None:
-        """Empty the prefix cache: what it holds was computed with other weights."""
-        await self._llm.reset_prefix_cache()
+        """Empty the prefix cache: what it holds was computed with other weights.
+
+        Raises :class:`UserError` where requests will not let go of it.
+        """
+        # Requests that were given up may hold on to theirs for a moment.
+        for _ in range(_FORGET_TRIES):
+            if await self._do(self._llm.reset_prefix_cache()):
+                return
+            await asyncio.sleep(0.05)
+        raise UserError(
+            f"the engine of {self.spec.tokenizer} is not done with requests that nobody waits for; "
+            "continue the run with --resume"
+        )
 
     async def sleep(self) -> None:
         """Give up GPU memory, as far as the settings say."""
         if self._settings.sleep_level and self.spec.on_gpu and not self._asleep:
-            await self._llm.sleep(level=self._settings.sleep_level)
+            await self._do(self._llm.sleep(level=self._settings.sleep_level))
             self._asleep = True
 
     async def wake(self) -> None:
         """Take the memory again; weights that were given up are read anew."""
         if not self._asleep:
             return
-        await self._llm.wake_up(tags=["weights"])
+        await self._do(self._llm.wake_up(tags=["weights"]))
         if self._settings.sleep_level == 2:
-            await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": self._model})
+            await self._read_weights()
             for adapter in self._adapters.values():
-                await self._llm.add_lora(_request(adapter))
-        await self._llm.wake_up(tags=["kv_cache"])
+                await self._do(self._llm.add_lora(_request(adapter)))
+        await self._do(self._llm.wake_up(tags=["kv_cache"]))
         self._asleep = False
 
     def close(self) -> None:
@@ -203,6 +225,43 @@ class Engine:
         if self._llm is not None:
             self._llm.shutdown()
             self._llm = None
+
+    async def _read_weights(self) -> None:
+        # A path makes vLLM forget the revision of what it was started with.
+        path = {} if self._model == self.spec.model else {"weights_path": self._model}
+        await self._do(self._llm.collective_rpc("reload_weights", kwargs=path))
+
+    async def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a call that is no request.
+
+        vLLM waits for ever for the answer of an engine that dies meanwhile.
+
+        Raises :class:`UserError` when it has died, or cannot do it.
+        """
+        task = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait([task], timeout=_LOOK_S))[0]:
+                if self._llm.errored:
+                    raise self._died("while its weights were changed")
+            return task.result()
+        except UserError:
+            raise
+        except Exception as error:
+            if self._llm.errored:
+                raise self._died(type(error).__name__) from error
+            reason = str(error).strip().split("\n", 1)[0][:300]
+            raise UserError(
+                f"the engine of {self.spec.tokenizer} refuses: {type(error).__name__} {reason}; "
+                "--vllm.log INFO shows why"
+            ) from error
+        finally:
+            task.cancel()
+
+    def _died(self, how: str) -> UserError:
+        return UserError(
+            f"the engine of {self.spec.tokenizer} died ({how}); continue the run with --resume, "
+            "and see what it wrote with --vllm.log INFO"
+        )
 
 
 def _request(adapter: Adapter) -> Any:

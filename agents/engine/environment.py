@@ -5,8 +5,10 @@ import signal
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 from agents.engine.settings import VllmSettings
+from vocabulary import UserError
 
 # For engines' processes only: they are spawned while these are set.
 _QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR"}
@@ -49,7 +51,10 @@ def _threads(engines: int) -> int:
 
 @contextmanager
 def one_gpu(device: str) -> Iterator[None]:
-    """A process started inside sees one GPU: ``cuda:N`` of this process. On a CPU, no change."""
+    """A process started inside sees one GPU: ``cuda:N`` of this process. On a CPU, no change.
+
+    Raises :class:`UserError` where this process does not see as many.
+    """
     kind, _, number = device.partition(":")
     if kind != "cuda":
         yield
@@ -57,7 +62,9 @@ def one_gpu(device: str) -> Iterator[None]:
     seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     names = seen.split(",") if seen else []
     place = int(number or 0)
-    with _set({"CUDA_VISIBLE_DEVICES": names[place] if place < len(names) else str(place)}, True):
+    if names and place >= len(names):
+        raise UserError(f"{device}: CUDA_VISIBLE_DEVICES={seen} leaves {len(names)} of the GPUs")
+    with _set({"CUDA_VISIBLE_DEVICES": names[place] if names else str(place)}, True):
         yield
 
 
@@ -65,6 +72,8 @@ def one_gpu(device: str) -> Iterator[None]:
 def no_interrupts() -> Iterator[None]:
     """Processes started inside never see Ctrl-C, which a terminal sends to all of them: the run
     ends its step first."""
+    # Starting it, with the first process, would unblock what is blocked here.
+    resource_tracker.ensure_running()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

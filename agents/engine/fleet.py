@@ -1,6 +1,7 @@
 """The engines of a team: which roles share one, and how they are started, refreshed and rested."""
 
 import dataclasses
+import gc
 import itertools
 import os
 import shutil
@@ -9,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from agents.engine.engine import Adapter, Engine, EngineSpec
 from agents.engine.environment import engine_environment
@@ -54,38 +57,62 @@ class Fleet:
         *,
         seed: int = 0,
     ) -> None:
-        """Start every engine; roles that are frozen or have an adapter share one per base model.
+        """Roles that are frozen or have an adapter share an engine per base model.
+
+        Weights of frozen roles leave this process; :meth:`start` before anybody is asked.
 
         Raises:
-            UserError: vLLM is missing or refuses, or a model cannot be brought into its form.
+            UserError: a model cannot be brought into a form that engines read.
         """
-        self._folder = memory_folder()
+        self._folder = memory_folder(sum(_written_bytes(seat, settings) for seat in seats))
         self._settings = settings
         self._seed = seed
         self._benches: dict[tuple[Any, ...], _Bench] = {}
+        self._transfer = any(_full(seat) and by_transfer(seat, settings) for seat in seats)
         self.policies: dict[str, VllmPolicy] = {}
         try:
             placed = [(seat, self._bench(seat, seats)) for seat in seats]
-            on_gpu = any(_on_gpu(seat) for seat in seats)
-            transfer = any(_full(seat) and by_transfer(seat, settings) for seat in seats)
             engines = [bench.engine for bench in self._benches.values()]
+            self._turns = Turns(engines) if settings.time_share else None
+            for seat, bench in placed:
+                self.policies[seat.role] = VllmPolicy(
+                    bench.engine,
+                    seat.loaded.handle,
+                    seat.loaded.codec,
+                    self._versions(seat, bench),
+                    turns=self._turns,
+                )
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError):
+                raise UserError(f"weights for engines cannot be written: {error}") from error
+            raise
+        _let_go(seats)
+
+    async def start(self) -> None:
+        """Start every engine, in the event loop that will ask them; blocks it.
+
+        Raises:
+            UserError: vLLM is missing or refuses.
+        """
+        engines = [bench.engine for bench in self._benches.values()]
+        on_gpu = any(engine.spec.on_gpu for engine in engines)
+        _free_gpu()
+        try:
             with engine_environment(
-                settings, engines=len(engines), on_gpu=on_gpu, transfer=transfer
+                self._settings, engines=len(engines), on_gpu=on_gpu, transfer=self._transfer
             ):
-                _start(engines)
+                if not on_gpu:
+                    _start_together(engines)
+                    return
+                # One by one: each measures what memory is free.
+                for engine in engines:
+                    engine.start()
+                    if self._turns is not None:
+                        await engine.sleep()
         except BaseException:
             self.close()
             raise
-        self._turns = Turns(engines) if settings.time_share else None
-        for seat, bench in placed:
-            self.policies[seat.role] = VllmPolicy(
-                bench.engine,
-                seat.loaded.handle,
-                seat.loaded.codec,
-                self._versions(seat, bench),
-                turns=self._turns,
-            )
-        _let_go(seats)
 
     @property
     def specs(self) -> list[EngineSpec]:
@@ -94,6 +121,8 @@ class Fleet:
 
     async def refresh(self) -> None:
         """Have every role answer with its newest weights; no request may be under way."""
+        if self._settings.sleep_level:
+            _free_gpu()
         for bench in self._benches.values():
             if self._turns is None:
                 await bench.engine.wake()
@@ -133,7 +162,7 @@ class Fleet:
     def _spec(self, seat: Seat, mates: list[Seat], bench: "_Bench") -> EngineSpec:
         handle, spec = seat.loaded.handle, seat.spec
         source = local_folder(spec)
-        if bench.checkpoints is not None:
+        if bench.checkpoints is not None and not by_transfer(seat, self._settings):
             model = str(bench.checkpoints.write())
         elif bench.width is None:
             model = spec.model if source is None else str(source)
@@ -146,13 +175,18 @@ class Fleet:
             export_checkpoint(source, bench.folder / "base", width=bench.width, untie=False)
             model = str(bench.folder / "base")
         ranks = [_rank(mate) for mate in mates if mate.spec.lora is not None]
+        dtype = str(next(handle.module.parameters()).dtype).rpartition(".")[2]
+        if ranks and dtype == "float32" and _on_gpu(seat):
+            raise UserError(
+                f"vLLM's adapters on a GPU have 16 bits: say --agents.{seat.role}.dtype bfloat16"
+            )
         return EngineSpec(
             model=model,
             tokenizer=spec.model if source is None else str(source),
-            dtype=str(next(handle.module.parameters()).dtype).rpartition(".")[2],
+            dtype=dtype,
             device=_device(seat),
             context=handle.context,
-            revision=spec.revision if source is None and bench.checkpoints is None else None,
+            revision=spec.revision if model == spec.model else None,
             trust_remote_code=spec.trust_remote_code,
             lora_rank=max(ranks, default=0),
             adapters=len(ranks),
@@ -225,13 +259,7 @@ def _rank(seat: Seat) -> int:
     return int(handle.module.peft_config[handle.adapter].r)  # type: ignore[index, union-attr]
 
 
-def _start(engines: list[Any]) -> None:
-    """Engines on CPUs start side by side; those on GPUs one by one, since each measures what
-    memory is free."""
-    if any(engine.spec.on_gpu for engine in engines) or len(engines) < 2:
-        for engine in engines:
-            engine.start()
-        return
+def _start_together(engines: list[Any]) -> None:
     with ThreadPoolExecutor(min(len(engines), os.cpu_count() or 1)) as pool:
         for done in [pool.submit(engine.start) for engine in engines]:
             done.result()
@@ -243,3 +271,16 @@ def _let_go(seats: list[Seat]) -> None:
     for seat in seats:
         if id(seat.loaded.handle.module) not in needed:
             seat.loaded.handle.module.to("meta")
+
+
+def _free_gpu() -> None:
+    """Give back what torch keeps of GPU memory for later: an engine cannot use it."""
+    if torch.cuda.is_initialized():
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def _written_bytes(seat: Seat, settings: VllmSettings) -> int:
+    """Full weights on their way through files: the version that is read, and the next one."""
+    written = _full(seat) and not by_transfer(seat, settings)
+    return 2 * seat.loaded.handle.weight_bytes if written else 0

@@ -1,5 +1,6 @@
 """A folder in main memory for weights on their way to an engine."""
 
+import itertools
 import os
 import re
 import shutil
@@ -9,17 +10,22 @@ from pathlib import Path
 _NAME = re.compile(r"coterie-(\d+)-.*")
 
 
-def memory_folder() -> Path:
-    """A new folder of this process, in a memory file system where there is one.
+def memory_folder(size: int = 0) -> Path:
+    """A new folder of this process, in a memory file system where there is one with room for
+    ``size`` bytes, else on disk.
 
     Folders of processes that were killed go first.
     """
-    shared = Path("/dev/shm")
-    root = shared if shared.is_dir() and os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
-    for old in root.glob("coterie-*"):
+    shared, disk = Path("/dev/shm"), Path(tempfile.gettempdir())
+    usable = shared.is_dir() and os.access(shared, os.W_OK)
+    roots = [shared, disk] if usable else [disk]
+    for old in itertools.chain.from_iterable(root.glob("coterie-*") for root in roots):
         owner = _NAME.fullmatch(old.name)
         if owner and not _alive(int(owner[1])):
             shutil.rmtree(old, ignore_errors=True)
+    # Containers often have 64 MiB of it.
+    roomy = [root for root in roots if shutil.disk_usage(root).free > size]
+    root = roomy[0] if roomy else disk
     return Path(tempfile.mkdtemp(prefix=f"coterie-{os.getpid()}-", dir=root))
 
 

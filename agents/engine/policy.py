@@ -1,7 +1,7 @@
 """A policy whose tokens a vLLM engine samples."""
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -55,7 +55,8 @@ class VllmPolicy:
     async def refresh(self) -> None:
         """Take over the handle's weights, if they have changed."""
         if self._stamp != self._handle.stamp:
-            await self._versions.publish()
+            async with self._turn():
+                await self._versions.publish()
             self._stamp, self._version = self._handle.stamp, self._handle.version
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -70,14 +71,13 @@ class VllmPolicy:
         sampling = fitted(prompt, sampling, context=handle.context, vocab_size=handle.vocab_size)
         params = sampling_params(sampling, prompt.seed, self._codec.eos_ids)
         version = self._version
-        async with self._versions.request() as adapter:
-            tokens = prompt.tokens.tolist()
-            if self._turns is None:
-                output = await self._engine.generate(tokens, params, adapter)
-            else:
-                async with self._turns.of(self._engine):
-                    output = await self._engine.generate(tokens, params, adapter)
+        async with self._versions.request() as adapter, self._turn():
+            output = await self._engine.generate(prompt.tokens.tolist(), params, adapter)
         return self._completion(output, sampling, version)
+
+    def _turn(self) -> AbstractAsyncContextManager[None]:
+        """The engine is awake inside."""
+        return nullcontext() if self._turns is None else self._turns.of(self._engine)
 
     def _completion(self, output: Any, sampling: Sampling, version: int) -> Completion:
         ids = list(output.token_ids)

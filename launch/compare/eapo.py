@@ -193,6 +193,7 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
 
     async def play() -> list[Any]:
         try:
+            await team.start()
             async with team.answering():
                 return await collector.collect(tasks)
         finally:

@@ -81,7 +81,7 @@ def test_what_vllm_is_told() -> None:
         assert part in said
     said = " ".join(arguments(ServeSettings("tiny:expert"), "/copy", gpu=False))
     assert "--model /copy --served-model-name tiny:expert" in said
-    assert "--dtype float32 --enforce-eager" in said
+    assert "--dtype float32 --enforce-eager --no-enable-chunked-prefill" in said
     loud = arguments(ServeSettings("m", log="INFO", dtype="bfloat16"), "m", gpu=False)
     assert "--disable-uvicorn-access-log" not in loud
     assert loud[loud.index("--dtype") + 1] == "bfloat16"

@@ -1,10 +1,11 @@
 """The contract of trajectories, held by a real engine: the learner's own probabilities."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 
 import numpy as np
 import pytest
+import pytest_asyncio
 import torch
 
 from agents.engine.fleet import Fleet, Seat
@@ -24,12 +25,13 @@ SPECS = {
 Team = tuple[Fleet, dict[str, LoadedRole]]
 
 
-@pytest.fixture(scope="module")
-def team() -> Iterator[Team]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def team() -> AsyncIterator[Team]:
     """Full weights on one engine, two adapters on another."""
     loaded = load_team(SPECS, set(SPECS))
     seats = [Seat(role, loaded[role], SPECS[role], True, "auto") for role in SPECS]
     fleet = Fleet(seats, VllmSettings())
+    await fleet.start()
     yield fleet, loaded
     fleet.close()
 

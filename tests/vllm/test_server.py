@@ -1,5 +1,6 @@
 """``python -m experts.serve`` for real: it answers, a run trains with it, and it may die."""
 
+import asyncio
 import json
 import os
 import re
@@ -82,6 +83,17 @@ async def test_a_widened_model_says_what_it_says_in_this_process(serving: Servin
         there = await policy(prompt, greedy)
     # A server's text begins without the space that a token begins with.
     assert role.codec.decode(there.tokens).strip() == role.codec.decode(here.tokens).strip()
+
+
+async def test_many_seeded_prompts_at_once(serving: Serving) -> None:
+    """Together they are longer than what is read in one go; none of them is read in parts."""
+    role = load_team({"expert": ModelSpec("tiny:expert")}, trained=set())["expert"]
+    text = "7 + 8 - 3 = " * 60
+    ids = np.array(role.codec.open(text))
+    async with ServerPolicy(read_player(serving.name), role.codec) as policy:  # type: ignore[arg-type]
+        asked = [policy(Prompt(ids, text, f"e_{i}", i), Sampling(8)) for i in range(64)]
+        said = await asyncio.gather(*asked)
+    assert all(len(answer.tokens) for answer in said)
 
 
 def test_a_run_trains_beside_it_and_outlives_it(serving: Serving, tmp_path: Path) -> None:

@@ -1,13 +1,17 @@
 """What engines' processes inherit."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from agents.engine.environment import engine_environment
+from agents.engine.environment import engine_environment, one_gpu
 from agents.engine.settings import VllmSettings
+from vocabulary import UserError
 
 
 @pytest.fixture(autouse=True)
@@ -48,3 +52,54 @@ def test_a_gpu_engine_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     with engine_environment(VllmSettings(), engines=2, on_gpu=True, transfer=False):
         assert "OMP_NUM_THREADS" not in os.environ
+
+
+_SPAWNS = """
+import multiprocessing, signal
+from agents.engine.environment import no_interrupts
+
+def show():
+    print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()), flush=True)
+
+if __name__ == "__main__":
+    for _ in range(2):
+        with no_interrupts():
+            child = multiprocessing.get_context("spawn").Process(target=show)
+            child.start()
+        child.join()
+    show()
+"""
+
+
+def test_no_engine_sees_an_interrupt(tmp_path: Path) -> None:
+    """Starting the first of all processes unblocks signals on its own account."""
+    script = tmp_path / "spawns.py"
+    script.write_text(_SPAWNS, encoding="utf-8")
+    root = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": root},
+        check=True,
+    )
+    assert done.stdout.split() == ["True", "True", "False"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "device", "given"),
+    [("", "cuda:1", "1"), ("2,5", "cuda:1", "5"), ("2", "cuda", "2"), ("2", "cpu", "2")],
+)
+def test_an_engine_sees_the_gpu_that_this_process_calls_so(
+    monkeypatch: pytest.MonkeyPatch, seen: str, device: str, given: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
+    with one_gpu(device):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == given
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == seen
+
+
+def test_a_gpu_of_somebody_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
+    with pytest.raises(UserError, match="cuda:1: CUDA_VISIBLE_DEVICES=2"), one_gpu("cuda:1"):
+        pass

@@ -25,9 +25,11 @@ def seats(specs: dict[str, ModelSpec], frozen: tuple[str, ...] = ()) -> list[Sea
     return [Seat(r, loaded[r], specs[r], r not in frozen, "auto") for r in specs]
 
 
-def fleet_of(specs: dict[str, ModelSpec], **kwargs) -> tuple[Fleet, dict[str, Seat]]:
+async def fleet_of(specs: dict[str, ModelSpec], **kwargs) -> tuple[Fleet, dict[str, Seat]]:
     placed = seats(specs, **kwargs)
-    return Fleet(placed, VllmSettings()), {seat.role: seat for seat in placed}
+    fleet = Fleet(placed, VllmSettings())
+    await fleet.start()
+    return fleet, {seat.role: seat for seat in placed}
 
 
 def prompts(seat: Seat, count: int = 4) -> list[Prompt]:
@@ -47,14 +49,14 @@ def change(seat: Seat) -> None:
     handle.version += 1
 
 
-def test_full_weights_have_an_engine_each_and_adapters_share_one(file_engine) -> None:
+async def test_full_weights_have_an_engine_each_and_adapters_share_one(file_engine) -> None:
     specs = {
         "alice": ModelSpec("tiny:alice"),
         "bob": ModelSpec("tiny:bob", lora=LORA),
         "carol": ModelSpec("tiny:bob", lora=LoraSpec(rank=12)),
         "dave": ModelSpec("tiny:bob"),
     }
-    fleet, _ = fleet_of(specs, frozen=("dave",))
+    fleet, _ = await fleet_of(specs, frozen=("dave",))
     alice, base = (engine.spec for engine in file_engine.started)
     assert (alice.lora_rank, alice.adapters) == (0, 0)
     assert (base.lora_rank, base.adapters) == (12, 2)
@@ -71,7 +73,7 @@ async def test_the_engine_answers_like_this_process_before_and_after_an_update(
     file_engine, lora: LoraSpec | None
 ) -> None:
     """The stand-in knows files only, so what it says shows what was written."""
-    fleet, placed = fleet_of({"alice": ModelSpec("tiny:alice", lora=lora)})
+    fleet, placed = await fleet_of({"alice": ModelSpec("tiny:alice", lora=lora)})
     seat, policy = placed["alice"], fleet.policies["alice"]
     here = LocalPolicy(seat.loaded.handle, seat.loaded.codec)
     sampling = Sampling(24)
@@ -93,7 +95,7 @@ async def test_the_engine_answers_like_this_process_before_and_after_an_update(
 
 
 async def test_nothing_is_published_where_nothing_changed(file_engine) -> None:
-    fleet, placed = fleet_of({"alice": ModelSpec("tiny:alice")})
+    fleet, placed = await fleet_of({"alice": ModelSpec("tiny:alice")})
     for _ in range(3):
         await fleet.refresh()
     assert file_engine.started[0].reloads == 1
@@ -105,7 +107,7 @@ async def test_nothing_is_published_where_nothing_changed(file_engine) -> None:
 
 async def test_a_frozen_role_keeps_no_weights_in_this_process(file_engine) -> None:
     specs = {"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob")}
-    fleet, placed = fleet_of(specs, frozen=("bob",))
+    fleet, placed = await fleet_of(specs, frozen=("bob",))
     assert placed["bob"].loaded.handle.device.type == "meta"
     assert placed["alice"].loaded.handle.device.type == "cpu"
     await fleet.refresh()
@@ -116,7 +118,7 @@ async def test_a_frozen_role_keeps_no_weights_in_this_process(file_engine) -> No
 
 
 async def test_a_stop_string_ends_with_the_token_that_completes_it(file_engine) -> None:
-    fleet, placed = fleet_of({"alice": ModelSpec("tiny:alice")})
+    fleet, placed = await fleet_of({"alice": ModelSpec("tiny:alice")})
     await fleet.refresh()
     policy, codec = fleet.policies["alice"], placed["alice"].loaded.codec
     (whole,) = await answers(policy, prompts(placed["alice"], 1), Sampling(40))
@@ -148,7 +150,7 @@ class Deaf:
 
 
 async def test_filtered_sampling_cannot_tell_unfiltered_probabilities(file_engine) -> None:
-    fleet, placed = fleet_of({"alice": ModelSpec("tiny:alice")})
+    fleet, placed = await fleet_of({"alice": ModelSpec("tiny:alice")})
     await fleet.refresh()
     for sampling in (Sampling(8, top_p=0.5), Sampling(8, top_k=3)):
         (one,) = await answers(fleet.policies["alice"], prompts(placed["alice"], 1), sampling)
@@ -160,7 +162,7 @@ async def test_filtered_sampling_cannot_tell_unfiltered_probabilities(file_engin
 
 
 async def test_what_cannot_be_asked_is_a_failure(file_engine) -> None:
-    fleet, placed = fleet_of({"alice": ModelSpec("tiny:alice", context=64)})
+    fleet, placed = await fleet_of({"alice": ModelSpec("tiny:alice", context=64)})
     await fleet.refresh()
     policy = fleet.policies["alice"]
     for tokens, reason in [([], "empty"), ([10_000], "vocabulary"), ([5] * 64, "context 64")]:
@@ -172,7 +174,7 @@ async def test_what_cannot_be_asked_is_a_failure(file_engine) -> None:
 
 
 async def test_an_aborted_request_is_a_failure(file_engine, monkeypatch) -> None:
-    fleet, placed = fleet_of({"alice": ModelSpec("tiny:alice")})
+    fleet, placed = await fleet_of({"alice": ModelSpec("tiny:alice")})
     await fleet.refresh()
 
     async def gave_up(*_):
@@ -184,29 +186,120 @@ async def test_an_aborted_request_is_a_failure(file_engine, monkeypatch) -> None
     fleet.close()
 
 
-def test_an_engine_that_does_not_start_leaves_nothing_behind(file_engine, monkeypatch) -> None:
+async def test_an_engine_that_does_not_start_leaves_nothing_behind(
+    file_engine, monkeypatch
+) -> None:
     def refuses(self) -> None:
         raise UserError("no")
 
     monkeypatch.setattr(file_engine, "start", refuses)
     before = set(Path("/dev/shm").glob("coterie-*")) if _has_shm() else set()
     with pytest.raises(UserError, match="no"):
-        fleet_of({"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob")})
+        await fleet_of({"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob")})
     assert all(engine.closed for engine in file_engine.started)
     if _has_shm():
         assert set(Path("/dev/shm").glob("coterie-*")) <= before
 
 
-def test_a_model_that_cannot_be_brought_into_form_says_so_and_leaves_nothing_behind(
+async def test_a_model_that_cannot_be_brought_into_form_says_so_and_leaves_nothing_behind(
     file_engine, monkeypatch
 ) -> None:
     """The hub's models cannot be widened, and the tiny ones are too narrow."""
     monkeypatch.setattr("agents.engine.fleet.local_folder", lambda spec: None)
     before = set(Path("/dev/shm").glob("coterie-*")) if _has_shm() else set()
     with pytest.raises(UserError, match="name a local folder"):
-        fleet_of({"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob")}, frozen=("bob",))
+        await fleet_of(
+            {"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob")}, frozen=("bob",)
+        )
     if _has_shm():
         assert set(Path("/dev/shm").glob("coterie-*")) <= before
+
+
+async def test_engines_that_take_turns_are_awake_when_weights_come(
+    file_engine, monkeypatch
+) -> None:
+    """A GPU's memory that an engine gave up cannot be written to."""
+    awake: dict[object, bool] = {}
+    seen: list[bool] = []
+
+    def told(name: str):
+        really = getattr(file_engine, name)
+
+        async def call(self, *args):
+            seen.append(awake[self])
+            return await really(self, *args)
+
+        return call
+
+    def state(value: bool):
+        async def change(self) -> None:
+            awake[self] = value
+
+        return change
+
+    for name in ("reload", "add_adapter", "generate"):
+        monkeypatch.setattr(file_engine, name, told(name))
+    monkeypatch.setattr(file_engine, "sleep", state(False))
+    monkeypatch.setattr(file_engine, "wake", state(True))
+    specs = {"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob", lora=LORA)}
+    placed = seats(specs)
+    fleet = Fleet(placed, VllmSettings(time_share=True, sleep_level=1))
+    await fleet.start()
+    awake |= dict.fromkeys(file_engine.started, True)
+    for _ in range(2):
+        await fleet.refresh()
+        for seat in placed:
+            await answers(fleet.policies[seat.role], prompts(seat, 1), Sampling(2))
+            assert sum(awake.values()) == 1
+        await fleet.rest()
+        assert not any(awake.values())
+        for seat in placed:
+            change(seat)
+    # Twice each: weights, then a request.
+    assert seen == [True] * 8
+    fleet.close()
+
+
+async def test_on_a_gpu_engines_that_take_turns_start_one_after_another_asleep(
+    file_engine, monkeypatch
+) -> None:
+    """Two that need most of it each never fit side by side."""
+    said: list[tuple[str, int]] = []
+
+    def note(name: str):
+        return lambda self: said.append((name, file_engine.started.index(self)))
+
+    async def sleep(self) -> None:
+        note("sleep")(self)
+
+    monkeypatch.setattr(file_engine, "start", note("start"))
+    monkeypatch.setattr(file_engine, "sleep", sleep)
+    monkeypatch.setattr(file_engine, "close", lambda self: None)
+    specs = {"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob")}
+    loaded = load_team(specs, set(specs))
+    placed = [Seat(role, loaded[role], specs[role], True, "cuda:0") for role in specs]
+    fleet = Fleet(placed, VllmSettings(time_share=True, sleep_level=1))
+    assert all(engine.spec.on_gpu for engine in file_engine.started)
+    await fleet.start()
+    assert said == [("start", 0), ("sleep", 0), ("start", 1), ("sleep", 1)]
+    fleet.close()
+
+
+async def test_adapters_of_32_bits_are_refused_on_a_gpu(file_engine) -> None:
+    spec = ModelSpec("tiny:alice", lora=LORA)
+    loaded = load_team({"alice": spec}, {"alice"})
+    with pytest.raises(UserError, match=r"--agents\.alice\.dtype bfloat16"):
+        Fleet([Seat("alice", loaded["alice"], spec, True, "cuda:0")], VllmSettings())
+
+
+def test_weights_by_transfer_are_not_written(file_engine, monkeypatch) -> None:
+    """The engine starts from the model's own files, and is handed newer weights at once."""
+    monkeypatch.setattr("agents.engine.fleet.by_transfer", lambda seat, settings: True)
+    specs = {"alice": ModelSpec("tiny:alice")}
+    loaded = load_team(specs, {"alice"})
+    fleet = Fleet([Seat("alice", loaded["alice"], specs["alice"], True, "cuda:0")], VllmSettings())
+    assert file_engine.started[0].spec.model == str(TINY / "alice")
+    fleet.close()
 
 
 def _has_shm() -> bool:
@@ -236,12 +329,12 @@ def test_tensors_are_handed_over_on_one_gpu_that_keeps_them(
     assert by_transfer(seat, settings) is transfers
 
 
-def test_numbers_of_adapters_are_never_used_twice(file_engine) -> None:
+async def test_numbers_of_adapters_are_never_used_twice(file_engine) -> None:
     specs = {
         "alice": ModelSpec("tiny:bob", lora=LORA),
         "bob": ModelSpec("tiny:bob", lora=LORA),
     }
-    fleet, placed = fleet_of(specs)
+    fleet, placed = await fleet_of(specs)
 
     async def go() -> None:
         for _ in range(3):
@@ -249,7 +342,7 @@ def test_numbers_of_adapters_are_never_used_twice(file_engine) -> None:
             for seat in placed.values():
                 change(seat)
 
-    asyncio.run(go())
+    await go()
     assert sorted(file_engine.started[0]._adapters) == [5, 6]
     assert list(itertools.islice(fleet._benches[next(iter(fleet._benches))].numbers, 1)) == [7]
     fleet.close()

@@ -1,0 +1,112 @@
+"""What is told to an engine, and what becomes of it; vLLM's client is a stand-in."""
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import agents.engine.engine
+from agents.engine.engine import Adapter, Engine, EngineSpec
+from agents.engine.settings import VllmSettings
+from vocabulary import UserError
+
+HUB = EngineSpec("org/model", "org/model", "bfloat16", "cuda:0", 64, revision="abc")
+
+
+class Client:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.errored = False
+        self.told: list[tuple[str, Any]] = []
+        self.busy = 0
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*args: Any, **kwargs: Any) -> bool:
+            self.told.append((name, kwargs.get("kwargs", kwargs) or args))
+            return True
+
+        return call
+
+    async def reset_prefix_cache(self) -> bool:
+        self.busy -= 1
+        return self.busy < 0
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setattr(agents.engine.engine, "_LOOK_S", 0.01)
+    monkeypatch.setattr(agents.engine.engine, "_request", lambda adapter: adapter.name)
+    return Client()
+
+
+def engine_of(client: Client, **settings: Any) -> Engine:
+    engine = Engine(HUB, VllmSettings(**settings))
+    engine._llm = client
+    return engine
+
+
+async def test_an_engine_that_dies_meanwhile_is_told(client: Client, monkeypatch) -> None:
+    """vLLM never answers a call that its engine died under."""
+
+    async def never(_: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(client, "add_lora", never, raising=False)
+    waiting = asyncio.ensure_future(engine_of(client).add_adapter(Adapter("a", 1, Path("a"))))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    client.errored = True
+    with pytest.raises(UserError, match=r"the engine of org/model died .*--resume"):
+        await waiting
+
+
+async def test_a_refusal_is_one_sentence(client: Client, monkeypatch) -> None:
+    async def refuses(*_: Any, **__: Any) -> None:
+        raise ValueError("no such tensor\nTraceback ...")
+
+    monkeypatch.setattr(client, "collective_rpc", refuses, raising=False)
+    with pytest.raises(UserError, match=r"refuses: ValueError no such tensor; --vllm\.log INFO"):
+        await engine_of(client).reload(Path("v2"))
+
+
+async def test_prefixes_are_forgotten_once_nobody_holds_them(client: Client, monkeypatch) -> None:
+    client.busy = 2
+    await engine_of(client).forget_prefixes()
+    assert client.busy == -1
+    monkeypatch.setattr(agents.engine.engine, "_FORGET_TRIES", 2)
+    client.busy = 10
+    with pytest.raises(UserError, match="not done with requests"):
+        await engine_of(client).forget_prefixes()
+
+
+async def test_weights_that_were_given_up_are_read_from_where_they_are_newest(
+    client: Client,
+) -> None:
+    """A path in place of the name would lose the revision."""
+    engine = engine_of(client, sleep_level=2)
+    await engine.sleep()
+    await engine.wake()
+    await engine.reload(Path("v2"))
+    await engine.sleep()
+    await engine.wake()
+    read = [kwargs for name, kwargs in client.told if name == "collective_rpc"]
+    assert read == [("reload_weights",), {"weights_path": "v2"}, {"weights_path": "v2"}]
+
+
+def test_a_build_for_another_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = {
+        "vllm": SimpleNamespace(),
+        "vllm.engine": SimpleNamespace(),
+        "vllm.engine.arg_utils": SimpleNamespace(AsyncEngineArgs=None),
+        "vllm.platforms": SimpleNamespace(current_platform=SimpleNamespace(device_type="cpu")),
+        "vllm.v1": SimpleNamespace(),
+        "vllm.v1.engine": SimpleNamespace(),
+        "vllm.v1.engine.async_llm": SimpleNamespace(AsyncLLM=None),
+    }
+    for name, module in modules.items():
+        monkeypatch.setitem(__import__("sys").modules, name, module)
+    with pytest.raises(UserError, match="runs on cpu, and org/model is to run on cuda:0"):
+        Engine(HUB, VllmSettings()).start()
