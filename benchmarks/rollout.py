@@ -169,5 +169,9 @@ def main() -> int:
     return 0
 
 
+if __name__ == "__mp_main__":  # what engines' processes call this module
+    from agents.engine.orphans import end_with_parent
+
+    end_with_parent()
 if __name__ == "__main__":
     sys.exit(main())

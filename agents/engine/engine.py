@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ class EngineSpec:
     """``cpu``, or ``cuda:N``."""
     context: int
     revision: str | None = None
+    tokenizer_revision: str | None = None
     trust_remote_code: bool = False
     lora_rank: int = 0
     """Largest rank of its adapters; 0: it has none."""
@@ -94,6 +96,7 @@ class Engine:
             "model": spec.model,
             "tokenizer": spec.tokenizer,
             "revision": spec.revision,
+            "tokenizer_revision": spec.tokenizer_revision,
             "trust_remote_code": spec.trust_remote_code,
             "dtype": spec.dtype,
             "seed": spec.seed % 2**31,
@@ -115,10 +118,13 @@ class Engine:
             arguments |= {
                 "enable_chunked_prefill": False,
                 "max_num_batched_tokens": max(spec.context, 8192),
-                # Named "uni" it would be "mp" there: one more process, which sets the threads that
-                # the environment has set already, and a queue in shared memory for every token.
-                "distributed_executor_backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor",
             }
+            if os.environ.get("VLLM_CPU_OMP_THREADS_BIND") == "nobind":
+                # Named "uni" it would be "mp" there: one more process, which binds threads to
+                # cores, and a queue in shared memory for every token.
+                arguments["distributed_executor_backend"] = (
+                    "vllm.v1.executor.uniproc_executor.UniProcExecutor"
+                )
         if spec.lora_rank:
             # A version in flight and the next one, for every role.
             arguments |= {

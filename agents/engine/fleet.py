@@ -187,6 +187,7 @@ class Fleet:
             device=_device(seat),
             context=handle.context,
             revision=spec.revision if model == spec.model else None,
+            tokenizer_revision=spec.revision if source is None else None,
             trust_remote_code=spec.trust_remote_code,
             lora_rank=max(ranks, default=0),
             adapters=len(ranks),
@@ -256,7 +257,13 @@ def _width(seat: Seat) -> int | None:
 
 def _rank(seat: Seat) -> int:
     handle = seat.loaded.handle
-    return int(handle.module.peft_config[handle.adapter].r)  # type: ignore[index, union-attr]
+    config: Any = handle.module.peft_config[handle.adapter]  # type: ignore[index, union-attr]
+    if config.use_dora or config.modules_to_save or config.bias != "none":
+        raise UserError(
+            f"vLLM takes plain LoRA adapters, without DoRA, biases and whole modules; that of "
+            f"{seat.role} has some: say --engine local"
+        )
+    return max(config.r, *config.rank_pattern.values(), 0)
 
 
 def _start_together(engines: list[Any]) -> None:

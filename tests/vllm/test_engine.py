@@ -23,6 +23,8 @@ SPECS = {
     "carol": ModelSpec("tiny:bob", lora=LoraSpec(rank=12)),
 }
 Team = tuple[Fleet, dict[str, LoadedRole]]
+# Models are in bfloat16 on a GPU.
+BOUND = 5e-2 if torch.cuda.is_available() else 1e-4
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -49,12 +51,12 @@ def mismatch(role: LoadedRole, answers: list[Completion]) -> float:
     prompt = role.codec.open("7 + 8 - 3 =")
     gaps = []
     for answer in answers:
-        ids = torch.tensor([prompt + answer.tokens.tolist()])
+        ids = torch.tensor([prompt + answer.tokens.tolist()], device=role.handle.device)
         with torch.no_grad(), role.handle.active():
-            positions = torch.arange(ids.shape[1])[None]
+            positions = torch.arange(ids.shape[1], device=ids.device)[None]
             hidden = role.handle.backbone(ids, torch.ones_like(ids), positions)
-            logp = role.handle.head(hidden)[0, len(prompt) - 1 : -1].log_softmax(-1)
-        own = logp.gather(1, ids[0, len(prompt) :, None])[:, 0].numpy()
+            logp = role.handle.head(hidden)[0, len(prompt) - 1 : -1].float().log_softmax(-1)
+        own = logp.gather(1, ids[0, len(prompt) :, None])[:, 0].cpu().numpy()
         gaps.append(np.abs(own - answer.logprobs))
     return float(np.concatenate(gaps).mean())
 
@@ -67,19 +69,19 @@ async def test_probabilities_are_the_learners_before_and_after_an_update(
     role, policy = loaded[name], fleet.policies[name]
     await fleet.refresh()
     before = await ask(policy, role, Sampling(32))
-    assert mismatch(role, before) < 1e-4
+    assert mismatch(role, before) < BOUND
     with torch.no_grad():
         for parameter in role.handle.parameters().values():
-            parameter += 0.05 * torch.randn(parameter.shape)
+            parameter += 0.05 * torch.randn_like(parameter)
     role.handle.version += 1
     stale = await ask(policy, role, Sampling(32))
     assert [a.tokens.tolist() for a in stale] == [a.tokens.tolist() for a in before]
     assert {a.weight_version for a in stale} == {0}
     # What an engine that was not refreshed looks like, so that the bound above means something.
-    assert mismatch(role, stale) > 1e-2
+    assert mismatch(role, stale) > max(1e-2, BOUND)
     await fleet.refresh()
     fresh = await ask(policy, role, Sampling(32))
-    assert mismatch(role, fresh) < 1e-4
+    assert mismatch(role, fresh) < BOUND
     assert {a.weight_version for a in fresh} == {1}
 
 
@@ -111,7 +113,7 @@ async def test_greedy_answers_carry_probabilities_at_temperature_one(team: Team)
     await fleet.refresh()
     answers = await ask(fleet.policies["alice"], loaded["alice"], Sampling(24, temperature=0.0))
     assert len({tuple(a.tokens) for a in answers}) == 1
-    assert mismatch(loaded["alice"], answers) < 1e-4
+    assert mismatch(loaded["alice"], answers) < BOUND
 
 
 async def test_a_request_that_is_given_up_leaves_the_engine_alone(team: Team) -> None:
@@ -120,4 +122,4 @@ async def test_a_request_that_is_given_up_leaves_the_engine_alone(team: Team) ->
     policy, role = fleet.policies["alice"], loaded["alice"]
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(ask(policy, role, Sampling(3000)), 0.05)
-    assert mismatch(role, await ask(policy, role, Sampling(16))) < 1e-4
+    assert mismatch(role, await ask(policy, role, Sampling(16))) < BOUND

@@ -292,6 +292,19 @@ async def test_adapters_of_32_bits_are_refused_on_a_gpu(file_engine) -> None:
         Fleet([Seat("alice", loaded["alice"], spec, True, "cuda:0")], VllmSettings())
 
 
+@pytest.mark.parametrize(
+    "has", [{"use_dora": True}, {"bias": "all"}, {"modules_to_save": ["lm_head"]}]
+)
+def test_adapters_that_engines_cannot_read_are_refused(file_engine, has) -> None:
+    spec = ModelSpec("tiny:alice", lora=LORA)
+    loaded = load_team({"alice": spec}, {"alice"})
+    handle = loaded["alice"].handle
+    for name, value in has.items():
+        setattr(handle.module.peft_config[handle.adapter], name, value)  # type: ignore[index]
+    with pytest.raises(UserError, match="plain LoRA adapters"):
+        Fleet([Seat("alice", loaded["alice"], spec, True, "auto")], VllmSettings())
+
+
 def test_weights_by_transfer_are_not_written(file_engine, monkeypatch) -> None:
     """The engine starts from the model's own files, and is handed newer weights at once."""
     monkeypatch.setattr("agents.engine.fleet.by_transfer", lambda seat, settings: True)
