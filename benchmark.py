@@ -30,24 +30,13 @@ _COMPARISONS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
-    from vocabulary import UserError
+    from launch.ending import ended
 
-    try:
-        return _compare(sys.argv[1:] if argv is None else argv)
-    except UserError as mistake:
-        print(f"benchmark.py: {mistake}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        if error.filename is None:
-            raise
-        print(f"benchmark.py: {error.filename}: {error.strerror}; see --out", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(
-            "\nbenchmark.py: stopped; the same command goes on from what is stored",
-            file=sys.stderr,
-        )
-        return 130
+    return ended(
+        lambda: _compare(sys.argv[1:] if argv is None else argv),
+        program="benchmark.py",
+        interrupted="stopped; the same command goes on from what is stored",
+    )
 
 
 def _compare(argv: Sequence[str]) -> int:
@@ -62,11 +51,12 @@ def _compare(argv: Sequence[str]) -> int:
         raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
     import tyro
 
-    from launch.seeds import check_seeds
+    from launch.numbers import check_no_nan, check_seeds
 
     module, settings, run = _COMPARISONS[argv[0]]
     found = importlib.import_module(module)
     parsed = tyro.cli(getattr(found, settings), args=list(argv[1:]), prog=f"benchmark.py {argv[0]}")
+    check_no_nan(parsed)
     check_seeds([getattr(parsed, "seed", 0)])
     check_seeds(getattr(parsed, "seeds", ()), "--seeds")
     getattr(found, run)(parsed)

@@ -7,19 +7,13 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, build, loop; returns the exit code: 0 done, 1 the doctor found something,
     2 the user's mistake, 130 interrupted."""
-    from vocabulary import UserError
+    from launch.ending import ended
 
-    try:
-        return _train(sys.argv[1:] if argv is None else argv)
-    except UserError as mistake:
-        print(f"train.py: {mistake}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(
-            "\ntrain.py: stopped at once; a run that has a directory goes on with --resume",
-            file=sys.stderr,
-        )
-        return 130
+    return ended(
+        lambda: _train(sys.argv[1:] if argv is None else argv),
+        program="train.py",
+        interrupted="stopped at once; a run that has a directory goes on with --resume",
+    )
 
 
 def _train(argv: Sequence[str]) -> int:

@@ -1,8 +1,7 @@
 """The episodes of one training step, and what each row of them is worth."""
 
 import dataclasses
-from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,18 +95,6 @@ def without_stale(batch: Batch, versions: Mapping[str, int], most: int) -> Batch
         if versions.get(row.role, row.weight_version) - row.weight_version <= most
     ]
     return dataclasses.replace(batch, rows=rows, stale=len(batch.rows) - len(rows))
-
-
-def silent(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str, str]:
-    """Those of ``roles`` without a row to learn from -> the most common reason."""
-    found: dict[str, str] = {}
-    for role in roles:
-        own = [row for row in rows if row.role == role]
-        if not any(row.trainable for row in own):
-            states = Counter(row.status for row in own)
-            (state, _) = states.most_common(1)[0] if states else ("it was not asked", 0)
-            found[role] = "its answers are empty" if state == "ok" else state
-    return found
 
 
 def rows_of(

@@ -53,13 +53,17 @@ class Progress:
 
 
 def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep: int) -> Path:
-    """Write one checkpoint and delete all but the newest ``keep``.
+    """Write one checkpoint and delete all but the newest ``keep``; a step that is saved already
+    stays as it is.
 
     Raises:
         UserError: the disk is full or cannot be written.
     """
     target = root / f"step-{progress.step:06d}"
     draft = root / f".{target.name}.part"
+    if target.is_dir():
+        # Nothing has changed since, and to write it anew would leave a moment without it.
+        return target
     try:
         _make_room(root, draft, keep)
         learners = {}
@@ -78,12 +82,12 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
         }
         (draft / "state.json").write_text(json.dumps(state))
         _sync(draft)
-        shutil.rmtree(target, ignore_errors=True)
         draft.rename(target)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         raise UserError(
             f"the checkpoint of step {progress.step} could not be written under {root} "
-            f"({error.strerror}); free some disk, then --resume {root.parent}"
+            f"({getattr(error, 'strerror', None) or error}); free some disk, then --resume "
+            f"{root.parent}"
         ) from None
     for old in _complete(root)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)

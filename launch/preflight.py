@@ -1,5 +1,6 @@
 """What can be found wrong before any model is loaded."""
 
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,9 @@ from algorithms.settings import check_settings
 from evaluation import evaluation_of
 from launch.judge import check_graders
 from launch.models import check_models
+from launch.numbers import check_no_nan, check_seeds
 from launch.players import local_models
 from launch.rundir import check_new
-from launch.seeds import check_seeds
 from launch.train_settings import TrainSettings
 from problems.prepare import PreparedProblems, prepare
 from vocabulary import UserError
@@ -27,7 +28,10 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     Raises:
         UserError: one sentence that names the flag.
     """
+    check_no_nan(settings)
     run, rollout, how = settings.run, settings.rollout, settings.eval
+    scoring, limits = settings.scoring, (rollout.call_deadline_s, rollout.episode_deadline_s)
+    learned = rollout.learner_temperature
     for wrong, sentence in [
         (run.steps < 1, f"--steps is {run.steps}; it must be at least 1"),
         (run.tokens < 0, "--tokens must not be negative; 0 leaves the end to --steps"),
@@ -56,10 +60,32 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
             "--rollout.overlap samples with weights one update old; --rollout.max-staleness must "
             "allow 1",
         ),
-        (rollout.temperature <= 0, "--rollout.temperature must be above 0 to explore"),
+        (
+            not 0 < rollout.temperature < math.inf,
+            "--rollout.temperature must be above 0 to explore, and finite",
+        ),
+        (
+            learned is not None and not 0 < learned < math.inf,
+            "--rollout.learner-temperature must be above 0, and finite",
+        ),
+        (
+            any(limit is not None and not limit > 0 for limit in limits),
+            "--rollout.call-deadline-s and --rollout.episode-deadline-s must be above 0; without "
+            "them there is no limit",
+        ),
         (not 0 < rollout.top_p <= 1, "--rollout.top-p must be above 0 and at most 1"),
         (rollout.top_k < 0, "--rollout.top-k must not be negative"),
-        ((how.temperature or 0) < 0, "--eval.temperature must not be negative"),
+        (
+            not 0 <= (how.temperature or 0) < math.inf,
+            "--eval.temperature must not be negative, and finite",
+        ),
+        (
+            how.top_p is not None and not 0 < how.top_p <= 1,
+            "--eval.top-p must be above 0 and at most 1",
+        ),
+        (scoring.workers < 1, "--scoring.workers must be at least 1"),
+        (not scoring.deadline_s > 0, "--scoring.deadline-s must be above 0"),
+        (settings.problems.epoch_size == 0, "--problems.epoch-size must be at least 1"),
         (how.every < 0, "--eval.every must not be negative"),
         (how.every > 0 and not how.enabled, "--eval.every needs --eval.enabled"),
         (how.resamples < 1, "--eval.resamples must be at least 1"),

@@ -13,6 +13,7 @@
         checkpoints/         step-000150/ ...
         final/alice/ ...     the trained models, in the format they came in
         summary.json         the result
+        .lock                held by the process that writes here
 """
 
 import json
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from filelock import FileLock, Timeout
 
 from envs.plaindata import as_unicode
 from vocabulary import UserError
@@ -39,6 +41,8 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # Released with this process, however it ends.
+        self._lock = FileLock(path / ".lock", timeout=0)
 
     @classmethod
     def create(cls, path: Path, config: Mapping[str, Any]) -> "RunDirectory":
@@ -51,6 +55,7 @@ class RunDirectory:
         run = cls(path)
         try:
             run.checkpoints.mkdir(parents=True, exist_ok=True)
+            run._own()
             run.write_json("config.json", config)
         except OSError as error:
             raise UserError(f"cannot write to the run directory {path}: {error.strerror}") from None
@@ -61,7 +66,7 @@ class RunDirectory:
         """Open an existing run.
 
         Raises:
-            UserError: there is no run at ``path``.
+            UserError: there is no run at ``path``, or another process goes on with it.
         """
         run = cls(path)
         if not (path / "config.json").is_file():
@@ -69,7 +74,25 @@ class RunDirectory:
                 f"{path} is not a run (no config.json in it); name the directory that "
                 "--run-dir named"
             )
+        run._own()
         return run
+
+    def discard(self) -> None:
+        """Delete a run in which nothing has happened, so that its name is free again."""
+        self.close()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def close(self) -> None:
+        """Let other processes go on with the run."""
+        self._lock.release()
+
+    def _own(self) -> None:
+        try:
+            self._lock.acquire()
+        except Timeout:
+            raise UserError(
+                f"another process is at work on the run {self.path}; wait for it, or stop it first"
+            ) from None
 
     @property
     def checkpoints(self) -> Path:

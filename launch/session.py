@@ -16,7 +16,7 @@ from evaluation import evaluation_of
 from evaluation.evaluation import Outcomes
 from evaluation.table import comparison
 from launch import checkpoint
-from launch.batch import Batch, advantages_by_row, rows_of, silent, without_stale
+from launch.batch import Batch, advantages_by_row, rows_of, without_stale
 from launch.examiner import Examiner
 from launch.judge import build_scorer
 from launch.logbook import Logbook
@@ -29,6 +29,7 @@ from launch.surroundings import surroundings
 from launch.tally import Tally
 from launch.team import build_team
 from launch.train_settings import TrainSettings
+from launch.trouble import troubles
 from problems.prepare import PreparedProblems
 from rollouts import Collector, Deadlines
 from vocabulary import Sampling, UserError
@@ -173,12 +174,16 @@ class Session:
                 )
             if _due(step, self.settings.run.transcripts_every):
                 self._logbook.text(step, "transcript", transcript(batch.episodes[0]))
-        for role, reason in silent(rows, self.team.trained).items():
+        told = troubles(
+            rows,
+            learner_metrics,
+            trained=self.team.trained,
+            frozen=self.team.policies.keys() - self.team.trained.keys(),
+        )
+        for role, sentence in told.items():
             if role not in self._warned:
                 self._warned.add(role)
-                self.console.print(
-                    f"step {step}: {role} has nothing to learn from: {reason}", markup=False
-                )
+                self.console.print(f"step {step}: {role} {sentence}", markup=False)
         self._progress = replace(self._progress, step=step, cursor=self._cursor)
         if _due(step, self.settings.eval.every) and not self._is_last(step):
             found = self._examiner.estimate(self.ask(self._examiner.examine()), resamples=1)
@@ -230,7 +235,7 @@ class Session:
             rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)
             self.console.print(comparison(first, last, rows))
         self.console.print(
-            f"{steps} steps, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; all of it is in "
+            f"{steps} step{'s' * (steps != 1)}, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; all of it is in "
             f"{self.run.path}",
             soft_wrap=True,
         )
@@ -267,6 +272,7 @@ class Session:
         self._runner.close()
         self._scorer.close()
         self._graders.close()
+        self.run.close()
 
     @property
     def _sampled_enough(self) -> bool:
@@ -294,7 +300,7 @@ class Session:
     def _restore(self) -> None:
         newest = checkpoint.latest(self.run.checkpoints)
         if newest is None:
-            # Stopped before its first checkpoint: it begins again.
+            self.console.print("It was stopped before its first checkpoint, and begins again.")
             self._progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
         else:
             self._progress = checkpoint.load(newest, self.team.trained)
@@ -321,7 +327,11 @@ def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session
     path = settings.run.run_dir or default_path(choice.env, choice.algo)
     run = RunDirectory.create(path, settings.plain())
     run.write_json("environment.json", {**surroundings(), "problems": problems.fingerprints})
-    return Session(settings, problems, run)
+    try:
+        return Session(settings, problems, run)
+    except UserError:
+        run.discard()
+        raise
 
 
 def _due(step: int, every: int) -> bool:

@@ -1,6 +1,7 @@
 """COREA's comparison of systems: ``python benchmark.py corea --corea runs/x --rlvr runs/y``."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -173,8 +174,8 @@ def compare(settings: CoreaComparison) -> None:
 def _models(settings: CoreaComparison) -> dict[str, Path]:
     """The folder of every model that was named."""
     check_positive(settings, "questions", "samples", "max_new_tokens", "fit_questions", "resamples")
-    if settings.temperature < 0:
-        raise UserError("--temperature must not be negative")
+    if not 0 <= settings.temperature < math.inf:
+        raise UserError("--temperature must not be negative, and finite")
     # One model at a time.
     check_engine(settings.engine, settings.vllm, [("auto", "auto")])
     named = {

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -219,6 +220,8 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
 
 def _systems(settings: EapoComparison) -> list[System]:
     check_positive(settings, "questions", "samples", "resamples")
+    if not 0 <= settings.temperature < math.inf or not 0 < settings.top_p <= 1:
+        raise UserError("--temperature is a number from 0 on, --top-p one above 0 and at most 1")
     base = settings.base
     rows = [
         System("base", "Base", base),

@@ -1,5 +1,6 @@
 """Agents on suites: sample what is missing, score everything, show and write it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -77,7 +78,10 @@ def _ask(
 def _check(settings: SuiteComparison) -> None:
     check_positive(settings, "questions", "samples", "batch", "resamples", "verifier_tokens")
     for wrong, sentence in [
-        (settings.temperature < 0, "--temperature must not be negative"),
+        (
+            not 0 <= settings.temperature < math.inf,
+            "--temperature must not be negative, and finite",
+        ),
         (not 0 < settings.top_p <= 1, "--top-p must be above 0 and at most 1"),
         (settings.max_new_tokens < 0, "--max-new-tokens must not be negative"),
         (not settings.suite, "--suite: name one, such as core"),

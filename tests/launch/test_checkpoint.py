@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from launch import checkpoint
 from launch.checkpoint import Progress
@@ -55,6 +56,25 @@ def test_a_checkpoint_gives_back_what_was_saved(tmp_path: Path) -> None:
     assert checkpoint.load(newest(tmp_path), {"a": role}) == progress(4)
     assert (role.weight[0].item(), role.moment.item(), role.count) == (3.0, 6.0, 3)
     assert torch.equal(torch.rand(2), expected)
+
+
+def test_a_step_that_is_saved_is_not_saved_again(tmp_path: Path) -> None:
+    """A kill in the middle would leave the run without any checkpoint."""
+    role = Role(3.0)
+    for step in (3, 4):
+        checkpoint.save(tmp_path, progress(step), {"a": role}, keep=2)
+    role.broken = True
+    assert checkpoint.save(tmp_path, progress(4), {"a": role}, keep=2) == newest(tmp_path)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["step-000003", "step-000004"]
+
+
+def test_a_disk_that_is_full_is_told_whoever_notices(tmp_path: Path, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise SafetensorError("I/O error: No space left on device")
+
+    monkeypatch.setattr(checkpoint, "store", full)
+    with pytest.raises(UserError, match=r"No space left on device.*free some disk, then --resume"):
+        checkpoint.save(tmp_path, progress(4), {"a": Role(3.0)}, keep=2)
 
 
 def test_only_the_newest_are_kept_and_steps_sort_as_numbers(tmp_path: Path) -> None:

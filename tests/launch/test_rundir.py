@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections import namedtuple
 from pathlib import Path
 
@@ -18,6 +20,37 @@ def test_a_directory_with_something_in_it_is_refused_and_says_how_to_go_on(tmp_p
     with pytest.raises(UserError, match=r"is not empty; continue that run with --resume"):
         RunDirectory.create(tmp_path, {})
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
+    """Two would write over each other's logs and checkpoints."""
+    run = RunDirectory.create(tmp_path / "run", {"a": 1})
+    resume = (
+        "import sys; from pathlib import Path; from launch.rundir import RunDirectory\n"
+        "try: RunDirectory.reopen(Path(sys.argv[1])); print('open')\n"
+        "except Exception as error: print(error)"
+    )
+
+    def another() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", resume, str(run.path)],
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert "another process is at work on the run" in another()
+    run.close()
+    assert another() == "open\n"
+    # The lock of a process that ended is nobody's.
+    RunDirectory.reopen(run.path).close()
+
+
+def test_a_run_in_which_nothing_happened_can_be_discarded(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "run", {"a": 1})
+    run.discard()
+    RunDirectory.create(tmp_path / "run", {"a": 2}).close()
 
 
 def test_a_file_and_a_full_disk_are_refused(
