@@ -235,8 +235,8 @@ class Session:
             rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)
             self.console.print(comparison(first, last, rows))
         self.console.print(
-            f"{steps} step{'s' * (steps != 1)}, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; all of it is in "
-            f"{self.run.path}",
+            f"{steps} step{'s' * (steps != 1)}, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; "
+            f"all of it is in {self.run.path}",
             soft_wrap=True,
         )
 
