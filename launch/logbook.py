@@ -88,11 +88,6 @@ class Logbook:
         self._run.append(EVALUATIONS, [{"step": step, **metrics}])
 
 
-def mean_by(values: Mapping[str, list[float]]) -> dict[str, float]:
-    """Mean of each list that has a value."""
-    return {name: sum(items) / len(items) for name, items in values.items() if items}
-
-
 def record(value: Any) -> Any:
     """Round floats of a log record, which are read and not computed with."""
     if isinstance(value, float):

@@ -1,6 +1,5 @@
 """One role's causal language model: what is trained, sampled, saved and restored."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -254,8 +253,3 @@ def load_adapter(module: Any, folder: Path, adapter: str) -> None:
     if {k: v.shape for k, v in saved.items()} != {k: v.shape for k, v in own.items()}:
         raise UserError(f"{folder} holds an adapter for other layers or of another rank")
     set_peft_model_state_dict(module, saved, adapter_name=adapter)
-
-
-def adapter_settings(folder: Path) -> dict[str, Any]:
-    """The content of an adapter's configuration file."""
-    return json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))

@@ -1,7 +1,6 @@
 """What a warm start must have reached before it may be shipped."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 _TRACE = re.compile(r" <think> [^<>]+ </think>\nAnswer: (\d{1,9})")
@@ -82,8 +81,3 @@ def read_answer(text: str) -> str | None:
 def is_call(text: str) -> bool:
     """Whether a first turn is a well-formed call."""
     return _CALL.fullmatch(text) is not None
-
-
-def as_gate(record: Mapping[str, float]) -> Gate:
-    """The gate that a record was made with."""
-    return ExpertGate(**record) if "weak_min" in record else PolicyGate(**record)
