@@ -9,7 +9,8 @@ that whatever else the machine does hits both alike; both begin with new weights
     python benchmarks/rollout.py --engine vllm --env eapo-consultation --algo dapo
 
 All flags of train.py may follow. The table: tokens per second of the rollout and of the bare
-engine, their ratio (medians), and the share of a rollout in which nobody is sampling.
+engine, their ratio (medians), and where a rollout's time goes: the share in which somebody is
+sampling, and the shares that this process spends on environments and on scoring, mostly beside it.
 """
 
 import argparse
@@ -20,6 +21,8 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +32,11 @@ from unittest import mock
 from rich.console import Console
 from rich.table import Table
 
+from envs.token_view import TokenView
 from launch.command_line import parse
 from launch.preflight import preflight
 from launch.session import Session, open_session
+from rewards.scorer import AnswerScorer
 from rollouts import play
 from vocabulary import Completion, Policy, Prompt, Sampling
 
@@ -55,6 +60,8 @@ class Watch:
         """By episode: the requests of each of its turns."""
         self.busy_s = 0.0
         self.tokens = 0
+        self.spent_s: dict[str, float] = defaultdict(float)
+        """Seconds of this process by what they went into."""
         self._under_way = 0
         self._of_episode: dict[int, int] = defaultdict(int)
         self._since = 0.0
@@ -64,6 +71,28 @@ class Watch:
         """Stands in for :func:`rollouts.play`: tells episodes apart."""
         _EPISODE.set(next(self._episodes))
         return await play(*args, **settings)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Environments and the scorer are timed inside."""
+
+        def timed(phase: str, work: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*args: Any, **kwargs: Any) -> Any:
+                start = time.perf_counter()
+                try:
+                    return work(*args, **kwargs)
+                finally:
+                    self.spent_s[phase] += time.perf_counter() - start
+
+            return call
+
+        with (
+            mock.patch("rollouts.collect.play", self.play),
+            mock.patch.object(TokenView, "reset", timed("environments", TokenView.reset)),
+            mock.patch.object(TokenView, "step", timed("environments", TokenView.step)),
+            mock.patch.object(AnswerScorer, "prefetch", timed("scoring", AnswerScorer.prefetch)),
+        ):
+            yield
 
     def over(self, role: str, policy: Policy) -> Policy:
         """``policy``, watched."""
@@ -99,6 +128,11 @@ class Measured:
     bare_s: float
     tokens: int
     bare_tokens: int
+    spent_s: Mapping[str, float]
+
+    def share(self, phase: str) -> float:
+        """Share of the rollout that this process spends on it."""
+        return self.spent_s.get(phase, 0.0) / self.rollout_s
 
     @property
     def ratio(self) -> float:
@@ -114,7 +148,7 @@ def measure(session: Session, step: int) -> Measured:
     collector.policies = {role: watch.over(role, policy) for role, policy in plain.items()}
     _new_weights(session)
     start = time.perf_counter()
-    with mock.patch("rollouts.collect.play", watch.play):
+    with watch.watching():
         session.sample(step)
     rollout_s = time.perf_counter() - start
     collector.policies = plain
@@ -133,7 +167,7 @@ def measure(session: Session, step: int) -> Measured:
     start = time.perf_counter()
     bare_tokens = session.run_async(repeat_all())
     bare_s = time.perf_counter() - start
-    return Measured(rollout_s, watch.busy_s, bare_s, watch.tokens, bare_tokens)
+    return Measured(rollout_s, watch.busy_s, bare_s, watch.tokens, bare_tokens, watch.spent_s)
 
 
 def _new_weights(session: Session) -> None:
@@ -155,15 +189,15 @@ def main() -> int:
             measure(session, 1)
             found = [measure(session, step) for step in range(2, own.repeat + 2)]
     table = Table(title=f"{settings.choice.env}, {settings.run.engine} engine")
-    for name in ("rollout tok/s", "bare tok/s", "ratio", "sampling", "all else"):
+    columns = ("rollout tok/s", "bare tok/s", "ratio", "sampling", "environments", "scoring")
+    for name in columns:
         table.add_column(name, justify="right")
-    idle = statistics.median(1 - m.busy_s / m.rollout_s for m in found)
     table.add_row(
         f"{statistics.median(m.tokens / m.rollout_s for m in found):,.0f}",
         f"{statistics.median(m.bare_tokens / m.bare_s for m in found):,.0f}",
         f"{statistics.median(m.ratio for m in found):.2f}",
-        f"{1 - idle:.0%}",
-        f"{idle:.0%}",
+        f"{statistics.median(m.busy_s / m.rollout_s for m in found):.0%}",
+        *(f"{statistics.median(m.share(phase) for m in found):.0%}" for phase in columns[4:]),
     )
     Console().print(table)
     return 0

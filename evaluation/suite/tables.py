@@ -1,4 +1,4 @@
-"""A suite's results for a terminal of 100 columns."""
+"""A suite's results for a terminal of 80 columns."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,12 @@ def accuracy(rows: Sequence[Row], title: str, *, sets: int) -> Table:
     """One line per system: deployable ones, then oracles, which look at the gold answer."""
     shown = _table(title, "system")
     priced = any(row.money is not None for row in rows)
+    # There is no room for both; results.json has them.
+    macro = sets > 1 and not priced
     for heading in (
         "avg",
         "95 %",
-        *(["macro"] if sets > 1 else []),
+        *(["macro"] if macro else []),
         "over best agent",
         "tokens",
         *(["/1k"] if priced else []),
@@ -38,7 +40,7 @@ def accuracy(rows: Sequence[Row], title: str, *, sets: int) -> Table:
                 f"[dim]{_short(row.system.label)}[/dim]" if oracle else _short(row.system.label),
                 _figure(row.micro.value, 3),
                 _interval(row.micro),
-                *([_figure(row.macro.value, 3)] if sets > 1 else []),
+                *([_figure(row.macro.value, 3)] if macro else []),
                 f"{_signed(row.over_best.value)} {_interval(row.over_best, '+')}{mark}",
                 f"{row.tokens:.0f}",
                 *([f"{row.money:.3g}"] if row.money is not None else []),
@@ -87,7 +89,7 @@ def decomposition(found: Sequence[Pair], title: str) -> Table:
     for pair in found:
         cells = [
             f"{_figure(pair.measured[name].value)} {_interval(pair.measured[name])}"
-            if name in ("gain", "phi")
+            if name == "gain"
             else _figure(pair.measured[name].value)
             for name in names
         ]

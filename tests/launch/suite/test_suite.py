@@ -239,6 +239,10 @@ def test_a_suite_from_a_file(run: Any, tmp_path: Path) -> None:
     assert [one["questions"] for one in sets.values()] == [6, 6]
     assert found["suites"]["mine"]["rows"]["gold"]["macro"]["value"] == 1.0
     assert "macro" in shown
+    # Figures of both would leave no room for the names of rows.
+    _, shown = run("--agents", f"gold={GOLD}", "--suite", str(path), "--prices", "gold=1,4")
+    assert "/1k" in shown
+    assert "macro" not in shown
 
 
 def test_a_whole_file(run: Any, tmp_path: Path, asked: list[tuple[str, int]]) -> None:
