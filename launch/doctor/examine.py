@@ -64,6 +64,9 @@ def checkup(session: Session, problems: Sequence[Problem]) -> list[Finding]:
     """Every check of one session; weights and optimisers are afterwards as before."""
     settings, team = session.settings, session.team
     rollout = settings.rollout
+    if team.fleet is not None:
+        # What engines give up in their sleep is the learner's to take.
+        session.run_async(team.fleet.rest())
     free = memory.free_by_device(team)
     sampling = Sampling(MAX_NEW_TOKENS, rollout.temperature, rollout.top_p, rollout.top_k)
     policies: dict[str, Policy] = dict(team.policies)
