@@ -16,6 +16,8 @@ from launch.suite.completions import Completions
 CHAINS = "chains?min_length=3&max_length=3"
 GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
 
+SOLO = {"env": "envs.solo:SoloEnv", "seat": "solver", "problems": [CHAINS]}
+
 
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
@@ -376,6 +378,23 @@ def test_mistakes(run: Any, flags: list[str], sentence: str) -> None:
             "has no setting k",
         ),
         ('{"env": "core-teaching", "seat": "zoe", "problems": ["chains"]}', "has no role zoe"),
+        ("[" * 100_000, "nested too deeply"),
+        *(
+            (json.dumps(SOLO | {field: value}), sentence)
+            for field, value, sentence in [
+                ("name", "../../evil", "files are called after it"),
+                ("name", "..", "files are called after it"),
+                ("name", 5, "name is 5; it must be text"),
+                ("problems", "chains", "problems is 'chains'; it must be a list"),
+                ("problems", [1], "problems is (1,); it must be a list, each entry text"),
+                ("env", 5, "env is 5; it must be text"),
+                ("mode", None, "mode is None; it must be text"),
+                ("settings", [1], "settings is (1,); it must be an object"),
+                ("settings", {"max_new_tokens": "x"}, "max_new_tokens is 'x'; it must be a whole"),
+                ("settings", {"max_new_tokens": True}, "it must be a whole number"),
+                ("settings", {"prompt": 5}, "prompt is 5; it must be text"),
+            ]
+        ),
     ],
 )
 def test_files_that_are_no_suite(run: Any, tmp_path: Path, content: str, sentence: str) -> None:
