@@ -102,7 +102,12 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 for row in batch.to_pylist():
                     number += 1
                     yield f"row {number}", row
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, UnicodeDecodeError) as error:
+    except (
+        pyarrow.ArrowInvalid,
+        pyarrow.ArrowNotImplementedError,
+        ValueError,
+        OverflowError,
+    ) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(
             f"{path} is no readable Parquet file after row {number}: {reason}"
