@@ -80,7 +80,7 @@ class RunDirectory:
         """The settings that the run was started with."""
         try:
             return json.loads((self.path / "config.json").read_text())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             raise UserError(f"{self.path / 'config.json'} cannot be read as JSON") from None
 
     def append(self, log: str, records: list[Any]) -> None:
@@ -110,8 +110,8 @@ class RunDirectory:
         Raises:
             UserError: a log has lost lines since.
         """
-        for log, size in sizes.items():
-            path = self.path / log
+        for log in (log for log in LOGS if log in sizes):
+            path, size = self.path / log, sizes[log]
             if path.exists() and _size(path) < size:
                 raise UserError(
                     f"{path} is shorter than it was at the last checkpoint; put it back, or "

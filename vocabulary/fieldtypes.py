@@ -1,5 +1,6 @@
 """Whether values from a file are of the kinds that a dataclass says, told field by field."""
 
+import dataclasses
 import reprlib
 from collections.abc import Mapping
 from collections.abc import Sequence as AnySequence
@@ -74,11 +75,11 @@ def _described(hint: Any) -> str:
     if origin is Annotated:
         return _described(inner[0])
     if origin in (Union, UnionType):
-        return " or ".join(_described(one) for one in inner)
+        return " or ".join(dict.fromkeys(_described(one) for one in inner))
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
     if origin is tuple and inner[-1:] == (Ellipsis,):
         return f"a list, each entry {_described(inner[0])}"
-    if origin is not None and issubclass(origin, Mapping):
+    if dataclasses.is_dataclass(hint) or (origin is not None and issubclass(origin, Mapping)):
         return "an object"
     return _WORDS.get(origin or hint, getattr(hint, "__name__", str(hint)))
