@@ -27,7 +27,7 @@ from typing import Any
 import orjson
 
 from envs.plaindata import as_unicode
-from vocabulary import UserError
+from vocabulary import UserError, user_path
 
 METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.jsonl"
 LOGS = ("episodes.jsonl", METRICS, EVALUATIONS)
@@ -63,8 +63,8 @@ class RunDirectory:
         Raises:
             UserError: there is no run at ``path``.
         """
-        run = cls(path)
-        if not (path / "config.json").is_file():
+        run = cls(user_path(path))
+        if not (run.path / "config.json").is_file():
             raise UserError(
                 f"{path} is not a run (no config.json in it); name the directory that "
                 "--run-dir named"
@@ -142,8 +142,9 @@ def check_new(path: Path, *, may_hold_runs: bool = False) -> None:
         may_hold_runs: whether it is the latter.
 
     Raises:
-        UserError: it is a file, is not empty, or its disk is full.
+        UserError: it is a file, is not empty, cannot be there, or its disk is full.
     """
+    user_path(path)
     if path.is_file():
         raise UserError(f"the run directory {path} is a file; name another with --run-dir")
     if path.is_dir() and not may_hold_runs and any(path.iterdir()):

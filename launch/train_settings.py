@@ -59,12 +59,12 @@ class TrainSettings:
 def defaults(choice: Choice) -> TrainSettings:
     """The settings of ``choice`` before any flag."""
     spec = envs.spec(choice.env)
-    odd = [role for role in choice.roles if not _ROLE.fullmatch(role) or keyword.iskeyword(role)]
-    if odd:
-        raise UserError(
-            f"--roles: {odd[0][:80]!r} is no name for a role; take letters (a to z), digits and "
-            "underscores, a letter first, at most 64"
-        )
+    for role in choice.roles:
+        if not _ROLE.fullmatch(role) or keyword.iskeyword(role) or hasattr(type, role):
+            raise UserError(
+                f"--roles: {role[:80]!r} is no name for a role; take letters (a to z), digits and "
+                "underscores, a letter first, at most 64, and no word of Python's"
+            )
     repeated = {role for role in choice.roles if choice.roles.count(role) > 1}
     if repeated:
         raise UserError(

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from vocabulary import UserError
+from experts.naming import is_player
+from vocabulary import UserError, user_path
 
 
 def check_positive(settings: Any, *names: str) -> None:
@@ -21,7 +22,9 @@ def trained_in(value: str, role: str) -> Path | None:
     Raises:
         UserError: a run that has not ended.
     """
-    run = Path(value).expanduser()
+    if is_player(value):
+        return None
+    run = user_path(value)
     trained = run / "final" / role
     if trained.is_dir():
         return trained

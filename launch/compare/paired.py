@@ -15,7 +15,7 @@ from evaluation.evaluation import Outcomes, Resampled
 from evaluation.paired import as_json, table
 from launch.compare.naming import check_positive
 from launch.rundir import RunDirectory
-from vocabulary import UserError, fits
+from vocabulary import UserError, fits, user_path
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,15 @@ def compare(settings: PairedComparison) -> None:
     check_positive(settings, "resamples")
     if len(settings.runs) < 2:
         raise UserError("name two runs at least: python benchmark.py compare runs/a runs/b")
-    names = _short(settings.runs)
-    choices = {name: choice_of(path) for name, path in zip(names, settings.runs)}
-    outcomes = {
-        name: _outcomes(path, settings.evaluation) for name, path in zip(names, settings.runs)
-    }
+    runs = tuple(map(user_path, settings.runs))
+    names = _short(runs)
+    choices = {name: choice_of(path) for name, path in zip(names, runs)}
+    outcomes = {name: _outcomes(path, settings.evaluation) for name, path in zip(names, runs)}
     _check_same(choices, outcomes)
     first = choices[names[0]]
     evaluation = evaluation_of(envs.spec(first["env"]))
     measured: dict[str, Mapping[str, Resampled]] = {}
-    for name, path in zip(names, settings.runs):
+    for name, path in zip(names, runs):
         try:
             # One seed for all of them: resamples pair up.
             measured[name] = evaluation.estimate(outcomes[name], settings.resamples, 0)

@@ -16,7 +16,7 @@ from launch.suite.plan import Job, fitted, jobs, problem_sets
 from launch.suite.scored import overall, score, write
 from launch.suite.settings import SuiteComparison
 from launch.suite.verify import verifying
-from vocabulary import UserError
+from vocabulary import UserError, user_path
 
 
 def compare(settings: SuiteComparison) -> None:
@@ -76,6 +76,7 @@ def _ask(
 
 def _check(settings: SuiteComparison) -> None:
     check_positive(settings, "questions", "samples", "batch", "resamples", "verifier_tokens")
+    user_path(settings.out)
     for wrong, sentence in [
         (settings.temperature < 0, "--temperature must not be negative"),
         (not 0 < settings.top_p <= 1, "--top-p must be above 0 and at most 1"),
