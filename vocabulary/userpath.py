@@ -11,8 +11,9 @@ def user_path(text: str | Path) -> Path:
     Raises:
         UserError: no file can have that name, or nobody here may look.
     """
+    path = Path(text)
     try:
-        path = Path(text).expanduser()
+        path = path.expanduser()
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         pass

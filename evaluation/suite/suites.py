@@ -104,7 +104,7 @@ def suite_called(name: str) -> Suite:
         raise UserError(f"{name} describes no suite: it is nested too deeply") from None
     except OSError as error:
         raise UserError(f"{name} cannot be read ({error.strerror})") from None
-    given = {"name": path.stem} | fields if isinstance(fields, dict) else {}
+    given: dict[str, Any] = {"name": path.stem} | fields if isinstance(fields, dict) else {}
     known = {one.name: one for one in dataclasses.fields(Suite)}
     nothing = dataclasses.MISSING
     wanted = {n for n, one in known.items() if one.default is one.default_factory is nothing}

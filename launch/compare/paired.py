@@ -94,13 +94,12 @@ def choice_of(path: Path) -> dict[str, Any]:
         UserError: it does not.
     """
     try:
-        choice = RunDirectory.reopen(path).config()["choice"]
+        choice: dict[str, Any] = RunDirectory.reopen(path).config()["choice"]
+        # As JSON has it: roles are a list.
+        good = fits((choice["env"], choice["roles"]), tuple[str, list[str]])
     except (KeyError, TypeError):
-        choice = None
-    # As JSON has it: roles are a list.
-    if not fits(choice, dict[str, Any]) or not fits(
-        (choice.get("env"), choice.get("roles")), tuple[str, list[str]]
-    ):
+        good, choice = False, {}
+    if not good:
         raise UserError(f"{path / 'config.json'} does not say what the run was")
     return choice
 

@@ -356,6 +356,7 @@ def test_a_server_that_fails_is_asked_again(
         (["--agents", "a=tiny:bob", "--prices", "a=nan,1"], "a number from 0 on"),
         (["--agents", "a=tiny:bob", "--prices", "nope.json"], "name a JSON file"),
         (["--agents", "a=tiny:bob", "b=tiny:bob", "--prices", "a=1,2"], "--prices lacks b"),
+        (["--agents", "a=tiny:bob", "--resamples", "1000000000"], "it must be at most 1000000"),
         (["--agents", "a=~nosuchuser/x"], "cannot be the name of a file or folder here"),
         (["--agents", f"a={'x' * 5000}"], "cannot be the name of a file or folder here"),
         (["--agents", "a=tiny:bob", "--suite", f"{'x' * 5000}.json"], "cannot be the name of a"),
