@@ -1,6 +1,7 @@
 """The first row says how a file is read; what later rows hold instead is one sentence."""
 
 import json
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,12 @@ def test_a_later_row(tmp_path: Path, row: Any, odd: Any, sentence: str) -> None:
         load_file(path)
     assert str(told.value).startswith(f"{path} line 2: ")
     assert sentence in str(told.value)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "set.jsonl")
+    with pytest.raises(UserError, match="is a pipe or a device"):
+        load_file(tmp_path / "set.jsonl")
 
 
 def test_a_first_row(tmp_path: Path) -> None:
