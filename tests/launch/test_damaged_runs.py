@@ -97,6 +97,7 @@ def test_a_state(tmp_path: Path, content: str) -> None:
 
 def test_logs_of_a_state_are_the_runs_own(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("kept")
+    (tmp_path / "run").mkdir()
     RunDirectory(tmp_path / "run").cut_logs({"../mine.txt": 0, "metrics.jsonl": 0})
     assert (tmp_path / "mine.txt").read_text() == "kept"
 
