@@ -59,10 +59,13 @@ class TrainSettings:
 def defaults(choice: Choice) -> TrainSettings:
     """The settings of ``choice`` before any flag."""
     spec = envs.spec(choice.env)
+    source = "--roles:"
+    if choice.roles == tuple(spec.roles):
+        source = f"--env {choice.env}: in its possible_agents"
     for role in choice.roles:
         if not _ROLE.fullmatch(role) or keyword.iskeyword(role) or hasattr(type, role):
             raise UserError(
-                f"--roles: {role[:80]!r} is no name for a role; take letters (a to z), digits and "
+                f"{source} {role[:80]!r} is no name for a role; take letters (a to z), digits and "
                 "underscores, a letter first, at most 64, and no word of Python's"
             )
     repeated = {role for role in choice.roles if choice.roles.count(role) > 1}
