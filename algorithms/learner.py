@@ -121,8 +121,8 @@ class Learner:
         load_moments(self._optimizer, self._parameters, tensors, plain["steps"])
         for name, value in (self._start or {}).items():
             value.copy_(tensors[f"reference/{name}"])
-        self._updates, self._skipped = plain["updates"], plain["skipped"]
-        self.model.version = plain["version"]
+        self._updates, self._skipped = int(plain["updates"]), int(plain["skipped"])
+        self.model.version = int(plain["version"])
 
     def _parts(self, rows: int) -> Iterator[range]:
         """The rows of each optimizer step of one training step."""

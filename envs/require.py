@@ -5,6 +5,9 @@ from typing import Any, get_args
 
 from vocabulary import UserError
 
+MOST = 4096
+"""Agents or episodes of one question that a setting may ask for; papers take up to 64."""
+
 
 def require(title: str, holds: bool, sentence: str) -> None:
     """Refuse the settings of the environment ``title`` unless something holds.
@@ -30,6 +33,17 @@ def require_least(
     for name, least in leasts.items():
         value = getattr(settings, name)
         require(title, value >= least, sentence.format(name=name, value=value, least=least))
+
+
+def require_countable(title: str, settings: Any, *names: str) -> None:
+    """Refuse a field that stands for so many agents or episodes that naming them takes minutes.
+
+    Raises:
+        UserError: it is above :data:`MOST`.
+    """
+    for name in names:
+        value = getattr(settings, name)
+        require(title, value <= MOST, f"{name} is {value}: it must be {MOST} at most")
 
 
 def require_known(title: str, settings: Any, choices: Mapping[str, Any]) -> None:

@@ -3,13 +3,12 @@
 import ipaddress
 import socket
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
 import tyro
 
-from vocabulary import UserError
+from vocabulary import UserError, user_path
 
 # A prompt that is read in parts costs its request a number of its stream, which vLLM then winds
 # back: something that generators on a CPU cannot do, and the server ends.
@@ -80,7 +79,7 @@ def served_name(settings: ServeSettings) -> str:
     """The model's name in requests."""
     if settings.name:
         return settings.name
-    folder = Path(settings.model).expanduser()
+    folder = user_path(settings.model)
     return folder.resolve().name if folder.is_dir() else settings.model
 
 

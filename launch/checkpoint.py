@@ -18,14 +18,14 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, get_type_hints
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from models.saving import store
-from vocabulary import UserError
+from vocabulary import UserError, fits
 
 _NAME = re.compile(r"step-(\d{6,})")
 
@@ -50,6 +50,11 @@ class Progress:
     cursor: int
     logs: Mapping[str, int]
     counters: Mapping[str, float]
+
+
+_FIELDS = get_type_hints(Progress)
+# RuntimeError: a tensor that does not fit, and JSON that is nested too deeply.
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError)
 
 
 def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep: int) -> Path:
@@ -107,18 +112,27 @@ def load(path: Path, roles: Mapping[str, Learning]) -> Progress:
     """
     try:
         state = json.loads((path / "state.json").read_text())
+        progress = _progress(state)
         for name, role in roles.items():
             role.load(path / name)
             role.load_state_dict(
                 load_file(path / name / "optimizer.safetensors"), state["learners"][name]
             )
         torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
-        return Progress(state["step"], state["cursor"], state["logs"], state["counters"])
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        return progress
+    except _DAMAGED as error:
         raise UserError(
             f"the checkpoint {path} is damaged ({type(error).__name__}: {error}); delete that "
             "folder, and --resume goes on from the one before"
         ) from error
+
+
+def _progress(state: Any) -> Progress:
+    found = Progress(state["step"], state["cursor"], state["logs"], state["counters"])
+    wrong = [name for name, hint in _FIELDS.items() if not fits(getattr(found, name), hint)]
+    if wrong or min(found.step, found.cursor, *found.logs.values()) < 0:
+        raise ValueError(f"{wrong[0] if wrong else 'a count'} is not what a checkpoint has there")
+    return found
 
 
 def _make_room(root: Path, draft: Path, keep: int) -> None:

@@ -6,7 +6,6 @@ that tyro parses into is put together here.
 
 import dataclasses
 import json
-import keyword
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from launch.choice import DEFAULT_ALGO, DEFAULT_ENV, Choice, choose, overview
 from launch.presets import PRESETS, preset
 from launch.settings import AgentSettings, RunSettings
 from launch.train_settings import TrainSettings, defaults, restore
-from vocabulary import UserError
+from vocabulary import UserError, user_path
 
 
 def parse(argv: Sequence[str]) -> TrainSettings:
@@ -46,11 +45,6 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     if chosen and env != chosen.env:
         raise UserError(f"preset {named['preset']} is for --env {chosen.env}, not for {env}")
     roles = tuple(named.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
-    if odd := [role for role in roles if not role.isidentifier() or keyword.iskeyword(role)]:
-        raise UserError(
-            f"--roles: {odd[0]!r} is no name for a role; take letters, digits and underscores, "
-            "a letter first"
-        )
     learners = tuple(named.get("train_role", ()))  # type: ignore[arg-type]
     choice = Choice(env, algo, roles, learners, named.get("preset"))  # type: ignore[arg-type]
     default = defaults(choice)
@@ -63,18 +57,20 @@ def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
         raise UserError(
             "--doctor checks a configuration, --resume continues a run; leave out one of the two"
         )
-    directory = Path(str(named["resume"]))
+    directory = user_path(str(named["resume"]))
     others = [f"--{name.replace('_', '-')}" for name in named if name != "resume"]
     if others:
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
     path = directory / "config.json"
     try:
         settings = restore(json.loads(path.read_text()))
+    except RecursionError:
+        raise UserError(f"{path} is damaged: it is nested too deeply") from None
     except OSError:
         raise UserError(
             f"{directory} is not a run (it has no config.json); --resume takes what --run-dir named"
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is damaged or of another version ({error})") from None
 
     @dataclass(frozen=True)
@@ -95,7 +91,7 @@ def _leave_if_ended(directory: Path, steps: int) -> None:
     """Exit with 0 where a run has done all that is asked of it."""
     try:
         ended = json.loads((directory / "summary.json").read_text())["config"]["run"]["steps"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return
     if steps == ended:
         print(f"{directory} has ended; --steps above {steps} takes it further")
@@ -130,5 +126,7 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
         config=(tyro.conf.AvoidSubcommands,),
     )
     values = {name: getattr(parsed, name) for name in (*parts, "run")}
+    if parsed.run.run_dir is not None:
+        values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
     values["agents"] = {role: getattr(parsed.agents, role) for role in roles}
     return dataclasses.replace(default, **values)

@@ -8,7 +8,7 @@ from evaluation.evaluation import Evaluation, Outcomes, Resampled
 from launch.rundir import RunDirectory
 from launch.settings import EvalSettings
 from rollouts import Collector, tasks_for
-from vocabulary import Episode, Problem, derive_seed
+from vocabulary import Episode, Problem, UserError, derive_seed
 
 
 class Examiner:
@@ -62,15 +62,32 @@ class Examiner:
         """The evaluation called ``name``, stored with the run; None without held-out problems.
 
         What a run that is resumed had evaluated before, it does not sample again.
+
+        Raises:
+            UserError: what is stored is damaged.
         """
         if not self._held_out:
             return None
         file = f"evaluation/{name}.json"
-        outcomes = self._run.read_json(file) if name == "before" else None
+        outcomes = self._stored(file) if name == "before" else None
         if outcomes is None:
             outcomes = await self.examine()
             self._run.write_json(file, outcomes)
         return outcomes
+
+    def _stored(self, file: str) -> Outcomes | None:
+        try:
+            found = self._run.read_json(file)
+            if found is not None:
+                # Now rather than when training has ended.
+                self.estimate({**found}, resamples=1)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise UserError(
+                f"{self._run.path / file} cannot be read as an evaluation's outcomes, and what it "
+                "measured before training cannot be measured now; put it back, or begin anew with "
+                "another --run-dir"
+            ) from None
+        return found
 
     def estimate(
         self, outcomes: Outcomes | None, resamples: int | None = None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vocabulary import UserError
+from vocabulary import UserError, check_fields
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
     Nested mappings reach into nested dataclasses, whose types stay those of ``default``.
 
     Raises:
-        UserError: a name that ``default`` does not have.
+        UserError: a name that ``default`` does not have, or a value that does not fit its field.
     """
     changes: dict[str, Any] = {}
     known = {field.name for field in dataclasses.fields(default)}  # type: ignore[arg-type]
@@ -43,6 +43,7 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
             changes[name] = override(old, new, at=f"{at}{name}.")
         else:
             changes[name] = _like(old, new)
+    check_fields(type(default), changes, at=at)
     return dataclasses.replace(default, **changes)  # type: ignore[type-var]
 
 

@@ -29,7 +29,7 @@ import orjson
 from filelock import FileLock, Timeout
 
 from envs.plaindata import as_unicode
-from vocabulary import UserError
+from vocabulary import UserError, user_path
 
 METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.jsonl"
 LOGS = ("episodes.jsonl", METRICS, EVALUATIONS)
@@ -68,8 +68,8 @@ class RunDirectory:
         Raises:
             UserError: there is no run at ``path``, or another process goes on with it.
         """
-        run = cls(path)
-        if not (path / "config.json").is_file():
+        run = cls(user_path(path))
+        if not (run.path / "config.json").is_file():
             raise UserError(
                 f"{path} is not a run (no config.json in it); name the directory that "
                 "--run-dir named"
@@ -103,7 +103,7 @@ class RunDirectory:
         """The settings that the run was started with."""
         try:
             return json.loads((self.path / "config.json").read_text())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             raise UserError(f"{self.path / 'config.json'} cannot be read as JSON") from None
 
     def append(self, log: str, records: list[Any]) -> None:
@@ -133,8 +133,8 @@ class RunDirectory:
         Raises:
             UserError: a log has lost lines since.
         """
-        for log, size in sizes.items():
-            path = self.path / log
+        for log in (log for log in LOGS if log in sizes):
+            path, size = self.path / log, sizes[log]
             if path.exists() and _size(path) < size:
                 raise UserError(
                     f"{path} is shorter than it was at the last checkpoint; put it back, or "
@@ -165,8 +165,9 @@ def check_new(path: Path, *, may_hold_runs: bool = False) -> None:
         may_hold_runs: whether it is the latter.
 
     Raises:
-        UserError: it is a file, is not empty, or its disk is full.
+        UserError: it is a file, is not empty, cannot be there, or its disk is full.
     """
+    user_path(path)
     if path.is_file():
         raise UserError(f"the run directory {path} is a file; name another with --run-dir")
     if path.is_dir() and not may_hold_runs and any(path.iterdir()):

@@ -1,7 +1,10 @@
 """Everything that a run is told, as one record."""
 
 import dataclasses
+import keyword
+import re
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 import tyro
@@ -22,6 +25,9 @@ from launch.settings import (
 from models.locate import TINY
 from problems.settings import ProblemSettings
 from vocabulary import UserError
+
+# Files, flags and attributes are called after roles; Python reads some letters as others.
+_ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,15 @@ class TrainSettings:
 def defaults(choice: Choice) -> TrainSettings:
     """The settings of ``choice`` before any flag."""
     spec = envs.spec(choice.env)
+    source = "--roles:"
+    if choice.roles == tuple(spec.roles):
+        source = f"--env {choice.env}: in its possible_agents"
+    for role in choice.roles:
+        if not _ROLE.fullmatch(role) or keyword.iskeyword(role) or hasattr(type, role):
+            raise UserError(
+                f"{source} {role[:80]!r} is no name for a role; take letters (a to z), digits and "
+                "underscores, a letter first, at most 64, and no word of Python's"
+            )
     repeated = {role for role in choice.roles if choice.roles.count(role) > 1}
     if repeated:
         raise UserError(
@@ -97,12 +112,18 @@ def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:
 
 
 def restore(plain: dict[str, Any]) -> TrainSettings:
-    """The inverse of :meth:`TrainSettings.plain`."""
-    kept = plain["choice"]
-    choice = Choice(
-        kept["env"], kept["algo"], tuple(kept["roles"]), tuple(kept["train_role"]), kept["preset"]
-    )
+    """The inverse of :meth:`TrainSettings.plain`.
+
+    Raises:
+        UserError, KeyError, TypeError or AttributeError: ``plain`` is something else.
+    """
+    choice = override(Choice("", "", ()), plain["choice"])
     default = defaults(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
-    agents = {role: AgentSettings(**value) for role, value in plain["agents"].items()}
+    if not isinstance(values["env"], NoneType if default.env is None else dict):
+        raise UserError(f"env does not hold the settings of {choice.env}")
+    agents = {
+        role: override(AgentSettings(model=""), plain["agents"][role], at=f"agents.{role}.")
+        for role in choice.roles
+    }
     return dataclasses.replace(override(default, values), agents=agents)

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from models.spec import ModelSpec
-from vocabulary import UserError
+from vocabulary import UserError, user_path
 
 TINY = Path(__file__).parent / "tiny"
 _HUB_ID = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
@@ -25,7 +25,7 @@ def check(spec: ModelSpec) -> None:
         if not spec.lora.targets:
             raise UserError("LoRA names no target layers; leave the setting out for the default")
         if spec.lora.adapter is not None:
-            _check_adapter(Path(spec.lora.adapter).expanduser())
+            _check_adapter(user_path(spec.lora.adapter))
     folder = local_folder(spec)
     if folder is None:
         _check_hub(spec)
@@ -45,7 +45,7 @@ def local_folder(spec: ModelSpec) -> Path | None:
         if folder.name not in known:
             raise UserError(f"unknown tiny model {name!r}; known: {', '.join(known) or 'none'}")
         return folder
-    folder = Path(name).expanduser()
+    folder = _folder(name)
     if folder.is_dir():
         return folder
     if folder.exists():
@@ -69,13 +69,19 @@ def adapter_base(name: str) -> str | None:
     Raises:
         UserError: the adapter does not say.
     """
-    folder = Path(name).expanduser()
+    folder = _folder(name)
     if not has_adapter_weights(folder) or (folder / "config.json").is_file():
         return None
     base = _read_json(folder / "adapter_config.json").get("base_model_name_or_path")
     if not isinstance(base, str) or not base:
         raise UserError(f"{name} is an adapter that does not say what model it belongs to")
     return base
+
+
+def _folder(name: str) -> Path:
+    if not name.strip():
+        raise UserError("a model has no name; give a folder, a hub id or tiny:NAME")
+    return user_path(name)
 
 
 def _check_adapter(folder: Path) -> None:
@@ -95,7 +101,7 @@ def _check_folder(folder: Path, name: str) -> None:
     if index.is_file():
         named = _read_json(index).get("weight_map")
         shards = set(named.values()) if isinstance(named, dict) else set()
-        missing = sorted(s for s in shards if not (folder / str(s)).is_file())
+        missing = sorted(s for s in shards if not user_path(folder / str(s)).is_file())
         if missing or not shards:
             what = ", ".join(missing) or "all of them"
             raise UserError(f"{name} lacks weight files that its index names: {what}")
@@ -113,7 +119,7 @@ def _check_folder(folder: Path, name: str) -> None:
 def _read_json(path: Path) -> dict[str, object]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read as JSON ({error})") from error
     if not isinstance(content, dict):
         raise UserError(f"{path} holds no JSON object")
@@ -125,12 +131,19 @@ def _check_device(name: str) -> None:
         return
     import torch
 
+    here = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    here += ["mps"] * torch.backends.mps.is_available()
     try:
         device = torch.device(name)
-    except RuntimeError:
-        raise UserError(f"unknown device {name!r}; say cpu, cuda or cuda:N") from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UserError(f"there is no device {name!r} here; say cpu or auto")
+        if device.type == "cuda":
+            # Nothing is put on a GPU yet: that takes memory, and processes could no longer fork.
+            found = (device.index or 0) < torch.cuda.device_count()
+        else:
+            found = device.type != "meta" and torch.empty(0, device=device) is not None
+    except (RuntimeError, AssertionError, ImportError):
+        found = False
+    if not found:
+        raise UserError(f"there is no device {name!r} here; say auto or {' or '.join(here)}")
 
 
 def _check_hub(spec: ModelSpec) -> None:

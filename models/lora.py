@@ -1,6 +1,5 @@
 """Putting adapters on a model: which layers, and several adapters on one base."""
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -8,7 +7,7 @@ from torch import nn
 
 from models.handle import load_adapter
 from models.spec import LoraSpec
-from vocabulary import UserError
+from vocabulary import UserError, user_path
 
 # Layers that hold several projections in one matrix, and what they hold.
 _FUSED = {
@@ -77,5 +76,5 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
         else:
             module = get_peft_model(module, config, adapter_name=name)
     if spec.adapter is not None:
-        load_adapter(module, Path(spec.adapter).expanduser(), name)
+        load_adapter(module, user_path(spec.adapter), name)
     return module.eval()

@@ -9,7 +9,7 @@ from problems.finite import ProblemSet
 from problems.formats import Format, pair_format, read_row, recognise
 from problems.gold import UnusableRowError
 from problems.rows import read_rows
-from vocabulary import AnswerKind, Problem, UserError
+from vocabulary import AnswerKind, Problem, UserError, user_path
 
 _QUESTIONS = ("question", "problem", "prompt", "Question", "Problem")
 _ANSWERS = ("answer", "final_answer", "solution", "Answer", "gold")
@@ -49,7 +49,7 @@ def load_file(
 
     Raises :class:`UserError` with the file and the line of the first row that cannot be read.
     """
-    path = Path(path).expanduser()
+    path = user_path(path)
     return read_problems(str(path), path.stem, read_rows(path), columns, choice_seed=choice_seed)
 
 
@@ -82,6 +82,14 @@ def read_problems(
             )
         except UnusableRowError as error:
             raise UserError(f"{name} {place}: {error}") from None
+        except RecursionError:
+            raise UserError(f"{name} {place}: a value is nested too deeply") from None
+        except (TypeError, AttributeError, OverflowError, KeyError, ValueError) as error:
+            # The first row said how all are read; this one holds something else in a column.
+            raise UserError(
+                f"{name} {place}: a value is not what {form.name} has there "
+                f"({type(error).__name__}: {error!s:.80})"
+            ) from None
         if problem is None or (form.deduplicate and problem.question in seen):
             continue
         if form.deduplicate:

@@ -113,9 +113,21 @@ def _encodable(text: str) -> bool:
 def _text(row: Row, column: str) -> str:
     value = row.get(column)
     if not isinstance(value, str):
-        found = "missing" if value is None else f"{type(value).__name__}, not text"
-        raise UnusableRowError(f"{column!r} is {found}")
+        raise _unfit(row, column, "text")
     return value.strip()
+
+
+def _entries(row: Row, column: str) -> list[Any]:
+    value = row.get(column)
+    if not isinstance(value, list):
+        raise _unfit(row, column, "a list")
+    return value
+
+
+def _unfit(row: Row, column: str, wanted: str) -> UnusableRowError:
+    value = row.get(column)
+    found = "missing" if value is None else f"{type(value).__name__}, not {wanted}"
+    return UnusableRowError(f"{column!r} is {found}")
 
 
 def _prompt(row: Row, column: str) -> str:
@@ -162,7 +174,7 @@ def _asdiv(row: Row) -> Problem:
 
 
 def _mmlu(row: Row) -> Problem:
-    choices, answer = list(row["choices"]), row["answer"]
+    choices, answer = _entries(row, "choices"), row["answer"]
     if isinstance(answer, str):
         letter = answer.strip()
         options = [choice.strip() if isinstance(choice, str) else choice for choice in choices]
@@ -176,6 +188,8 @@ def _mmlu(row: Row) -> Problem:
 
 
 def _commonsenseqa(row: Row) -> Problem:
+    if not isinstance(row["choices"], Mapping):
+        raise _unfit(row, "choices", "an object with 'label' and 'text'")
     labels, texts = row["choices"].get("label"), row["choices"].get("text")
     if not isinstance(labels, list) or not isinstance(texts, list) or len(labels) != len(texts):
         raise UnusableRowError("'choices' holds no lists 'label' and 'text' of one length")
@@ -292,7 +306,7 @@ FORMATS: tuple[Format, ...] = (
     Format("svamp", ("Body", "Question", "Answer"), _svamp),
     Format("asdiv", ("body", "question", "answer"), _asdiv),
     Format("gsm8k", ("question", "answer"), _gsm8k,
-           fits=lambda row: "####" in str(row.get("answer"))),
+           fits=lambda row: isinstance(row.get("answer"), str) and "####" in row["answer"]),
     Format("final_answer", ("question", "final_answer"), _final_answer,
            optional=("is_multiple_answer", "context", "error")),
     pair_format("problem", "answer"),

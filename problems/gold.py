@@ -19,9 +19,9 @@ class UnusableRowError(ValueError):
     """A row that cannot become a problem; the message is the end of a sentence that names it."""
 
 
-def number_text(value: int | float) -> str:
+def number_text(value: int | float | Decimal) -> str:
     """A number without exponent, trailing zeros or sign of zero: ``27.0`` is ``"27"``."""
-    if isinstance(value, float):
+    if isinstance(value, (float, Decimal)):
         if not math.isfinite(value):
             raise UnusableRowError("the answer is not a finite number")
         if value == int(value):
@@ -57,7 +57,7 @@ def read_gold(value: Any) -> tuple[str, AnswerKind]:
     """
     if isinstance(value, bool):
         return str(value), "text"
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, Decimal)):
         return number_text(value), "number"
     if isinstance(value, (list, tuple)):
         return _gold_of_list(value)
@@ -89,7 +89,7 @@ def read_tolerance(value: Any) -> float:
     parts = value.split(",") if isinstance(value, str) else [value]
     try:
         found = [float(part) for part in parts]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = [math.nan]
     if isinstance(value, bool) or not all(0 <= one < math.inf for one in found):
         raise UnusableRowError(f"'error' is {value!r:.40}, not a tolerance such as 0.1")

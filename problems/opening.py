@@ -12,8 +12,8 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import unquote
 
@@ -26,12 +26,13 @@ from problems.near import listed, nearest
 from problems.recall import RecallSettings, RecallSource
 from problems.rows import SUFFIXES
 from problems.source import ProblemSource
-from vocabulary import UserError, derive_seed
+from vocabulary import UserError, derive_seed, user_path
 
 Settings = TypeVar("Settings")
 
 _GYM = "reasoning-gym:"
 _HUB = "hub:"
+_REPO = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _HUB_OPTIONS = ("split", "config", "revision", "order", "question", "answer")
 
 
@@ -51,7 +52,7 @@ def open_source(
     columns = columns or Columns()
     if not text.strip():
         raise UserError("no problems are named; try chains, gsm8k or a file")
-    if Path(text).expanduser().is_file():
+    if _is_file(text):
         return load_file(text, columns, choice_seed=choice_seed)
     head, options = _parse(text)
     stream = seed if purpose == "train" else derive_seed(seed, "evaluation problems")
@@ -71,7 +72,7 @@ def open_source(
         return _open_hub(HUB_SETS[head], head, options, columns, purpose, choice_seed)
     if head.startswith(_HUB):
         repo = head[len(_HUB) :]
-        if repo.count("/") != 1 and not Path(repo).is_dir():
+        if not _REPO.fullmatch(repo) and not (repo and user_path(repo).is_dir()):
             raise UserError(f"{text!r}: write hub:OWNER/NAME, such as hub:openai/gsm8k")
         return _open_hub(HubSet(repo), head, options, columns, purpose, choice_seed)
     if _looks_like_path(head):
@@ -188,6 +189,14 @@ def _refuse_columns(text: str, columns: Columns) -> None:
         raise UserError(f"{text} generates its problems; leave out the options about columns")
 
 
+def _is_file(text: str) -> bool:
+    """Whether it names a file as it stands; a generator's options may be longer than any name."""
+    try:
+        return user_path(text).is_file()
+    except UserError:
+        return False
+
+
 def _looks_like_path(head: str) -> bool:
-    path = Path(head).expanduser()
+    path = user_path(head)
     return path.suffix.lower() in SUFFIXES or "/" in head or "\\" in head or path.exists()

@@ -21,6 +21,8 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     if path.is_dir():
         raise UserError(f"{path} is a folder; name a file that ends in {_any_of(SUFFIXES)}")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is a pipe or a device; write its lines to a file first")
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(f"{path}: unknown kind of file; use one that ends in {_any_of(SUFFIXES)}")
     try:
@@ -102,7 +104,12 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 for row in batch.to_pylist():
                     number += 1
                     yield f"row {number}", row
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError, UnicodeDecodeError) as error:
+    except (
+        pyarrow.ArrowInvalid,
+        pyarrow.ArrowNotImplementedError,
+        ValueError,
+        OverflowError,
+    ) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(
             f"{path} is no readable Parquet file after row {number}: {reason}"

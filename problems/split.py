@@ -17,6 +17,8 @@ HELD_OUT = 512
 
 _DRAWS_PER_PROBLEM = 20
 _EXTRA_DRAWS = 1000
+# Ten seconds or so.
+_MOST_DRAWN = 100_000
 
 
 def held_out(
@@ -109,6 +111,11 @@ def _draw(
 ) -> dict[str, Problem]:
     """The first ``n`` different problems of a generator, by canonical form."""
     drawn: dict[str, Problem] = {}
+    if n > _MOST_DRAWN:
+        raise UserError(
+            f"{source.name} would have to draw {n} problems; at most {_MOST_DRAWN} can be held out "
+            "of a generator or be a limit to it: lower --problems.held-out or --problems.limit"
+        )
     draws = n * _DRAWS_PER_PROBLEM + _EXTRA_DRAWS
     for index in range(draws):
         problem = source[index]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from envs.require import require, require_known
+from envs.require import require, require_countable, require_known
 from rewards.trace_accuracy import TraceAccuracyMode
 
 PromptStyle = Literal["plain", "strategies"]
@@ -102,6 +102,7 @@ class CoreTeachingSettings:
             self.k_hinted >= 0,
             f"k_hinted is {self.k_hinted}: it must be 0 (no second round) or more",
         )
+        require_countable("core-teaching", self, "k_cold", "k_hinted")
         _require(
             0 <= self.hint_probability <= 1,
             f"hint_probability is {self.hint_probability}: it must be between 0 and 1",

@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 from typing import Literal
 
 from envs.eapo_consultation.fading import Fading, Schedule, match_budget
-from envs.require import require, require_known, require_least
+from envs.require import require, require_countable, require_known, require_least
 from rewards.consultation import AnswerRule
 from vocabulary import UserError
 
@@ -122,6 +122,7 @@ class EapoConsultationSettings:
             "reply_thinking_tokens",
         )
         _require_least(self, dict.fromkeys(counted, 0), "{name} must be {least} or more")
+        require_countable("eapo-consultation", self, "experts", "group_size", "eval_samples")
         _require(
             0 <= self.turns_end <= self.budget,
             f"turns_end is {self.turns_end}: it must be between 0 and the budget",

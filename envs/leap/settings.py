@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from envs.eapo_consultation.settings import PromptStyle
-from envs.require import require, require_least
+from envs.require import require, require_countable, require_least
 
 Router = Literal["dispersed", "clustered", "hybrid", "random"]
 
@@ -41,6 +41,7 @@ class LeapSettings:
             "max_new_tokens": 1,
         }
         require_least("leap", self, leasts, "{name} must be at least {least}")
+        require_countable("leap", self, "paths")
         known = get_args(Router)
         require(
             "leap",

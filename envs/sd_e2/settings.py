@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from envs.core_teaching.settings import PromptStyle
-from envs.require import require, require_known, require_least
+from envs.require import require, require_countable, require_known, require_least
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ class SdE2Settings:
             "format_complete": 0,
         }
         require_least("sd-e2", self, leasts)
+        require_countable("sd-e2", self, "traces", "eval_traces")
         require(
             "sd-e2",
             -1 <= self.same_above <= 1,

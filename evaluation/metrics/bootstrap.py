@@ -11,6 +11,9 @@ import numpy.typing as npt
 from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
 
 RESAMPLES = 10_000
+MOST_RESAMPLES = 1_000_000
+"""What users may ask for: every metric keeps a number of each of them, and intervals have long
+settled."""
 _CHUNK = 4_000_000  # numbers held at a time
 
 

@@ -2,14 +2,17 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import envs
 from envs.solo import SoloSettings
-from vocabulary import UserError
+from vocabulary import UserError, check_fields, user_path
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
+"""What names of suites and agents look like: files are called after them."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,11 @@ class Suite:
     """Mode in which the role ``expert`` answers first, and the seat with its replies before it."""
 
     def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise UserError(
+                f"suite {self.name[:60]!r}: a name has letters, digits, dots and dashes, at most "
+                "41, a letter or a digit first; files are called after it"
+            )
         if not self.problems:
             raise UserError(f"suite {self.name}: name at least one set of problems")
 
@@ -82,17 +90,21 @@ def suite_called(name: str) -> Suite:
     """
     if name in SUITES:
         return SUITES[name]
-    path = Path(name).expanduser()
+    path = user_path(name)
     if path.suffix != ".json" or not path.is_file():
         raise UserError(
             f"unknown suite {name!r}; known: {', '.join(SUITES)}; or a JSON file with a suite's "
             "fields"
         )
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
+        fields = _tuples(json.loads(path.read_text(encoding="utf-8")))
     except ValueError as error:
         raise UserError(f"{name} is not JSON ({error})") from None
-    given = {"name": path.stem} | fields if isinstance(fields, dict) else {}
+    except RecursionError:
+        raise UserError(f"{name} describes no suite: it is nested too deeply") from None
+    except OSError as error:
+        raise UserError(f"{name} cannot be read ({error.strerror})") from None
+    given: dict[str, Any] = {"name": path.stem} | fields if isinstance(fields, dict) else {}
     known = {one.name: one for one in dataclasses.fields(Suite)}
     nothing = dataclasses.MISSING
     wanted = {n for n, one in known.items() if one.default is one.default_factory is nothing}
@@ -101,17 +113,15 @@ def suite_called(name: str) -> Suite:
             f"{name} describes no suite: an object with {', '.join(sorted(wanted - {'name'}))}, "
             f"and as you like {', '.join(sorted(set(known) - wanted | {'name'}))}"
         )
-    try:
-        return Suite(**{key: _tuples(value) for key, value in given.items()})
-    except (ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"{name} describes no suite ({error})") from None
+    check_fields(Suite, given, at=f"{name}: ")
+    return Suite(**given)
 
 
 def settings_of(suite: Suite) -> Any:
     """The environment's settings: its class's, what a run in it does by default, the suite's.
 
     Raises:
-        UserError: a setting that the environment does not have.
+        UserError: a setting that the environment does not have, or a value that it cannot take.
     """
     kind: Any = SoloSettings
     defaults: Mapping[str, Any] = {}
@@ -129,6 +139,7 @@ def settings_of(suite: Suite) -> Any:
             f"suite {suite.name}: {suite.env} has no setting {strangers[0]}; "
             f"known: {', '.join(sorted(known))}"
         )
+    check_fields(kind, values, at=f"suite {suite.name}: ")
     return kind(**values)
 
 

@@ -3,16 +3,28 @@
 from pathlib import Path
 from typing import Any
 
-from vocabulary import UserError
+from evaluation.metrics.bootstrap import MOST_RESAMPLES
+from experts.naming import is_player
+from vocabulary import UserError, user_path
 
 
 def check_positive(settings: Any, *names: str) -> None:
     """Raises:
-    UserError: one of these settings is below 1.
+    UserError: one of these settings is below 1, or there are too many resamples.
     """
     for name in names:
         if getattr(settings, name) < 1:
             raise UserError(f"--{name.replace('_', '-')} must be at least 1")
+    if "resamples" in names:
+        check_resamples(settings.resamples, "--resamples")
+
+
+def check_resamples(count: int, flag: str) -> None:
+    """Raises:
+    UserError: more resamples than fit into memory.
+    """
+    if count > MOST_RESAMPLES:
+        raise UserError(f"{flag} is {count}; it must be at most {MOST_RESAMPLES}")
 
 
 def trained_in(value: str, role: str) -> Path | None:
@@ -21,7 +33,9 @@ def trained_in(value: str, role: str) -> Path | None:
     Raises:
         UserError: a run that has not ended.
     """
-    run = Path(value).expanduser()
+    if is_player(value):
+        return None
+    run = user_path(value)
     trained = run / "final" / role
     if trained.is_dir():
         return trained

@@ -15,7 +15,7 @@ from evaluation.evaluation import Outcomes, Resampled
 from evaluation.paired import as_json, table
 from launch.compare.naming import check_positive
 from launch.rundir import RunDirectory
-from vocabulary import UserError
+from vocabulary import UserError, fits, user_path
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,19 @@ def compare(settings: PairedComparison) -> None:
     check_positive(settings, "resamples")
     if len(settings.runs) < 2:
         raise UserError("name two runs at least: python benchmark.py compare runs/a runs/b")
-    names = _short(settings.runs)
-    choices = {name: _choice(path) for name, path in zip(names, settings.runs)}
-    outcomes = {
-        name: _outcomes(path, settings.evaluation) for name, path in zip(names, settings.runs)
-    }
+    runs = tuple(map(user_path, settings.runs))
+    names = _short(runs)
+    choices = {name: choice_of(path) for name, path in zip(names, runs)}
+    outcomes = {name: _outcomes(path, settings.evaluation) for name, path in zip(names, runs)}
     _check_same(choices, outcomes)
     first = choices[names[0]]
     evaluation = evaluation_of(envs.spec(first["env"]))
     measured: dict[str, Mapping[str, Resampled]] = {}
-    for name, path in zip(names, settings.runs):
+    for name, path in zip(names, runs):
         try:
             # One seed for all of them: resamples pair up.
             measured[name] = evaluation.estimate(outcomes[name], settings.resamples, 0)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise UserError(
                 f"{path}/evaluation/{settings.evaluation}.json does not hold what {first['env']} "
                 "measures"
@@ -88,11 +87,21 @@ def _short(paths: tuple[Path, ...]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _choice(path: Path) -> dict[str, Any]:
+def choice_of(path: Path) -> dict[str, Any]:
+    """What a run was, as its ``config.json`` says.
+
+    Raises:
+        UserError: it does not.
+    """
     try:
-        return RunDirectory.reopen(path).config()["choice"]
+        choice: dict[str, Any] = RunDirectory.reopen(path).config()["choice"]
+        # As JSON has it: roles are a list.
+        good = fits((choice["env"], choice["roles"]), tuple[str, list[str]])
     except (KeyError, TypeError):
-        raise UserError(f"{path / 'config.json'} does not say what the run was") from None
+        good, choice = False, {}
+    if not good:
+        raise UserError(f"{path / 'config.json'} does not say what the run was")
+    return choice
 
 
 def _outcomes(path: Path, which: str) -> Outcomes:
@@ -105,7 +114,7 @@ def _outcomes(path: Path, which: str) -> Outcomes:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         found["problems"] = list(found["problems"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{file} cannot be read as an evaluation's outcomes") from None
     return found
 

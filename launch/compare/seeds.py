@@ -12,8 +12,13 @@ from rich.console import Console
 import envs
 from evaluation import evaluation_of
 from evaluation.across_seeds import Finished, as_json, draw, table
+from launch.compare.paired import choice_of
 from launch.rundir import EVALUATIONS, METRICS, RunDirectory
-from vocabulary import UserError
+from vocabulary import UserError, fits
+
+_TOKENS = "rollout/learner_tokens_total"
+_Values = dict[str, float | None]
+"""A metric -> its value; null where nothing was measured."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,14 @@ def compare(settings: SeedsComparison) -> None:
     found = [_paths(text) for text in settings.systems]
     if not found:
         raise UserError("--systems: write NAME=RUN,RUN, once or more")
-    systems = {name: [_read(path) for path in paths] for name, paths in found}
+    systems = {name: [_run(path) for path in paths] for name, paths in found}
     if len(systems) < len(found):
         raise UserError("--systems: two systems have the same name")
-    environments = {RunDirectory(path).config()["choice"]["env"] for _, ps in found for path in ps}
+    choices = [choice_of(path) for _, paths in found for path in paths]
+    environments = {choice["env"] for choice in choices}
     if len(environments) > 1:
         raise UserError(f"these runs are of different environments: {', '.join(environments)}")
-    choice = RunDirectory(found[0][1][0]).config()["choice"]
+    choice = choices[0]
     evaluation = evaluation_of(envs.spec(choice["env"]))
     measured = [run.after for runs in systems.values() for run in runs]
     rows = evaluation.table(choice["roles"], *measured)
@@ -72,6 +78,28 @@ def _paths(text: str) -> tuple[str, list[Path]]:
     return name.strip(), paths
 
 
+def _run(path: Path) -> Finished:
+    try:
+        found = _read(path)
+        good = (
+            fits(found.after, _Values)
+            and fits(
+                (list(found.steps), list(found.evaluated)), tuple[list[_Values], list[_Values]]
+            )
+            and all(fits(line[_TOKENS], float) for line in found.steps)
+            # Curves are drawn over the tokens of training steps.
+            and {line["step"] for line in found.evaluated} <= {line["step"] for line in found.steps}
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        good, found = False, None
+    if found is None or not good:
+        raise UserError(
+            f"{path} cannot be read: config.json, summary.json, {METRICS} or {EVALUATIONS} is "
+            "damaged; leave that run out"
+        )
+    return found
+
+
 def _read(path: Path) -> Finished:
     run = RunDirectory.reopen(path)
     summary = run.read_json("summary.json")
@@ -82,7 +110,7 @@ def _read(path: Path) -> Finished:
         str(path),
         int(run.config()["run"]["seed"]),
         summary["after"],
-        steps[-1].get("rollout/learner_tokens_total", 0.0) if steps else 0.0,
+        steps[-1][_TOKENS] if steps else 0.0,
         steps,
         run.read_log(EVALUATIONS),
     )

@@ -2,23 +2,21 @@
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from evaluation.suite.suites import NAME
 from experts.naming import is_player, pool_members
 from launch.compare.store import fingerprint
 from launch.models import check_models, model_spec
 from launch.settings import AgentSettings
 from models.locate import local_folder
 from models.spec import ModelSpec
-from vocabulary import UserError
+from vocabulary import UserError, user_path
 
 # Names of rows, which agents' rows stand beside.
 _TAKEN = ("vote", "agreement", "routing", "cascade", "verifier")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def read_verifier(text: str, agents: Sequence[Agent]) -> Agent | None:
 
 def _read(text: str) -> Agent:
     name, equals, what = text.partition("=")
-    if not equals or not what or not _NAME.fullmatch(name) or name in _TAKEN:
+    if not equals or not what or not NAME.fullmatch(name) or name in _TAKEN:
         raise UserError(
             f"{text!r}: write NAME=WHAT, the name of letters, digits, dots and dashes, and none of "
             f"{', '.join(_TAKEN)}"
@@ -88,7 +86,7 @@ def _read(text: str) -> Agent:
 
 def _located(name: str, what: str) -> str:
     """A run directory stands for the model that it trained under this name, or its only one."""
-    run = Path(what).expanduser()
+    run = user_path(what)
     trained = sorted(path.name for path in run.glob("final/*") if path.is_dir())
     if trained and not (run / "config.json").is_file():
         raise UserError(f"{what} is not a run (no config.json in it)")
@@ -110,7 +108,7 @@ def _identity(model: str) -> str:
     base = local_folder(ModelSpec(spec.model))
     parts = [fingerprint(base) if base else spec.model]
     if spec.lora is not None and spec.lora.adapter:
-        parts.append(fingerprint(Path(spec.lora.adapter).expanduser()))
+        parts.append(fingerprint(user_path(spec.lora.adapter)))
     return "+".join(parts)
 
 
@@ -131,7 +129,7 @@ def read_prices(texts: Sequence[str], agents: Sequence[str]) -> Prices:
                 raise UserError(f"--prices names {name}; the agents are {', '.join(agents)}")
             try:
                 given, sampled = (float(price) for price in pair)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, OverflowError):
                 raise UserError(f"--prices {text!r}: write NAME=IN,OUT, two numbers") from None
             if not (0 <= given < math.inf and 0 <= sampled < math.inf):
                 raise UserError(f"--prices {text!r}: a price is a number from 0 on")
@@ -146,8 +144,8 @@ def _priced(text: str) -> list[tuple[str, Any]]:
     if equals:
         return [(name, pair.split(","))]
     try:
-        content = json.loads(Path(text).expanduser().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = json.loads(user_path(text).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
         raise UserError(

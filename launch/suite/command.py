@@ -17,7 +17,7 @@ from launch.suite.plan import Job, fitted, jobs, problem_sets
 from launch.suite.scored import overall, score, write
 from launch.suite.settings import SuiteComparison
 from launch.suite.verify import verifying
-from vocabulary import UserError
+from vocabulary import UserError, user_path
 
 
 def compare(settings: SuiteComparison) -> None:
@@ -77,6 +77,7 @@ def _ask(
 
 def _check(settings: SuiteComparison) -> None:
     check_positive(settings, "questions", "samples", "batch", "resamples", "verifier_tokens")
+    user_path(settings.out)
     for wrong, sentence in [
         (
             not 0 <= settings.temperature < math.inf,

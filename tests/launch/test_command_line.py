@@ -16,6 +16,7 @@ from launch.plain import to_plain
 from launch.train_settings import defaults, restore
 from vocabulary import UserError
 
+NO_NAME = "cannot be the name of a file or folder here"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -122,6 +123,31 @@ def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None
         (["--algo.kl-coefficient", "0.1", "--algo.kl-estimator", "k1"], "k1"),
         (["--agents.alice.no-trained", "--agents.bob.no-trained"], "no role is trained"),
         (["--train-role", "carol"], "--train-role names carol; the roles here are alice, bob"),
+        (["--agents.alice.model", ""], "a model has no name; give a folder"),
+        (["--agents.alice.model", "~nosuchuser/x"], NO_NAME),
+        (["--agents.alice.model", "x" * 5000], NO_NAME),
+        (["--agents.alice.device", "meta"], "no device 'meta' here; say auto or cpu"),
+        (["--problems.train", "~nosuchuser/x"], NO_NAME),
+        (["--problems.train", "x" * 5000], NO_NAME),
+        (["--problems.train", "a\0b.jsonl"], NO_NAME),
+        (["--problems.train", "\ud800.jsonl"], NO_NAME),
+        (["--problems.train", "hub:"], "write hub:OWNER/NAME"),
+        (["--run-dir", "x" * 300], NO_NAME),
+        (["--run-dir", "a\0b"], NO_NAME),
+        (["--resume", "x" * 300], NO_NAME),
+        (["--problems.held-out", "100000000000"], "at most 100000 can be held out"),
+        (["--problems.limit", "100000000000"], "lower --problems.held-out or --problems.limit"),
+        (["--eval.resamples", "1000000000"], "--eval.resamples is 1000000000; it must be at most"),
+        (["--env.k-cold", "100000000"], "k_cold is 100000000: it must be 4096 at most"),
+        (["--env.k-hinted", "100000000"], "k_hinted is 100000000: it must be 4096 at most"),
+        (["--env", "corea-deferral", "--env.traces", "5000"], "traces is 5000: it must be 4096"),
+        (["--env", "sd-e2", "--env.eval-traces", "5000"], "traces is 5000: it must be 4096"),
+        (["--env", "eapo-consultation", "--env.experts", "5000"], "experts is 5000: it must"),
+        (["--roles", "\ufb01", "bob"], "is no name for a role"),
+        (["--roles", "__init__", "bob"], "'__init__' is no name for a role"),
+        (["--roles", "a" * 300, "bob"], "is no name for a role"),
+        (["--roles", "_a", "bob"], "'_a' is no name for a role"),
+        (["--roles", "mro", "bob"], "'mro' is no name for a role"),
         (["--resume", "nowhere"], "nowhere is not a run"),
         (["--resume", "nowhere", "--algo", "grpo"], "leave out --algo"),
     ],

@@ -90,3 +90,38 @@ def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
     ]:
         assert benchmark.main(["seeds", "--systems", *systems]) == 2
         assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        *(("config.json", text) for text in ("{", "[]", "{}", '{"choice": 5}', "[" * 100_000)),
+        ("config.json", '{"choice": {"env": "eapo-consultation", "roles": 5}, "run": {"seed": 0}}'),
+        ("config.json", '{"choice": {"env": [], "roles": []}, "run": {"seed": 0}}'),
+        ("config.json", '{"choice": {"env": "eapo-consultation", "roles": []}, "run": 5}'),
+        *(("summary.json", text) for text in ("{", "[]", "{}", '{"after": 5}')),
+        ("summary.json", '{"after": {"avg@n/alone": "x"}}'),
+        *(("metrics.jsonl", text) for text in ("{\n", "5\n", '{"step": "x"}\n', '{"step": 1}\n')),
+        *(("evaluations.jsonl", text) for text in ("{\n", "[]\n", '{"step": 99}\n')),
+    ],
+)
+def test_a_damaged_run_is_named(
+    write: Any, tmp_path: Path, capsys: Any, file: str, content: str
+) -> None:
+    path = write("a", 0, 0.5)
+    (tmp_path / "a" / file).write_text(content)
+    flags = ["seeds", "--out", str(tmp_path / "out"), "--systems", f"A={path}"]
+    assert benchmark.main(flags) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"benchmark.py: {path}")
+    assert told.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_was_not_measured_is_no_damage(write: Any, tmp_path: Path) -> None:
+    path = write("a", 0, 0.5)
+    (tmp_path / "a" / "summary.json").write_text('{"after": {"avg@n/alone": null}}')
+    with (tmp_path / "a" / "metrics.jsonl").open("a") as log:
+        log.write('{"step": 4, "rollout/learner_tokens_total": 9, "learner/policy/loss": null}\n')
+    flags = ["seeds", "--out", str(tmp_path / "out"), "--systems", f"A={path}"]
+    assert benchmark.main(flags) == 0

@@ -209,7 +209,8 @@ def test_what_cannot_be_loaded_is_told_before_weights_are_read(
     refused("context is 1 tokens", context=1)
     refused("LoRA rank is 0", lora=LoraSpec(rank=0))
     refused("is no adapter", lora=LoraSpec(adapter=str(folder)))
-    refused("unknown device 'gpu'", device="gpu")
+    for device in ("gpu", "mps", "meta", "xla", "", "cuda:99"):
+        refused(f"there is no device {device!r} here; say auto or cpu", device=device)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     refused("not in the local cache and the hub is switched off", "no-such-owner/no-such-model")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")

@@ -95,6 +95,8 @@ def test_a_local_folder_in_the_layout_of_the_hub(tmp_path, monkeypatch, file):
         ("math500?order=given", "order only says how an undivided set is divided"),
         ("gpqa-main?order=random", "use shuffled or given"),
         ("hub:gsm8k", "write hub:OWNER/NAME"),
+        ("hub:", "write hub:OWNER/NAME"),
+        ("hub:owner/", "write hub:OWNER/NAME"),
         ("no/such/file.jsonl", "no problem file no/such/file.jsonl"),
         ("no/such/file", "unknown kind of file"),
         ("problems.csv", "unknown problems"),

@@ -16,6 +16,8 @@ from launch.suite.completions import Completions
 CHAINS = "chains?min_length=3&max_length=3"
 GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
 
+SOLO = {"env": "envs.solo:SoloEnv", "seat": "solver", "problems": [CHAINS]}
+
 
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
@@ -358,6 +360,10 @@ def test_a_server_that_fails_is_asked_again(
         (["--agents", "a=tiny:bob", "--prices", "a=nan,1"], "a number from 0 on"),
         (["--agents", "a=tiny:bob", "--prices", "nope.json"], "name a JSON file"),
         (["--agents", "a=tiny:bob", "b=tiny:bob", "--prices", "a=1,2"], "--prices lacks b"),
+        (["--agents", "a=tiny:bob", "--resamples", "1000000000"], "it must be at most 1000000"),
+        (["--agents", "a=~nosuchuser/x"], "cannot be the name of a file or folder here"),
+        (["--agents", f"a={'x' * 5000}"], "cannot be the name of a file or folder here"),
+        (["--agents", "a=tiny:bob", "--suite", f"{'x' * 5000}.json"], "cannot be the name of a"),
         (["--agents", "a=tiny:bob", "--verifier", "b"], "name one of a"),
         (["--agents", "a=tiny:bob", "--verifier", "a=tiny:bob"], "is an agent already"),
         (["--agents", "a=scripted:silent", "--problems", CHAINS], "nothing was answered"),
@@ -380,6 +386,23 @@ def test_mistakes(run: Any, flags: list[str], sentence: str) -> None:
             "has no setting k",
         ),
         ('{"env": "core-teaching", "seat": "zoe", "problems": ["chains"]}', "has no role zoe"),
+        ("[" * 100_000, "nested too deeply"),
+        *(
+            (json.dumps(SOLO | {field: value}), sentence)
+            for field, value, sentence in [
+                ("name", "../../evil", "files are called after it"),
+                ("name", "..", "files are called after it"),
+                ("name", 5, "name is 5; it must be text"),
+                ("problems", "chains", "problems is 'chains'; it must be a list"),
+                ("problems", [1], "problems is (1,); it must be a list, each entry text"),
+                ("env", 5, "env is 5; it must be text"),
+                ("mode", None, "mode is None; it must be text"),
+                ("settings", [1], "settings is (1,); it must be an object"),
+                ("settings", {"max_new_tokens": "x"}, "max_new_tokens is 'x'; it must be a whole"),
+                ("settings", {"max_new_tokens": True}, "it must be a whole number"),
+                ("settings", {"prompt": 5}, "prompt is 5; it must be text"),
+            ]
+        ),
     ],
 )
 def test_files_that_are_no_suite(run: Any, tmp_path: Path, content: str, sentence: str) -> None:

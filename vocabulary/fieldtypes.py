@@ -1,0 +1,85 @@
+"""Whether values from a file are of the kinds that a dataclass says, told field by field."""
+
+import dataclasses
+import reprlib
+from collections.abc import Mapping
+from collections.abc import Sequence as AnySequence
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from vocabulary.usererror import UserError
+
+_WORDS = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    tuple: "a list",
+    NoneType: "null",
+}
+
+
+def check_fields(kind: type, values: Mapping[str, Any], *, at: str = "") -> None:
+    """Refuse a value that does not fit its field of ``kind``; names without a field are left alone.
+
+    Lists are tuples here, as in settings. ``at`` goes before a field's name.
+
+    Raises:
+        UserError: the first such value.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    for name, value in values.items():
+        if name in hints and not fits(value, hints[name]):
+            raise UserError(
+                f"{at}{name} is {reprlib.repr(value)}; it must be {_described(hints[name])}"
+            )
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether ``value`` is of type ``hint``; whole numbers are numbers, truth values are neither.
+
+    A type that says more than this knows (a protocol, a type variable) fits everything.
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return fits(value, inner[0])
+    if origin in (Union, UnionType):
+        return any(fits(value, one) for one in inner)
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in inner)
+    if origin is not None:
+        return isinstance(value, origin) and _holds(value, inner)
+    if hint is None:
+        return value is None
+    if hint in (int, float):
+        kinds = (int,) if hint is int else (int, float)
+        return isinstance(value, kinds) and not isinstance(value, bool)
+    if hint is Any or not isinstance(hint, type) or getattr(hint, "_is_protocol", False):
+        return True
+    return isinstance(value, hint)
+
+
+def _holds(value: Any, inner: tuple[Any, ...]) -> bool:
+    """Whether what a container holds fits."""
+    if isinstance(value, tuple) and inner and inner[-1] is not Ellipsis:
+        return len(value) == len(inner) and all(map(fits, value, inner))
+    if isinstance(value, Mapping) and len(inner) == 2:
+        return all(fits(key, inner[0]) and fits(one, inner[1]) for key, one in value.items())
+    if isinstance(value, AnySequence) and inner:
+        return all(fits(one, inner[0]) for one in value)
+    return True
+
+
+def _described(hint: Any) -> str:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _described(inner[0])
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_described(one) for one in inner))
+    if origin is Literal:
+        return f"one of {', '.join(map(str, inner))}"
+    if origin is tuple and inner[-1:] == (Ellipsis,):
+        return f"a list, each entry {_described(inner[0])}"
+    if dataclasses.is_dataclass(hint) or (origin is not None and issubclass(origin, Mapping)):
+        return "an object"
+    return _WORDS.get(origin or hint, getattr(hint, "__name__", str(hint)))
