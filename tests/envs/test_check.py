@@ -45,7 +45,7 @@ BROKEN = [
     ("def action_space(self, agent): return self.actions", 2, "action_space('me_0') raised Attrib"),
     ("def action_space(self, agent): return spaces.Discrete(3)", 2, "actions of me_0 are Discrete"),
     ("def told(self, text): return super().told('7' if 'say' in str(text) else text)", 1,
-     "8 seeds give the same episode: reset() ignores its seed (or say varied=False)"),
+     "8 seeds give the same episode: reset() ignores its seed (or .*--same-every-time"),
     ("def paid(self, actions): return {one: float(actions[one] or 'x') for one in self.agents}", 2,
      "step() raised ValueError: could not convert string to float"),
     ("""
