@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from envs.bytes_codec import TextMeter
-from envs.contract import why_not_kept
+from envs.contract import bare, why_not_kept
 from envs.guarded import told
 from envs.problem_env import ProblemEnv, private, reward_of, text_of
 from envs.roles import role_of
@@ -226,7 +226,7 @@ class ConversationEnv(ProblemEnv):
                 f"ended with the episode {outcome.episode!r:.100}; it must be a dictionary"
             )
         for agent, terms in outcome.terms.items():
-            if why := why_not_kept(agent, {"reward_terms": terms}):
+            if why := why_not_kept(agent, {"reward_terms": bare(dict(terms))}):
                 self._refuse(f"ended, and {why}")
         return outcome
 

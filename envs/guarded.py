@@ -19,11 +19,14 @@ _CHECK = "mend it, and run python -m envs.check"
 class Guarded(ParallelEnv[str, Any, Any]):
     """The same environment; a call that goes wrong raises a ``UserError``."""
 
-    def __init__(self, env: ParallelEnv[str, Any, Any], *, tokens: bool = False) -> None:
+    def __init__(
+        self, env: ParallelEnv[str, Any, Any], *, text: bool = False, tokens: bool = False
+    ) -> None:
         """Wrap ``env``.
 
         Args:
             env: anything of PettingZoo's parallel kind.
+            text: whether its observations are ``Dict(text, active)`` already.
             tokens: whether its agents read ids.
 
         Raises:
@@ -36,7 +39,7 @@ class Guarded(ParallelEnv[str, Any, Any]):
         self.render_mode = getattr(env, "render_mode", None)
         self.possible_agents = list(env.possible_agents)
         self.agents: list[str] = []
-        self._tokens = tokens
+        self._text, self._tokens = text, tokens
 
     @property
     def unwrapped(self) -> Any:
@@ -112,6 +115,13 @@ class Guarded(ParallelEnv[str, Any, Any]):
         for agent in self.agents:
             if agent not in observations:
                 self._refuse(f"{method}() gives {agent}, which is in agents, no observation")
+        for agent, shown in observations.items() if self._text else ():
+            whole = isinstance(shown, Mapping) and "active" in shown
+            if not whole or not isinstance(shown.get("text"), str):
+                self._refuse(
+                    f"{agent} observes {shown!r:.100}: it must be a dictionary of 'text', a "
+                    "string, and 'active'"
+                )
 
     def _finite(self, agent: str, reward: Any) -> float:
         try:

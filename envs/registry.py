@@ -136,7 +136,7 @@ def make(
         env = adapt(env, codecs)
     else:
         # Our own are held to the contract by tests, once and for all.
-        env = TokenView(env if name in _SPECS else Guarded(env), codecs)
+        env = TokenView(env if name in _SPECS else Guarded(env, text=True), codecs)
     return PaddedView(env) if view == "padded" else env
 
 

@@ -47,9 +47,9 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         raise UserError(f"preset {named['preset']} is for --env {chosen.env}, not for {env}")
     roles = tuple(named.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
     if odd := [role for role in roles if not role.isidentifier() or keyword.iskeyword(role)]:
-        source = "--roles" if "roles" in named else f"--env {env}: its possible_agents"
+        source = "--roles:" if "roles" in named else f"--env {env}: in its possible_agents"
         raise UserError(
-            f"{source}: {odd[0]!r} is no name for a role; take letters, digits and underscores, "
+            f"{source} {odd[0]!r} is no name for a role; take letters, digits and underscores, "
             "a letter first"
         )
     learners = tuple(named.get("train_role", ()))  # type: ignore[arg-type]
