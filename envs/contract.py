@@ -49,8 +49,8 @@ def bare(value: Any) -> Any:
     return [bare(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def is_contracts(key: Any) -> bool:
-    """Whether the contract says what an info has under ``key``."""
+def is_named(key: Any) -> bool:
+    """Whether the contract says what stands under ``key`` in an info."""
     return key in _RULES or key in _LIMITS
 
 
@@ -59,7 +59,8 @@ def _count(value: Any) -> bool:
 
 
 def _finite(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    plain = isinstance(value, int | float) and not isinstance(value, np.generic)
+    return plain and math.isfinite(value)
 
 
 def _text(value: Any) -> bool:
@@ -78,9 +79,13 @@ def _ids(value: Any) -> bool:
 
 def _by_name(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     def all_hold(value: Any) -> bool:
-        return isinstance(value, Mapping) and all(
-            isinstance(name, str) and holds(part) for name, part in value.items()
-        )
+        if not isinstance(value, Mapping):
+            return False
+        # Loops, for generators cost more than what they ask, and every step of training asks.
+        for name, part in value.items():
+            if not isinstance(name, str) or not holds(part):
+                return False
+        return True
 
     return all_hold
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from gymnasium import Space
 from pettingzoo import ParallelEnv
 
-from envs.contract import bare, is_contracts, why_no_metadata, why_not_kept
+from envs.contract import bare, is_named, why_no_metadata, why_not_kept
 from vocabulary import ScoreRequests, UserError
 
 _CHECK = "mend it, and run python -m envs.check"
@@ -157,10 +157,13 @@ class Guarded(ParallelEnv[str, Any, Any]):
                 info = {}
             if not isinstance(info, Mapping):
                 self._refuse(f"the info of {agent} is {info!r:.100}: it must be a dictionary")
-            info = {key: bare(value) if is_contracts(key) else value for key, value in info.items()}
-            if why := why_not_kept(agent, info, asked=asked, tokens=self._tokens):
-                self._refuse(why)
-            kept[agent] = info
+            how = {"asked": asked, "tokens": self._tokens}
+            if why_not_kept(agent, info, **how):
+                # A number of NumPy's is what its author meant by it.
+                info = {key: bare(item) if is_named(key) else item for key, item in info.items()}
+                if why := why_not_kept(agent, info, **how):
+                    self._refuse(why)
+            kept[agent] = dict(info)
         return kept
 
     def _refuse(self, sentence: str) -> NoReturn:

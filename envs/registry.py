@@ -10,7 +10,7 @@ import pettingzoo
 from pettingzoo.env_registry.registration import parallel_registry
 
 from envs.adapt import adapt, is_text_env
-from envs.guarded import Guarded, called, check_metadata, told
+from envs.guarded import Guarded, called, told
 from envs.padded_view import PaddedView
 from envs.plugins import (
     load,
@@ -209,5 +209,4 @@ def _build(
             f"{title}: possible_agents of {type(env).__name__} is {agents!r:.100}; list the names "
             "of everyone who may ever act when it is built, such as ['alice_0', 'bob_0']."
         )
-    check_metadata(env)
     return env
