@@ -5,10 +5,9 @@ contract: everyone listed is active, the reward is one term, replicas of one see
 role.
 """
 
-import math
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal, SupportsFloat
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import Space, spaces
@@ -19,6 +18,8 @@ from pettingzoo.utils.conversions import (
     turn_based_aec_to_parallel_wrapper,
 )
 
+from envs.guarded import Guarded, check_metadata, told
+from envs.guarded import title_of as _name
 from envs.plaindata import why_not_plain
 from envs.roles import role_of
 from envs.spaced_env import SpacedEnv
@@ -52,7 +53,7 @@ def space_of(env: Any, which: str, agent: str) -> Space[Any]:
             space = getattr(env, which)(agent)
     except Exception as error:
         raise UserError(
-            f"{_name(env)}: {which}({agent!r}) raised {type(error).__name__}: {error}; it must "
+            f"{_name(env)}: {which}({agent!r}) raised {told(error)}; it must "
             "give the same gymnasium space at every call."
         ) from error
     if not isinstance(space, Space):
@@ -97,6 +98,7 @@ def adapt(
         UserError: another kind of environment, actions or observations.
     """
     if isinstance(env, AECEnv):
+        check_metadata(env)
         cyclic = env.metadata.get("is_parallelizable", False)
         with warnings.catch_warnings():
             # An environment that nobody renders needs no render_mode.
@@ -118,9 +120,10 @@ class _Adapted(SpacedEnv):
 
     def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
         self.env = env
+        check_metadata(env)
         self.render_mode = getattr(env, "render_mode", None)
         self.metadata = {"group_keys": ("problem+role",), "default_group": "problem+role"}
-        self.metadata |= env.metadata
+        self.metadata |= getattr(env, "metadata", {})
         self.possible_agents = list(env.possible_agents)
         self.agents: list[str] = []
         kinds = {
@@ -137,6 +140,7 @@ class _Adapted(SpacedEnv):
         if len(set(kinds.values())) != 1:
             raise UserError(f"{_name(env)}: some agents speak text and others tokens; choose one.")
         self.kind: Kind = "text" if "text" in kinds.values() else "tokens"
+        self._guarded = Guarded(env, tokens=self.kind == "tokens")
         self.append_only = self.kind == "text"
         self._observation_spaces = {}
         self._action_spaces = {}
@@ -153,10 +157,9 @@ class _Adapted(SpacedEnv):
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
         if seed is not None:
             self._seed_actions(seed)
-        result = self._called("reset", seed=seed, options=options)
-        observations, infos = self._parts("reset", result, "observations, infos")
-        self.agents = list(self.env.agents)
-        return self._shown(observations), self._plain_infos(observations, infos)
+        observations, infos = self._guarded.reset(seed=seed, options=options)
+        self.agents = self._guarded.agents
+        return self._shown(observations), self._plain_infos(infos)
 
     def step(self, actions: Mapping[str, Any]) -> Any:
         empty = "" if self.kind == "text" else np.zeros(0, dtype=np.int64)
@@ -164,68 +167,33 @@ class _Adapted(SpacedEnv):
             agent: _fitting(actions.get(agent, empty), self.env.action_space(agent))
             for agent in self.env.agents
         }
-        observations, rewards, terminations, truncations, infos = self._parts(
-            "step",
-            self._called("step", given),
-            "observations, rewards, terminations, truncations, infos",
-        )
-        self.agents = list(self.env.agents)
+        observations, rewards, terminations, truncations, infos = self._guarded.step(given)
+        self.agents = self._guarded.agents
         return (
             self._shown(observations),
-            {agent: self._finite(agent, reward) for agent, reward in rewards.items()},
-            {agent: bool(end) for agent, end in terminations.items()},
-            {agent: bool(end) for agent, end in truncations.items()},
-            self._plain_infos(observations, infos),
+            rewards,
+            terminations,
+            truncations,
+            self._plain_infos(infos),
         )
 
-    def _called(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """The answer of a method that somebody else wrote."""
-        try:
-            return getattr(self.env, method)(*args, **kwargs)
-        except Exception as error:
-            raise UserError(
-                f"{_name(self.env)}: {method}() raised {type(error).__name__}: {error}; "
-                "python -m envs.check says where."
-            ) from error
-
-    def _parts(self, method: str, result: Any, names: str) -> Any:
-        expected = len(names.split(", "))
-        if (
-            not isinstance(result, tuple)
-            or len(result) != expected
-            or not all(isinstance(part, Mapping) for part in result)
-        ):
-            raise UserError(
-                f"{_name(self.env)}: {method}() must give {expected} dictionaries by agent: "
-                f"{names}."
-            )
-        return result
-
-    def _finite(self, agent: str, reward: Any) -> float:
-        if not isinstance(reward, SupportsFloat) or not math.isfinite(float(reward)):
-            raise UserError(
-                f"{_name(self.env)}: the reward of {agent} is {reward!r:.100}, not a finite number."
-            )
-        return float(reward)
-
-    def _plain_infos(
-        self, observations: Mapping[str, Any], infos: Mapping[str, Any]
-    ) -> dict[str, dict[str, Any]]:
+    def _plain_infos(self, infos: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         """What of the infos can be logged; objects are for the environment's own users."""
-        return {
-            agent: {
-                key: value
-                for key, value in (infos.get(agent) or {}).items()
-                if not why_not_plain({key: value})
-            }
-            for agent in observations
+        plain = {
+            agent: {key: value for key, value in info.items() if not why_not_plain({key: value})}
+            for agent, info in infos.items()
         }
+        if self.kind == "tokens":
+            for agent, info in infos.items():
+                if "learned_after" in info:
+                    plain[agent]["learned_after"] = np.asarray(info["learned_after"], np.int64)
+        return plain
 
     def render(self) -> Any:
-        return self.env.render()
+        return self._guarded.render()
 
     def close(self) -> None:
-        self.env.close()
+        self._guarded.close()
 
     def _shown(self, observations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         shown: dict[str, dict[str, Any]] = {}
@@ -251,7 +219,7 @@ class _Adapted(SpacedEnv):
         if self.kind == "text" and isinstance(observation, str):
             return observation
         if self.kind == "tokens" and not isinstance(observation, str | Mapping):
-            ids = np.asarray(observation)
+            ids = _array(observation)
             if ids.dtype.kind in "iu" or not ids.size:
                 return ids.reshape(-1).astype(np.int64)
         raise UserError(
@@ -285,9 +253,13 @@ def _fitting(action: Any, space: Space[Any]) -> Any:
     return action
 
 
+def _array(value: Any) -> Any:
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):
+        # Lists of several lengths, a tensor of another device: no ids.
+        return np.full(1, np.nan)
+
+
 def _size(space: Space[Any]) -> dict[str, int]:
     return {"vocab_size": space.vocab_size} if isinstance(space, TokenSpace) else {}
-
-
-def _name(env: Any) -> str:
-    return type(env.unwrapped).__name__

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import envs
 from envs.adapt import is_text_env
+from envs.guarded import told
 from vocabulary import UserError
 
 
@@ -39,13 +40,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         if is_text_env(getattr(tokens, "env", None)):
             envs.check_env(envs.make(chosen.name, view="text"), **how)
         envs.check_env(tokens, **how)
+        roles = ", ".join(envs.spec(chosen.name).roles)
     except (AssertionError, UserError) as error:
         broken = isinstance(error, AssertionError)
         print(_place(error), end="", file=sys.stderr)
         verdict = f"{chosen.name} breaks the contract: " if broken else ""
         print(f"envs.check: {verdict}{error}", file=sys.stderr)
         return 1 if broken else 2
-    roles = ", ".join(envs.spec(chosen.name).roles)
+    except Exception as error:
+        place = _place(error)
+        if not place:
+            # A fault of the check's own: its traceback says more than a sentence.
+            raise
+        print(place, end="", file=sys.stderr)
+        print(f"envs.check: {chosen.name} raised {told(error)}.", file=sys.stderr)
+        return 2
     print(f"{chosen.name} keeps the contract. Its roles: {roles}.")
     return 0
 

@@ -12,6 +12,7 @@ from pettingzoo import AECEnv, ParallelEnv
 from envs.adapt import adapt
 from envs.checks.actions import Answers, hostile_answers, plain_answers
 from envs.checks.play import Game, play, same
+from envs.contract import why_no_metadata
 from vocabulary import UserError
 
 _SEEDS = 8
@@ -97,7 +98,8 @@ def _check_declaration(env: Any) -> None:
                 f"{name}({agent!r}) builds a new space at every call: keep one per agent"
             )
     metadata = env.metadata
-    assert isinstance(metadata, dict), "metadata must be a dictionary"
+    broken = why_no_metadata(metadata)
+    assert not broken, broken
     if "group_keys" in metadata or "default_group" in metadata:
         keys = tuple(metadata.get("group_keys", ()))
         assert metadata.get("default_group") in keys, (
@@ -126,7 +128,8 @@ def _check_idle(game: Callable[..., Game], first: Game, seed: int, answers: Answ
 def _check_variety(game: Callable[..., Game], seed: int, answers: Answers) -> None:
     games = [game(seed + place, answers) for place in range(_SEEDS)]
     assert any(not same(games[0].record, other.record) for other in games[1:]), (
-        f"{_SEEDS} seeds give the same episode: reset() ignores its seed (or say varied=False)"
+        f"{_SEEDS} seeds give the same episode: reset() ignores its seed (or say "
+        "varied=False, and --same-every-time to python -m envs.check)"
     )
 
 

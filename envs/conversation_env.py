@@ -3,11 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from envs.bytes_codec import TextMeter
+from envs.contract import bare, why_not_kept
+from envs.guarded import told
 from envs.problem_env import ProblemEnv, private, reward_of, text_of
 from envs.roles import role_of
 from problems.source import ProblemSource
@@ -138,7 +140,9 @@ class ConversationEnv(ProblemEnv):
         self._failed = {}
         self.agents = list(self.possible_agents)
         self._telling = self.conversation(self._problem, options or {}, random)
-        self._ask(next(self._telling))
+        if not isinstance(self._telling, Generator):
+            self._refuse("is no generator: ask with `answers = yield {agent: message}`")
+        self._tell(None)
         return self._shown()
 
     def step(self, actions: Mapping[str, Any]) -> Any:
@@ -149,11 +153,7 @@ class ConversationEnv(ProblemEnv):
             self._failed[agent] = self._failed.get(agent, False) or agent not in answers
             told = answers.get(agent, "(no answer)")
             self._lines += [f"== {agent} ==", message, "--", told, ""]
-        outcome = None
-        try:
-            self._ask(self._telling.send(answers))
-        except StopIteration as end:
-            outcome, self._asked = end.value, {}
+        outcome = self._tell(answers)
         observations, infos = self._shown()
         if outcome is not None:
             infos = self._last_infos(outcome)
@@ -170,14 +170,68 @@ class ConversationEnv(ProblemEnv):
     def transcript(self) -> str | None:
         return "\n".join(self._lines) or None
 
-    def _ask(self, asked: Asked) -> None:
-        strangers = sorted(set(asked) - set(self.possible_agents))
-        if strangers or not asked or not all(asked.values()):
+    def _tell(self, answers: Answers | None) -> Outcome | None:
+        """Go on to the next questions, or to what came of it all."""
+        assert self._telling is not None
+        try:
+            asked = self._telling.send(answers)  # pyright: ignore[reportArgumentType]
+        except StopIteration as end:
+            if answers is None:
+                self._refuse("ended before it asked anybody anything")
+            self._asked = {}
+            return self._proper(end.value)
+        except UserError:
+            raise
+        except Exception as error:
             raise UserError(
-                f"{self.title}: conversation() asked {dict(asked)!r:.200}; it must give at least "
-                f"one of {', '.join(self.possible_agents)} a message."
+                f"{self.title}: conversation() raised {told(error)}; python -m envs.check says "
+                "where."
+            ) from error
+        self._ask(asked)
+        return None
+
+    def _ask(self, asked: Asked) -> None:
+        if (
+            not isinstance(asked, Mapping)
+            or not asked
+            or not set(self.possible_agents).issuperset(asked)
+            or not all(isinstance(message, str) and message for message in asked.values())
+        ):
+            shown = dict(asked) if isinstance(asked, Mapping) else asked
+            self._refuse(
+                f"asked {shown!r:.200}; it must give at least one of "
+                f"{', '.join(self.possible_agents)} a message"
             )
         self._asked = dict(asked)
+
+    def _proper(self, outcome: Any) -> Outcome:
+        if not isinstance(outcome, Outcome):
+            self._refuse(
+                f"ended with {outcome!r:.100}; let it return an Outcome, such as "
+                f"Outcome({{{self.possible_agents[0]!r}: {{'correct': 1.0}}}})"
+            )
+        for name in ("terms", "measured"):
+            by_agent = getattr(outcome, name)
+            if (
+                not isinstance(by_agent, Mapping)
+                or not set(self.possible_agents).issuperset(by_agent)
+                or not all(isinstance(values, Mapping) for values in by_agent.values())
+            ):
+                self._refuse(
+                    f"ended with the {name} {by_agent!r:.200}; they must be a dictionary for each "
+                    f"of {', '.join(self.possible_agents)}"
+                )
+        if not isinstance(outcome.episode, Mapping):
+            self._refuse(
+                f"ended with the episode {outcome.episode!r:.100}; it must be a dictionary"
+            )
+        for agent, terms in outcome.terms.items():
+            if why := why_not_kept(agent, {"reward_terms": bare(dict(terms))}):
+                self._refuse(f"ended, and {why}")
+        return outcome
+
+    def _refuse(self, sentence: str) -> NoReturn:
+        raise UserError(f"{self.title}: conversation() {sentence}.")
 
     def _shown(self) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
         observations: dict[str, dict[str, Any]] = {}

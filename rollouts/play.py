@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -141,12 +142,7 @@ async def _ask(
             seed=derive_seed(seed, replica, agent, recorder.turn),
             problem=problem,
         )
-        limits = replace(
-            sampling,
-            max_new_tokens=int(infos[agent].get("max_new_tokens", sampling.max_new_tokens)),
-            stop=tuple(infos[agent].get("stop", sampling.stop)),
-        )
-        return await policies[recorder.role](prompt, limits)
+        return await policies[recorder.role](prompt, _limits(agent, infos[agent], sampling))
 
     calls = [asyncio.ensure_future(one(agent)) for agent in asked]
     waited_s = 0.0
@@ -169,6 +165,19 @@ async def _ask(
             recorders[agent].sampled(result)
             answers[agent] = result
     return answers, waited_s
+
+
+def _limits(agent: str, info: Mapping[str, Any], sampling: Sampling) -> Sampling:
+    limit, stop = (
+        info.get("max_new_tokens", sampling.max_new_tokens),
+        info.get("stop", sampling.stop),
+    )
+    if not isinstance(limit, Integral):
+        raise UserError(f"max_new_tokens of {agent} is {limit!r:.100}: it must be an int")
+    # A string is a sequence, too: of letters.
+    if not isinstance(stop, list | tuple):
+        raise UserError(f"stop of {agent} is {stop!r:.100}: it must be a list of strings")
+    return replace(sampling, max_new_tokens=int(limit), stop=tuple(stop))
 
 
 def _check_born_at_reset(agents: list[str], recorders: Mapping[str, Recorder]) -> None:

@@ -2,13 +2,14 @@
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from envs.checks.actions import MISSING, Answers
+from envs.contract import why_not_kept
 from envs.plaindata import why_not_plain
 
 
@@ -37,7 +38,7 @@ def play(
     """
     game = Game()
     observations, infos = _pair(env.reset(seed=seed, options=copy.copy(options)))
-    live = list(env.agents)
+    live = _living(env, "reset")
     assert live, "after reset() no agent is there"
     assert set(live) <= set(env.possible_agents), "agents has somebody outside possible_agents"
     shown = _Shown(env)
@@ -56,11 +57,16 @@ def play(
         if ask_requests and hasattr(env, "score_requests"):
             env.score_requests(actions)
         result = env.step(copy.copy(actions))
+        assert isinstance(result, tuple), f"step() gives a {type(result).__name__}, no tuple"
         assert len(result) == 5, f"step() gives {len(result)} things, not five"
+        for part in result:
+            assert isinstance(part, Mapping), (
+                f"step() gives a {type(part).__name__} where a dictionary by agent must be"
+            )
         observations, rewards, terminations, truncations, infos = result
         shown.answered({agent: actions[agent] for agent in active if agent in actions})
         over = _check_ends(live, terminations, truncations)
-        now = list(env.agents)
+        now = _living(env, "step")
         revived = dead & set(now)
         assert not revived, f"{_some(revived)} ended and lives again"
         dead |= over
@@ -125,10 +131,9 @@ class _Shown:
                 f"the observation of {agent} is not in its observation space {space}: "
                 f"{_brief(observation)}"
             )
+            asked = agent not in over and _active(observation)
+            _check_info(agent, infos[agent], asked=asked, tokens="tokens" in observation)
             self._check_context(agent, observation, fresh=bool(infos[agent].get("fresh")))
-            _check_info(agent, infos[agent])
-            if agent not in over and _active(observation):
-                _check_limits(agent, infos[agent])
         _check_aliases({agent: infos[agent] for agent in live})
         self._kept.append((observations, copy.deepcopy(observations)))
 
@@ -162,9 +167,20 @@ def _active(observation: Any) -> bool:
     return bool(np.any(observation.get("active", 1)))
 
 
+def _living(env: Any, method: str) -> list[str]:
+    living = env.agents
+    named = isinstance(living, Collection) and not isinstance(living, str)
+    assert named, f"after {method}() agents is {living!r:.100}: it must be a list of names"
+    return list(living)
+
+
 def _pair(result: Any) -> tuple[Any, Any]:
     assert isinstance(result, tuple), "reset() gives no tuple (observations, infos)"
     assert len(result) == 2, f"reset() gives {len(result)} things, not (observations, infos)"
+    for part in result:
+        assert isinstance(part, Mapping), (
+            f"reset() gives a {type(part).__name__} where a dictionary by agent must be"
+        )
     return result
 
 
@@ -187,42 +203,32 @@ def _check_ends(live: list[str], terminations: Any, truncations: Any) -> set[str
 
 def _check_reward(agent: str, rewards: Mapping[str, Any]) -> float:
     assert agent in rewards, f"{agent} was alive and has no reward"
-    reward = float(rewards[agent])
-    assert math.isfinite(reward), f"the reward of {agent} is {reward}"
+    try:
+        reward = float(rewards[agent])
+    except Exception:
+        reward = math.nan
+    assert math.isfinite(reward), (
+        f"the reward of {agent} is {rewards[agent]!r:.100}: it must be a finite number"
+    )
     return reward
 
 
-def _check_info(agent: str, info: Any) -> None:
+def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
     assert isinstance(info, dict), f"the info of {agent} is a {type(info).__name__}"
-    error = why_not_plain(info)
+    # A token view has it in ids.
+    ids = {"learned_after"} if tokens else set()
+    error = why_not_plain({key: value for key, value in info.items() if key not in ids})
     assert not error, (
         f"the info of {agent} is not plain data ({error}): use str, int of at most 64 bits, float, "
         "bool, None, lists, and dictionaries whose keys are strings"
     )
-
-
-def _check_limits(agent: str, info: Mapping[str, Any]) -> None:
-    if "max_new_tokens" in info:
-        limit = info["max_new_tokens"]
-        assert limit in range(1, 1 << 40), (
-            f"max_new_tokens of {agent}, which is active, is {limit!r}: it must be at least 1"
-        )
-    stop = info.get("stop", [])
-    proper = isinstance(stop, list | tuple) and all(mark and str(mark) == mark for mark in stop)
-    assert proper, f"stop of {agent} is {stop!r}: it must be a list of non-empty strings"
-    piece = info.get("piece", "message")
-    assert piece in ("message", "continuation", "fresh"), (
-        f"piece of {agent} is {piece!r}: it is 'message', 'continuation' or 'fresh'"
-    )
+    broken = why_not_kept(agent, info, asked=asked, tokens=tokens)
+    assert not broken, broken
 
 
 def _check_last_info(env: Any, agent: str, info: Mapping[str, Any], paid: float) -> None:
     if "reward_terms" in info:
-        terms = info["reward_terms"]
-        assert all(math.isfinite(value) for value in terms.values()), (
-            f"a reward term of {agent} is not finite: {terms}"
-        )
-        total = math.fsum(terms.values())
+        total = math.fsum(info["reward_terms"].values())
         assert math.isclose(total, paid, rel_tol=1e-6, abs_tol=1e-9), (
             f"the reward_terms of {agent} sum to {total}, but it was paid {paid}"
         )
@@ -232,14 +238,6 @@ def _check_last_info(env: Any, agent: str, info: Mapping[str, Any], paid: float)
         assert set(groups) == set(keys), (
             f"the groups of {agent} are {sorted(groups)}, metadata['group_keys'] is {keys}"
         )
-        assert all(isinstance(group, str) and group for group in groups.values()), (
-            f"the group ids of {agent} must be non-empty strings: {groups}"
-        )
-    weight = info.get("loss_weight", 1.0)
-    assert isinstance(weight, int | float), f"loss_weight of {agent} is {weight!r}: not a number"
-    assert 0 <= weight < math.inf, (
-        f"loss_weight of {agent} is {weight!r}: it must be a number of at least 0"
-    )
 
 
 def _check_episode_infos(infos: Mapping[str, Any], over: set[str]) -> None:

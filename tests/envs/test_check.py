@@ -45,9 +45,24 @@ BROKEN = [
     ("def action_space(self, agent): return self.actions", 2, "action_space('me_0') raised Attrib"),
     ("def action_space(self, agent): return spaces.Discrete(3)", 2, "actions of me_0 are Discrete"),
     ("def told(self, text): return super().told('7' if 'say' in str(text) else text)", 1,
-     "8 seeds give the same episode: reset() ignores its seed (or say varied=False)"),
+     "8 seeds give the same episode: reset() ignores its seed (or .*--same-every-time"),
     ("def paid(self, actions): return {one: float(actions[one] or 'x') for one in self.agents}", 2,
      "step() raised ValueError: could not convert string to float"),
+    ("def infos(self): return {agent: 'abc' for agent in self.agents}", 2, "me_0 is 'abc': it"),
+    ("def infos(self): return {agent: {'max_new_tokens': 'abc'} for agent in self.agents}", 2,
+     "max_new_tokens of me_0 is 'abc': it must be an int of at least 1; mend it"),
+    ("def infos(self): return {agent: {'reward_terms': 'x'} for agent in self.agents}", 2,
+     "reward_terms of me_0 is 'x': it must be a dictionary of finite numbers"),
+    ("def infos(self): return {agent: {'groups': 3} for agent in self.agents}", 2,
+     "groups of me_0 is 3: it must be a dictionary of non-empty strings"),
+    ("metadata = None", 2, "Broken: metadata is None: it must be a dictionary"),
+    ("metadata = {'group_keys': 5}", 2, "metadata['group_keys'] is 5: it must be a tuple"),
+    ("def close(self): raise OSError('gone')", 2, "Broken: close() raised OSError: gone"),
+    ("""
+    def reset(self, seed=None, options=None):
+        result = super().reset(seed)
+        self.agents = None
+        return result""", 2, "after reset() agents is None: it must be a list of names"),
     ("""
     def paid(self, actions):
         if "strategy" in actions["me_0"]: raise ZeroDivisionError("tags")
@@ -97,6 +112,65 @@ def test_an_error_of_the_authors_own_code_has_its_line(
     assert "of_an_author.py" in place
     assert line.strip() == "def infos(self): return 1 / 0"
     assert "Broken: reset() raised ZeroDivisionError: division by zero" in said
+
+
+TOLD = """
+from dataclasses import dataclass
+from envs.conversation_env import ConversationEnv, Outcome
+
+@dataclass(frozen=True)
+class Settings:
+    max_new_tokens: {kind}
+
+class Told(ConversationEnv):
+    title = "told"
+    metadata = {{**ConversationEnv.metadata, "name": "told_v0"}}
+    settings_class = Settings
+    default_roles = ("me",)
+    def conversation(self, problem, options, random):
+        yield {{"me_0": problem.question}}
+        {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "code", "sentence"),
+    [
+        ("int = 5", "return Outcome({'me_0': {'x': 1.0}})", 0, ""),
+        ("int = 5", "return Outcome({'me': {'x': 1.0}})", 2, "told: conversation() ended with the"),
+        ("int = 5", "return 1 / 0", 2, "told: conversation() raised ZeroDivisionError: div"),
+        # No wait for 2^40 numbers to be compared with a string.
+        ("str = 'x'", "return Outcome({})", 1, "max_new_tokens of me_0 is 'x': it must be an int"),
+    ],
+)  # fmt: skip
+def test_a_conversation(
+    author: Path, capsys: pytest.CaptureFixture[str], kind: str, end: str, code: int, sentence: str
+) -> None:
+    author.write_text(TOLD.format(kind=kind, end=end))
+    assert main(["of_an_author:Told"]) == code
+    errors = capsys.readouterr().err
+    assert sentence in errors
+    assert ("return 1 / 0" in errors) == ("1 / 0" in end)
+
+
+def test_a_text_environment_that_raises_has_its_line(
+    author: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    author.write_text(TOLD.format(kind="int = 5", end="") + "    def step(self, actions): 1 / 0\n")
+    assert main(["of_an_author:Told"]) == 2
+    place, line, *_, said = capsys.readouterr().err.splitlines()
+    assert "of_an_author.py" in place
+    assert line.strip().startswith("def step")
+    assert said == "envs.check: of_an_author:Told raised ZeroDivisionError: division by zero."
+
+
+def test_a_fault_of_the_checks_own_keeps_its_traceback(
+    author: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    author.write_text(WHOLE)
+    monkeypatch.setattr("envs.check.envs.check_env", None)
+    with pytest.raises(TypeError):
+        main(["of_an_author:Whole"])
 
 
 def test_the_same_every_time_may_be_meant(author: Path) -> None:

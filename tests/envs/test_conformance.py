@@ -185,7 +185,7 @@ class OwnEpisodes(Good):
         return {**super().info(agent), "episode": {"who": agent}}
 
 
-@caught("max_new_tokens of a_0, which is active, is 0")
+@caught("max_new_tokens of a_0 is 0: it must be an int of at least 1")
 class NothingAllowed(Good):
     def info(self, agent: str) -> dict[str, Any]:
         return {**super().info(agent), "max_new_tokens": 0}

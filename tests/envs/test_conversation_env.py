@@ -1,7 +1,9 @@
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 from envs import check_env
@@ -100,7 +102,13 @@ def test_transcripts(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "shown"),
-    [({"c_0": "who?"}, "{'c_0': 'who.'}"), ({}, "{}"), ({"a_0": ""}, "{'a_0': ''}")],
+    [
+        ({"c_0": "who?"}, "{'c_0': 'who.'}"),
+        ({}, "{}"),
+        ({"a_0": ""}, "{'a_0': ''}"),
+        ({"a_0": 5}, "{'a_0': 5}"),
+        (None, "None"),
+    ],
 )
 def test_a_conversation_asks_somebody_something(asked: Any, shown: str) -> None:
     class Wrong(Two):
@@ -111,6 +119,72 @@ def test_a_conversation_asks_somebody_something(asked: Any, shown: str) -> None:
     sentence = rf"two: conversation\(\) asked {shown}; it must give at least one of a_0, b_0 a mess"
     with pytest.raises(UserError, match=sentence):
         Wrong().reset(seed=0)
+
+
+PAID = {"a_0": {"right": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("end", "sentence"),
+    [
+        (None, "ended with None; let it return an Outcome, such as Outcome({'a_0': {'co"),
+        ({"a_0": 1.0}, "ended with {'a_0': 1.0}; let it return an Outcome"),
+        (Outcome({"a": {"right": 1.0}}), "ended with the terms {'a': {'right': 1.0}}; they"),
+        (Outcome(PAID, {"b": {"x": 1}}), "ended with the measured {'b': {'x': 1}}; they"),
+        (Outcome({"a_0": 1.0}), "ended with the terms {'a_0': 1.0}; they must be"),
+        (Outcome({"a_0": {"x": "1"}}), "ended, and reward_terms of a_0 is {'x': '1'}: it must be"),
+        (Outcome({"a_0": {"x": float("nan")}}), "ended, and reward_terms of a_0 is {'x': nan}: it"),
+        (Outcome(PAID, episode=[1]), "ended with the episode [1]; it must be a dictionary"),
+    ],
+)  # fmt: skip
+def test_a_conversation_ends_with_what_its_own_agents_earned(end: Any, sentence: str) -> None:
+    class Wrong(Two):
+        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
+            yield {"a_0": "?"}
+            return end
+
+    env = Wrong()
+    env.reset(seed=0)
+    with pytest.raises(UserError, match=re.escape(f"two: conversation() {sentence}")):
+        env.step({"a_0": "!"})
+
+
+def test_what_numpy_counted_is_paid() -> None:
+    class Counted(Two):
+        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
+            yield {"a_0": "?"}
+            return Outcome({"a_0": {"right": np.float32(0.5)}})
+
+    env = Counted()
+    env.reset(seed=0)
+    assert env.step({"a_0": "!"})[1] == {"a_0": 0.5, "b_0": 0.0}
+
+
+def test_a_conversation_that_fails_says_so_and_one_that_asks_nobody_too() -> None:
+    class Failing(Two):
+        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
+            answers = yield {"a_0": "?"}
+            yield answers["b_0"]
+
+    class Silent(Two):
+        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
+            return Outcome(PAID)
+
+    class Short(Two):
+        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
+            yield from ()
+            return Outcome(PAID)
+
+    env = Failing()
+    env.reset(seed=0)
+    with pytest.raises(
+        UserError, match=r"two: conversation\(\) raised KeyError: 'b_0'; python -m en"
+    ):
+        env.step({"a_0": "!"})
+    with pytest.raises(UserError, match=r"two: conversation\(\) is no generator: ask with"):
+        Silent().reset(seed=0)
+    with pytest.raises(UserError, match=r"two: conversation\(\) ended before it asked anybody"):
+        Short().reset(seed=0)
 
 
 @pytest.mark.parametrize(

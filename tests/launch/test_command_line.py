@@ -106,6 +106,7 @@ def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None
         (["--roles", "alice"], "has no peer"),
         (["--roles", "alice", "alice"], "--roles names alice twice"),
         (["--roles", "a b", "c"], "'a b' is no name for a role"),
+        (["--roles", "0", "bob"], "--roles: '0' is no name for a role"),
         (["--roles", "../x", "bob"], "'../x' is no name for a role"),
         (["--roles", "class", "bob"], "'class' is no name for a role"),
         (["--seed", "-1"], "--seed must be 0 to 2^63 - 1"),

@@ -145,6 +145,24 @@ def test_limits_and_text_of_the_environment_reach_the_policy() -> None:
     assert seen[1] == ("a_0", 8, (), "")
 
 
+@pytest.mark.parametrize(
+    ("info", "sentence"),
+    [
+        ({"stop": "abc"}, "stop of a_0 is 'abc': it must be a list of strings"),
+        ({"stop": 5}, "stop of a_0 is 5: it must be a list of strings"),
+        ({"max_new_tokens": "x"}, "max_new_tokens of a_0 is 'x': it must be an int"),
+    ],
+)
+def test_limits_that_are_none_are_refused(info: dict[str, Any], sentence: str) -> None:
+    class Odd(TwoTurns):
+        def reset(self, *args: Any, **kwargs: Any) -> Any:
+            observations, infos = super().reset(*args, **kwargs)
+            return observations, {**infos, "a_0": info}
+
+    with pytest.raises(UserError, match=sentence):
+        run(Odd(), {"a": answering(3), "b": answering(6)})
+
+
 def test_every_call_has_its_own_random_stream() -> None:
     def seeds(replica: int) -> list[int]:
         log: list[Prompt] = []
