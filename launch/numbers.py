@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from evaluation.metrics.bootstrap import MOST_RESAMPLES
 from vocabulary import UserError
 
 
@@ -14,6 +15,14 @@ def check_seeds(seeds: Iterable[int], flag: str = "--seed") -> None:
     """
     if not all(0 <= seed < 2**63 for seed in seeds):
         raise UserError(f"{flag} must be 0 to 2^63 - 1")
+
+
+def check_resamples(count: int, flag: str) -> None:
+    """Raises:
+    UserError: more resamples than fit into memory.
+    """
+    if count > MOST_RESAMPLES:
+        raise UserError(f"{flag} is {count}; it must be at most {MOST_RESAMPLES}")
 
 
 def check_no_nan(settings: Any, at: str = "--") -> None:

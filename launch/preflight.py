@@ -12,7 +12,7 @@ from algorithms.settings import check_settings
 from evaluation import evaluation_of
 from launch.judge import check_graders
 from launch.models import check_models
-from launch.numbers import check_no_nan, check_seeds
+from launch.numbers import check_no_nan, check_resamples, check_seeds
 from launch.players import local_models
 from launch.rundir import check_new
 from launch.train_settings import TrainSettings
@@ -98,6 +98,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         if wrong:
             raise UserError(sentence)
     check_seeds([run.seed])
+    check_resamples(how.resamples, "--eval.resamples")
     validate(settings.algo)
     check_settings(settings.learner, run.steps)
     _check_environment(settings)

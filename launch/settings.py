@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from launch.compare.naming import check_resamples
-
 
 @dataclass(frozen=True)
 class AgentSettings:
@@ -112,9 +110,6 @@ class EvalSettings:
     """Nucleus filter; default: the training one."""
     resamples: int = 10_000
     """Bootstrap resamples over problems for the intervals."""
-
-    def __post_init__(self) -> None:
-        check_resamples(self.resamples, "--eval.resamples")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from evaluation.metrics.bootstrap import MOST_RESAMPLES
 from experts.naming import is_player
+from launch.numbers import check_resamples
 from vocabulary import UserError, user_path
 
 
@@ -17,14 +17,6 @@ def check_positive(settings: Any, *names: str) -> None:
             raise UserError(f"--{name.replace('_', '-')} must be at least 1")
     if "resamples" in names:
         check_resamples(settings.resamples, "--resamples")
-
-
-def check_resamples(count: int, flag: str) -> None:
-    """Raises:
-    UserError: more resamples than fit into memory.
-    """
-    if count > MOST_RESAMPLES:
-        raise UserError(f"{flag} is {count}; it must be at most {MOST_RESAMPLES}")
 
 
 def trained_in(value: str, role: str) -> Path | None:

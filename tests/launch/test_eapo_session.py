@@ -73,6 +73,7 @@ def test_a_run_ends_when_its_learners_have_sampled_enough(opened: Opened, train:
     assert totals[-1] < lines[-1]["rollout/tokens_total"]  # experts' tokens do not count
 
     # Its last step is kept, and taken up again it has nothing left to do.
+    session.run.close()  # as the end of its process does
     resumed = parse(["--resume", str(session.run.path)])
     again = open_session(resumed, preflight(resumed))
     assert list(again.steps_left()) == []
@@ -89,6 +90,7 @@ def test_the_budget_goes_on_after_a_break(opened: Opened, train: Train) -> None:
         session.record(step, batch, credit, session.update(batch, credit))
         session.checkpoint(step)
         break
+    session.run.close()  # as the end of its process does
     resumed = parse(["--resume", str(session.run.path)])
     again = open_session(resumed, preflight(resumed))
     broken = train(again)
