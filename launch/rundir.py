@@ -55,7 +55,7 @@ class RunDirectory:
         run = cls(path)
         try:
             run.checkpoints.mkdir(parents=True, exist_ok=True)
-            run._own()
+            run.own()
             run.write_json("config.json", config)
         except OSError as error:
             raise UserError(f"cannot write to the run directory {path}: {error.strerror}") from None
@@ -63,10 +63,10 @@ class RunDirectory:
 
     @classmethod
     def reopen(cls, path: Path) -> "RunDirectory":
-        """Open an existing run.
+        """Open an existing run, to read it; :meth:`own` it to go on with it.
 
         Raises:
-            UserError: there is no run at ``path``, or another process goes on with it.
+            UserError: there is no run at ``path``.
         """
         run = cls(user_path(path))
         if not (run.path / "config.json").is_file():
@@ -74,8 +74,20 @@ class RunDirectory:
                 f"{path} is not a run (no config.json in it); name the directory that "
                 "--run-dir named"
             )
-        run._own()
         return run
+
+    def own(self) -> None:
+        """Have this process be the one that writes here, until it ends or :meth:`close`.
+
+        Raises:
+            UserError: another process is.
+        """
+        try:
+            self._lock.acquire()
+        except Timeout:
+            raise UserError(
+                f"another process is at work on the run {self.path}; wait for it, or stop it first"
+            ) from None
 
     def discard(self) -> None:
         """Delete a run in which nothing has happened, so that its name is free again."""
@@ -83,16 +95,8 @@ class RunDirectory:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def close(self) -> None:
-        """Let other processes go on with the run."""
+        """Let other processes write here."""
         self._lock.release()
-
-    def _own(self) -> None:
-        try:
-            self._lock.acquire()
-        except Timeout:
-            raise UserError(
-                f"another process is at work on the run {self.path}; wait for it, or stop it first"
-            ) from None
 
     @property
     def checkpoints(self) -> Path:

@@ -323,7 +323,9 @@ def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session
     """Start a new run, or take one up where its last checkpoint stands."""
     choice = settings.choice
     if choice.resume:
-        return Session(settings, problems, RunDirectory.reopen(choice.resume))
+        run = RunDirectory.reopen(choice.resume)
+        run.own()
+        return Session(settings, problems, run)
     path = settings.run.run_dir or default_path(choice.env, choice.algo)
     run = RunDirectory.create(path, settings.plain())
     run.write_json("environment.json", {**surroundings(), "problems": problems.fingerprints})

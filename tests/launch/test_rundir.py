@@ -27,7 +27,7 @@ def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
     run = RunDirectory.create(tmp_path / "run", {"a": 1})
     resume = (
         "import sys; from pathlib import Path; from launch.rundir import RunDirectory\n"
-        "try: RunDirectory.reopen(Path(sys.argv[1])); print('open')\n"
+        "try: RunDirectory.reopen(Path(sys.argv[1])).own(); print('open')\n"
         "except Exception as error: print(error)"
     )
 
@@ -41,10 +41,13 @@ def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
         ).stdout
 
     assert "another process is at work on the run" in another()
+    # Whoever only reads is not kept out.
+    assert RunDirectory.reopen(run.path).config() == {"a": 1}
     run.close()
     assert another() == "open\n"
     # The lock of a process that ended is nobody's.
-    RunDirectory.reopen(run.path).close()
+    run.own()
+    run.close()
 
 
 def test_a_run_in_which_nothing_happened_can_be_discarded(tmp_path: Path) -> None:

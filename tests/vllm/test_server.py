@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,6 +51,13 @@ def serving() -> Iterator[Serving]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    with served(port) as server:
+        yield server
+
+
+@contextmanager
+def served(port: int) -> Iterator[Serving]:
+    """A server that answers, on this port."""
     command = [sys.executable, "-m", "experts.serve", "tiny:expert", "--port", str(port)]
     with subprocess.Popen(
         [*command, "--context", "512"],
@@ -61,14 +69,17 @@ def serving() -> Iterator[Serving]:
         late = threading.Timer(READY_S, process.kill)
         late.start()
         said = ""
-        for line in process.stdout:
-            said += line
-            if found := re.search(r'--agents.ROLE.model "(.+)"', line):
-                yield Serving(process, found[1])
-                break
-        late.cancel()
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
+        try:
+            for line in process.stdout:
+                said += line
+                if found := re.search(r'--agents.ROLE.model "(.+)"', line):
+                    late.cancel()
+                    yield Serving(process, found[1])
+                    break
+        finally:
+            late.cancel()
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
         assert process.wait(60) in (0, -signal.SIGKILL), said
 
 
@@ -96,22 +107,31 @@ async def test_many_seeded_prompts_at_once(serving: Serving) -> None:
     assert all(len(answer.tokens) for answer in said)
 
 
-def test_a_run_trains_beside_it_and_outlives_it(serving: Serving, tmp_path: Path) -> None:
-    flags = ["--steps", "4", "--rollout.problems-per-step", "4", "--eval.no-enabled"]
+def test_a_run_trains_beside_it_outlives_it_and_takes_it_back(
+    serving: Serving, tmp_path: Path
+) -> None:
+    flags = ["--steps", "5", "--rollout.problems-per-step", "4", "--eval.no-enabled"]
     flags += ["--agents.bob.no-trained", "--agents.bob.model", serving.name + IMPATIENT]
     settings = parse([*flags, "--run-dir", str(tmp_path / "run")])
     lines: list[dict[str, Any]] = []
-    with open_session(settings, preflight(settings)) as session:
+    asked: list[int] = []
+    with ExitStack() as stack:
+        session = stack.enter_context(open_session(settings, preflight(settings)))
         for step in session.steps_left():
             if step == 3:
                 os.kill(serving.process.pid, signal.SIGKILL)
                 serving.process.wait()
+            if step == 5:
+                address = re.search(r":(\d+)/", serving.name)
+                assert address is not None
+                stack.enter_context(served(int(address[1])))
             batch = session.sample(step)
             credit = session.credit(batch)
             session.record(step, batch, credit, session.update(batch, credit))
+            rows = [row for e in batch.episodes for row in e.trajectories]
+            asked.append(sum(row.role == "bob" for row in rows))
         metrics = (session.run.path / "metrics.jsonl").read_text().splitlines()
         lines = [json.loads(line) for line in metrics]
-    bob = len([row for e in batch.episodes for row in e.trajectories if row.role == "bob"])
-    assert [line["rollout/failed"] for line in lines[:2]] == [0, 0]
-    assert [line["rollout/failed"] for line in lines[2:]] == [bob, bob]
+    # None of its failures is lost, and none comes after it is back.
+    assert [line["rollout/failed"] for line in lines] == [0, 0, *asked[2:4], 0]
     assert all("learner/alice/grad_norm" in line for line in lines)
