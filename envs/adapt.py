@@ -120,10 +120,7 @@ class _Adapted(SpacedEnv):
 
     def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
         self.env = env
-        check_metadata(env)
         self.render_mode = getattr(env, "render_mode", None)
-        self.metadata = {"group_keys": ("problem+role",), "default_group": "problem+role"}
-        self.metadata |= getattr(env, "metadata", {})
         self.possible_agents = list(env.possible_agents)
         self.agents: list[str] = []
         kinds = {
@@ -141,6 +138,8 @@ class _Adapted(SpacedEnv):
             raise UserError(f"{_name(env)}: some agents speak text and others tokens; choose one.")
         self.kind: Kind = "text" if "text" in kinds.values() else "tokens"
         self._guarded = Guarded(env, tokens=self.kind == "tokens")
+        self.metadata = {"group_keys": ("problem+role",), "default_group": "problem+role"}
+        self.metadata |= self._guarded.metadata
         self.append_only = self.kind == "text"
         self._observation_spaces = {}
         self._action_spaces = {}

@@ -9,12 +9,8 @@ from collections.abc import Callable
 from vocabulary import UserError
 
 # What a user can mend: a disk that is full, a place that cannot be written or read.
-_OF_FILES = frozenset(
-    {
-        *(errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR),
-        *(errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS),
-    }
-)
+_OF_PLACES = (errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR)
+_OF_DISKS = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS)
 
 
 def ended(command: Callable[[], int], *, program: str, interrupted: str) -> int:
@@ -43,7 +39,7 @@ def ended(command: Callable[[], int], *, program: str, interrupted: str) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        if error.errno not in _OF_FILES:
+        if error.errno not in (*_OF_PLACES, *_OF_DISKS):
             raise
         where = f"{error.filename}: " if error.filename else ""
         print(f"{program}: {where}{error.strerror}", file=sys.stderr)

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from agents.engine.check import check_engine
+from agents.engine.settings import VllmSettings
 from launch.players import check_players, local_models
 from launch.settings import AgentSettings
 from models.locate import adapter_base, check
@@ -36,6 +38,16 @@ def _lora(settings: AgentSettings, base: str | None) -> LoraSpec | None:
     tiny = settings.model.startswith("tiny:")
     lora = settings.tuning == "lora" or (settings.tuning == "auto" and not tiny)
     return LoraSpec(settings.lora_rank, settings.lora_alpha) if lora and settings.trained else None
+
+
+def check_engines(engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSettings]) -> None:
+    """Refuse engines that cannot sample for these roles' models.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
+    models = local_models(agents).values()
+    check_engine(engine, vllm, [(model.device, model.engine_device) for model in models])
 
 
 def check_models(agents: Mapping[str, AgentSettings]) -> None:

@@ -17,6 +17,14 @@ def check_seeds(seeds: Iterable[int], flag: str = "--seed") -> None:
         raise UserError(f"{flag} must be 0 to 2^63 - 1")
 
 
+def check_temperature(temperature: float, flag: str = "--temperature") -> None:
+    """Raises:
+    UserError: a sampling temperature that cannot be; 0 is greedy.
+    """
+    if not 0 <= temperature < math.inf:
+        raise UserError(f"{flag} must not be negative, and finite")
+
+
 def check_resamples(count: int, flag: str) -> None:
     """Raises:
     UserError: more resamples than fit into memory.

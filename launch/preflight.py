@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import envs
-from agents.engine.check import check_engine
 from algorithms import validate
 from algorithms.settings import check_settings
 from evaluation import evaluation_of
 from launch.judge import check_graders
-from launch.models import check_models
-from launch.numbers import check_no_nan, check_resamples, check_seeds
-from launch.players import local_models
+from launch.models import check_engines, check_models
+from launch.numbers import check_no_nan, check_resamples, check_seeds, check_temperature
 from launch.rundir import check_new
 from launch.train_settings import TrainSettings
 from problems.prepare import PreparedProblems, prepare
@@ -76,10 +74,6 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         (not 0 < rollout.top_p <= 1, "--rollout.top-p must be above 0 and at most 1"),
         (rollout.top_k < 0, "--rollout.top-k must not be negative"),
         (
-            not 0 <= (how.temperature or 0) < math.inf,
-            "--eval.temperature must not be negative, and finite",
-        ),
-        (
             how.top_p is not None and not 0 < how.top_p <= 1,
             "--eval.top-p must be above 0 and at most 1",
         ),
@@ -98,15 +92,13 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         if wrong:
             raise UserError(sentence)
     check_seeds([run.seed])
+    check_temperature(how.temperature or 0.0, "--eval.temperature")
     check_resamples(how.resamples, "--eval.resamples")
     validate(settings.algo)
     check_settings(settings.learner, run.steps)
     _check_environment(settings)
     check_models(settings.agents)
-    models = local_models(settings.agents).values()
-    check_engine(
-        run.engine, settings.vllm, [(agent.device, agent.engine_device) for agent in models]
-    )
+    check_engines(run.engine, settings.vllm, settings.agents)
     if settings.choice.resume is None and not run.doctor:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
     problems = prepare(settings.problems, run.seed)

@@ -68,7 +68,6 @@ class Fleet:
         self._settings = settings
         self._seed = seed
         self._benches: dict[tuple[Any, ...], _Bench] = {}
-        self._transfer = any(_full(seat) and by_transfer(seat, settings) for seat in seats)
         self.policies: dict[str, VllmPolicy] = {}
         try:
             placed = [(seat, self._bench(seat, seats)) for seat in seats]
@@ -97,10 +96,11 @@ class Fleet:
         """
         engines = [bench.engine for bench in self._benches.values()]
         on_gpu = any(engine.spec.on_gpu for engine in engines)
+        transfer = any(bench.transfer for bench in self._benches.values())
         _free_gpu()
         try:
             with engine_environment(
-                self._settings, engines=len(engines), on_gpu=on_gpu, transfer=self._transfer
+                self._settings, engines=len(engines), on_gpu=on_gpu, transfer=transfer
             ):
                 if not on_gpu:
                     _start_together(engines)
@@ -150,7 +150,8 @@ class Fleet:
         if key not in self._benches:
             mates = [other for other in seats if _key(other) == key]
             folder = self._folder / f"engine-{len(self._benches)}"
-            bench = _Bench(folder, width=_width(seat))
+            transfer = _full(seat) and by_transfer(seat, self._settings)
+            bench = _Bench(folder, width=_width(seat), transfer=transfer)
             if _full(seat):
                 bench.checkpoints = CheckpointWriter(
                     seat.loaded.handle, folder, width=bench.width, untie=not _on_gpu(seat)
@@ -162,7 +163,7 @@ class Fleet:
     def _spec(self, seat: Seat, mates: list[Seat], bench: "_Bench") -> EngineSpec:
         handle, spec = seat.loaded.handle, seat.spec
         source = local_folder(spec)
-        if bench.checkpoints is not None and not by_transfer(seat, self._settings):
+        if bench.checkpoints is not None and not bench.transfer:
             model = str(bench.checkpoints.write())
         elif bench.width is None:
             model = spec.model if source is None else str(source)
@@ -196,8 +197,7 @@ class Fleet:
 
     def _versions(self, seat: Seat, bench: "_Bench") -> Versions:
         if bench.checkpoints is not None:
-            transfer = by_transfer(seat, self._settings)
-            return FullWeights(bench.engine, bench.checkpoints, transfer=transfer)
+            return FullWeights(bench.engine, bench.checkpoints, transfer=bench.transfer)
         if seat.spec.lora is None:
             return FrozenWeights()
         engine, handle, width = bench.engine, seat.loaded.handle, bench.width
@@ -214,6 +214,8 @@ class _Bench:
 
     folder: Path
     width: int | None
+    transfer: bool
+    """Whether its weights are handed over as tensors."""
     engine: Any = None
     checkpoints: CheckpointWriter | None = None
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))

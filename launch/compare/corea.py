@@ -1,7 +1,6 @@
 """COREA's comparison of systems: ``python benchmark.py corea --corea runs/x --rlvr runs/y``."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +19,7 @@ from evaluation.corea_systems import SYSTEMS, systems
 from launch.compare.naming import check_positive, trained_in
 from launch.compare.store import Responses, Store, fingerprint
 from launch.judge import refuse_ungraded
+from launch.numbers import check_temperature
 from launch.plain import to_plain
 from launch.settings import AgentSettings
 from models.locate import check, local_folder
@@ -174,8 +174,7 @@ def compare(settings: CoreaComparison) -> None:
 def _models(settings: CoreaComparison) -> dict[str, Path]:
     """The folder of every model that was named."""
     check_positive(settings, "questions", "samples", "max_new_tokens", "fit_questions", "resamples")
-    if not 0 <= settings.temperature < math.inf:
-        raise UserError("--temperature must not be negative, and finite")
+    check_temperature(settings.temperature)
     # One model at a time.
     check_engine(settings.engine, settings.vllm, [("auto", "auto")])
     named = {

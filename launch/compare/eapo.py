@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 import envs
-from agents.engine.check import check_engine
 from agents.engine.settings import VllmSettings
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.leap.settings import LeapSettings
@@ -21,9 +20,9 @@ from experts.naming import is_player, pool_members
 from launch.compare.naming import check_positive, trained_in
 from launch.compare.store import Responses, Store, fingerprint
 from launch.judge import refuse_ungraded
-from launch.models import model_spec
+from launch.models import check_engines, model_spec
 from launch.plain import override
-from launch.players import check_players, local_models
+from launch.players import check_players
 from launch.settings import AgentSettings
 from models.locate import check, local_folder
 from models.spec import ModelSpec
@@ -262,8 +261,7 @@ def _systems(settings: EapoComparison) -> list[System]:
     for system in found:
         agents = _agents(system)
         check_players(agents)
-        models = local_models(agents).values()
-        check_engine(settings.engine, settings.vllm, [(m.device, m.engine_device) for m in models])
+        check_engines(settings.engine, settings.vllm, agents)
     return found
 
 

@@ -1,16 +1,15 @@
 """Agents on suites: sample what is missing, score everything, show and write it."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
 
-from agents.engine.check import check_engine
 from evaluation.suite.suites import suite_called
 from launch.compare.naming import check_positive
-from launch.players import local_models
+from launch.models import check_engines
+from launch.numbers import check_temperature
 from launch.suite.agents import Agent, read_agents, read_prices, read_verifier
 from launch.suite.answered import Answered
 from launch.suite.plan import Job, fitted, jobs, problem_sets
@@ -29,7 +28,9 @@ def compare(settings: SuiteComparison) -> None:
     agents = read_agents(settings.agents)
     verifier = read_verifier(settings.verifier, agents)
     everybody = list(agents) if verifier in (None, *agents) else [*agents, verifier]
-    _check_engines(everybody, settings)
+    check_engines(
+        settings.engine, settings.vllm, {agent.name: agent.settings for agent in everybody}
+    )
     prices = read_prices(settings.prices, [agent.name for agent in everybody])
     suites = [fitted(suite_called(name), settings) for name in settings.suite]
     if len({suite.name for suite in suites}) < len(suites):
@@ -77,20 +78,12 @@ def _ask(
 
 def _check(settings: SuiteComparison) -> None:
     check_positive(settings, "questions", "samples", "batch", "resamples", "verifier_tokens")
+    check_temperature(settings.temperature)
     user_path(settings.out)
     for wrong, sentence in [
-        (
-            not 0 <= settings.temperature < math.inf,
-            "--temperature must not be negative, and finite",
-        ),
         (not 0 < settings.top_p <= 1, "--top-p must be above 0 and at most 1"),
         (settings.max_new_tokens < 0, "--max-new-tokens must not be negative"),
         (not settings.suite, "--suite: name one, such as core"),
     ]:
         if wrong:
             raise UserError(sentence)
-
-
-def _check_engines(agents: Sequence[Agent], settings: SuiteComparison) -> None:
-    models = local_models({agent.name: agent.settings for agent in agents}).values()
-    check_engine(settings.engine, settings.vllm, [(m.device, m.engine_device) for m in models])
