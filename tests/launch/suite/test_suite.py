@@ -9,55 +9,10 @@ from typing import Any
 
 import pytest
 
-import benchmark
-import launch.suite.ask
 from launch.suite.completions import Completions
 
 CHAINS = "chains?min_length=3&max_length=3"
 GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
-
-SOLO = {"env": "envs.solo:SoloEnv", "seat": "solver", "problems": [CHAINS]}
-
-
-@pytest.fixture(autouse=True)
-def no_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """All but one test go without."""
-    if "drawn" not in request.fixturenames:
-        monkeypatch.setattr("launch.suite.scored.draw", lambda rows, path: path)
-
-
-@pytest.fixture
-def drawn() -> None:
-    """For the test that looks at the picture."""
-
-
-@pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    def command(*flags: str, code: int = 0, out: str = "out") -> Any:
-        """results.json and what was shown; the message of a refusal."""
-        few = ("--questions", "6", "--samples", "4", "--resamples", "50")
-        flags = (*flags, "--out", str(tmp_path / out))
-        assert benchmark.main([*few, *flags]) == code
-        shown = capsys.readouterr()
-        if code:
-            return shown.err
-        return json.loads((tmp_path / out / "results.json").read_text()), shown.out
-
-    return command
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """(title, how many) of what is sampled from now on."""
-    found: list[tuple[str, int]] = []
-    really = launch.suite.ask.sample
-
-    async def sample(job: Any, loaded: Any, wanted: Any, **more: Any) -> Any:
-        found.append((job.agent, len(wanted)))
-        return await really(job, loaded, wanted, **more)
-
-    monkeypatch.setattr("launch.suite.ask.sample", sample)
-    return found
 
 
 def completions(tmp_path: Path, name: str) -> list[dict[str, Any]]:
@@ -334,78 +289,3 @@ def test_a_server_that_fails_is_asked_again(
     assert len(completions(tmp_path, "far")) == 2
     run(*flags)
     assert asked == [("far", 4), ("far", 2)]
-
-
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (["--suite", "core"], "name who is compared"),
-        (["--agents", "gold"], "write NAME=WHAT"),
-        (["--agents", "a/b=tiny:bob"], "write NAME=WHAT"),
-        (["--agents", "vote=tiny:bob"], "none of vote"),
-        (["--agents", "a=tiny:bob", "a=tiny:alice"], "the same name"),
-        (["--agents", "a=tiny:nobody"], "unknown tiny model"),
-        (["--agents", "a=./nowhere"], "nowhere"),
-        (["--agents", "a=scripted:loud"], "loud"),
-        (["--agents", "a=tiny:bob", "--suite", "nope"], "unknown suite 'nope'; known: core, corea"),
-        (["--agents", "a=tiny:bob", "--suite", "core", "core"], "names a suite twice"),
-        (["--agents", "a=tiny:bob", "--problems", "nope"], "unknown problems"),
-        (["--agents", "a=tiny:bob", "--problems", "chains", "chains"], "the same problems twice"),
-        (["--agents", "a=tiny:bob", "--samples", "0"], "--samples must be at least 1"),
-        (["--agents", "a=tiny:bob", "--batch", "0"], "--batch must be at least 1"),
-        (["--agents", "a=tiny:bob", "--temperature", "-1"], "--temperature must not be negative"),
-        (["--agents", "a=tiny:bob", "--top-p", "0"], "--top-p must be above 0"),
-        (["--agents", "a=tiny:bob", "--prices", "b=1,2"], "--prices names b"),
-        (["--agents", "a=tiny:bob", "--prices", "a=1"], "two numbers"),
-        (["--agents", "a=tiny:bob", "--prices", "a=nan,1"], "a number from 0 on"),
-        (["--agents", "a=tiny:bob", "--prices", "nope.json"], "name a JSON file"),
-        (["--agents", "a=tiny:bob", "b=tiny:bob", "--prices", "a=1,2"], "--prices lacks b"),
-        (["--agents", "a=tiny:bob", "--resamples", "1000000000"], "it must be at most 1000000"),
-        (["--agents", "a=~nosuchuser/x"], "cannot be the name of a file or folder here"),
-        (["--agents", f"a={'x' * 5000}"], "cannot be the name of a file or folder here"),
-        (["--agents", "a=tiny:bob", "--suite", f"{'x' * 5000}.json"], "cannot be the name of a"),
-        (["--agents", "a=tiny:bob", "--verifier", "b"], "name one of a"),
-        (["--agents", "a=tiny:bob", "--verifier", "a=tiny:bob"], "is an agent already"),
-        (["--agents", "a=scripted:silent", "--problems", CHAINS], "nothing was answered"),
-    ],
-)
-def test_mistakes(run: Any, flags: list[str], sentence: str) -> None:
-    assert sentence in run(*flags, code=2)
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("{", "is not JSON"),
-        ("[]", "describes no suite"),
-        ('{"env": "core-teaching"}', "an object with env, problems, seat"),
-        ('{"env": "core-teaching", "seat": "alice", "problems": []}', "at least one set"),
-        (
-            '{"env": "core-teaching", "seat": "alice", "problems": ["chains"], '
-            '"settings": {"k": 1}}',
-            "has no setting k",
-        ),
-        ('{"env": "core-teaching", "seat": "zoe", "problems": ["chains"]}', "has no role zoe"),
-        ("[" * 100_000, "nested too deeply"),
-        *(
-            (json.dumps(SOLO | {field: value}), sentence)
-            for field, value, sentence in [
-                ("name", "../../evil", "files are called after it"),
-                ("name", "..", "files are called after it"),
-                ("name", 5, "name is 5; it must be text"),
-                ("problems", "chains", "problems is 'chains'; it must be a list"),
-                ("problems", [1], "problems is (1,); it must be a list, each entry text"),
-                ("env", 5, "env is 5; it must be text"),
-                ("mode", None, "mode is None; it must be text"),
-                ("settings", [1], "settings is (1,); it must be an object"),
-                ("settings", {"max_new_tokens": "x"}, "max_new_tokens is 'x'; it must be a whole"),
-                ("settings", {"max_new_tokens": True}, "it must be a whole number"),
-                ("settings", {"prompt": 5}, "prompt is 5; it must be text"),
-            ]
-        ),
-    ],
-)
-def test_files_that_are_no_suite(run: Any, tmp_path: Path, content: str, sentence: str) -> None:
-    (tmp_path / "mine.json").write_text(content)
-    flags = ("--agents", f"gold={GOLD}", "--suite", str(tmp_path / "mine.json"))
-    assert sentence in run(*flags, code=2)
