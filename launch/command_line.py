@@ -18,8 +18,9 @@ import algorithms
 import envs
 from launch.choice import DEFAULT_ALGO, DEFAULT_ENV, Choice, choose, overview
 from launch.presets import PRESETS, preset
-from launch.settings import AgentSettings, RunSettings
+from launch.settings import RunSettings
 from launch.train_settings import TrainSettings, defaults, restore
+from teams.settings import AgentSettings
 from vocabulary import UserError, user_path
 
 

@@ -9,12 +9,12 @@ import envs
 from algorithms import validate
 from algorithms.settings import check_settings
 from evaluation import evaluation_of
-from launch.judge import check_graders
-from launch.models import check_engines, check_models
 from launch.numbers import check_no_nan, check_resamples, check_seeds, check_temperature
 from launch.rundir import check_new
 from launch.train_settings import TrainSettings
 from problems.prepare import PreparedProblems, prepare
+from teams.graders import check_graders
+from teams.models import check_engines, check_models
 from vocabulary import UserError
 
 _MOST_THREADS = 4 * (os.cpu_count() or 1)

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from algorithms import Algorithm
 from launch.batch import Batch, sample_batch
-from launch.team import Team
 from problems.stream import ProblemStream
 from rollouts import Collector, tasks_for
+from teams.team import Team
 from vocabulary import Episode, derive_seed
 
 T = TypeVar("T")

@@ -18,20 +18,20 @@ from evaluation.table import comparison
 from launch import checkpoint
 from launch.batch import Batch, advantages_by_row, rows_of, without_stale
 from launch.examiner import Examiner
-from launch.judge import build_scorer
 from launch.logbook import Logbook
-from launch.players import player_counters
 from launch.records import episode_record, reward_metrics, transcript
 from launch.rundir import LOGS, RunDirectory, default_path
 from launch.sampling import StepSampler
 from launch.summary import summary
 from launch.surroundings import surroundings
 from launch.tally import Tally
-from launch.team import build_team
 from launch.train_settings import TrainSettings
 from launch.trouble import troubles
 from problems.prepare import PreparedProblems
 from rollouts import Collector, Deadlines
+from teams.graders import build_scorer
+from teams.players import player_counters
+from teams.team import Learning, build_team
 from vocabulary import Sampling, UserError
 
 T = TypeVar("T")
@@ -63,12 +63,14 @@ class Session:
         rollout = settings.rollout
         self.team = build_team(
             settings.agents,
-            settings.algo,
-            settings.learner,
-            temperature=rollout.learner_temperature or rollout.temperature,
-            total_steps=settings.run.steps,
-            seed=settings.run.seed,
+            learning=Learning(
+                settings.algo,
+                settings.learner,
+                temperature=rollout.learner_temperature or rollout.temperature,
+                total_steps=settings.run.steps,
+            ),
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
+            seed=settings.run.seed,
         )
         self.run_async(self.team.start())
         self._scorer, self._graders = build_scorer(settings.scoring)

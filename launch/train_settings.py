@@ -15,15 +15,10 @@ from agents.engine.settings import VllmSettings
 from algorithms import Algorithm, LearnerSettings
 from launch.choice import Choice
 from launch.plain import override, to_plain
-from launch.settings import (
-    AgentSettings,
-    EvalSettings,
-    RolloutSettings,
-    RunSettings,
-    ScoringSettings,
-)
+from launch.settings import EvalSettings, RolloutSettings, RunSettings
 from models.locate import TINY
 from problems.settings import ProblemSettings
+from teams.settings import AgentSettings, ScoringSettings
 from vocabulary import UserError
 
 # Files, flags and attributes are called after roles; Python reads some letters as others.

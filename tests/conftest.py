@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from agents.local import LocalPolicy
 from models.loading import load_team
 from models.spec import LoraSpec, ModelSpec
-from vocabulary import Prompt
+from vocabulary import Completion, Prompt, Sampling
 
 # Files of tests run side by side: threads, here or in what a test starts, would only wait for each
 # other's cores.
@@ -187,6 +188,23 @@ class FileEngine:
         with FileEngine._loading:
             role = load_team({"x": spec}, set())["x"]
         return LocalPolicy(role.handle, role.codec)
+
+
+class Scripted:
+    """Implements :class:`vocabulary.Policy`: says what ``write`` makes of a prompt, whole."""
+
+    def __init__(self, codec: Any, write: Callable[[Prompt], str]) -> None:
+        self._codec, self._write = codec, write
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        tokens = np.array(self._codec.extend(self._write(prompt)), np.int64)
+        return Completion(tokens, np.zeros(len(tokens), np.float32), "eos")
+
+
+@pytest.fixture
+def scripted() -> type[Scripted]:
+    """Makes policies of functions from prompts to texts."""
+    return Scripted
 
 
 @pytest.fixture

@@ -18,15 +18,15 @@ from evaluation.corea_report import Figures, curves, figures, plain, table
 from evaluation.corea_systems import SYSTEMS, systems
 from launch.compare.naming import check_positive, trained_in
 from launch.compare.store import Responses, Store, fingerprint
-from launch.judge import refuse_ungraded
 from launch.numbers import check_temperature
 from launch.plain import to_plain
-from launch.settings import AgentSettings
 from models.locate import check, local_folder
 from models.spec import ModelSpec
 from problems.opening import open_source
 from problems.source import ProblemSource
 from problems.split import held_out
+from teams.graders import refuse_ungraded
+from teams.settings import AgentSettings
 from vocabulary import Problem, UserError
 
 _STOP: tuple[str, ...] = envs.spec("corea-deferral").defaults["env"]["stop"]
@@ -251,9 +251,9 @@ def _responses(
 
     def sample() -> Responses:
         from launch.compare.respond import ROLE, respond
-        from launch.frozen import load_frozen
+        from teams.team import build_team
 
-        team = load_frozen(
+        team = build_team(
             {ROLE: AgentSettings(str(folder), trained=False)},
             vllm=settings.vllm if settings.engine == "vllm" else None,
             seed=settings.seed,

@@ -9,19 +9,20 @@ from typing import Any, Literal
 import numpy as np
 from rich.console import Console
 
-from algorithms.settings import LearnerSettings
+from algorithms import Algorithm, LearnerSettings
 from envs.eapo_consultation.prompts import lone_prompt
 from envs.eapo_consultation.settings import PromptStyle
 from experts.naming import is_player
 from launch.compare.eapo import EapoComparison
 from launch.compare.naming import check_positive
-from launch.models import check_models
 from launch.rundir import check_new
-from launch.settings import AgentSettings
 from problems.opening import open_source
 from problems.split import held_out
 from problems.stream import ProblemStream
 from rewards.consultation_format import ANSWER, THINK
+from teams.models import check_models
+from teams.settings import AgentSettings
+from teams.team import Learning, build_team
 from vocabulary import (
     Completion,
     PolicyFailure,
@@ -90,17 +91,15 @@ def distill(settings: Distillation) -> None:
     check_models(agents)
     stream = _stream(settings)
 
-    import algorithms
-    from launch.players import close_players
-    from launch.team import build_team
-
     team = build_team(
         agents,
-        # One step on each batch with the advantage 1: the gradient is the log-likelihood's.
-        algorithms.Algorithm(scale="none", reduction="token-mean"),
-        LearnerSettings(lr=settings.lr, importance_correction="none"),
-        temperature=1.0,
-        total_steps=settings.steps,
+        learning=Learning(
+            # One step on each batch with the advantage 1: the gradient is the log-likelihood's.
+            Algorithm(scale="none", reduction="token-mean"),
+            LearnerSettings(lr=settings.lr, importance_correction="none"),
+            temperature=1.0,
+            total_steps=settings.steps,
+        ),
         seed=settings.seed,
     )
     trained, console = team.trained["policy"], Console()
@@ -114,7 +113,7 @@ def distill(settings: Distillation) -> None:
             if step % max(1, settings.steps // 10) == 0 and rows:
                 entropy = metrics["entropy"]
                 console.print(f"step {step}/{settings.steps}  entropy {entropy:.3f}")
-        await close_players(team.policies)
+        await team.aclose()
         return tokens
 
     tokens = asyncio.run(run())

@@ -19,15 +19,15 @@ from evaluation.eapo_systems import Figures, System, draw, figures
 from experts.naming import is_player, pool_members
 from launch.compare.naming import check_positive, trained_in
 from launch.compare.store import Responses, Store, fingerprint
-from launch.judge import refuse_ungraded
-from launch.models import check_engines, model_spec
 from launch.plain import override
-from launch.players import check_players
-from launch.settings import AgentSettings
 from models.locate import check, local_folder
 from models.spec import ModelSpec
 from problems.opening import open_source
 from problems.split import held_out
+from teams.graders import refuse_ungraded
+from teams.models import check_engines, model_spec
+from teams.players import check_players
+from teams.settings import AgentSettings
 from vocabulary import Problem, UserError
 
 
@@ -157,20 +157,15 @@ def table(found: Mapping[str, Figures], title: str) -> Table:
 def sample(system: System, problems: Sequence[Problem], settings: EapoComparison) -> Responses:
     """Play every question ``samples`` times."""
     # Torch and transformers wait until something has to be sampled.
-    import algorithms
-    from launch.team import build_team
     from rewards.scorer import AnswerScorer
     from rollouts import Collector, tasks_for
+    from teams.team import build_team
     from vocabulary import Sampling
 
     team = build_team(
         _agents(system),
-        algorithms.get("dapo"),
-        algorithms.LearnerSettings(),
-        temperature=settings.temperature,
-        total_steps=1,
-        seed=settings.seed,
         vllm=settings.vllm if settings.engine == "vllm" else None,
+        seed=settings.seed,
     )
     scorer = AnswerScorer()
     peers = system.mode == "peers"
@@ -192,12 +187,8 @@ def sample(system: System, problems: Sequence[Problem], settings: EapoComparison
     tasks = tasks_for(problems, seed=settings.seed, mode=mode, replicas=episodes_each)
 
     async def play() -> list[Any]:
-        try:
-            await team.start()
-            async with team.answering():
-                return await collector.collect(tasks)
-        finally:
-            await team.aclose()
+        async with team.open():
+            return await collector.collect(tasks)
 
     try:
         episodes = asyncio.run(play())

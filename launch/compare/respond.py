@@ -9,9 +9,9 @@ import numpy as np
 import envs
 from envs.corea_deferral import CoreaDeferralSettings
 from launch.compare.store import Responses
-from launch.frozen import FrozenTeam
 from rewards.scorer import AnswerScorer
 from rollouts import Collector, tasks_for
+from teams.team import Team
 from vocabulary import Episode, Problem, Sampling, Trajectory, derive_seed
 
 ROLE = "small"
@@ -19,7 +19,7 @@ ROLE = "small"
 
 
 def respond(
-    team: FrozenTeam,
+    team: Team,
     problems: Sequence[Problem],
     *,
     samples: int,
@@ -37,13 +37,12 @@ def respond(
     tasks = tasks_for(problems, seed=derive_seed(seed, "comparison"))
 
     async def play() -> list[Episode]:
-        async with team.open() as agents:
-            model = agents[ROLE]
+        async with team.open():
             collector = Collector(
                 lambda: envs.make(
-                    "corea-deferral", settings=settings, codecs={ROLE: model.codec}, scorer=scorer
+                    "corea-deferral", settings=settings, codecs=team.codecs, scorer=scorer
                 ),
-                {ROLE: model.policy},
+                team.policies,
                 sampling=Sampling(max_new_tokens, temperature),
                 scorer=scorer,
                 concurrency=256,

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from algorithms import assign_credit
+from experts import ScriptedPolicy, ScriptedSettings
 from experts.naming import is_player
 from launch.doctor import memory
 from launch.doctor.contract import check_answers, check_contract
@@ -13,7 +14,7 @@ from launch.doctor.finding import Finding, judged, table
 from launch.doctor.neutrality import check_neutrality
 from launch.doctor.observe import Observed, few, observe
 from launch.doctor.parity import check_parity, tolerance
-from launch.doctor.players import Absent, asked_experts, check_calls, check_expert
+from launch.doctor.players import asked_experts, check_calls, check_expert
 from launch.doctor.rescore import Scored, rescore
 from launch.doctor.stops import check_stops
 from launch.doctor.templates import check_round_trip, check_template
@@ -77,7 +78,7 @@ def checkup(session: Session, problems: Sequence[Problem]) -> list[Finding]:
         found = session.ask(check_expert(role, team, sampling, deadline_s=rollout.call_deadline_s))
         findings += found
         if any(one.verdict == "wrong" for one in found):
-            policies[role] = Absent()
+            policies[role] = ScriptedPolicy(ScriptedSettings("silent"), team.codecs[role])
 
     observed = session.ask(observe(session, problems, policies, name="before"))
     findings += [check_calls(role, team) for role in experts]

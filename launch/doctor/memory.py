@@ -9,7 +9,7 @@ import torch
 
 from agents.local import LocalPolicy
 from launch.doctor.finding import Finding, judged
-from launch.team import Team
+from teams.team import Team
 
 _GIB = 2**30
 # Of a step's batches, see algorithms.logprobs and models.sampler.batches.

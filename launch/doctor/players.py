@@ -9,22 +9,15 @@ import numpy as np
 from experts import ExpertPool
 from experts.naming import POOL, SERVER
 from launch.doctor.finding import Finding, judged
-from launch.players import player_counters
-from launch.settings import AgentSettings
-from launch.team import Team
-from vocabulary import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
+from teams.players import player_counters
+from teams.settings import AgentSettings
+from teams.team import Team
+from vocabulary import Policy, PolicyFailure, Problem, Prompt, Sampling
 
 QUESTION = Problem("doctor", "7 + 8 - 3 =", "12", "number")
 _CHECK = "expert"
 # A doctor does not wait as long as a run may.
 _PATIENCE_S = 30.0
-
-
-class Absent:
-    """Implements :class:`vocabulary.Policy` for whoever did not answer: it fails at once."""
-
-    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        raise PolicyFailure("did not answer the doctor")
 
 
 def asked_experts(agents: Mapping[str, AgentSettings]) -> list[str]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from launch.doctor.rescore import rescore
-from launch.team import TrainedRole
+from teams.team import TrainedRole
 from vocabulary import Trajectory
 
 Floats = npt.NDArray[np.float64]

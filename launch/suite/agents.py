@@ -9,10 +9,10 @@ from typing import Any
 from evaluation.suite.suites import NAME
 from experts.naming import is_player, pool_members
 from launch.compare.store import fingerprint
-from launch.models import check_models, model_spec
-from launch.settings import AgentSettings
 from models.locate import local_folder
 from models.spec import ModelSpec
+from teams.models import check_models, model_spec
+from teams.settings import AgentSettings
 from vocabulary import UserError, user_path
 
 # Names of rows, which agents' rows stand beside.

@@ -1,16 +1,16 @@
 """Sample all that is missing, with as few models in memory as that needs."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 
-from launch.frozen import FrozenTeam, Loaded, load_frozen
 from launch.suite.agents import Agent
 from launch.suite.plan import Job
 from launch.suite.sample import sample
 from launch.suite.settings import SuiteComparison
+from teams.team import Team, build_team
 
 Missing = Sequence[tuple[Job, Sequence[Any]]]
 
@@ -26,27 +26,28 @@ def ask(
     groups.append((list(agents), [one for one in missing if one[0].asked.experts]))
     for needed, some in groups:
         if some:
-            team = load_frozen(
+            team = build_team(
                 {one.name: one.settings for one in needed},
                 vllm=settings.vllm if settings.engine == "vllm" else None,
                 seed=settings.seed,
+                together=False,
             )
             # One loop for all: connections to servers live in theirs.
             asyncio.run(_together(team, some, settings, console))
 
 
 async def _together(
-    team: FrozenTeam, missing: Missing, settings: SuiteComparison, console: Console
+    team: Team, missing: Missing, settings: SuiteComparison, console: Console
 ) -> None:
-    async with team.open() as loaded:
+    async with team.open():
         for job, wanted in missing:
-            await _one(job, wanted, loaded, settings, console)
+            await _one(job, wanted, team, settings, console)
 
 
 async def _one(
     job: Job,
     wanted: Sequence[Any],
-    loaded: Mapping[str, Loaded],
+    team: Team,
     settings: SuiteComparison,
     console: Console,
 ) -> None:
@@ -60,7 +61,7 @@ async def _one(
 
         failure = await sample(
             job.asked,
-            loaded,
+            team,
             wanted,
             sampling={"temperature": settings.temperature, "top_p": settings.top_p},
             seed=settings.seed,

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from evaluation.suite.suites import suite_called
 from launch.compare.naming import check_positive
-from launch.models import check_engines
 from launch.numbers import check_temperature
 from launch.suite.agents import Agent, read_agents, read_prices, read_verifier
 from launch.suite.answered import Answered
@@ -16,6 +15,7 @@ from launch.suite.plan import Job, fitted, jobs, problem_sets
 from launch.suite.scored import overall, score, write
 from launch.suite.settings import SuiteComparison
 from launch.suite.verify import verifying
+from teams.models import check_engines
 from vocabulary import UserError, user_path
 
 

@@ -9,18 +9,17 @@ from typing import Any
 import envs
 from envs.bytes_codec import BytesCodec
 from evaluation.suite.suites import settings_of
-from experts import ExpertPool
-from launch.frozen import Loaded
+from experts import ExpertPool, ScriptedPolicy, ScriptedSettings
 from launch.suite.asked import Asked
 from launch.suite.completions import Record
 from rewards.scorer import AnswerScorer
 from rollouts import Collector
 from rollouts.collect import Task
+from teams.team import Team
 from vocabulary import (
     Completion,
     Episode,
     Policy,
-    PolicyFailure,
     Problem,
     Prompt,
     Sampling,
@@ -33,11 +32,6 @@ from vocabulary import (
 BYTES_PER_TOKEN = 4
 _LIMITS = ("max_new_tokens", "eval_max_new_tokens", "reply_tokens")
 _EXPERT = "expert"
-
-
-class _Silent:
-    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        raise PolicyFailure("nobody sits here")
 
 
 class _Timed:
@@ -60,7 +54,7 @@ class _Timed:
 
 async def sample(
     asked: Asked,
-    loaded: Mapping[str, Loaded],
+    team: Team,
     wanted: Sequence[tuple[Problem, int]],
     *,
     sampling: Mapping[str, Any],
@@ -79,21 +73,24 @@ async def sample(
         batch: episodes that are stored together.
         done: told how many more have been played.
     """
-    suite, mine = asked.suite, loaded[asked.agent]
+    suite, mine = asked.suite, team.codecs[asked.agent]
     roles = envs.spec(suite.env).roles
-    spoken = loaded[asked.experts[0]].codec if asked.experts else mine.codec
-    timed = {suite.seat: _Timed(mine.policy), _EXPERT: _Timed(_experts(asked, loaded, spoken))}
-    units = {suite.seat: tokens_per_count(mine.codec), _EXPERT: tokens_per_count(spoken)}
-    settings = _limited(settings_of(suite), mine.codec, spoken)
+    spoken = team.codecs[asked.experts[0]] if asked.experts else mine
+    silent = ScriptedPolicy(ScriptedSettings("silent"), spoken)
+    timed = {suite.seat: _Timed(team.policies[asked.agent])}
+    if asked.experts:
+        timed[_EXPERT] = _Timed(_experts(asked, team, spoken))
+    units = {suite.seat: tokens_per_count(mine), _EXPERT: tokens_per_count(spoken)}
+    settings = _limited(settings_of(suite), mine, spoken)
     scorer = AnswerScorer()
     collector = Collector(
         lambda: envs.make(  # type: ignore[arg-type,return-value]
             suite.env,
             settings=settings,
-            codecs={role: mine.codec if role == suite.seat else spoken for role in roles},
+            codecs={role: mine if role == suite.seat else spoken for role in roles},
             scorer=scorer,
         ),
-        {role: timed.get(role, _Silent()) for role in roles},
+        {role: timed.get(role, silent) for role in roles},
         sampling=Sampling(getattr(settings, "max_new_tokens", 256), **sampling),
         scorer=scorer,
         concurrency=batch,
@@ -126,11 +123,9 @@ async def sample(
     return failure
 
 
-def _experts(asked: Asked, loaded: Mapping[str, Loaded], spoken: TokenCodec) -> Policy:
+def _experts(asked: Asked, team: Team, spoken: TokenCodec) -> Policy:
     """Whoever sits on the seats of the role ``expert``."""
-    if not asked.experts:
-        return _Silent()
-    policies = {name: loaded[name].in_words_of(spoken) for name in asked.experts}
+    policies = {name: team.interpreter(name, spoken) for name in asked.experts}
     # The pool goes by places: one agent may sit on several.
     return ExpertPool({str(place): policies[name] for place, name in enumerate(asked.experts)})
 

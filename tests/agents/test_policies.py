@@ -1,7 +1,6 @@
-"""Policies in this process, and scripted ones."""
+"""Policies in this process."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from agents.local import LocalPolicy
-from agents.scripted import Garbage, Scripted, Silent, Slow, fixed, gold
-from models.codec import HFCodec
 from models.loading import load_team
 from models.spec import ModelSpec
-from vocabulary import PolicyFailure, Problem, Prompt, Sampling
+from vocabulary import PolicyFailure, Prompt, Sampling
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
@@ -49,8 +46,8 @@ def role(tmp_path_factory: pytest.TempPathFactory):
     return load_team({"alice": ModelSpec(str(folder), device="cpu")}, {"alice"})["alice"]
 
 
-def prompt(tokens, seed: int = 1, agent: str = "alice_0", problem: Problem | None = None) -> Prompt:
-    return Prompt(np.array(tokens, dtype=np.int64), "", agent, seed, problem)
+def prompt(tokens, seed: int = 1, agent: str = "alice_0") -> Prompt:
+    return Prompt(np.array(tokens, dtype=np.int64), "", agent, seed)
 
 
 async def test_concurrent_calls_are_one_batch_in_any_order(role, monkeypatch) -> None:
@@ -89,47 +86,3 @@ async def test_what_cannot_be_answered_is_a_failure(role) -> None:
     out = await policy(prompt([5] * 29, seed=2), Sampling(10))
     assert len(out.tokens) == 3
     assert out.finish_reason == "length"
-
-
-CODEC = HFCodec(tokenizer())
-END = CODEC.eos_ids[0]
-
-
-async def test_scripts_end_stop_and_are_cut_like_samples() -> None:
-    policy = fixed(CODEC, "7 + 8</a> b</a>")
-    whole = await policy(prompt([1]), Sampling(50))
-    assert CODEC.decode(whole.tokens) == "7 + 8</a> b</a>"
-    assert whole.tokens[-1] == END
-    assert (whole.finish_reason, len(whole.tokens)) == ("eos", 16)
-    assert whole.logprobs.tolist() == [0.0] * 16
-    stopped = await policy(prompt([1]), Sampling(50, stop=("zz", "b</a>", "</a>")))
-    assert (CODEC.decode(stopped.tokens), stopped.finish_reason) == ("7 + 8</a>", "stop")
-    cut = await policy(prompt([1]), Sampling(4))
-    assert (CODEC.decode(cut.tokens), cut.finish_reason) == ("7 + ", "length")
-    assert (await Scripted(CODEC, lambda p: "x", end=3)(prompt([1]), Sampling(5))).tokens[-1] == 3
-
-
-async def test_gold_writes_the_reference_answer() -> None:
-    policy = gold(CODEC)
-    problem = Problem("p", "?", r"\frac{1}{2}")
-    out = await policy(prompt([1], problem=problem), Sampling(500))
-    assert CODEC.decode(out.tokens).endswith(r"<final_answer>\frac{1}{2}</final_answer>")
-    with pytest.raises(PolicyFailure, match="no gold answer"):
-        await policy(prompt([1]), Sampling(500))
-
-
-async def test_garbage_is_a_function_of_the_seed() -> None:
-    policy = Garbage(100)
-    one, same, other = [await policy(prompt([1], seed=s), Sampling(1000)) for s in (4, 4, 5)]
-    assert one.tokens.tolist() == same.tokens.tolist() != other.tokens.tolist()
-    assert (one.tokens.min(), one.tokens.max()) == (0, 99)
-    np.testing.assert_allclose(one.logprobs, np.log(1 / 100), rtol=1e-6)
-
-
-async def test_silent_and_slow() -> None:
-    with pytest.raises(PolicyFailure, match="never answers"):
-        await Silent()(prompt([1]), Sampling(4))
-    start = time.monotonic()
-    out = await Slow(fixed(CODEC, "x"), 0.05)(prompt([1]), Sampling(4))
-    assert time.monotonic() - start >= 0.05
-    assert CODEC.decode(out.tokens) == "x"

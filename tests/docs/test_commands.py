@@ -16,8 +16,9 @@ import algorithms
 import envs
 from envs.plugins import plugin_names
 from launch.command_line import parse
-from launch.settings import EvalSettings, RolloutSettings, ScoringSettings
+from launch.settings import EvalSettings, RolloutSettings
 from problems.settings import ProblemSettings
+from teams.settings import ScoringSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])

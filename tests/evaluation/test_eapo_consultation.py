@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 import envs
-from agents.scripted import Scripted
 from envs.bytes_codec import BytesCodec
 from envs.eapo_consultation import EapoConsultationSettings
 from evaluation.eapo_consultation import estimate, examine, headline, rows
@@ -61,7 +60,7 @@ def test_coin_flips_vary_within_problems() -> None:
     assert found["var_within/alone"].value == pytest.approx(0.25)
 
 
-def test_a_scripted_play() -> None:
+def test_a_scripted_play(scripted: Any) -> None:
     """The policy asks when it may, copies what it is told, and says 7 otherwise."""
     codec = BytesCodec()
     ask = '<think>?</think><agent_calls>[{"expert_id": 1, "input_parameters": {"query": "q"}}]'
@@ -79,8 +78,8 @@ def test_a_scripted_play() -> None:
     collector = Collector(
         lambda: envs.make("eapo-consultation", settings=settings, scorer=scorer),  # type: ignore[arg-type,return-value]
         {
-            "policy": Scripted(codec, write),
-            "expert": Scripted(codec, lambda prompt: f"Answer: {prompt.problem.gold}"),
+            "policy": scripted(codec, write),
+            "expert": scripted(codec, lambda prompt: f"Answer: {prompt.problem.gold}"),
         },
         sampling=Sampling(400),
         scorer=scorer,

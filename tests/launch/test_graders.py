@@ -9,9 +9,9 @@ import pytest
 
 import benchmark
 from launch.command_line import parse
-from launch.judge import Judge
 from launch.preflight import preflight
 from launch.session import Session
+from teams.graders import Judge
 from vocabulary import UserError
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import envs
 import train
-from agents.scripted import gold
 from evaluation.core_teaching import EVALUATION
+from experts import ScriptedPolicy, ScriptedSettings
 from models.loading import load_team
 from models.spec import ModelSpec
 from problems.prepare import prepare
@@ -37,9 +37,10 @@ def test_scripted_gold_answers_score_one_and_no_prompt_is_harmed() -> None:
     assert len(problems) == 1319
 
     prompts: list[tuple[str, Episode]] = []
+    gold = ScriptedSettings(template="<final_answer>{answer}</final_answer>")
     collector = Collector(
         lambda: envs.make("core-teaching", codecs=codecs, scorer=scorer),
-        {role: gold(codecs[role]) for role in roles},
+        {role: ScriptedPolicy(gold, codecs[role]) for role in roles},
         sampling=Sampling(256),
         scorer=scorer,
     )

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import envs
-from agents.scripted import Scripted
 from envs.bytes_codec import BytesCodec
 from envs.eapo_consultation.report import paradigm
 from rewards.scorer import AnswerScorer
@@ -82,14 +81,14 @@ def test_paradigms() -> None:
     assert paradigm("7 + 8 - 3 =", ["7 + 8 - 3 =", "5 - 3 ="]) == "decomposition"
 
 
-def test_only_what_the_policy_wrote_is_trained(problem: Problem) -> None:
+def test_only_what_the_policy_wrote_is_trained(problem: Problem, scripted: Any) -> None:
     """Calls are learned; prompts and returns are not."""
     codec = BytesCodec()
     turns = iter([calls((1, "7 + 8 =")), RIGHT])
     env: Any = envs.make("eapo-consultation", settings=LONG, scorer=AnswerScorer())
     policies = {
-        "policy": Scripted(codec, lambda prompt: next(turns)),
-        "expert": Scripted(codec, lambda prompt: "Answer: 15"),
+        "policy": scripted(codec, lambda prompt: next(turns)),
+        "expert": scripted(codec, lambda prompt: "Answer: 15"),
     }
     episode = asyncio.run(
         play(env, policies, seed=3, options={"problem": problem}, sampling=Sampling(400))

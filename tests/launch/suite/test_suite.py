@@ -216,10 +216,10 @@ def test_a_whole_file(run: Any, tmp_path: Path, asked: list[tuple[str, int]]) ->
 def test_tiny_models_with_tokenizers_of_their_own(
     run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from launch.models import model_spec
-    from launch.settings import AgentSettings
     from models.loading import load_team
     from models.spec import LoraSpec, ModelSpec
+    from teams.models import model_spec
+    from teams.settings import AgentSettings
 
     # A run's directory, and an adapter that has learned nothing.
     trained = tmp_path / "run" / "final" / "alice"

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from launch.frozen import load_frozen
-from launch.models import check_models
-from launch.players import close_players
-from launch.settings import AgentSettings, ScoringSettings
 from problems.prepare import PreparedProblems
 from rewards.answers.checker import UNGRADED
 from rewards.judged import JudgeGrader
 from rewards.programs import Limits, ProgramGrader
 from rewards.programs.sandbox import check_guard
 from rewards.scorer import AnswerScorer, Grader
+from teams.models import check_models
+from teams.settings import AgentSettings, ScoringSettings
+from teams.team import build_team
 from vocabulary import (
     AnswerKind,
     PolicyFailure,
@@ -39,8 +38,7 @@ class Judge:
             max_new_tokens: the longest reply.
         """
         self._sampling = Sampling(max_new_tokens, temperature=0.0)
-        judge = load_frozen({_ROLE: AgentSettings(name, trained=False)}).agents[_ROLE]
-        self._policy, self._codec = judge.policy, judge.codec
+        self._team = build_team({_ROLE: AgentSettings(name)})
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -51,8 +49,7 @@ class Judge:
 
     def close(self) -> None:
         """Close connections and end the loop."""
-        closing = close_players({_ROLE: self._policy})
-        asyncio.run_coroutine_threadsafe(closing, self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._team.aclose(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -61,13 +58,14 @@ class Judge:
         return list(await asyncio.gather(*map(self._one, prompts)))
 
     async def _one(self, text: str) -> str | None:
-        tokens = np.array(self._codec.open(text), dtype=np.int64)
+        codec = self._team.codecs[_ROLE]
+        tokens = np.array(codec.open(text), dtype=np.int64)
         prompt = Prompt(tokens, text, f"{_ROLE}_0", derive_seed(_ROLE, text))
         try:
-            completion = await self._policy(prompt, self._sampling)
+            completion = await self._team.policies[_ROLE](prompt, self._sampling)
         except PolicyFailure:
             return None
-        return self._codec.decode(completion.tokens)
+        return codec.decode(completion.tokens)
 
 
 class Graders:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from launch.models import model_spec
-from launch.settings import AgentSettings
 from models.spec import LoraSpec, ModelSpec
+from teams.models import model_spec
+from teams.settings import AgentSettings
 from vocabulary import UserError
 
 

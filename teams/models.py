@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from agents.engine.check import check_engine
 from agents.engine.settings import VllmSettings
-from launch.players import check_players, local_models
-from launch.settings import AgentSettings
 from models.locate import adapter_base, check
 from models.spec import LoraSpec, ModelSpec
+from teams.players import check_players, local_models
+from teams.settings import AgentSettings
 from vocabulary import UserError
 
 

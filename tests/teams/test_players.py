@@ -9,9 +9,9 @@ import pytest
 from envs.bytes_codec import BytesCodec
 from experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
 from launch.command_line import parse
-from launch.players import build_player, check_players, local_models, player_counters
 from launch.preflight import preflight
-from launch.settings import AgentSettings
+from teams.players import build_player, check_players, local_models, player_counters
+from teams.settings import AgentSettings
 from vocabulary import Problem, Prompt, Sampling, UserError
 
 CODEC = BytesCodec()

@@ -6,7 +6,7 @@ from typing import Any
 
 from experts import ExpertPool, TranslatedPolicy, build_expert
 from experts.naming import SCRIPTED, SERVER, is_player, pool_members, read_player
-from launch.settings import AgentSettings
+from teams.settings import AgentSettings
 from vocabulary import Policy, TokenCodec, UserError
 
 

@@ -1,0 +1,13 @@
+"""Who plays what: models, adapters, engines, experts and judges, put together into a team."""
+
+from teams.settings import AgentSettings, ScoringSettings
+from teams.team import Learning, Team, TrainedRole, build_team
+
+__all__ = [
+    "AgentSettings",
+    "Learning",
+    "ScoringSettings",
+    "Team",
+    "TrainedRole",
+    "build_team",
+]

@@ -1,0 +1,63 @@
+"""Who plays a role, and who grades answers.
+
+Each field's docstring is its help text on the command line.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """One role's model."""
+
+    model: str
+    """Hub id, local path, or tiny:NAME for a model that ships with the repository. A frozen role
+    may be played by scripted:KIND, server:ADDRESS?model=NAME or pool:ONE|TWO instead."""
+    trained: bool = True
+    """Whether this role learns; a frozen role only answers."""
+    tuning: Literal["auto", "full", "lora"] = "auto"
+    """Full weights or LoRA; auto: full for tiny models, LoRA for all others."""
+    lora_rank: int = 16
+    """Rank of the LoRA update."""
+    lora_alpha: int = 32
+    """LoRA scale is alpha / rank."""
+    chat: Literal["auto", "template", "plain"] = "auto"
+    """Prompt through the tokenizer's chat template, or as plain text; auto: if it has one."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Weights' number format; auto: float32 on a CPU, bfloat16 on a GPU."""
+    device: str = "auto"
+    """Where the model lives: cpu, cuda, cuda:1, ...; auto: a GPU if there is one."""
+    engine_device: str = "auto"
+    """Where its vLLM engine runs (--engine vllm): cpu, cuda:0, ...; auto: where the model lives."""
+    context: int | None = None
+    """Longest context in tokens, prompt and answer together; default: what the model allows."""
+    revision: str | None = None
+    """Commit, tag or branch on the hub."""
+    trust_remote_code: bool = False
+    """Run code that comes with the checkpoint. Only for models whose authors you trust."""
+
+
+@dataclass(frozen=True)
+class ScoringSettings:
+    """How answers are checked and texts compared."""
+
+    encoder: Literal["hashed", "minilm"] = "hashed"
+    """Text encoder for distances: MiniLM as in the papers, or hashed n-grams, which cost nothing
+    beside a tiny model."""
+    workers: int = 1
+    """Processes that check answers which need algebra; started when first needed."""
+    deadline_s: float = 5.0
+    """Seconds for one answer; a check that takes longer is killed and counts as wrong."""
+    programs: bool = False
+    """Run the programs that models write (humaneval, mbppplus, ...) against their tests, without
+    files, network or other processes. Linux only; without it such problems are refused."""
+    program_deadline_s: float = 10.0
+    """Seconds for one program and all of its tests; then it is killed and counts as wrong."""
+    program_memory_mb: int = 1024
+    """Memory of one program."""
+    judge: str = ""
+    """Who grades answers that no rule can compare (simpleqa, hle): a model, server:..., pool:...
+    or scripted:..., as for --agents.ROLE.model. Without it such problems are refused."""
+    judge_max_new_tokens: int = 256
+    """Longest reply of the judge; a grade that does not fit is none."""
