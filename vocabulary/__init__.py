@@ -4,20 +4,25 @@ Small frozen records and one-method protocols, and how a mistake is refused; not
 loads or waits.
 """
 
-from vocabulary.codec import TokenCodec
-from vocabulary.fieldtypes import check_fields, fits
-from vocabulary.policy import Completion, Policy, PolicyFailure, Prompt, Sampling
-from vocabulary.problem import AnswerKind, Problem
-from vocabulary.scoring import Scorer, ScoreRequests, Verdict
-from vocabulary.seeds import derive_seed
+from vocabulary.policy import (
+    Completion,
+    FinishReason,
+    Policy,
+    PolicyFailure,
+    Prompt,
+    Sampling,
+    TokenCodec,
+    derive_seed,
+)
+from vocabulary.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
 from vocabulary.trajectory import Episode, Trajectory
-from vocabulary.usererror import UserError
-from vocabulary.userpath import user_path
+from vocabulary.userinput import UserError, check_fields, fits, read_options, user_path
 
 __all__ = [
     "AnswerKind",
     "Completion",
     "Episode",
+    "FinishReason",
     "Policy",
     "PolicyFailure",
     "Problem",
@@ -32,5 +37,6 @@ __all__ = [
     "check_fields",
     "derive_seed",
     "fits",
+    "read_options",
     "user_path",
 ]

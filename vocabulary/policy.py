@@ -1,5 +1,7 @@
-"""The one-method boundary between rollouts and inference."""
+"""The boundary between rollouts and inference: a prompt goes out, a completion comes back."""
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -66,3 +68,54 @@ class Policy(Protocol):
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Complete ``prompt``; raise :class:`PolicyFailure` when no answer can be had."""
         ...
+
+
+class TokenCodec(Protocol):
+    """A role's tokenizer together with its chat template (or none).
+
+    Contexts only ever grow: each method returns the ids to *append*, so that sampled tokens are
+    never tokenised a second time.
+    """
+
+    @property
+    def vocab_size(self) -> int:
+        """Ids are in ``range(vocab_size)``."""
+        ...
+
+    def open(self, message: str) -> list[int]:
+        """Ids of a fresh context: the user's message, rendered up to the point where the
+        assistant writes."""
+        ...
+
+    def follow(self, message: str, *, ended: bool) -> list[int]:
+        """Ids appended after an assistant's turn: the end of that turn (unless ``ended`` says
+        that the model sampled it), the user's next message, the assistant's start."""
+        ...
+
+    def extend(self, text: str) -> list[int]:
+        """Ids of environment text inserted into the assistant's current turn."""
+        ...
+
+    def decode(self, tokens: Sequence[int] | npt.NDArray[np.int64]) -> str:
+        """Text of sampled ids, without end-of-sequence or padding marks. Never raises: ids that
+        are not valid text decode to replacement characters."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Number of tokens in ``text``."""
+        ...
+
+    def truncate(self, text: str, limit: int, *, keep: Literal["head", "tail"] = "head") -> str:
+        """The longest head (or tail) of ``text`` that has at most ``limit`` tokens."""
+        ...
+
+
+def derive_seed(*parts: int | str) -> int:
+    """A seed in [0, 2^63) that depends on every part and on their order, so that no random stream
+    depends on the order in which things happen.
+
+    ``derive_seed(run_seed, "sample", step, episode, agent, turn)`` names one row's stream: the same
+    on every machine and in every process.
+    """
+    text = "\x1f".join(f"{type(part).__name__}:{part}" for part in parts)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1

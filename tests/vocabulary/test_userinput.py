@@ -1,4 +1,4 @@
-"""Values from files against the types of fields."""
+"""What users write: paths, options, and values of files against the types of fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,30 @@ from typing import Annotated, Any, Literal, Protocol
 
 import pytest
 
-from vocabulary import UserError, check_fields, fits
+from vocabulary import UserError, check_fields, fits, read_options, user_path
+
+
+def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "file").touch()
+    assert user_path("~/there/not") == tmp_path / "there" / "not"
+    assert user_path(tmp_path / "file" / "below") == tmp_path / "file" / "below"
+    assert user_path("runs/ä b") == Path("runs/ä b")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("~nosuchuser/x", "'~nosuchuser/x'"),
+        ("x" * 5000, f"'{'x' * 80}'..."),
+        ("a\0b.jsonl", r"'a\x00b.jsonl'"),
+        ("\ud800.jsonl", r"'\ud800.jsonl'"),
+    ],
+)
+def test_no_paths(text: str, shown: str) -> None:
+    with pytest.raises(UserError) as told:
+        user_path(text)
+    assert str(told.value).startswith(f"{shown} cannot be the name of a file or folder here (")
 
 
 class Speaks(Protocol):
@@ -70,3 +93,16 @@ def test_a_value_of_any_depth_can_be_shown() -> None:
         deep = (deep,)
     with pytest.raises(UserError, match=r"seconds is .{1,80}; it must be a number"):
         check_fields(Timer, {"seconds": deep})
+
+
+def test_options() -> None:
+    assert read_options("chains") == ("chains", {})
+    assert read_options("a b ?x=1&y=p%26q=r") == ("a b", {"x": "1", "y": "p&q=r"})
+    for text, sentence in [
+        ("a?x", "write options as NAME=VALUE, joined by &, not 'x'"),
+        ("a?", "write options as NAME=VALUE, joined by &, not ''"),
+        ("a?x=1&x=2", "option 'x' is given twice; write each once"),
+    ]:
+        with pytest.raises(UserError) as told:
+            read_options(text)
+        assert str(told.value) == f"{text!r}: {sentence}"

@@ -1,13 +1,65 @@
-"""Whether values from a file are of the kinds that a dataclass says, told field by field."""
+"""What a user writes, and how a mistake in it is refused: in one sentence."""
 
 import dataclasses
 import reprlib
 from collections.abc import Mapping
 from collections.abc import Sequence as AnySequence
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from urllib.parse import unquote
 
-from vocabulary.usererror import UserError
+
+class UserError(Exception):
+    """A mistake in the user's input. Its message is one sentence that names the way out.
+
+    Entry scripts print the message and exit with code 2; it never shows a traceback.
+    """
+
+
+def user_path(text: str | Path) -> Path:
+    """The path that ``text`` names, ``~`` resolved, whether or not something is there.
+
+    Raises:
+        UserError: no file can have that name, or nobody here may look.
+    """
+    path = Path(text)
+    try:
+        path = path.expanduser()
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError, RuntimeError) as error:
+        # Too long, a NUL or half a surrogate pair in it; ~nobody; a folder that is closed.
+        reason = (isinstance(error, OSError) and error.strerror) or str(error).rstrip(".")
+        raise UserError(
+            f"{_shortened(str(text))} cannot be the name of a file or folder here ({reason}); "
+            "name another"
+        ) from None
+    return path
+
+
+def read_options(text: str) -> tuple[str, dict[str, str]]:
+    """``head?name=value&name=value`` as its head and its options; values may be percent-encoded.
+
+    Raises:
+        UserError: an option without a value, or one that is given twice.
+    """
+    head, mark, tail = text.partition("?")
+    options: dict[str, str] = {}
+    for pair in tail.split("&") if mark else []:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise UserError(f"{text!r}: write options as NAME=VALUE, joined by &, not {pair!r}")
+        if name in options:
+            raise UserError(f"{text!r}: option {name!r} is given twice; write each once")
+        options[name] = unquote(value)
+    return head.strip(), options
+
+
+def _shortened(text: str) -> str:
+    return repr(text) if len(text) <= 80 else f"{text[:80]!r}..."
+
 
 _WORDS = {
     str: "text",
