@@ -10,10 +10,12 @@
 import dataclasses
 import types
 from typing import Any, get_args, get_origin, get_type_hints
-from urllib.parse import unquote
 
+from experts.cache import CachedPolicy
+from experts.scripted import ScriptedPolicy
+from experts.server import ServerPolicy
 from experts.settings import ScriptedSettings, ServerSettings
-from vocabulary import UserError
+from vocabulary import TokenCodec, UserError, read_options
 
 SCRIPTED, SERVER, POOL = "scripted:", "server:", "pool:"
 
@@ -48,21 +50,35 @@ def read_player(name: str) -> Named:
         UserError: an option that does not exist, or a value of the wrong type.
     """
     if name.startswith(SCRIPTED):
-        kind, options = _options(name.removeprefix(SCRIPTED))
+        kind, options = read_options(name.removeprefix(SCRIPTED))
         return _settings(name, ScriptedSettings, {"kind": kind or "oracle"} | options)
-    address, options = _options(name.removeprefix(SERVER))
+    address, options = read_options(name.removeprefix(SERVER))
     return _settings(name, ServerSettings, {"base_url": address} | {"model": ""} | options)
 
 
-def _options(text: str) -> tuple[str, dict[str, str]]:
-    head, mark, tail = text.partition("?")
-    options: dict[str, str] = {}
-    for pair in tail.split("&") if mark else []:
-        key, equals, value = pair.partition("=")
-        if not key or not equals or key in options:
-            raise UserError(f"{text!r}: write options as NAME=VALUE, each once, joined by &")
-        options[key] = unquote(value)
-    return head, options
+def build_expert(
+    settings: ServerSettings | ScriptedSettings, codec: TokenCodec, *, codec_name: str = ""
+) -> ServerPolicy | ScriptedPolicy | CachedPolicy:
+    """The policy that ``settings`` describe.
+
+    Args:
+        settings: where the expert is, or what it says.
+        codec: the role's, in which replies are encoded.
+        codec_name: names the codec (a model's id and revision, ``utf-8``). A cache needs it, since
+            it stores ids.
+
+    Raises:
+        UserError: the API key is not set, the cache folder cannot be used or its codec has no name.
+    """
+    if isinstance(settings, ScriptedSettings):
+        return ScriptedPolicy(settings, codec)
+    policy = ServerPolicy(settings, codec)
+    if not settings.cache_dir:
+        return policy
+    if not codec_name:
+        raise UserError("a cache stores token ids: name the role's codec, or leave cache_dir empty")
+    identity = policy.identity() | {"codec": codec_name, "vocabulary": codec.vocab_size}
+    return CachedPolicy(policy, settings.cache_dir, identity=identity)
 
 
 def _settings(name: str, kind: type[Any], options: dict[str, str]) -> Any:

@@ -4,9 +4,8 @@ import asyncio
 import random
 from typing import Any
 
-from experts.counters import ExpertCounters
-from experts.encode import encode_reply
 from experts.perturb import wrong_answer
+from experts.replies import ExpertCounters, encode_reply
 from experts.settings import ScriptedSettings
 from vocabulary import (
     Completion,
@@ -51,9 +50,7 @@ class ScriptedPolicy:
             self.counters.failures["silent"] += 1
             raise PolicyFailure("expert is silent")
         completion = encode_reply(text, self._codec, sampling.max_new_tokens)
-        self.counters.answered += 1
-        self.counters.shortened += completion.finish_reason == "length"
-        self.counters.reply_tokens += len(completion.tokens)
+        self.counters.add(completion)
         return completion
 
     def identity(self) -> dict[str, Any]:

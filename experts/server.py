@@ -9,17 +9,19 @@ from typing import Any, Self
 
 import httpx2
 
-from experts.backoff import backoff_s
-from experts.breaker import CircuitBreaker
-from experts.counters import ExpertCounters
-from experts.encode import as_unicode, encode_reply, tail
-from experts.failure import AttemptFailure
-from experts.reply import Reply, read_reply
+from experts.replies import ExpertCounters, as_unicode, encode_reply, split_thinking, tail
+from experts.retries import CircuitBreaker, backoff_s
 from experts.settings import ServerSettings
-from experts.thinking import split_thinking
-from experts.transport import open_client, send
-from vocabulary import Completion, PolicyFailure, Prompt, Sampling, TokenCodec, UserError
-from vocabulary.policy import FinishReason
+from experts.transport import AttemptFailure, Reply, open_client, read_reply, send
+from vocabulary import (
+    Completion,
+    FinishReason,
+    PolicyFailure,
+    Prompt,
+    Sampling,
+    TokenCodec,
+    UserError,
+)
 
 
 class ServerPolicy:
@@ -68,9 +70,7 @@ class ServerPolicy:
         except asyncio.CancelledError:
             self.counters.failures["cancelled"] += 1
             raise
-        self.counters.answered += 1
-        self.counters.shortened += completion.finish_reason == "length"
-        self.counters.reply_tokens += len(completion.tokens)
+        self.counters.add(completion)
         return completion
 
     def request(self, prompt: Prompt, sampling: Sampling) -> dict[str, Any]:
@@ -97,19 +97,12 @@ class ServerPolicy:
 
     def identity(self) -> dict[str, Any]:
         """Whatever decides how a given prompt is answered, for caches."""
-        settings = self.settings
-        return {
-            "policy": "server",
-            "endpoint": settings.endpoint,
-            "model": settings.model,
-            "system_prompt": settings.system_prompt,
-            "max_tokens": settings.max_tokens,
-            "max_reply_tokens": settings.max_reply_tokens,
-            "strip_thinking": settings.strip_thinking,
-            "keep_thinking_tokens": settings.keep_thinking_tokens,
-            "send_seed": settings.send_seed,
-            "extra_body": settings.extra(),
-        }
+        names = (
+            "endpoint", "model", "system_prompt", "max_tokens", "max_reply_tokens",
+            "strip_thinking", "keep_thinking_tokens", "send_seed",
+        )  # fmt: skip
+        asked = {name: getattr(self.settings, name) for name in names}
+        return {"policy": "server", **asked, "extra_body": self.settings.extra()}
 
     async def aclose(self) -> None:
         """Close the running loop's connections; the next call opens new ones."""

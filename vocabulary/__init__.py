@@ -16,7 +16,7 @@ from vocabulary.policy import (
 )
 from vocabulary.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
 from vocabulary.trajectory import Episode, Trajectory
-from vocabulary.userinput import UserError, check_fields, fits, read_options, user_path
+from vocabulary.userinput import UserError, check_fields, fits, read_options, reason_of, user_path
 
 __all__ = [
     "AnswerKind",
@@ -38,5 +38,6 @@ __all__ = [
     "derive_seed",
     "fits",
     "read_options",
+    "reason_of",
     "user_path",
 ]

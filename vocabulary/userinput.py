@@ -57,6 +57,11 @@ def read_options(text: str) -> tuple[str, dict[str, str]]:
     return head.strip(), options
 
 
+def reason_of(error: Exception) -> str:
+    """What another library says is wrong, short enough to stand in a sentence."""
+    return str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
+
+
 def _shortened(text: str) -> str:
     return repr(text) if len(text) <= 80 else f"{text[:80]!r}..."
 

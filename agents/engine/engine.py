@@ -12,7 +12,7 @@ from torch import Tensor
 
 from agents.engine.environment import no_interrupts, one_gpu
 from agents.engine.settings import VllmSettings
-from vocabulary import UserError
+from vocabulary import UserError, reason_of
 
 T = TypeVar("T")
 
@@ -140,9 +140,8 @@ class Engine:
             with no_interrupts(), one_gpu(spec.device):
                 self._llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
         except (RuntimeError, ValueError, OSError) as error:
-            reason = str(error).strip().split("\n", 1)[0][:300]
             raise UserError(
-                f"vLLM could not start {spec.model}: {reason}; --vllm.log INFO shows why"
+                f"vLLM could not start {spec.model}: {reason_of(error)}; --vllm.log INFO shows why"
             ) from error
 
     async def generate(self, tokens: list[int], params: Any, adapter: Adapter | None) -> Any:
@@ -255,10 +254,9 @@ class Engine:
         except Exception as error:
             if self._llm.errored:
                 raise self._died(type(error).__name__) from error
-            reason = str(error).strip().split("\n", 1)[0][:300]
             raise UserError(
-                f"the engine of {self.spec.tokenizer} refuses: {type(error).__name__} {reason}; "
-                "--vllm.log INFO shows why"
+                f"the engine of {self.spec.tokenizer} refuses: {type(error).__name__} "
+                f"{reason_of(error)}; --vllm.log INFO shows why"
             ) from error
         finally:
             task.cancel()

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from experts.breaker import CircuitBreaker
+from experts.retries import CircuitBreaker
 from vocabulary import PolicyFailure, Sampling
 
 LIMITS = Sampling(max_new_tokens=64)

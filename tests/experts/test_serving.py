@@ -12,7 +12,7 @@ import pytest
 from agents.engine.widen import head_dim_of
 from experts import ServerSettings, serve
 from experts.naming import read_player
-from experts.serving import ServeSettings, arguments, check_serving, player, served_name
+from experts.serve import ServeSettings, arguments, check_serving, player, served_name
 from vocabulary import UserError
 
 

@@ -1,0 +1,56 @@
+"""Think markers, and text in a role's vocabulary."""
+
+import time
+
+import numpy as np
+import pytest
+
+from experts.replies import encode_reply, split_thinking, tail
+
+
+@pytest.mark.parametrize(
+    ("text", "thinking", "reply"),
+    [
+        ("<think>a</think>b", "a", "b"),
+        ("a</think>\n b \n", "a", "b"),
+        ("[THINK]a[/THINK]b", "a", "b"),
+        ("<think>a</think>b</think>c", "a</think>b", "c"),
+        ("b", "", "b"),
+        ("b <think>", "", "b <think>"),
+        (" <think>a", "a", None),
+        ("<think>a</think>", "a", ""),
+        ("", "", ""),
+    ],
+)
+def test_split_thinking(text, thinking, reply):
+    assert split_thinking(text) == (thinking, reply)
+
+
+@pytest.mark.parametrize("piece", ["<think>", "</think>", "[/THINK]", "<think></think>", "<", "\\"])
+def test_split_thinking_is_linear(piece):
+    started = time.monotonic()
+    split_thinking(piece * (10**6 // len(piece)))
+    assert time.monotonic() - started < 0.5
+
+
+def test_encoding(codec):
+    whole = encode_reply("né", codec, 3)
+    assert (whole.tokens.tolist(), whole.finish_reason) == ([110, 195, 169], "eos")
+    assert (whole.tokens.dtype, whole.logprobs.dtype) == (np.int64, np.float32)
+    cut = encode_reply("né", codec, 2, "stop")
+    assert (cut.tokens.tolist(), cut.finish_reason) == ([110], "length")
+    assert len(encode_reply("abc", codec, 0).tokens) == 0
+    assert tail("abcdé", codec, 3) == "dé"
+
+
+def test_a_huge_reply_is_never_tokenised_whole(codec):
+    seen = []
+
+    class Watching(type(codec)):
+        def truncate(self, text, limit, *, keep="head"):
+            seen.append(len(text))
+            return super().truncate(text, limit, keep=keep)
+
+    encode_reply("x" * 10**7, Watching(), 100)
+    tail("x" * 10**7, Watching(), 100)
+    assert max(seen) == 51_200
