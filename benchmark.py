@@ -64,7 +64,7 @@ def _compare(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__mp_main__":  # what the processes that a comparison starts call this module
-    from agents.engine.orphans import end_with_parent
+    from agents.engine.processes import end_with_parent
 
     end_with_parent()
 if __name__ == "__main__":

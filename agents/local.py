@@ -1,6 +1,6 @@
 """A policy that samples from a model in this process."""
 
-from agents.fit import fitted
+from agents.local import fitted
 from models.codec import HFCodec
 from models.handle import ModelHandle
 from models.sampler import Row, Sampler

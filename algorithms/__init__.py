@@ -14,11 +14,11 @@ from algorithms.credit import Credit, assign_credit
 from algorithms.dynamic_sampling import informative_groups, with_overlong_penalty
 from algorithms.registry import ALGORITHMS, get, names, register
 from algorithms.settings import LearnerSettings
-from algorithms.validate import validate
+from algorithms.algorithm import validate
 
 if TYPE_CHECKING:
     from algorithms.learner import Learner
-    from algorithms.trainable import TrainableModel
+    from algorithms.logprobs import TrainableModel
 
 __all__ = [
     "ALGORITHMS",
@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
 
         return Learner
     if name == "TrainableModel":
-        from algorithms.trainable import TrainableModel
+        from algorithms.logprobs import TrainableModel
 
         return TrainableModel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

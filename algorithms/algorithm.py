@@ -1,7 +1,7 @@
 """An algorithm is a bundle of independent choices, written down as plain data.
 
 Nothing here computes: :mod:`algorithms.credit` reads the baseline and the scale,
-:mod:`algorithms.surrogates` the surrogate, :mod:`algorithms.reductions` the reduction.
+:mod:`algorithms.surrogates` the surrogate, :mod:`algorithms.objective` the reduction.
 """
 
 from dataclasses import dataclass

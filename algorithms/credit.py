@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.algorithm import Algorithm
-from algorithms.members import first_rows, mean_by_member, members, numbered
+from algorithms.credit import first_rows, mean_by_member, members, numbered
 from vocabulary import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]

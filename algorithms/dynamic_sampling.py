@@ -7,7 +7,7 @@ import numpy as np
 
 from algorithms.algorithm import Algorithm
 from algorithms.credit import group_statistics
-from algorithms.members import first_rows, mean_by_member, members, numbered
+from algorithms.credit import first_rows, mean_by_member, members, numbered
 from vocabulary import Trajectory
 
 

@@ -18,8 +18,8 @@ from algorithms.logprobs import batch_logprobs
 from algorithms.objective import SUMS, Totals, describe, objective
 from algorithms.optimizer_state import load_moments, save_moments, swapped
 from algorithms.settings import LearnerSettings, check_settings, lr_factor, warmup_steps
-from algorithms.trainable import TrainableModel
-from algorithms.validate import validate
+from algorithms.logprobs import TrainableModel
+from algorithms.algorithm import validate
 from vocabulary import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]

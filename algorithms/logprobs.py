@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from algorithms.batching import Batch
-from algorithms.trainable import TrainableModel
+from algorithms.logprobs import TrainableModel
 
 Head = Callable[[Tensor], Tensor]
 

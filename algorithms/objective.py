@@ -10,9 +10,9 @@ from torch import Tensor
 
 from algorithms.algorithm import Algorithm
 from algorithms.batching import Batch
-from algorithms.divergences import divergence
-from algorithms.mismatch import Correct, Correction, effective_share, importance
-from algorithms.reductions import token_weights
+from algorithms.objective import divergence
+from algorithms.objective import Correct, Correction, effective_share, importance
+from algorithms.objective import token_weights
 from algorithms.surrogates import Terms, surrogate, token_ratio
 
 

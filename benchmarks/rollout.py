@@ -204,7 +204,7 @@ def main() -> int:
 
 
 if __name__ == "__mp_main__":  # what engines' processes call this module
-    from agents.engine.orphans import end_with_parent
+    from agents.engine.processes import end_with_parent
 
     end_with_parent()
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import tyro
 
-from agents.engine.orphans import end_with_parent
+from agents.engine.processes import end_with_parent
 from vocabulary import UserError, reason_of, user_path
 
 # A prompt that is read in parts costs its request a number of its stream, which vLLM then winds
@@ -164,8 +164,8 @@ def _serve(settings: ServeSettings) -> None:
     # What takes time to import waits until everything that can be checked has been.
     import torch
 
-    from agents.engine.environment import engine_environment
-    from agents.engine.memory import memory_folder
+    from agents.engine.processes import engine_environment
+    from agents.engine.processes import memory_folder
     from agents.engine.settings import VllmSettings
     from models.locate import check, local_folder
     from models.spec import ModelSpec
@@ -199,7 +199,7 @@ def _wide_enough(source: Path, folder: Path) -> str:
     import json
 
     from agents.engine.export import export_checkpoint
-    from agents.engine.widen import cpu_width
+    from agents.engine.export import cpu_width
 
     config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
     width = cpu_width(config)

@@ -17,7 +17,7 @@ from launch.choice import Choice
 from launch.plain import override, to_plain
 from launch.settings import EvalSettings, RolloutSettings, RunSettings
 from models.locate import TINY
-from problems.settings import ProblemSettings
+from problems.prepare import ProblemSettings
 from teams.settings import AgentSettings, ScoringSettings
 from vocabulary import UserError
 

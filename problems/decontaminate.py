@@ -8,10 +8,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from problems.datasets import known_overlap
+from problems.hub import known_overlap
 from problems.opening import open_source
-from problems.overlap import WORDS_IN_A_ROW, Pair, same_form, same_id, shared_words
 from problems.source import ProblemSource
+from problems.split import WORDS_IN_A_ROW, Pair, same_form, same_id, shared_words
 from vocabulary import Problem, UserError
 
 _SHOWN = 100
@@ -28,11 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--examples", type=int, default=3, help="pairs shown of each kind (default %(default)s)"
     )
-    asked = parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
     try:
-        if asked.examples < 0:
+        if arguments.examples < 0:
             raise UserError("--examples must not be negative")
-        print(report(asked.train, asked.eval, examples=asked.examples))
+        print(report(arguments.train, arguments.eval, examples=arguments.examples))
     except UserError as mistake:
         print(f"problems.decontaminate: {mistake}", file=sys.stderr)
         return 2

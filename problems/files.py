@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from problems.finite import ProblemSet
 from problems.formats import Format, pair_format, read_row, recognise
 from problems.gold import UnusableRowError
 from problems.rows import read_rows
+from problems.source import ProblemSet
 from vocabulary import AnswerKind, Problem, UserError, user_path
 
 _QUESTIONS = ("question", "problem", "prompt", "Question", "Problem")
@@ -71,7 +71,7 @@ def read_problems(
             form = choose_format(name, row, columns)
         missing = [column for column in form.columns if column not in row]
         if missing:
-            raise UserError(f"{name} {place}: no column {missing[0]!r}; found {_listed(row)}")
+            raise UserError(f"{name} {place}: no column {missing[0]!r}; found {_names(row)}")
         try:
             problem = read_row(
                 form,
@@ -107,14 +107,14 @@ def choose_format(name: str, row: Mapping[str, Any], columns: Columns) -> Format
         if form is not None:
             return form
         raise UserError(
-            f"{name}: cannot tell question and answer among the columns {_listed(row)}; name them "
+            f"{name}: cannot tell question and answer among the columns {_names(row)}; name them "
             "with --problems.question-column and --problems.answer-column"
         )
-    question = _chosen(name, "question", columns.question, _QUESTIONS, row)
-    return pair_format(question, _chosen(name, "answer", columns.answer, _ANSWERS, row))
+    question = _find_column(name, "question", columns.question, _QUESTIONS, row)
+    return pair_format(question, _find_column(name, "answer", columns.answer, _ANSWERS, row))
 
 
-def _chosen(
+def _find_column(
     name: str, role: str, wanted: str | None, usual: tuple[str, ...], row: Mapping[str, Any]
 ) -> str:
     """The column that the user named, or the first usual one that is there."""
@@ -122,10 +122,10 @@ def _chosen(
         if column in row:
             return column
     raise UserError(
-        f"{name}: no {role} column{f' {wanted!r}' if wanted else ''} among {_listed(row)}; "
+        f"{name}: no {role} column{f' {wanted!r}' if wanted else ''} among {_names(row)}; "
         f"name one of them with --problems.{role}-column"
     )
 
 
-def _listed(row: Mapping[str, Any]) -> str:
+def _names(row: Mapping[str, Any]) -> str:
     return ", ".join(list(row)[:20]) or "none"

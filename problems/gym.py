@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from problems.gym_tasks import TASKS
-from problems.near import listed, nearest
-from vocabulary import Problem, UserError, derive_seed
+from vocabulary import AnswerKind, Problem, UserError, derive_seed, list_names, suggest
 
 # Its choice of template is drawn for the whole data set at construction.
 _DRAWN_AT_CONSTRUCTION = {"gsm_symbolic"}
@@ -35,7 +33,7 @@ class GymSource:
         self.task = task
         self.options = dict(options or {})
         self.seed = seed
-        with _quiet():
+        with _silence():
             self._make = _maker(task, self.options)
             self._dataset = self._make(0)
 
@@ -57,7 +55,7 @@ class GymSource:
         if index < 0:
             raise IndexError(f"{self.name} starts at index 0, not {index}")
         seed = derive_seed(self.seed, "reasoning-gym", self.task, index) % 2**32
-        with _quiet():
+        with _silence():
             try:
                 if self.task in _DRAWN_AT_CONSTRUCTION:
                     item = self._make(seed)[0]
@@ -88,16 +86,16 @@ def _maker(task: str, options: dict[str, Any]) -> Any:
         if task in DATASETS:
             raise UserError(
                 f"reasoning-gym task {task!r} has answers that plain comparison cannot judge; "
-                f"use one of {listed(TASKS)}"
+                f"use one of {list_names(TASKS)}"
             )
-        raise UserError(f"unknown reasoning-gym task {task!r}; {nearest(task, TASKS)}")
+        raise UserError(f"unknown reasoning-gym task {task!r}; {suggest(task, TASKS)}")
     make_dataset, make_config = DATASETS[task]
     known = [field.name for field in dataclasses.fields(make_config)]
     known = [name for name in known if name not in {"seed", "size"}]
     for option in options:
         if option not in known:
             raise UserError(
-                f"reasoning-gym task {task!r} has no option {option!r}; {nearest(option, known)}"
+                f"reasoning-gym task {task!r} has no option {option!r}; {suggest(option, known)}"
             )
 
     def make(seed: int) -> Any:
@@ -106,15 +104,15 @@ def _maker(task: str, options: dict[str, Any]) -> Any:
     try:
         make(0)
     except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        told = ", ".join(f"{name}={value}" for name, value in options.items())
+        given = ", ".join(f"{name}={value}" for name, value in options.items())
         raise UserError(
-            f"reasoning-gym:{task} does not take {told}: {error or type(error).__name__}"
+            f"reasoning-gym:{task} does not take {given}: {error or type(error).__name__}"
         ) from None
     return make
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _silence() -> Iterator[None]:
     """No warnings, and the global random states as they were."""
     python, numpy = random.getstate(), np.random.get_state()
     try:
@@ -124,3 +122,22 @@ def _quiet() -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
+
+
+NUMBER_TASKS = (
+    "aiw", "basic_arithmetic", "binary_alternation", "chain_sum", "circuit_logic", "count_bits",
+    "count_primes", "decimal_chain_sum", "dice", "gcd", "gsm_symbolic", "largest_island", "lcm",
+    "leg_counting", "letter_counting", "number_sequence", "products", "rectangle_count",
+    "rotten_oranges", "self_reference", "simple_equations", "simple_geometry",
+)  # fmt: skip
+
+TEXT_TASKS = (
+    "caesar_cipher", "calendar_arithmetic", "color_cube_rotation", "course_schedule",
+    "family_relationships", "isomorphic_strings", "mahjong_puzzle",
+    "needle_haystack", "ransom_note", "spell_backward", "syllogism",
+)  # fmt: skip
+
+TASKS: Mapping[str, AnswerKind] = {
+    **dict.fromkeys(NUMBER_TASKS, "number"),
+    **dict.fromkeys(TEXT_TASKS, "text"),
+}

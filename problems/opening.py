@@ -15,18 +15,15 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
-from urllib.parse import unquote
 
 from problems.chains import ChainSettings, ChainSource
-from problems.datasets import ELSEWHERE, HUB_SETS, HubSet
 from problems.files import Columns, load_file
 from problems.gym import GymSource
-from problems.hub import Purpose, load_hub, pinned
-from problems.near import listed, nearest
+from problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, pin
 from problems.recall import RecallSettings, RecallSource
 from problems.rows import SUFFIXES
 from problems.source import ProblemSource
-from vocabulary import UserError, derive_seed, user_path
+from vocabulary import UserError, derive_seed, list_names, read_options, suggest, user_path
 
 Settings = TypeVar("Settings")
 
@@ -54,7 +51,7 @@ def open_source(
         raise UserError("no problems are named; try chains, gsm8k or a file")
     if _is_file(text):
         return load_file(text, columns, choice_seed=choice_seed)
-    head, options = _parse(text)
+    head, options = read_options(text)
     stream = seed if purpose == "train" else derive_seed(seed, "evaluation problems")
     if head == "chains":
         _refuse_columns(text, columns)
@@ -80,8 +77,8 @@ def open_source(
         return load_file(head, _columns(options, columns), choice_seed=choice_seed)
     names = ["chains", "recall", *HUB_SETS, *ELSEWHERE]
     raise UserError(
-        f"unknown problems {text!r}; {nearest(head, names)}; or reasoning-gym:TASK, a file that "
-        f"ends in {listed(SUFFIXES)}, hub:OWNER/NAME"
+        f"unknown problems {text!r}; {suggest(head, names)}; or reasoning-gym:TASK, a file that "
+        f"ends in {list_names(SUFFIXES)}, hub:OWNER/NAME"
     )
 
 
@@ -104,7 +101,7 @@ def _open_hub(
             )
         order = "given"
     return load_hub(
-        pinned(hub_set, options.get("revision"), options.get("config")),
+        pin(hub_set, options.get("revision"), options.get("config")),
         name,
         purpose,
         split=options.get("split"),
@@ -112,20 +109,6 @@ def _open_hub(
         order=order,
         choice_seed=choice_seed,
     )
-
-
-def _parse(text: str) -> tuple[str, dict[str, str]]:
-    """``head?name=value&name=value``; values may be percent-encoded."""
-    head, mark, tail = text.partition("?")
-    options: dict[str, str] = {}
-    for pair in tail.split("&") if mark else []:
-        name, equals, value = pair.partition("=")
-        if not name or not equals:
-            raise UserError(f"{text!r}: write options as NAME=VALUE, joined by &, not {pair!r}")
-        if name in options:
-            raise UserError(f"{text!r}: option {name!r} is given twice")
-        options[name] = unquote(value)
-    return head.strip(), options
 
 
 def _generator_settings(
@@ -173,7 +156,7 @@ def _value(text: str) -> Any:
 def _known(name: str, options: Mapping[str, str], known: tuple[str, ...] | list[str]) -> None:
     for option in options:
         if option not in known:
-            raise UserError(f"{name} has no option {option!r}; {nearest(option, known)}")
+            raise UserError(f"{name} has no option {option!r}; {suggest(option, known)}")
 
 
 def _columns(options: Mapping[str, str], columns: Columns) -> Columns:

@@ -1,18 +1,49 @@
 """From settings to what a run needs: a stream to train on and problems to measure with."""
 
 from dataclasses import dataclass
+from typing import Literal
 
-from problems.datasets import known_overlap
 from problems.files import Columns
-from problems.hub import Purpose
+from problems.hub import Purpose, known_overlap
 from problems.opening import open_source
-from problems.settings import ProblemSettings
 from problems.source import ProblemSource
-from problems.split import contaminated, held_out, sample
+from problems.split import contaminated_keys, held_out, sample
 from problems.stream import ProblemStream
 from vocabulary import Problem
 
 _GENERATED_EPOCH = 1024
+
+
+@dataclass(frozen=True)
+class ProblemSettings:
+    """Which problems train and which measure (``--problems.*``)."""
+
+    train: str = "chains"
+    """Training problems: chains, chains?mix=1,0,0, recall, reasoning-gym:TASK?option=value, a
+    JSONL, JSON or Parquet file, a known data set (gsm8k, math, ...),
+    hub:OWNER/NAME?config=main&split=train."""
+    eval: str | None = None
+    """Evaluation problems, named the same way; without it those of ``train``: the test split of a
+    known data set, other problems of a generator, problems held out of a file."""
+    held_out: int | None = None
+    """Number of evaluation problems; without it a whole evaluation set of its own, 512 of a
+    generator or of a set that also trains."""
+    limit: int | None = None
+    """Train on at most this many problems, a seeded choice; without it on all."""
+    epoch_size: int | None = None
+    """Problems in an epoch, the unit of schedules; without it one pass of a finite set, 1024 of
+    a generator."""
+    question_column: str | None = None
+    """Column that holds the question; recognised without it."""
+    answer_column: str | None = None
+    """Column that holds the answer; recognised without it."""
+    answer_kind: Literal["math", "number", "list", "text", "qa", "judged"] | None = None
+    """How answers of files and hub data sets are compared; read off the data without it."""
+    choice_seed: int = 0
+    """Seed of the order of options where a data set lists the right one first (GPQA)."""
+    decontaminate: bool = False
+    """Drop training problems that share an id or 13 words in a row with an evaluation problem. Two
+    data sets that are known to overlap are treated so in any case."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +68,7 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
     problems, exclude = held_out(evaluation, train, settings.held_out, seed)
     # Sets that share problems by their making may word them differently.
     if settings.decontaminate or known_overlap(settings.train, settings.eval or settings.train):
-        exclude |= contaminated(train, problems)
+        exclude |= contaminated_keys(train, problems)
     full = ProblemStream(train, seed, exclude, settings.epoch_size or _epoch_of(train))
     stream = full
     if settings.limit is not None:

@@ -34,7 +34,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise UserError(f"there is no problem file {path}; check the path") from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    text = _decoded(path, content)
+    text = _decode(path, content)
     if not text.strip():
         raise UserError(f"{path} is empty; it needs one problem a line")
     if path.suffix.lower() in LINES or _is_lines(text):
@@ -43,7 +43,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from _document_rows(path, text)
 
 
-def _decoded(path: Path, content: bytes) -> str:
+def _decode(path: Path, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -68,11 +68,11 @@ def _line_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             place = f"line {number}"
-            yield place, _object(path, place, _parsed(path, place, line))
+            yield place, _object(path, place, _parse(path, place, line))
 
 
 def _document_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    document = _parsed(path, None, text)
+    document = _parse(path, None, text)
     if isinstance(document, dict):
         lists = {
             name: value
@@ -118,7 +118,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise UserError(f"{path} holds no rows; it needs at least one problem")
 
 
-def _parsed(path: Path, place: str | None, text: str) -> Any:
+def _parse(path: Path, place: str | None, text: str) -> Any:
     try:
         # Missing cells are written as NaN by some tools; a missing answer is noticed later.
         return json.loads(text, parse_constant=lambda constant: None)

@@ -1,8 +1,14 @@
-"""What a source of problems is."""
+"""What a source of problems is, and the finite one: problems held in memory."""
 
+import hashlib
+import json
+import random
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Protocol
 
-from vocabulary import Problem
+from problems.canonical import problem_key
+from vocabulary import Problem, derive_seed
 
 
 class ProblemSource(Protocol):
@@ -29,3 +35,65 @@ class ProblemSource(Protocol):
     def __getitem__(self, index: int) -> Problem:
         """The problem at ``index``; IndexError past the end of a finite set."""
         ...
+
+
+class ProblemSet:
+    """A finite :class:`problems.source.ProblemSource`."""
+
+    def __init__(self, name: str, problems: Iterable[Problem]) -> None:
+        self._name = name
+        self._problems = tuple(problems)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def size(self) -> int:
+        return len(self._problems)
+
+    @property
+    def fingerprint(self) -> str:
+        """Depends on questions, answers and their order; not on the kind of file they came in."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        digest = hashlib.sha256()
+        for problem in self._problems:
+            content = [problem.question, problem.gold, problem.kind]
+            content += [problem.choices, problem.percent]
+            digest.update(json.dumps(content).encode() + b"\n")
+        return digest.hexdigest()
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """Canonical form of each problem."""
+        return tuple(problem_key(problem) for problem in self._problems)
+
+    def __getitem__(self, index: int) -> Problem:
+        if not 0 <= index < len(self._problems):
+            raise IndexError(f"{self._name} has problems 0 to {len(self._problems) - 1}")
+        return self._problems[index]
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+
+def keys_of(source: ProblemSource) -> tuple[str, ...]:
+    """Canonical form of each problem of a finite source."""
+    if isinstance(source, ProblemSet):
+        return source.keys
+    assert source.size is not None
+    return tuple(problem_key(source[index]) for index in range(source.size))
+
+
+def shuffle(items: list[int], *stream: int | str) -> None:
+    """Put ``items`` into the order that the random stream of that name gives.
+
+    Fisher-Yates on ``random()``, whose numbers every version of Python keeps.
+    """
+    rng = random.Random(derive_seed(*stream))
+    for last in range(len(items) - 1, 0, -1):
+        other = int(rng.random() * (last + 1))
+        items[last], items[other] = items[other], items[last]

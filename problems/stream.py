@@ -1,13 +1,10 @@
 """The order in which training sees problems: a pure function of an integer."""
 
-import random
 from functools import lru_cache
 
 from problems.canonical import problem_key
-from problems.choices import shuffle
-from problems.finite import ProblemSet
-from problems.source import ProblemSource
-from vocabulary import Problem, UserError, derive_seed
+from problems.source import ProblemSource, keys_of, shuffle
+from vocabulary import Problem, UserError
 
 # An excluded problem of a generator is replaced by one from an index that no cursor reaches.
 _FAR = 2**40
@@ -101,13 +98,5 @@ class ProblemStream:
     def _permutation(self, turn: int) -> list[int]:
         assert self._kept is not None
         order = list(self._kept)
-        shuffle(order, random.Random(derive_seed(self._seed, "order", turn)))
+        shuffle(order, self._seed, "order", turn)
         return order
-
-
-def keys_of(source: ProblemSource) -> tuple[str, ...]:
-    """Canonical form of each problem of a finite source."""
-    if isinstance(source, ProblemSet):
-        return source.keys
-    assert source.size is not None
-    return tuple(problem_key(source[index]) for index in range(source.size))

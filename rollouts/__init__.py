@@ -1,7 +1,7 @@
 """Playing episodes: environments against asynchronous policies."""
 
 from rollouts.collect import Collector, Task, tasks_for
-from rollouts.deadlines import Deadlines
+from rollouts.play import Deadlines
 from rollouts.play import TokenEnvironment, play
 
 __all__ = ["Collector", "Deadlines", "Task", "TokenEnvironment", "play", "tasks_for"]

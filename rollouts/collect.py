@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollouts.coalesce import Coalescer
-from rollouts.deadlines import Deadlines
+from rollouts.play import Deadlines
 from rollouts.play import TokenEnvironment, play
 from vocabulary import Episode, Policy, Problem, Sampling, Scorer, ScoreRequests, derive_seed
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rollouts.deadlines import Deadlines, wait_for_all
+from rollouts.play import Deadlines, wait_for_all
 from rollouts.recorder import Recorder
 from vocabulary import (
     Completion,

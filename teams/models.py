@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agents.engine.check import check_engine
+from agents.engine.settings import check_engine
 from agents.engine.settings import VllmSettings
 from models.locate import adapter_base, check
 from models.spec import LoraSpec, ModelSpec

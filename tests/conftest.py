@@ -210,7 +210,7 @@ def scripted() -> type[Scripted]:
 @pytest.fixture
 def file_engine(monkeypatch: pytest.MonkeyPatch) -> type[FileEngine]:
     """Has ``--engine vllm`` start engines that read files."""
-    import agents.engine.check
+    import agents.engine.settings
     import agents.engine.fleet
     import agents.engine.policy
 
@@ -220,5 +220,5 @@ def file_engine(monkeypatch: pytest.MonkeyPatch) -> type[FileEngine]:
     FileEngine.started = []
     monkeypatch.setattr(agents.engine.fleet, "Engine", FileEngine)
     monkeypatch.setattr(agents.engine.policy, "sampling_params", params)
-    monkeypatch.setattr(agents.engine.check, "find_spec", lambda name: object())
+    monkeypatch.setattr(agents.engine.settings, "find_spec", lambda name: object())
     return FileEngine

@@ -16,7 +16,16 @@ from vocabulary.policy import (
 )
 from vocabulary.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
 from vocabulary.trajectory import Episode, Trajectory
-from vocabulary.userinput import UserError, check_fields, fits, read_options, reason_of, user_path
+from vocabulary.userinput import (
+    UserError,
+    check_fields,
+    fits,
+    list_names,
+    read_options,
+    reason_of,
+    suggest,
+    user_path,
+)
 
 __all__ = [
     "AnswerKind",
@@ -37,7 +46,9 @@ __all__ = [
     "check_fields",
     "derive_seed",
     "fits",
+    "list_names",
     "read_options",
     "reason_of",
+    "suggest",
     "user_path",
 ]

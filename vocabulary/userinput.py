@@ -1,8 +1,9 @@
 """What a user writes, and how a mistake in it is refused: in one sentence."""
 
 import dataclasses
+import difflib
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as AnySequence
 from pathlib import Path
 from types import NoneType, UnionType
@@ -55,6 +56,19 @@ def read_options(text: str) -> tuple[str, dict[str, str]]:
             raise UserError(f"{text!r}: option {name!r} is given twice; write each once")
         options[name] = unquote(value)
     return head.strip(), options
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """``did you mean 'gcd'?`` followed by every known name."""
+    known = sorted(known)
+    close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(repr(name) for name in close)}? " if close else ""
+    return f"{hint}known: {list_names(known)}"
+
+
+def list_names(names: Iterable[str]) -> str:
+    """Names in order, with commas; ``none`` when there are none."""
+    return ", ".join(sorted(names)) or "none"
 
 
 def reason_of(error: Exception) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor
 
-from agents.engine.environment import no_interrupts, one_gpu
+from agents.engine.processes import no_interrupts, one_gpu
 from agents.engine.settings import VllmSettings
 from vocabulary import UserError, reason_of
 
@@ -72,7 +72,7 @@ class Engine:
 
     def start(self) -> None:
         """Start the process and wait until it answers; blocks, and may run in a thread, inside
-        :func:`agents.engine.environment.engine_environment`.
+        :func:`agents.engine.processes.engine_environment`.
 
         Raises :class:`UserError` where vLLM is not installed or refuses.
         """
@@ -186,7 +186,7 @@ class Engine:
     async def transfer(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Take all weights from this process's tensors on the same GPU; no request may be under
         way."""
-        from agents.engine.transfer import send
+        from agents.engine.engine import send
 
         await self._do(send(self._llm, weights, first=not self._transfer_ready))
         self._transfer_ready = True

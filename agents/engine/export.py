@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from agents.engine.widen import head_dim_of, widen, widen_config
+from agents.engine.export import head_dim_of, widen, widen_config
 from vocabulary import UserError
 
 _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from agents.engine.engine import Adapter, Engine, EngineSpec
-from agents.engine.environment import engine_environment
+from agents.engine.processes import engine_environment
 from agents.engine.export import export_checkpoint
-from agents.engine.memory import memory_folder
+from agents.engine.processes import memory_folder
 from agents.engine.policy import VllmPolicy
 from agents.engine.settings import VllmSettings
 from agents.engine.turns import Turns
@@ -28,7 +28,7 @@ from agents.engine.versions import (
     FullWeights,
     Versions,
 )
-from agents.engine.widen import cpu_width
+from agents.engine.export import cpu_width
 from models.loading import LoadedRole
 from models.locate import local_folder
 from models.spec import ModelSpec

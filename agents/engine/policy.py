@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from agents.engine.engine import Adapter
-from agents.engine.params import sampling_params
+from agents.engine.spec import sampling_params
 from agents.engine.versions import Versions
-from agents.fit import fitted
+from agents.local import fitted
 from models.codec import HFCodec
 from models.handle import ModelHandle
 from models.sampler.stops import StopFinder

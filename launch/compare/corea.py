@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 import envs
-from agents.engine.check import check_engine
+from agents.engine.settings import check_engine
 from agents.engine.settings import VllmSettings
 from evaluation.cascade import ThresholdChoice
 from evaluation.corea_report import Figures, curves, figures, plain, table

@@ -14,8 +14,8 @@ from launch.suite.agents import Agent
 from launch.suite.asked import Asked
 from launch.suite.completions import Completions, Record
 from launch.suite.settings import SuiteComparison
-from problems.finite import ProblemSet as Finite
 from problems.opening import open_source
+from problems.source import ProblemSet as Finite
 from problems.split import held_out
 from vocabulary import Problem, UserError
 

@@ -18,7 +18,7 @@ import torch
 from algorithms import ALGORITHMS, Algorithm, LearnerSettings, get
 from algorithms.credit import advantages, advantages_of_terms
 from algorithms.learner import Learner
-from algorithms.reductions import token_weights
+from algorithms.objective import token_weights
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what other libraries say while TRL imports them

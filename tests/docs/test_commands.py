@@ -17,7 +17,7 @@ import envs
 from envs.plugins import plugin_names
 from launch.command_line import parse
 from launch.settings import EvalSettings, RolloutSettings
-from problems.settings import ProblemSettings
+from problems.prepare import ProblemSettings
 from teams.settings import ScoringSettings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.engine.widen import head_dim_of
+from agents.engine.export import head_dim_of
 from experts import ServerSettings, serve
 from experts.naming import read_player
 from experts.serve import ServeSettings, arguments, check_serving, player, served_name
@@ -123,7 +123,7 @@ def test_narrow_heads_are_served_wider_from_memory_that_is_freed(
 
 def test_a_process_ends_with_the_one_that_started_it() -> None:
     child = (
-        "from agents.engine.orphans import end_with_parent; import time; "
+        "from agents.engine.processes import end_with_parent; import time; "
         "end_with_parent(0.1); print('up', flush=True); time.sleep(20); print('late')"
     )
     parent = (

@@ -13,8 +13,7 @@ from evaluation.core_teaching import EVALUATION
 from experts import ScriptedPolicy, ScriptedSettings
 from models.loading import load_team
 from models.spec import ModelSpec
-from problems.prepare import prepare
-from problems.settings import ProblemSettings
+from problems.prepare import ProblemSettings, prepare
 from rewards.scorer import AnswerScorer
 from rollouts import Collector, tasks_for
 from vocabulary import Episode, Problem, Sampling

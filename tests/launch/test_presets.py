@@ -7,7 +7,7 @@ from launch.command_line import parse
 from launch.plain import to_plain
 from launch.presets import PRESETS, preset
 from launch.train_settings import TrainSettings, defaults
-from problems.datasets import HUB_SETS
+from problems.hub import HUB_SETS
 from vocabulary import UserError
 
 

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from problems.canonical import canonical, problem_key
-from problems.overlap import OverlapIndex
+from problems.split import OverlapIndex
 from vocabulary import Problem
 
 

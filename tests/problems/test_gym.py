@@ -3,8 +3,7 @@ import random
 import numpy as np
 import pytest
 
-from problems.gym import GymSource
-from problems.gym_tasks import NUMBER_TASKS, TASKS
+from problems.gym import NUMBER_TASKS, TASKS, GymSource
 from rewards.scorer import AnswerScorer
 from vocabulary import UserError
 

@@ -4,10 +4,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from problems.datasets import HUB_SETS, HubSet
 from problems.files import Columns
 from problems.formats import BY_NAME
-from problems.hub import load_hub, pinned
+from problems.hub import HUB_SETS, HubSet, load_hub, pin
 from vocabulary import UserError
 
 
@@ -104,7 +103,7 @@ def test_mistakes_are_one_sentence(tmp_path):
     with pytest.raises(UserError, match=r"no configuration 'main' with split 'no'.*s\?config"):
         load_hub(hub_set, "s", "train", split="no")
     with pytest.raises(UserError, match=r"no configuration 'x' .*Available: \['main'\]"):
-        load_hub(pinned(hub_set, None, "x"), "s", "train")
+        load_hub(pin(hub_set, None, "x"), "s", "train")
     with pytest.raises(UserError, match=r"s \(train\) main row 1: no column 'opa'; found question"):
         load_hub(HubSet(repo, "medmcqa", ("main",)), "s", "train")
     for_evaluation = HubSet(repo, "gsm8k", ("main",), train=None, eval="train")
@@ -131,7 +130,7 @@ def test_an_unreachable_hub_is_one_sentence(monkeypatch, gated, error, sentence)
         raise error
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    hub_set = pinned(HubSet("o/n", gated=gated), "abc123", None)
+    hub_set = pin(HubSet("o/n", gated=gated), "abc123", None)
     hub_log = logging.getLogger("huggingface_hub")
     monkeypatch.setattr(hub_log, "level", logging.INFO)
     with pytest.raises(UserError, match=sentence) as caught:

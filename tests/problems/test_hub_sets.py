@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from problems import opening
-from problems.datasets import HUB_SETS
+from problems.hub import HUB_SETS
 from vocabulary import UserError
 
 BOXED = r"Because of \boxed{1} we have \boxed{\frac{1}{2}}."

@@ -118,7 +118,7 @@ def test_columns_are_refused_where_there_are_none():
 def test_importing_and_opening_chains_loads_nothing_heavy():
     program = (
         "import sys; from problems.prepare import prepare; "
-        "from problems.settings import ProblemSettings; prepare(ProblemSettings()); "
+        "from problems.prepare import ProblemSettings; prepare(ProblemSettings()); "
         "print({'reasoning_gym', 'datasets', 'pyarrow', 'torch', 'pandas'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -3,8 +3,7 @@ import json
 import pytest
 
 from problems.canonical import problem_key
-from problems.prepare import prepare
-from problems.settings import ProblemSettings
+from problems.prepare import ProblemSettings, prepare
 from vocabulary import UserError
 
 

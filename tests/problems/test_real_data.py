@@ -8,9 +8,8 @@ import pytest
 
 from problems.canonical import problem_key
 from problems.files import load_file
-from problems.overlap import same_form, shared_words
-from problems.prepare import prepare
-from problems.settings import ProblemSettings
+from problems.prepare import ProblemSettings, prepare
+from problems.split import same_form, shared_words
 
 pytestmark = [
     pytest.mark.data,

@@ -2,8 +2,8 @@ import pytest
 
 from problems.canonical import problem_key
 from problems.chains import ChainSettings, ChainSource
-from problems.finite import ProblemSet
-from problems.split import contaminated, held_out, part, sample
+from problems.source import ProblemSet
+from problems.split import contaminated_keys, held_out, part, sample
 from problems.stream import ProblemStream
 from vocabulary import Problem, UserError
 
@@ -120,7 +120,7 @@ def test_contamination_is_found_by_words_in_a_row():
     )
     evaluation = [Problem("e", " ".join(words), "3")]
     # 14 words in a row are shared by the first, 12 by the second.
-    assert contaminated(training, evaluation) == {problem_key(training[0])}
-    assert contaminated(training, evaluation, 12) == frozenset(training.keys)
+    assert contaminated_keys(training, evaluation) == {problem_key(training[0])}
+    assert contaminated_keys(training, evaluation, 12) == frozenset(training.keys)
     with pytest.raises(UserError, match="generated"):
-        contaminated(ChainSource(), evaluation)
+        contaminated_keys(ChainSource(), evaluation)

@@ -2,7 +2,7 @@ import pytest
 
 from problems.canonical import problem_key
 from problems.chains import ChainSettings, ChainSource
-from problems.finite import ProblemSet
+from problems.source import ProblemSet
 from problems.stream import ProblemStream
 from vocabulary import Problem, UserError
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.engine import check
-from agents.engine.check import check_engine
+from agents.engine.settings import check_engine
 from agents.engine.settings import VllmSettings
 from vocabulary import UserError
 

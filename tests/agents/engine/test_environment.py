@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from agents.engine.environment import engine_environment, one_gpu
+from agents.engine.processes import engine_environment, one_gpu
 from agents.engine.settings import VllmSettings
 from vocabulary import UserError
 
@@ -56,7 +56,7 @@ def test_a_gpu_engine_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 _SPAWNS = """
 import multiprocessing, signal
-from agents.engine.environment import no_interrupts
+from agents.engine.processes import no_interrupts
 
 def show():
     print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()), flush=True)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-import agents.engine.memory
-from agents.engine.memory import memory_folder
+import agents.engine.processes
+from agents.engine.processes import memory_folder
 
 
 @pytest.mark.parametrize(("free", "roomy"), [(2000, True), (500, False)])
@@ -20,7 +20,7 @@ def test_a_small_memory_file_system_is_left_alone(
     disk.mkdir()
     really = Path
     monkeypatch.setattr(
-        agents.engine.memory, "Path", lambda p: memory if p == "/dev/shm" else really(p)
+        agents.engine.processes, "Path", lambda p: memory if p == "/dev/shm" else really(p)
     )
     monkeypatch.setattr("tempfile.tempdir", str(disk))
     monkeypatch.setattr(

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from agents.engine.export import export_checkpoint, widen_adapter
-from agents.engine.widen import wide_enough, widen, widen_config
+from agents.engine.export import wide_enough, widen, widen_config
 from models.loading import load_team
 from models.locate import TINY
 from models.spec import LoraSpec, ModelSpec
