@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollouts.coalesce import Coalescer
-from rollouts.play import Deadlines
-from rollouts.play import TokenEnvironment, play
+from rollouts.play import Deadlines, TokenEnvironment, play
 from vocabulary import Episode, Policy, Problem, Sampling, Scorer, ScoreRequests, derive_seed
 
 
@@ -88,7 +87,8 @@ class Collector:
         """
         prefetch = None
         if self._scorer is not None:
-            prefetch = Coalescer(_batched(self._scorer), key=_any_order)
+            # Scores do not depend on what they are computed with: any order will do.
+            prefetch = Coalescer(_prefetcher(self._scorer), key=lambda _: 0)
         episodes: list[Episode | None] = [None] * len(tasks)
         waiting = iter(enumerate(tasks))
 
@@ -120,12 +120,7 @@ class Collector:
         return [episode for episode in episodes if episode is not None]
 
 
-def _any_order(_: ScoreRequests) -> int:
-    """Scores do not depend on what they are computed with."""
-    return 0
-
-
-def _batched(scorer: Scorer) -> Callable[[list[ScoreRequests]], list[None]]:
+def _prefetcher(scorer: Scorer) -> Callable[[list[ScoreRequests]], list[None]]:
     def run(requests: list[ScoreRequests]) -> list[None]:
         scorer.prefetch(requests)
         return [None] * len(requests)

@@ -1,14 +1,13 @@
 """One episode: an environment against its policies."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 
-from rollouts.play import Deadlines, wait_for_all
 from rollouts.recorder import Recorder
 from vocabulary import (
     Completion,
@@ -24,6 +23,26 @@ from vocabulary import (
 )
 
 Prefetch = Callable[[ScoreRequests], Awaitable[None]]
+
+# A limit is counted in so many pieces, none longer than a second.
+_PIECES = 20
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """Limits on waiting; None means no limit. What misses one is recorded as a failure.
+
+    Time in which the event loop stands still does not count: while a local policy computes, the
+    answers of others cannot come in.
+    """
+
+    call_s: float | None = None
+    """Seconds for one policy call."""
+    episode_s: float | None = None
+    """Seconds that one episode may wait for its policies; those that have not answered then have
+    failed."""
+    turns: int = 256
+    """Environment steps after which an episode is cut off."""
 
 
 class TokenEnvironment(Protocol):
@@ -44,7 +63,7 @@ async def play(
     replica: int = 0,
     options: Mapping[str, Any],
     sampling: Sampling,
-    deadlines: Deadlines = Deadlines(),  # noqa: B008 (frozen)
+    deadlines: Deadlines = Deadlines(),
     prefetch: Prefetch | None = None,
 ) -> Episode:
     """Play one episode to its end.
@@ -91,7 +110,7 @@ async def play(
         last_infos.update(infos)
     if env.agents:
         for recorder in recorders.values():
-            recorder.failed(f"episode cut off after {deadlines.turns} turns")
+            recorder.fail(f"episode cut off after {deadlines.turns} turns")
 
     group = f"{_problem_id(problem)}@{seed}"
     return Episode(
@@ -134,7 +153,7 @@ async def _ask(
     async def one(agent: str) -> Completion:
         recorder = recorders[agent]
         context = np.asarray(observations[agent]["tokens"], dtype=np.int64)
-        recorder.given(context)
+        recorder.show(context)
         prompt = Prompt(
             tokens=context,
             text=str(infos[agent].get("text", "")),
@@ -154,17 +173,32 @@ async def _ask(
     answers: dict[str, Completion] = {}
     for agent, result in zip(asked, results):
         if isinstance(result, PolicyFailure):
-            recorders[agent].failed(str(result) or "no reason given")
+            recorders[agent].fail(str(result) or "no reason given")
         elif isinstance(result, TimeoutError) or (
             isinstance(result, asyncio.CancelledError) and agent in late
         ):
-            recorders[agent].failed("deadline")
+            recorders[agent].fail("deadline")
         elif isinstance(result, BaseException):
             raise result
         else:
-            recorders[agent].sampled(result)
+            recorders[agent].add(result)
             answers[agent] = result
     return answers, waited_s
+
+
+async def wait_for_all(calls: Collection[asyncio.Future[Any]], limit_s: float | None) -> float:
+    """Wait until all ``calls`` are done, at most ``limit_s``; returns the seconds that counted."""
+    if limit_s is None:
+        await asyncio.wait(calls)
+        return 0.0
+    loop, piece, waited = asyncio.get_running_loop(), min(limit_s / _PIECES, 1.0), 0.0
+    while True:
+        start = loop.time()
+        _, missing = await asyncio.wait(calls, timeout=piece)
+        # However long the loop stood still, it was one piece; an answer that came then is in.
+        waited += min(loop.time() - start, piece)
+        if not missing or waited >= limit_s:
+            return waited
 
 
 def _limits(agent: str, info: Mapping[str, Any], sampling: Sampling) -> Sampling:

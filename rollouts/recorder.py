@@ -39,7 +39,7 @@ class Recorder:
         self.status = "ok"
         self._rows: list[_Row] = [_Row()]
 
-    def given(self, context: npt.NDArray[np.int64]) -> None:
+    def show(self, context: npt.NDArray[np.int64]) -> None:
         """Record what the agent is shown: its full context, (T,)."""
         row = self._rows[-1]
         seen = row.length
@@ -49,12 +49,12 @@ class Recorder:
             seen = 0
         row.append(context[seen:])
 
-    def sampled(self, completion: Completion) -> None:
+    def add(self, completion: Completion) -> None:
         """Record the policy's answer to the context given last."""
         self._rows[-1].append_sampled(completion)
         self.turn += 1
 
-    def failed(self, reason: str) -> None:
+    def fail(self, reason: str) -> None:
         """Record that the policy did not answer; the rows so far stay as data, without loss."""
         self.status = f"failed: {reason}"
         self.turn += 1
