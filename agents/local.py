@@ -1,12 +1,32 @@
-"""A policy that samples from a model in this process."""
+"""A policy that samples from a model in this process, and what its context leaves room for."""
 
-from agents.local import fitted
+from dataclasses import replace
+
 from models.codec import HFCodec
 from models.handle import ModelHandle
 from models.sampler import Row, Sampler
 from models.sampler.batches import Limits
 from rollouts.coalesce import Coalescer
-from vocabulary import Completion, Prompt, Sampling
+from vocabulary import Completion, PolicyFailure, Prompt, Sampling
+
+
+def fit_context(prompt: Prompt, sampling: Sampling, handle: ModelHandle) -> Sampling:
+    """``sampling``, cut where the model's context is full.
+
+    Raises :class:`vocabulary.PolicyFailure` for a prompt that is empty, fills the context, or holds
+    ids that the model lacks.
+    """
+    length = len(prompt.tokens)
+    room = handle.context - length
+    if length == 0:
+        raise PolicyFailure("the prompt is empty")
+    if sampling.max_new_tokens < 1:
+        raise PolicyFailure("no new token is allowed")
+    if room < 1:
+        raise PolicyFailure(f"the prompt has {length} tokens and the context {handle.context}")
+    if prompt.tokens.min() < 0 or prompt.tokens.max() >= handle.vocab_size:
+        raise PolicyFailure("the prompt holds ids beyond the model's vocabulary")
+    return replace(sampling, max_new_tokens=room) if sampling.max_new_tokens > room else sampling
 
 
 class LocalPolicy:
@@ -29,15 +49,14 @@ class LocalPolicy:
         self._handle = handle
         self.sampler = Sampler(handle, codec.decode, codec.eos_ids, fused=fused, limits=limits)
         self._coalescer = Coalescer(
-            self._answer, key=lambda asked: (asked[0], asked[1].seed), quiet_turns=quiet_turns
+            self._answer, key=lambda request: (request[0], request[1].seed), quiet_turns=quiet_turns
         )
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Complete ``prompt``. Raises :class:`vocabulary.PolicyFailure` for a prompt that is empty,
         fills the context, or holds ids that the model lacks."""
-        handle = self._handle
-        sampling = fitted(prompt, sampling, context=handle.context, vocab_size=handle.vocab_size)
+        sampling = fit_context(prompt, sampling, self._handle)
         return await self._coalescer((prompt.agent, Row(prompt.tokens, prompt.seed, sampling)))
 
-    def _answer(self, asked: list[tuple[str, Row]]) -> list[Completion]:
-        return self.sampler.sample([row for _, row in asked])
+    def _answer(self, requests: list[tuple[str, Row]]) -> list[Completion]:
+        return self.sampler.sample([row for _, row in requests])

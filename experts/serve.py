@@ -164,8 +164,7 @@ def _serve(settings: ServeSettings) -> None:
     # What takes time to import waits until everything that can be checked has been.
     import torch
 
-    from agents.engine.processes import engine_environment
-    from agents.engine.processes import memory_folder
+    from agents.engine.processes import engine_environment, memory_folder
     from agents.engine.settings import VllmSettings
     from models.locate import check, local_folder
     from models.spec import ModelSpec
@@ -198,8 +197,7 @@ def _wide_enough(source: Path, folder: Path) -> str:
     """The checkpoint, or a copy with heads that vLLM's attention on a CPU has kernels for."""
     import json
 
-    from agents.engine.export import export_checkpoint
-    from agents.engine.export import cpu_width
+    from agents.engine.export import cpu_width, export_checkpoint
 
     config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
     width = cpu_width(config)

@@ -2,16 +2,17 @@
 
 import asyncio
 import itertools
-import os
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
 
 from agents.engine.processes import no_interrupts, one_gpu
 from agents.engine.settings import VllmSettings
+from agents.engine.spec import EngineSpec, engine_arguments
 from vocabulary import UserError, reason_of
 
 T = TypeVar("T")
@@ -19,33 +20,6 @@ T = TypeVar("T")
 # How often a call looks whether its engine still lives.
 _LOOK_S = 1.0
 _FORGET_TRIES = 200
-
-
-@dataclass(frozen=True)
-class EngineSpec:
-    """What an engine runs; engines of equal specs could be one."""
-
-    model: str
-    """Folder, or hub id."""
-    tokenizer: str
-    """Folder, or hub id."""
-    dtype: str
-    """``float32``, ``bfloat16`` or ``float16``."""
-    device: str
-    """``cpu``, or ``cuda:N``."""
-    context: int
-    revision: str | None = None
-    tokenizer_revision: str | None = None
-    trust_remote_code: bool = False
-    lora_rank: int = 0
-    """Largest rank of its adapters; 0: it has none."""
-    adapters: int = 0
-    """How many roles have an adapter on it."""
-    seed: int = 0
-
-    @property
-    def on_gpu(self) -> bool:
-        return self.device.startswith("cuda")
 
 
 @dataclass(frozen=True)
@@ -92,50 +66,7 @@ class Engine:
                 f"the vLLM that is installed runs on {built}, and {spec.tokenizer} is to run on "
                 f"{spec.device}: --agents.ROLE.engine-device {built}, or install vLLM's other build"
             )
-        arguments: dict[str, Any] = {
-            "model": spec.model,
-            "tokenizer": spec.tokenizer,
-            "revision": spec.revision,
-            "tokenizer_revision": spec.tokenizer_revision,
-            "trust_remote_code": spec.trust_remote_code,
-            "dtype": spec.dtype,
-            "seed": spec.seed % 2**31,
-            "max_model_len": spec.context,
-            "max_num_seqs": settings.max_sequences,
-            "enforce_eager": settings.eager or not spec.on_gpu,
-            "gpu_memory_utilization": settings.gpu_memory,
-            "enable_sleep_mode": spec.on_gpu and settings.sleep_level > 0,
-            # Probabilities under which tokens are really drawn: after temperature.
-            "logprobs_mode": "processed_logprobs",
-            # Nothing that we leave unset is taken from the checkpoint's generation settings.
-            "generation_config": "vllm",
-            "disable_log_stats": True,
-            "use_tqdm_on_load": False,
-        }
-        if not spec.on_gpu:
-            # A prompt that is read in parts costs its request a number of its stream, which vLLM
-            # then winds back: something that generators on a CPU cannot do.
-            arguments |= {
-                "enable_chunked_prefill": False,
-                "max_num_batched_tokens": max(spec.context, 8192),
-            }
-            if os.environ.get("VLLM_CPU_OMP_THREADS_BIND") == "nobind":
-                # Named "uni" it would be "mp" there: one more process, which binds threads to
-                # cores, and a queue in shared memory for every token.
-                arguments["distributed_executor_backend"] = (
-                    "vllm.v1.executor.uniproc_executor.UniProcExecutor"
-                )
-        if spec.lora_rank:
-            # A version in flight and the next one, for every role.
-            arguments |= {
-                "enable_lora": True,
-                "max_lora_rank": _lora_rank(spec.lora_rank),
-                "max_loras": 2 * spec.adapters,
-            }
-        if spec.on_gpu:
-            from vllm.config import WeightTransferConfig  # pyright: ignore[reportMissingImports]
-
-            arguments["weight_transfer_config"] = WeightTransferConfig(backend="ipc")
+        arguments = engine_arguments(spec, settings)
         try:
             with no_interrupts(), one_gpu(spec.device):
                 self._llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
@@ -186,9 +117,7 @@ class Engine:
     async def transfer(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Take all weights from this process's tensors on the same GPU; no request may be under
         way."""
-        from agents.engine.engine import send
-
-        await self._do(send(self._llm, weights, first=not self._transfer_ready))
+        await self._do(_send(self._llm, weights, first=not self._transfer_ready))
         self._transfer_ready = True
         await self.forget_prefixes()
 
@@ -274,9 +203,35 @@ def _request(adapter: Adapter) -> Any:
     return LoRARequest(adapter.name, adapter.number, str(adapter.path))
 
 
-def _lora_rank(rank: int) -> int:
-    """The smallest size that vLLM has room for."""
-    for size in (8, 16, 32, 64, 128, 256, 320, 512):
-        if rank <= size:
-            return size
-    raise UserError(f"vLLM takes LoRA ranks up to 512, not {rank}")
+async def _send(llm: Any, weights: Iterable[tuple[str, Tensor]], *, first: bool) -> None:
+    """Hand over handles to tensors in GPU memory, which the engine copies from.
+
+    Args:
+        llm: vLLM's ``AsyncLLM``, configured for the backend ``ipc``, with no request under way.
+        weights: names as in the checkpoint, and tensors on the engine's GPU.
+        first: whether nothing was ever sent to this engine.
+    """
+    from torch.multiprocessing.reductions import reduce_tensor
+    from vllm.distributed.weight_transfer.base import (  # pyright: ignore[reportMissingImports]
+        WeightTransferInitRequest,
+        WeightTransferUpdateRequest,
+    )
+
+    if first:
+        await llm.init_weight_transfer_engine(WeightTransferInitRequest({"packed": False}))
+    # Handles do not keep their memory alive: these references do, until the engine is done.
+    alive = [(name, tensor.detach().contiguous()) for name, tensor in weights]
+    device = alive[0][1].device
+    uuid = str(torch.cuda.get_device_properties(device).uuid)
+    torch.cuda.synchronize(device)
+    info = {
+        "names": [name for name, _ in alive],
+        "dtype_names": [str(tensor.dtype).rpartition(".")[2] for _, tensor in alive],
+        "shapes": [list(tensor.shape) for _, tensor in alive],
+        "ipc_handles": [{uuid: reduce_tensor(tensor)[1]} for _, tensor in alive],
+    }
+    await llm.start_weight_update()
+    await llm.update_weights(WeightTransferUpdateRequest(info))
+    await llm.finish_weight_update()
+    del alive
+    torch.cuda.ipc_collect()

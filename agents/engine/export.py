@@ -1,14 +1,108 @@
-"""Checkpoints and adapters in the form that an engine reads them."""
+"""The same model with wider attention heads, for an engine without kernels for narrow ones.
+
+Zeros stand between the dimensions of a head, so that queries, keys and values keep their products.
+A rotary embedding turns the pair (j, j + d/2) by an angle that depends on j / d alone; in a head of
+D = m d dimensions that is the pair (m j, m j + D/2).
+"""
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from agents.engine.export import head_dim_of, widen, widen_config
 from vocabulary import UserError
+
+# H heads, d dimensions of a head, D those of the wider one
+
+_ROWS = ("q_proj.weight", "k_proj.weight", "v_proj.weight")
+_ROWS += ("q_proj.bias", "k_proj.bias", "v_proj.bias")
+_ROWS += ("q_proj.lora_B.weight", "k_proj.lora_B.weight", "v_proj.lora_B.weight")
+_COLUMNS = ("o_proj.weight", "o_proj.lora_A.weight")
+_NORMS = ("q_norm.weight", "k_norm.weight")
+_FAMILIES = ("qwen2", "qwen3", "llama", "mistral")
+
+# What vLLM's attention on a CPU has kernels for.
+CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+
+
+def head_dim_of(config: dict[str, Any]) -> int:
+    """Dimensions of one attention head, by a checkpoint's configuration."""
+    return int(config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
+
+
+def cpu_width(config: dict[str, Any]) -> int | None:
+    """What the heads of a checkpoint are widened to for an engine on a CPU; None where they can
+    stay.
+
+    Raises :class:`UserError` where no kernel holds them.
+    """
+    head_dim = head_dim_of(config)
+    return None if head_dim in CPU_HEADS else wide_enough(head_dim, CPU_HEADS)
+
+
+def wide_enough(head_dim: int, supported: Sequence[int]) -> int:
+    """The narrowest supported head that holds ``head_dim`` dimensions a whole number of times.
+
+    Raises :class:`UserError` where there is none.
+    """
+    for width in sorted(supported):
+        if width >= head_dim and width % head_dim == 0:
+            return width
+    known = ", ".join(str(n) for n in sorted(supported))
+    raise UserError(
+        f"the engine has no attention for heads of {head_dim} dimensions, only {known}; "
+        "sample in this process with --engine local"
+    )
+
+
+def widen_config(config: dict[str, Any], width: int) -> dict[str, Any]:
+    """A checkpoint's configuration with heads of ``width``.
+
+    Raises :class:`UserError` for an architecture whose heads are laid out in another way.
+    """
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    plain = rope.get("rope_type", "default") == "default" and "partial_rotary_factor" not in config
+    if config.get("model_type") not in _FAMILIES or not plain:
+        raise UserError(
+            f"heads of a {config.get('model_type')!r} model with this rotary embedding cannot be "
+            "widened for the engine; sample in this process with --engine local"
+        )
+    return config | {"head_dim": width}
+
+
+def widen(name: str, tensor: Tensor, *, head_dim: int, width: int, qk_norm: bool) -> Tensor:
+    """One tensor of a checkpoint, or of a LoRA adapter on it, for heads of ``width``.
+
+    Attention divides by sqrt(D) in place of sqrt(d), and a norm over the head takes its mean over D
+    numbers of which d are not zero; queries (their norm, where there is one) make up for both.
+    """
+    projection = ".".join(name.split(".")[-3:] if ".lora_" in name else name.split(".")[-2:])
+    place_d = _places(head_dim, width)
+    if projection in _NORMS:
+        scale = (head_dim / width) ** 0.5 if projection == "q_norm.weight" else 1.0
+        return tensor.new_zeros(width).index_copy(0, place_d, tensor * scale)
+    if projection in _ROWS:
+        out = tensor.reshape(-1, head_dim, *tensor.shape[1:])
+        if projection.startswith("q_proj") and not qk_norm:
+            out = out * (width / head_dim) ** 0.5
+        wide = out.new_zeros(out.shape[0], width, *out.shape[2:]).index_copy(1, place_d, out)
+        return wide.reshape(-1, *tensor.shape[1:])
+    if projection in _COLUMNS:
+        out = tensor.reshape(tensor.shape[0], -1, head_dim)
+        wide = out.new_zeros(*out.shape[:2], width).index_copy(2, place_d, out)
+        return wide.reshape(tensor.shape[0], -1)
+    return tensor
+
+
+def _places(head_dim: int, width: int) -> Tensor:
+    """(d,) where each dimension of a head stands in the wider one."""
+    half = torch.arange(head_dim // 2) * (width // head_dim)
+    return torch.cat([half, half + width // 2])
+
 
 _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import torch
 
-from agents.engine.engine import Adapter, Engine, EngineSpec
-from agents.engine.processes import engine_environment
-from agents.engine.export import export_checkpoint
-from agents.engine.processes import memory_folder
+from agents.engine.engine import Adapter, Engine
+from agents.engine.export import cpu_width, export_checkpoint
 from agents.engine.policy import VllmPolicy
+from agents.engine.processes import engine_environment, memory_folder
 from agents.engine.settings import VllmSettings
+from agents.engine.spec import EngineSpec
 from agents.engine.turns import Turns
 from agents.engine.versions import (
     AdapterVersions,
@@ -28,7 +28,6 @@ from agents.engine.versions import (
     FullWeights,
     Versions,
 )
-from agents.engine.export import cpu_width
 from models.loading import LoadedRole
 from models.locate import local_folder
 from models.spec import ModelSpec

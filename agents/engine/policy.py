@@ -9,12 +9,11 @@ import numpy as np
 from agents.engine.engine import Adapter
 from agents.engine.spec import sampling_params
 from agents.engine.versions import Versions
-from agents.local import fitted
+from agents.local import fit_context
 from models.codec import HFCodec
 from models.handle import ModelHandle
 from models.sampler.stops import StopFinder
-from vocabulary import Completion, PolicyFailure, Prompt, Sampling
-from vocabulary.policy import FinishReason
+from vocabulary import Completion, FinishReason, PolicyFailure, Prompt, Sampling
 
 
 class Generates(Protocol):
@@ -67,8 +66,7 @@ class VllmPolicy:
                 lacks.
             UserError: the engine has died.
         """
-        handle = self._handle
-        sampling = fitted(prompt, sampling, context=handle.context, vocab_size=handle.vocab_size)
+        sampling = fit_context(prompt, sampling, self._handle)
         params = sampling_params(sampling, prompt.seed, self._codec.eos_ids)
         version = self._version
         async with self._versions.request() as adapter, self._turn():

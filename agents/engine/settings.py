@@ -1,7 +1,11 @@
-"""How engines are run. Each field's docstring is its help text."""
+"""How engines are run, and what can be found wrong before one is started."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Literal
+
+from vocabulary import UserError
 
 
 @dataclass(frozen=True)
@@ -28,3 +32,83 @@ class VllmSettings:
     sleep level."""
     log: Literal["ERROR", "WARNING", "INFO", "DEBUG"] = "ERROR"
     """What engines write to the terminal."""
+
+
+def check_engine(engine: str, settings: VllmSettings, devices: Sequence[tuple[str, str]]) -> None:
+    """Refuse settings that cannot work.
+
+    Args:
+        engine: ``local`` or ``vllm``.
+        settings: how engines are run.
+        devices: (model's device, its engine's device) of every model, as the user gave them.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
+    if engine != "vllm":
+        _check_unused(settings, devices)
+        return
+    if find_spec("vllm") is None:
+        raise UserError(
+            "--engine vllm needs vLLM, which is not installed: docs/vllm.md says how, or say "
+            "--engine local"
+        )
+    if not devices:
+        raise UserError(
+            "--engine vllm has no model to sample from here: scripts and servers answer by "
+            "themselves; leave it out"
+        )
+    places = [_place(device, own) for device, own in devices]
+    gpus, shared = [place != "cpu" for place in places], len(set(places)) < len(places)
+    for wrong, sentence in [
+        (not 0 < settings.gpu_memory <= 1, "--vllm.gpu-memory is a share: above 0, at most 1"),
+        (settings.cpu_cache_gb < 1, "--vllm.cpu-cache-gb must be at least 1"),
+        (settings.max_sequences < 1, "--vllm.max-sequences must be at least 1"),
+        (
+            settings.sleep_level > 0 and not all(gpus),
+            "--vllm.sleep-level needs every engine on a GPU; a CPU engine cannot sleep",
+        ),
+        (
+            settings.time_share and settings.sleep_level == 0,
+            "--vllm.time-share needs --vllm.sleep-level 1 or 2: engines that wait their turn sleep",
+        ),
+        (
+            settings.time_share and not shared,
+            "--vllm.time-share is for engines on one GPU; these have one each",
+        ),
+        (
+            settings.weights == "transfer" and not all(gpus),
+            "--vllm.weights transfer needs every engine on a GPU; a CPU engine packs its weights, "
+            "say --vllm.weights reload",
+        ),
+        (
+            settings.weights == "transfer" and settings.sleep_level == 2,
+            "--vllm.sleep-level 2 gives up weights, which come back from files; say --vllm.weights "
+            "reload, or --vllm.sleep-level 1",
+        ),
+        (
+            settings.weights == "transfer" and any(_apart(*pair) for pair in devices),
+            "--vllm.weights transfer needs a model and its engine on one GPU; say --vllm.weights "
+            "reload",
+        ),
+    ]:
+        if wrong:
+            raise UserError(sentence)
+
+
+def _check_unused(settings: VllmSettings, devices: Sequence[tuple[str, str]]) -> None:
+    if settings != VllmSettings() or any(own != "auto" for _, own in devices):
+        raise UserError("--vllm.* and --agents.ROLE.engine-device need --engine vllm")
+
+
+def _place(device: str, own: str) -> str:
+    named = device if own == "auto" else own
+    if named != "auto":
+        return "cuda:0" if named == "cuda" else named
+    import torch
+
+    return "cuda:0" if torch.cuda.is_available() else "cpu"
+
+
+def _apart(device: str, own: str) -> bool:
+    return _place(device, "auto") != _place(device, own)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import agents.engine.engine
-from agents.engine.engine import Adapter, Engine, EngineSpec
+from agents.engine.engine import Adapter, Engine
 from agents.engine.settings import VllmSettings
+from agents.engine.spec import EngineSpec
 from vocabulary import UserError
 
 HUB = EngineSpec("org/model", "org/model", "bfloat16", "cuda:0", 64, revision="abc")

@@ -1,15 +1,18 @@
-"""What engines' processes inherit."""
+"""What engines' processes inherit, and where weights wait for them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
 
-from agents.engine.processes import engine_environment, one_gpu
+import agents.engine.processes
+from agents.engine.processes import engine_environment, memory_folder, one_gpu
 from agents.engine.settings import VllmSettings
 from vocabulary import UserError
 
@@ -103,3 +106,25 @@ def test_a_gpu_of_somebody_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
     with pytest.raises(UserError, match="cuda:1: CUDA_VISIBLE_DEVICES=2"), one_gpu("cuda:1"):
         pass
+
+
+@pytest.mark.parametrize(("free", "roomy"), [(2000, True), (500, False)])
+def test_a_small_memory_file_system_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, roomy: bool
+) -> None:
+    """Containers often have 64 MiB of it."""
+    memory, disk = tmp_path / "shm", tmp_path / "tmp"
+    memory.mkdir()
+    disk.mkdir()
+    really = Path
+    monkeypatch.setattr(
+        agents.engine.processes, "Path", lambda p: memory if p == "/dev/shm" else really(p)
+    )
+    monkeypatch.setattr("tempfile.tempdir", str(disk))
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda p: SimpleNamespace(free=free if p == memory else 10**9)
+    )
+    abandoned = disk / "coterie-999999999-x"
+    abandoned.mkdir()
+    assert memory_folder(1000).parent == (memory if roomy else disk)
+    assert not abandoned.exists()

@@ -2,9 +2,8 @@
 
 import pytest
 
-from agents.engine import check
-from agents.engine.settings import check_engine
-from agents.engine.settings import VllmSettings
+from agents.engine import settings as checked
+from agents.engine.settings import VllmSettings, check_engine
 from vocabulary import UserError
 
 CPU = [("cpu", "auto")]
@@ -13,7 +12,7 @@ GPU = [("cuda:0", "auto"), ("cuda:0", "auto")]
 
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "find_spec", lambda name: object())
+    monkeypatch.setattr(checked, "find_spec", lambda name: object())
 
 
 @pytest.mark.parametrize(
@@ -62,6 +61,6 @@ def test_engine_settings_without_engines_are_refused(settings, devices) -> None:
 
 
 def test_missing_vllm_is_told_before_anything_is_loaded(monkeypatch) -> None:
-    monkeypatch.setattr(check, "find_spec", lambda name: None)
+    monkeypatch.setattr(checked, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"not installed: docs/vllm\.md"):
         check_engine("vllm", VllmSettings(), CPU)

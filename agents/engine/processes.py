@@ -1,11 +1,18 @@
-"""What the processes of engines inherit."""
+"""Engines' processes: what they inherit, how they end, where weights pass from one to another."""
 
+import itertools
 import os
+import re
+import shutil
 import signal
+import tempfile
+import threading
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from pathlib import Path
 
 from agents.engine.settings import VllmSettings
 from vocabulary import UserError
@@ -94,3 +101,50 @@ def _set(values: Mapping[str, str], over: bool = False) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def end_with_parent(every_s: float = 1.0) -> None:
+    """Have this process end soon after its parent has; looks every so many seconds.
+
+    Not by Linux's signal at a parent's death: that is sent when the thread ends that started us.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(every_s)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
+
+
+_NAME = re.compile(r"coterie-(\d+)-.*")
+
+
+def memory_folder(size: int = 0) -> Path:
+    """A new folder of this process, in a memory file system where there is one with room for
+    ``size`` bytes, else on disk.
+
+    Folders of processes that were killed go first.
+    """
+    shared, disk = Path("/dev/shm"), Path(tempfile.gettempdir())
+    usable = shared.is_dir() and os.access(shared, os.W_OK)
+    roots = [shared, disk] if usable else [disk]
+    for old in itertools.chain.from_iterable(root.glob("coterie-*") for root in roots):
+        owner = _NAME.fullmatch(old.name)
+        if owner and not _alive(int(owner[1])):
+            shutil.rmtree(old, ignore_errors=True)
+    # Containers often have 64 MiB of it.
+    roomy = [root for root in roots if shutil.disk_usage(root).free > size]
+    root = roomy[0] if roomy else disk
+    return Path(tempfile.mkdtemp(prefix=f"coterie-{os.getpid()}-", dir=root))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

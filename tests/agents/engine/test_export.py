@@ -8,8 +8,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from agents.engine.export import export_checkpoint, widen_adapter
-from agents.engine.export import wide_enough, widen, widen_config
+from agents.engine.export import export_checkpoint, wide_enough, widen, widen_adapter, widen_config
 from models.loading import load_team
 from models.locate import TINY
 from models.spec import LoraSpec, ModelSpec
