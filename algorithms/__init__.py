@@ -9,12 +9,12 @@ from algorithms.algorithm import (
     GateWeight,
     SequenceWeight,
     SoftGate,
+    validate,
 )
 from algorithms.credit import Credit, assign_credit
 from algorithms.dynamic_sampling import informative_groups, with_overlong_penalty
 from algorithms.registry import ALGORITHMS, get, names, register
 from algorithms.settings import LearnerSettings
-from algorithms.algorithm import validate
 
 if TYPE_CHECKING:
     from algorithms.learner import Learner

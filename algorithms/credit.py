@@ -1,9 +1,13 @@
 """From rewards to advantages: who is compared with whom, and on which scale.
 
-Legend: N rows, K groups. All of it is float64 on the CPU.
+What is compared is a member of a group: an agent of an episode, however many rows it has. An agent
+whose context began anew has one row a context, each with its whole reward; counted once a row, it
+would weigh the more the more often it began anew.
+
+Legend: N rows, M members, K groups. All of it is float64 on the CPU.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.algorithm import Algorithm
-from algorithms.credit import first_rows, mean_by_member, members, numbered
 from vocabulary import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +47,7 @@ class Groups:
 
 
 def group_statistics(reward_N: Floats, group_N: Ints) -> Groups:
-    """Count, mean and whether rewards differ, for groups numbered from 0."""
+    """Count, mean and whether rewards differ, for groups number from 0."""
     size = int(group_N.max(initial=-1)) + 1
     count_K = np.bincount(group_N, minlength=size)
     mean_K = np.bincount(group_N, weights=reward_N, minlength=size) / np.maximum(count_K, 1)
@@ -55,7 +58,7 @@ def group_statistics(reward_N: Floats, group_N: Ints) -> Groups:
     return Groups(count_K, mean_K, high_K - low_K > _ROUNDING * size_K)
 
 
-def centred(
+def centre(
     reward_N: Floats, group_N: Ints, baseline: Literal["group-mean", "leave-one-out"]
 ) -> Floats:
     """Rewards less their baseline; exactly 0 in groups of one and where all rewards are equal."""
@@ -68,7 +71,7 @@ def centred(
     return np.where(groups.varies_K[group_N], difference_N, 0.0)
 
 
-def scaled_by_group(
+def scale_by_group(
     difference_N: Floats, reward_N: Floats, group_N: Ints, *, ddof: int, epsilon: float
 ) -> Floats:
     """Differences divided by (standard deviation of the group's rewards + epsilon)."""
@@ -81,7 +84,7 @@ def scaled_by_group(
     return difference_N / divisor_K[group_N]
 
 
-def scaled_by_batch(difference_N: Floats, group_N: Ints, *, ddof: int, epsilon: float) -> Floats:
+def scale_by_batch(difference_N: Floats, group_N: Ints, *, ddof: int, epsilon: float) -> Floats:
     """Differences divided by (their standard deviation over the batch + epsilon).
 
     Their mean over the batch is 0 already, as it is 0 in each group (REINFORCE++,
@@ -96,14 +99,14 @@ def scaled_by_batch(difference_N: Floats, group_N: Ints, *, ddof: int, epsilon: 
 
 
 def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
-    """Advantages of ``algorithm`` for rewards whose groups are numbered from 0."""
-    difference_N = centred(reward_N, group_N, algorithm.baseline)
+    """Advantages of ``algorithm`` for rewards whose groups are number from 0."""
+    difference_N = centre(reward_N, group_N, algorithm.baseline)
     spread = {"ddof": algorithm.ddof, "epsilon": algorithm.epsilon}
     match algorithm.scale:
         case "group-std":
-            return scaled_by_group(difference_N, reward_N, group_N, **spread)
+            return scale_by_group(difference_N, reward_N, group_N, **spread)
         case "batch-std":
-            return scaled_by_batch(difference_N, group_N, **spread)
+            return scale_by_batch(difference_N, group_N, **spread)
         case "none":
             return difference_N
 
@@ -113,11 +116,11 @@ def advantages_of_terms(term_NK: Floats, group_N: Ints, algorithm: Algorithm) ->
     (GDPO, arXiv:2601.05242)."""
     total_N = np.zeros(len(term_NK))
     for term_N in term_NK.T:
-        difference_N = centred(term_N, group_N, algorithm.baseline)
-        total_N += scaled_by_group(
+        difference_N = centre(term_N, group_N, algorithm.baseline)
+        total_N += scale_by_group(
             difference_N, term_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon
         )
-    return scaled_by_batch(total_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon)
+    return scale_by_batch(total_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon)
 
 
 def assign_credit(trajectories: Sequence[Trajectory], key: str, algorithm: Algorithm) -> Credit:
@@ -139,7 +142,7 @@ def assign_credit(trajectories: Sequence[Trajectory], key: str, algorithm: Algor
             f"the environment gave {bad.agent} the reward {bad.reward}; rewards must be finite"
         )
     member_N = members(rows, key)
-    group_M = numbered(row.groups[key] for row in rows)[first_rows(member_N)]
+    group_M = number(row.groups[key] for row in rows)[first_rows(member_N)]
     reward_M = mean_by_member(reward_N, member_N)
     if algorithm.combine == "normalise-then-sum":
         term_MK = mean_by_member(_terms(rows), member_N)
@@ -149,6 +152,30 @@ def assign_credit(trajectories: Sequence[Trajectory], key: str, algorithm: Algor
     advantage_B = np.zeros(len(trajectories))
     advantage_B[use] = advantage_M[member_N]
     return Credit(advantage_B, _stats(reward_M, group_M))
+
+
+def number(names: Iterable[Hashable]) -> Ints:
+    """The names as numbers from 0, in order of appearance."""
+    seen: dict[Hashable, int] = {}
+    return np.array([seen.setdefault(name, len(seen)) for name in names], np.intp)
+
+
+def members(rows: Sequence[Trajectory], key: str) -> Ints:
+    """(N,) which member of its group under ``key`` each row is, in order of appearance."""
+    return number((row.groups[key], row.member or place) for place, row in enumerate(rows))
+
+
+def first_rows(member_N: Ints) -> Ints:
+    """(M,) where each member's first row is."""
+    return np.unique(member_N, return_index=True)[1]
+
+
+def mean_by_member(value_N: Floats, member_N: Ints) -> Floats:
+    """(M, ...) means over each member's rows, whose rewards a penalty on length may tell apart."""
+    count_M = np.bincount(member_N)
+    total_M = np.zeros((len(count_M), *value_N.shape[1:]))
+    np.add.at(total_M, member_N, value_N)
+    return (total_M.T / count_M).T
 
 
 def _terms(rows: Sequence[Trajectory]) -> Floats:
@@ -185,3 +212,7 @@ def _check_key(trajectories: Sequence[Trajectory], use: Sequence[int], key: str)
             f"every group under the key {key!r} has a single row, so there is nothing to compare; "
             "use a coarser key, or more traces per problem"
         )
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from algorithms.algorithm import Algorithm
-from algorithms.credit import group_statistics
-from algorithms.credit import first_rows, mean_by_member, members, numbered
+from algorithms.credit import first_rows, group_statistics, mean_by_member, members, number
 from vocabulary import Trajectory
 
 
@@ -17,7 +16,7 @@ def informative_groups(trajectories: Sequence[Trajectory], key: str) -> set[str]
     Tested on the reward, not on correctness: rewards need not be 0 or 1.
     """
     use = [t for t in trajectories if t.trainable]
-    group_N, member_N = numbered(t.groups[key] for t in use), members(use, key)
+    group_N, member_N = number(t.groups[key] for t in use), members(use, key)
     reward_N = np.array([t.reward for t in use], np.float64)
     reward_M, group_M = mean_by_member(reward_N, member_N), group_N[first_rows(member_N)]
     varies_K = group_statistics(reward_M, group_M).varies_K

@@ -12,14 +12,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from algorithms.algorithm import Algorithm
+from algorithms.algorithm import Algorithm, validate
 from algorithms.batching import Batch, micro_batches, pad, scored_tokens, split_evenly
-from algorithms.logprobs import batch_logprobs
+from algorithms.logprobs import TrainableModel, batch_logprobs
 from algorithms.objective import SUMS, Totals, describe, objective
-from algorithms.optimizer_state import load_moments, save_moments, swapped
+from algorithms.optimizer_state import load_moments, save_moments, swap
 from algorithms.settings import LearnerSettings, check_settings, lr_factor, warmup_steps
-from algorithms.logprobs import TrainableModel
-from algorithms.algorithm import validate
 from vocabulary import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]
@@ -226,7 +224,7 @@ class Learner:
         if self._start is None:
             with self.model.reference():
                 return self._snapshot(rows)
-        with self.model.active(), swapped(self._parameters, self._start):
+        with self.model.active(), swap(self._parameters, self._start):
             return self._snapshot(rows)
 
     def _frozen_start(self) -> dict[str, Tensor] | None:

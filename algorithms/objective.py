@@ -1,19 +1,30 @@
 """The loss of one micro-batch, as its part of the loss of a whole optimizer step.
 
-Legend: B rows, T tokens (the scored ones: the width of the mask).
+As a sum of weighted tokens, the loss does not care how rows are split into micro-batches: its
+denominators are those of the whole step.
+
+Legend: B rows, T tokens (the scored ones: the width of the mask); d = log pi - log pi_ref;
+delta = the trainer's log pi_old - the sampler's log pi, which disagree a little about the same
+weights; rho = exp(delta). A sampler that cannot tell a log-probability says NaN; such a token has
+delta 0.
 """
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from algorithms.algorithm import Algorithm
 from algorithms.batching import Batch
-from algorithms.objective import divergence
-from algorithms.objective import Correct, Correction, effective_share, importance
-from algorithms.objective import token_weights
 from algorithms.surrogates import Terms, surrogate, token_ratio
+
+Reduction = Literal["sequence-mean", "token-mean", "constant-length"]
+Correction = Literal["none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"]
+SUMS = ("tokens", "ratio", "clipped", "entropy", "kl", "delta", "k3", "capped", "rho", "rho2")
+
+# exp of 20 nats is 5e8, which neither a coefficient nor a cap makes useful.
+_LIMIT = 20.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +46,14 @@ class Part:
     """(2,) largest ratio and largest absolute mismatch."""
 
 
-SUMS = ("tokens", "ratio", "clipped", "entropy", "kl", "delta", "k3", "capped", "rho", "rho2")
+class Importance(NamedTuple):
+    """Weights on the loss, and what they are made of."""
+
+    weight_BT: Tensor
+    delta_BT: Tensor
+    """0 outside the mask."""
+    capped_BT: Tensor
+    """Tokens whose weight the cap changed (bool)."""
 
 
 def objective(
@@ -82,12 +100,71 @@ def objective(
     return Part(loss, *_statistics(terms, correct, entropy_BT, kl_BT, mask_BT))
 
 
+def token_weights(
+    mask_BT: Tensor, reduction: Reduction, *, rows: int, tokens: int, length: int = 0
+) -> Tensor:
+    """(B, T) weights, 0 outside the mask; the reduced loss is ``(weights * loss).sum()``.
+
+    Args:
+        mask_BT: true on a policy's own sampled tokens.
+        rows: rows in the whole optimizer step.
+        tokens: sampled tokens in the whole optimizer step.
+        length: the constant of ``constant-length``.
+    """
+    mask_BT = mask_BT.float()
+    match reduction:
+        case "sequence-mean":  # 1/B sum_i 1/|y_i| sum_t        GRPO, arXiv:2402.03300
+            return mask_BT / (mask_BT.sum(-1, keepdim=True).clamp(min=1) * rows)
+        case "token-mean":  # 1/sum_i |y_i| sum_i sum_t         DAPO, arXiv:2503.14476
+            return mask_BT / tokens
+        case "constant-length":  # 1/(B L) sum_i sum_t          Dr. GRPO, arXiv:2503.20783
+            return mask_BT / (rows * length)
+
+
+def divergence(logp_BT: Tensor, ref_BT: Tensor, estimator: Literal["k1", "k2", "k3"]) -> Tensor:
+    """(B, T) estimates of KL(pi || pi_ref) from samples of pi (J. Schulman, "Approximating KL
+    divergence"), token by token."""
+    d_BT = logp_BT - ref_BT
+    match estimator:
+        case "k1":  # unbiased, of either sign
+            return d_BT
+        case "k2":  # biased, and its gradient is that of the divergence
+            return d_BT**2 / 2
+        case "k3":  # unbiased, never negative
+            return (-d_BT).clamp(max=_LIMIT).exp() - 1 + d_BT
+
+
+def importance(
+    old_BT: Tensor, sampler_BT: Tensor, mask_BT: Tensor, correction: Correction, cap: float
+) -> Importance:
+    """Importance weights pi_old / pi_sampler, bounded by ``cap`` or 0 above it.
+
+    Truncated importance sampling per token or per sequence (arXiv:2510.18927 compares them); a
+    sequence's rho is the product over its own tokens.
+    """
+    known_BT = mask_BT & ~sampler_BT.isnan()
+    delta_BT = torch.where(known_BT, old_BT.detach() - sampler_BT, 0.0)
+    if correction == "none":
+        return Importance(torch.ones_like(delta_BT), delta_BT, torch.zeros_like(mask_BT))
+    level, kind = correction.split("-")
+    log_rho = delta_BT if level == "token" else delta_BT.sum(-1, keepdim=True).expand_as(delta_BT)
+    rho_BT = log_rho.clamp(-_LIMIT, _LIMIT).exp()
+    over_BT = rho_BT > cap
+    weight_BT = rho_BT.masked_fill(over_BT, cap if kind == "truncate" else 0.0)
+    return Importance(weight_BT, delta_BT, over_BT & mask_BT)
+
+
+def effective_share(sum_rho: float, sum_rho_squared: float, tokens: float) -> float:
+    """Effective sample size as a share of the samples: (sum rho)^2 / (N sum rho^2)."""
+    return sum_rho**2 / (tokens * sum_rho_squared) if tokens and sum_rho_squared else 1.0
+
+
 def _statistics(
-    terms: Terms, correct: Correct, entropy_BT: Tensor, kl_BT: Tensor | None, mask_BT: Tensor
+    terms: Terms, correct: Importance, entropy_BT: Tensor, kl_BT: Tensor | None, mask_BT: Tensor
 ) -> tuple[Tensor, Tensor]:
     with torch.no_grad():
         size_BT = correct.delta_BT.abs()
-        rho_BT = correct.delta_BT.clamp(-20, 20).exp()
+        rho_BT = correct.delta_BT.clamp(-_LIMIT, _LIMIT).exp()
         k3_BT = rho_BT - 1 - correct.delta_BT
         ratio_BT = terms.ratio_BT.expand_as(size_BT)
         columns = [

@@ -41,7 +41,7 @@ def load_moments(
 
 
 @contextmanager
-def swapped(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -> Iterator[None]:
+def swap(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -> Iterator[None]:
     """While open, ``parameters`` hold ``values``. For forward passes only."""
     kept = {name: parameter.data for name, parameter in parameters.items()}
     try:

@@ -7,8 +7,8 @@ from algorithms.algorithm import (
     GateWeight,
     SequenceWeight,
     SoftGate,
+    validate,
 )
-from algorithms.algorithm import validate
 from vocabulary import UserError
 
 # One divisor for every row; what matters is that it does not depend on the row.

@@ -9,10 +9,8 @@ import torch
 
 from algorithms import Algorithm, informative_groups, with_overlong_penalty
 from algorithms.batching import micro_batches, pad, split_evenly
-from algorithms.objective import divergence
 from algorithms.dynamic_sampling import overlong_penalty
-from algorithms.objective import effective_share, importance
-from algorithms.objective import token_weights
+from algorithms.objective import divergence, effective_share, importance, token_weights
 from algorithms.settings import LearnerSettings, check_settings, lr_factor, warmup_steps
 from vocabulary import UserError
 
