@@ -36,7 +36,7 @@ from envs.token_view import TokenView
 from launch.command_line import parse
 from launch.preflight import preflight
 from launch.session import Session, open_session
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from rollouts import play
 from vocabulary import Completion, Policy, Prompt, Sampling
 

@@ -71,7 +71,7 @@ class ProblemEnv(SpacedEnv):
     def scorer(self) -> Scorer:
         """The injected scorer, or one of its own, built when first needed."""
         if self._scorer is None:
-            from rewards.scorer import AnswerScorer
+            from rewards.grading.scorer import AnswerScorer
 
             self._scorer = AnswerScorer()
         return self._scorer

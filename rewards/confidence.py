@@ -1,4 +1,4 @@
-"""What a stated confidence earns by how often the answers are right.
+"""What a stated confidence earns by how often the answers are right, and for its format.
 
 COREA (arXiv:2603.03752, section 3.2). With the group's accuracy as the target, L2 and KL are best
 at its mean; L1 is best at its **median**, a multiple of 1/N, so that it rounds to 0 and 1 at the
@@ -6,12 +6,16 @@ ends. With the trace's own correctness as the target, L2 (Brier) and KL (log sco
 L1 is not: it is best at 0 or 1.
 """
 
-# N traces of one question and role
-
+import re
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from rewards.answers.confidence import parse_confidence, stated
+from rewards.answers.extract import after_thinking, boxes
+
+# N traces of one question and role
 
 Measure = Literal["l1", "l2", "kl"]
 Target = Literal["group", "leave-one-out", "shrunk", "sample", "mix"]
@@ -22,6 +26,12 @@ EPSILON = 1e-3
 """Smallest probability inside a logarithm; it also sets the scale of KL."""
 WORST = -1.0
 """What no valid confidence earns: silence is never better than a bad number."""
+
+# Han, kana and hangul, with their punctuation.
+_CJK = re.compile(
+    "[\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]"
+)
+_FOREIGN_SHARE = 0.01
 
 
 def target(correct_N: npt.ArrayLike, kind: Target) -> Floats:
@@ -73,3 +83,31 @@ def confidence_reward(
             for_wrong_N = np.log(np.maximum(1.0 - y_N, epsilon))
             reward_N = -(p_N * for_right_N + (1.0 - p_N) * for_wrong_N) / np.log(epsilon)
     return np.where(np.isnan(y_N), WORST, reward_N)
+
+
+def format_parts(response: str, question: str) -> tuple[bool, bool, bool]:
+    """(one answer, a confidence after it, one language) of what follows the thinking.
+
+    The answer is exactly one box that is not empty. The language is checked where the question has
+    no character of Chinese, Japanese or Korean: then fewer than 1 % of the response's may be one.
+    """
+    text = after_thinking(response)
+    filled = [end for _, start, end in boxes(text) if text[start:end].strip()]
+    answered = len(filled) == 1
+    marks = stated(text)
+    confident = parse_confidence(text) is not None and bool(filled) and marks[-1][0] > filled[-1]
+    foreign = 0 if response.isascii() else len(_CJK.findall(response))
+    return (
+        answered,
+        confident,
+        _CJK.search(question) is not None or foreign < max(1, _FOREIGN_SHARE * len(response)),
+    )
+
+
+def confidence_format(response: str, question: str) -> float:
+    """The share of :func:`format_parts` that hold: 0, 1/3, 2/3 or 1.
+
+    COREA asks for consistent language, answer and confidence, normalised to [0, 1], and gives no
+    formula.
+    """
+    return sum(format_parts(response, question)) / 3

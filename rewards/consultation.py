@@ -1,6 +1,19 @@
-"""What a conversation with experts earns (EAPO, arXiv:2509.23730, section 2.4)."""
+"""What a conversation with experts earns (EAPO, arXiv:2509.23730, section 2.4), and its format.
 
+The ``text`` that is read is everything that the policy wrote itself, turn after turn; what experts
+returned is not part of it. One pass over the text, whatever it holds.
+"""
+
+import re
+from dataclasses import dataclass
 from typing import Literal
+
+CALLS = ("<agent_calls>", "</agent_calls>")
+RETURNS = ("<agent_returns>", "</agent_returns>")
+THINK = ("<think>", "</think>")
+ANSWER = "Answer:"
+
+_MARK = re.compile("|".join(map(re.escape, (*CALLS, *RETURNS, *THINK, ANSWER))))
 
 FORMAT_REWARD = 0.1
 """Paid for a wrong answer in the right format."""
@@ -16,8 +29,8 @@ def answer_reward(rule: AnswerRule, *, correct: bool, f1: float, formatted: bool
             earns less than a wrong answer in the right format. ``f1_or_format`` pays the larger of
             the two. ``em_math`` pays for an equal value instead of shared words.
         correct: whether the answer equals the gold answer in value.
-        f1: see :func:`rewards.squad_f1.squad_f1`.
-        formatted: see :func:`rewards.consultation_format.well_formed`.
+        f1: see :func:`rewards.overlap.squad_f1`.
+        formatted: see :func:`rewards.consultation.well_formed`.
     """
     floor = FORMAT_REWARD if formatted else 0.0
     match rule:
@@ -32,3 +45,110 @@ def answer_reward(rule: AnswerRule, *, correct: bool, f1: float, formatted: bool
 def consult_penalty(calls: int, weight: float) -> float:
     """``-weight`` for each call. The paper announces a penalty and gives no term; 0 is its rule."""
     return -weight * calls if calls and weight else 0.0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Where things stand in a text."""
+
+    thoughts: int
+    """Thoughts that were opened and closed."""
+    thinking: bool
+    """Whether the text ends inside a thought."""
+    balanced: bool
+    """Whether the tags of thoughts alternate."""
+    thoughts_end: int
+    """Offset behind the last closing think tag, 0 without one."""
+    calls: tuple[tuple[int, int], ...]
+    """Payloads [start, end) of complete call blocks outside thoughts."""
+    thought_calls: tuple[int, ...]
+    """Ends of complete call blocks inside thoughts, which nobody answers."""
+    stray: int
+    """Call tags without a partner, and return tags, which are the environment's to write."""
+    answers: tuple[int, ...]
+    """Offsets behind each ``Answer:``."""
+
+
+def read(text: str, *, opened: bool = False) -> Reading:
+    """Scan ``text``.
+
+    Args:
+        text: what the policy wrote.
+        opened: whether the chat template opened a thought already. A closing tag that nothing
+            opened before counts as opened at the start in any case.
+    """
+    thinking, balanced, thoughts, thoughts_end = opened, True, 0, 0
+    # A first closing tag tells that all before it was thought.
+    marks = list(_MARK.finditer(text))
+    first = next((mark.group() for mark in marks if mark.group() in THINK), None)
+    thinking = thinking or first == THINK[1]
+    calls: list[tuple[int, int]] = []
+    thought_calls: list[int] = []
+    answers: list[int] = []
+    stray, open_call = 0, None
+    for mark in marks:
+        match mark.group():
+            case "<think>":
+                # The tag that the template wrote may be written once more.
+                balanced &= not thinking or (opened and not text[: mark.start()].strip())
+                thinking = True
+            case "</think>":
+                balanced &= thinking
+                thinking, thoughts, thoughts_end = False, thoughts + 1, mark.end()
+            case "<agent_calls>":
+                stray += open_call is not None and not thinking
+                open_call = mark.end()
+            case "</agent_calls>":
+                if open_call is None:
+                    stray += not thinking
+                elif thinking:
+                    thought_calls.append(mark.end())
+                else:
+                    calls.append((open_call, mark.start()))
+                open_call = None
+            case "<agent_returns>" | "</agent_returns>":
+                stray += 1
+            case _:
+                answers.append(mark.end())
+    return Reading(
+        thoughts=thoughts,
+        thinking=thinking,
+        balanced=balanced,
+        thoughts_end=thoughts_end,
+        calls=tuple(calls),
+        thought_calls=tuple(thought_calls),
+        stray=stray + (open_call is not None and not thinking),
+        answers=tuple(answers),
+    )
+
+
+def final_answer(text: str, *, opened: bool = False) -> str | None:
+    """What follows the last ``Answer:`` outside of thoughts; None where there is none.
+
+    A text that ends inside a thought has not answered yet.
+    """
+    reading = read(text, opened=opened)
+    if reading.thinking or not reading.answers or reading.answers[-1] <= reading.thoughts_end:
+        return None
+    return text[reading.answers[-1] :].strip() or None
+
+
+def well_formed(text: str, *, answered_calls: int, opened: bool = False) -> bool:
+    """Whether the conversation keeps the format.
+
+    At least one thought and all of them closed; every call well-formed and answered
+    (``answered_calls`` of them); exactly one ``Answer:`` after the last thought, with something
+    behind it. The paper says "correct format" only; these are the rules of ReSearch
+    (arXiv:2503.19470) with its tags.
+    """
+    reading = read(text, opened=opened)
+    last = [place for place in reading.answers if place > reading.thoughts_end]
+    return (
+        reading.thoughts > 0
+        and reading.balanced
+        and not reading.thinking
+        and not reading.stray
+        and len(reading.calls) == answered_calls
+        and len(last) == 1
+        and bool(text[last[0] :].strip())
+    )

@@ -4,12 +4,14 @@ Constants and the greedy count are those of the authors' public code; what it le
 each function.
 """
 
-# S strategies of one trace, D dimensions of an embedding
-
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
+# B traces of one question, S strategies of one trace, D dimensions of an embedding
+
+_ROUNDING = 1e-9
 
 
 def diversity(embeddings_SD: npt.ArrayLike) -> float:
@@ -73,6 +75,14 @@ def strategy_format(
 ) -> float:
     """So much for each strategy, for an answer after them, and for all their parts being there."""
     return per_strategy * strategies + for_answer * answered + for_completeness * complete
+
+
+def z_score(values_B: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """(B,) distance from the mean in population standard deviations; zeros where all are equal."""
+    values_B = np.asarray(values_B, dtype=np.float64)
+    if not len(values_B) or np.ptp(values_B) <= _ROUNDING:
+        return np.zeros(len(values_B))
+    return (values_B - values_B.mean()) / values_B.std()
 
 
 def _cosines(embeddings_SD: npt.ArrayLike) -> npt.NDArray[np.float64]:

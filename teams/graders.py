@@ -8,10 +8,10 @@ import numpy as np
 
 from problems.prepare import PreparedProblems
 from rewards.answers.checker import UNGRADED
-from rewards.judged import JudgeGrader
-from rewards.programs import Limits, ProgramGrader
-from rewards.programs.sandbox import check_guard
-from rewards.scorer import AnswerScorer, Grader
+from rewards.grading.judged import JudgeGrader
+from rewards.grading.programs import Limits, ProgramGrader
+from rewards.grading.programs.sandbox import check_guard
+from rewards.grading.scorer import AnswerScorer, Grader
 from teams.models import check_models
 from teams.settings import AgentSettings, ScoringSettings
 from teams.team import build_team

@@ -11,8 +11,7 @@ from envs.core_teaching.hints import leaks
 from envs.core_teaching.scoring import TERMS, Scores
 from envs.problem_env import private
 from envs.roles import role_of
-from rewards.lift import hint_outcomes
-from rewards.rescue import COLD, HINT
+from rewards.rescue import COLD, HINT, hint_outcomes
 
 GROUP_KEYS = ("problem", "problem+role", "problem+role+context")
 

@@ -11,15 +11,11 @@ import numpy.typing as npt
 
 from envs.core_teaching.settings import CoreTeachingSettings, Weights
 from envs.core_teaching.strategies import strategies
-from rewards.cross_model import cross_model
-from rewards.distance import hybrid_distance
-from rewards.exploitation import exploitation
-from rewards.exploration import exploration, strategy_ratio
-from rewards.lift import hint_lift, teacher_lift
-from rewards.operations import signatures
-from rewards.partial_credit import partial_credit
-from rewards.rescue import eligible, rescued
-from rewards.trace_accuracy import trace_accuracy
+from rewards.distance import hybrid_distance, signatures
+from rewards.exploitation import exploitation, trace_accuracy
+from rewards.exploration import cross_model, exploration, strategy_ratio
+from rewards.overlap import partial_credit
+from rewards.rescue import eligible, hint_lift, rescued, teacher_lift
 from vocabulary import Problem, Verdict
 
 Values = npt.NDArray[np.float64]

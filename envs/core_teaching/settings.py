@@ -5,7 +5,7 @@ from functools import partial
 from typing import Literal
 
 from envs.require import require, require_countable, require_known
-from rewards.trace_accuracy import TraceAccuracyMode
+from rewards.exploitation import TraceAccuracyMode
 
 PromptStyle = Literal["plain", "strategies"]
 TeacherChoice = Literal["best", "prefer-peer", "rotating", "difficulty-routed"]

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from envs.corea_deferral.settings import CoreaDeferralSettings
-from rewards.confidence import confidence_reward, target
-from rewards.confidence_format import confidence_format
+from rewards.confidence import confidence_format, confidence_reward, target
 from vocabulary import Verdict
 
 TERMS = ("correct", "format", "confidence")

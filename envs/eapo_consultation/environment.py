@@ -51,7 +51,7 @@ from envs.eapo_consultation.returns import Entry, returned
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.problem_env import ProblemEnv, private, text_of
 from problems.source import ProblemSource
-from rewards.consultation_format import CALLS
+from rewards.consultation import CALLS
 from vocabulary import Scorer, ScoreRequests, UserError, derive_seed
 
 POLICY = "policy_0"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from rewards.consultation_format import ANSWER, read
+from rewards.consultation import ANSWER, read
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from envs.eapo_consultation.episode import Consultation
 from envs.eapo_consultation.report import expert_infos, groups, measured, whole_episode
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.roles import role_of
-from rewards.consultation import answer_reward, consult_penalty
-from rewards.consultation_format import ANSWER, final_answer, well_formed
-from rewards.squad_f1 import squad_f1
+from rewards.consultation import ANSWER, answer_reward, consult_penalty, final_answer, well_formed
+from rewards.overlap import squad_f1
 from vocabulary import Problem, Scorer, ScoreRequests, Verdict
 
 

@@ -1,7 +1,7 @@
 """From what an expert wrote to what the policy reads of it."""
 
 from envs.bytes_codec import TextMeter
-from rewards.consultation_format import THINK
+from rewards.consultation import THINK
 
 
 def as_result(text: str, meter: TextMeter, *, limit: int, thinking_tokens: int = 0) -> str:

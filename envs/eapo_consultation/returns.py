@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rewards.consultation_format import CALLS, RETURNS, THINK
+from rewards.consultation import CALLS, RETURNS, THINK
 
 Status = Literal["OK", "UNAVAILABLE", "ERROR", "BUDGET_EXHAUSTED"]
 

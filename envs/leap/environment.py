@@ -32,7 +32,7 @@ from envs.leap.routing import choose
 from envs.leap.settings import LeapSettings
 from envs.problem_env import ProblemEnv, text_of
 from problems.source import ProblemSource
-from rewards.consultation_format import final_answer
+from rewards.consultation import final_answer
 from vocabulary import Scorer, ScoreRequests, UserError, derive_seed
 
 SUMMARY = ("<summarize>", "</summarize>")

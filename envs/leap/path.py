@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rewards.consultation_format import ANSWER, final_answer
-from rewards.squad_f1 import squad_f1
+from rewards.consultation import ANSWER, final_answer
+from rewards.overlap import squad_f1
 from vocabulary import Problem, Scorer, Verdict
 
 

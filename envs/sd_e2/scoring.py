@@ -16,8 +16,8 @@ from rewards.strategies import (
     strategy_exploitation,
     strategy_exploration,
     strategy_format,
+    z_score,
 )
-from rewards.z_score import z_score
 
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rewards.lift import hint_lift, hint_outcomes
-from rewards.rescue import eligible
+from rewards.rescue import eligible, hint_lift, hint_outcomes
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ import numpy as np
 from rich.console import Console
 
 import envs
-from agents.engine.settings import check_engine
-from agents.engine.settings import VllmSettings
+from agents.engine.settings import VllmSettings, check_engine
 from evaluation.cascade import ThresholdChoice
 from evaluation.corea_report import Figures, curves, figures, plain, table
 from evaluation.corea_systems import SYSTEMS, systems

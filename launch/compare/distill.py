@@ -19,7 +19,7 @@ from launch.rundir import check_new
 from problems.opening import open_source
 from problems.split import held_out
 from problems.stream import ProblemStream
-from rewards.consultation_format import ANSWER, THINK
+from rewards.consultation import ANSWER, THINK
 from teams.models import check_models
 from teams.settings import AgentSettings
 from teams.team import Learning, build_team

@@ -157,7 +157,7 @@ def table(found: Mapping[str, Figures], title: str) -> Table:
 def sample(system: System, problems: Sequence[Problem], settings: EapoComparison) -> Responses:
     """Play every question ``samples`` times."""
     # Torch and transformers wait until something has to be sampled.
-    from rewards.scorer import AnswerScorer
+    from rewards.grading.scorer import AnswerScorer
     from rollouts import Collector, tasks_for
     from teams.team import build_team
     from vocabulary import Sampling

@@ -9,7 +9,7 @@ import numpy as np
 import envs
 from envs.corea_deferral import CoreaDeferralSettings
 from launch.compare.store import Responses
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from rollouts import Collector, tasks_for
 from teams.team import Team
 from vocabulary import Episode, Problem, Sampling, Trajectory, derive_seed

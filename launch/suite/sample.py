@@ -12,7 +12,7 @@ from evaluation.suite.suites import settings_of
 from experts import ExpertPool, ScriptedPolicy, ScriptedSettings
 from launch.suite.asked import Asked
 from launch.suite.completions import Record
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from rollouts import Collector
 from rollouts.collect import Task
 from teams.team import Team

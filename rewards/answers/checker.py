@@ -16,7 +16,7 @@ from rewards.answers.normalise import key, plain, words
 from rewards.answers.pool import Outcome, Pair, WorkerPool
 from rewards.answers.rational import drop_units
 from rewards.answers.structure import Shape, readings, shape
-from rewards.squad_f1 import exact_match
+from rewards.overlap import exact_match
 from vocabulary import Problem, UserError, Verdict
 
 MAX_RAW = 16 * MAX_LENGTH

@@ -8,7 +8,7 @@ from rewards.answers.equality import without_name
 from rewards.answers.normalise import is_words, key, words
 from rewards.answers.rational import exact
 from rewards.answers.structure import Shape, readings, shape
-from rewards.squad_f1 import normalise
+from rewards.overlap import normalise
 from vocabulary import AnswerKind
 
 _LONGEST = 512

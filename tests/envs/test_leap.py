@@ -10,7 +10,7 @@ from pettingzoo.utils.conversions import parallel_to_aec
 import envs
 from envs.leap import LeapEnv, LeapSettings
 from envs.leap.routing import choose, levenshtein, similarity
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from vocabulary import Problem, UserError
 
 pytestmark = pytest.mark.filterwarnings(

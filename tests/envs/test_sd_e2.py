@@ -9,7 +9,7 @@ import envs
 from envs import check_env
 from envs.sd_e2 import SdE2Env, SdE2Settings
 from envs.sd_e2.trace import MOST_STRATEGIES, parse
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from vocabulary import UserError
 
 

@@ -4,7 +4,7 @@ import pytest
 
 import envs
 from envs.solo import SoloSettings
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from vocabulary import Problem, UserError
 
 PROBLEM = Problem("p", "What is {1} + 1?", "2", "number")

@@ -9,7 +9,7 @@ import envs
 from envs.bytes_codec import BytesCodec
 from envs.eapo_consultation import EapoConsultationSettings
 from evaluation.eapo_consultation import estimate, examine, headline, rows
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from rollouts import Collector, tasks_for
 from vocabulary import Episode, Problem, Sampling
 

@@ -14,7 +14,7 @@ from experts import ScriptedPolicy, ScriptedSettings
 from models.loading import load_team
 from models.spec import ModelSpec
 from problems.prepare import ProblemSettings, prepare
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from rollouts import Collector, tasks_for
 from vocabulary import Episode, Problem, Sampling
 

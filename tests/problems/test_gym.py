@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from problems.gym import NUMBER_TASKS, TASKS, GymSource
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from vocabulary import UserError
 
 

@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from rewards.consultation import answer_reward, consult_penalty
-from rewards.consultation_format import final_answer, read, well_formed
+from rewards.consultation import answer_reward, consult_penalty, final_answer, read, well_formed
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from rewards.cross_model import cross_model
-from rewards.exploitation import exploitation
-from rewards.exploration import exploration, greedy_set
+from rewards.exploitation import exploitation, trace_accuracy
+from rewards.exploration import cross_model, exploration, greedy_set
 from rewards.rescue import COLD, HINT, eligible, rescued
-from rewards.trace_accuracy import trace_accuracy
 
 # Traces 0, 1: the first model, cold, wrong. 2: the second model, cold, right. 3: it, cold, wrong.
 # 4, 5: one hinted trace of each, both right.

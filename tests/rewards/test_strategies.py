@@ -11,8 +11,8 @@ from rewards.strategies import (
     strategy_exploitation,
     strategy_exploration,
     strategy_format,
+    z_score,
 )
-from rewards.z_score import z_score
 
 # Unit vectors in the plane. Cosines: a.b = .6, a.c = 0, b.c = .8.
 A, B, C = (1.0, 0.0), (0.6, 0.8), (0.0, 1.0)

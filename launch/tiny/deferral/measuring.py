@@ -12,7 +12,7 @@ from launch.tiny.sampling import sample
 from problems.recall import RecallSettings, RecallSource
 from rewards.answers.confidence import parse_confidence
 from rewards.answers.extract import extract, last_box
-from rewards.confidence_format import format_parts
+from rewards.confidence import format_parts
 from vocabulary import derive_seed
 
 GATE_SEED = 314159

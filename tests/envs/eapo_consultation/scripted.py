@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 
 LONG = EapoConsultationSettings(max_new_tokens=4000, expert_max_new_tokens=500, reply_tokens=500)
 THOUGHT = "<think> hm </think>"

@@ -10,7 +10,7 @@ from envs.bytes_codec import BytesCodec
 from envs.eapo_consultation import EapoConsultationEnv
 from envs.eapo_consultation.prompts import lone_prompt, training_prompt
 from envs.eapo_consultation.replies import as_result
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from vocabulary import Problem
 
 from .scripted import LONG, RIGHT, Played, calls

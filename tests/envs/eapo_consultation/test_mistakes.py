@@ -8,7 +8,7 @@ import pytest
 
 import envs
 from envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from vocabulary import Problem, UserError
 
 from .scripted import LONG, RIGHT, THOUGHT, Played, calls

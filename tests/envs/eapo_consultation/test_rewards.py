@@ -9,7 +9,7 @@ import pytest
 import envs
 from envs.bytes_codec import BytesCodec
 from envs.eapo_consultation.report import paradigm
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from rollouts import play
 from vocabulary import Problem, Sampling
 

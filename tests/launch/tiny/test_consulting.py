@@ -37,7 +37,7 @@ from launch.tiny.consulting.markup import (
 from launch.tiny.consulting.recipes import CONSULTING
 from launch.tiny.teaching.habits import Habits, habits_of
 from problems.chains import Chain, ChainSettings, ChainSource
-from rewards.consultation_format import read, well_formed
+from rewards.consultation import read, well_formed
 
 # 7 + 8 = 15, 15 - 3 = 12, 2 * 2 + 3 * 4 + 1 = 17: values 5, 2, 7.
 CHAIN = Chain((7, 8, 3, 4), "+-@")

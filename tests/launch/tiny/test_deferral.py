@@ -15,7 +15,7 @@ from launch.tiny.tokenizers import build_tokenizer
 from problems.recall import names, value_of
 from rewards.answers.confidence import parse_confidence
 from rewards.answers.extract import extract
-from rewards.confidence_format import confidence_format
+from rewards.confidence import confidence_format
 
 SMALL, _, LARGE = DEFERRAL
 

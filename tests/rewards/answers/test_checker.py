@@ -9,7 +9,7 @@ import pytest
 from rewards.answers import Checker, letter_of
 from rewards.answers.equality import same
 from rewards.answers.structure import shape
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from vocabulary import AnswerKind, Problem
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from rewards.answers.confidence import parse_confidence, stated
-from rewards.confidence_format import confidence_format, format_parts
+from rewards.confidence import confidence_format, format_parts
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from vocabulary import Problem, Scorer, ScoreRequests
 
 GOLD = Problem(id="p", question="", gold="1+x")
@@ -103,7 +103,7 @@ def test_a_verdict_depends_on_the_whole_problem() -> None:
 
 _CHEAP = """
 import sys
-from rewards.scorer import AnswerScorer
+from rewards.grading.scorer import AnswerScorer
 from vocabulary import Problem, ScoreRequests
 scorer = AnswerScorer()
 number = Problem(id="n", question="", gold="4", kind="number")

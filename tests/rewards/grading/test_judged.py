@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from rewards.judged import LONGEST, JudgeGrader, judge_prompt, read_grade
-from rewards.scorer import AnswerScorer
+from rewards.grading.judged import LONGEST, JudgeGrader, judge_prompt, read_grade
+from rewards.grading.scorer import AnswerScorer
 from vocabulary import Problem, UserError, Verdict
 
 PROBLEM = Problem("simpleqa:1", "Which river runs through Bern?", "Aare", "judged")

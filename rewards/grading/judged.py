@@ -58,7 +58,7 @@ def read_grade(reply: str) -> Grade | None:
 
 
 class JudgeGrader:
-    """A :class:`rewards.scorer.Grader` that asks a judge.
+    """A :class:`rewards.grading.scorer.Grader` that asks a judge.
 
     ``ask`` takes prompts and gives replies, None where the judge failed.
     """

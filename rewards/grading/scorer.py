@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rewards.answers import Checker
-from rewards.embeddings import Encoder, make_encoder
+from rewards.grading.embeddings import Encoder, make_encoder
 from vocabulary import AnswerKind, Problem, ScoreRequests, Verdict
 
 Key = TypeVar("Key", bound=Hashable)

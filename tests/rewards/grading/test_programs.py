@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from rewards.programs import Limits, ProgramGrader, ProgramTests, program_in, run
-from rewards.programs import sandbox as sandbox_module
-from rewards.programs.program import LONGEST
-from rewards.programs.sandbox import check_guard
-from rewards.programs.wire import BrokenLinkError, Link, decode, encode
+from rewards.grading.programs import Limits, ProgramGrader, ProgramTests, program_in, run
+from rewards.grading.programs import sandbox as sandbox_module
+from rewards.grading.programs.grader import LONGEST
+from rewards.grading.programs.sandbox import check_guard
+from rewards.grading.programs.wire import BrokenLinkError, Link, decode, encode
 from vocabulary import Problem, UserError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
@@ -170,7 +170,7 @@ def _children() -> set[str]:
 
 def test_children_die_with_their_parent(tmp_path: Path) -> None:
     code = (
-        "from rewards.programs import Limits, ProgramTests, run\n"
+        "from rewards.grading.programs import Limits, ProgramTests, run\n"
         "run('while True: pass', ProgramTests('f', ''), Limits(deadline_s=300))\n"
     )
     root = Path(__file__).parents[2]

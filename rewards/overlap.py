@@ -1,10 +1,15 @@
-"""How close a wrong answer comes to the gold answer, by its tokens."""
+"""How close an answer comes to the gold answer by its words.
+
+Exact match and token F1 are those of SQuAD's evaluation (arXiv:1606.05250), with HotpotQA's rule
+for yes and no (arXiv:1809.09600); partial credit is CoRe's (arXiv:2601.21600).
+"""
 
 import re
+import string
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 
-from rewards.squad_f1 import squad_f1
 from vocabulary import AnswerKind
 
 MAX_LENGTH = 2000
@@ -15,6 +20,29 @@ _WRAPPER = re.compile(r"\\(?:left|right)(?![A-Za-z])|\\(?:text|mathrm)\s*\{([^{}
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMBER = re.compile(r"([-+]?\d{1,40}(?:\.\d{1,40})?|[-+]?\.\d{1,40})(?:/(\d{1,40}))?")
 _FRACTION = re.compile(r"([-+]?)\\[dt]?frac\{([-+]?\d{1,40})\}\{(\d{1,40})\}")
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_VERDICTS = ("yes", "no", "noanswer")
+
+
+def normalise(text: str) -> str:
+    """Lower case, without ASCII punctuation and articles, single blanks between words."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def exact_match(answer: str, gold: str) -> bool:
+    """Whether both are the same words in the same order, and there are any."""
+    return bool(normalise(answer)) and normalise(answer) == normalise(gold)
+
+
+def squad_f1(answer: str, golds: Sequence[str]) -> float:
+    """The best F1 of ``answer`` against any gold answer, over multisets of words, in [0, 1].
+
+    A yes, no or "noanswer" matches itself only. Signs, decimal points and fraction bars are
+    punctuation here, so ``squad_f1("-3", ["3"]) == 1``.
+    """
+    return max((_f1(normalise(answer), normalise(gold)) for gold in golds), default=0.0)
 
 
 def partial_credit(
@@ -34,22 +62,26 @@ def partial_credit(
         return squad_f1(answer, [gold])
     if kind == "code":
         return 0.0
-    answer, gold = _normalise(answer, kind), _normalise(gold, kind)
+    answer, gold = _simplify(answer, kind), _simplify(gold, kind)
     gold_number = None if kind in ("text", "judged") else _number(gold)
     if gold_number is not None and not numeric_overlap:
         return float(_number(answer) == gold_number)
-    return _overlap(_TOKEN.findall(answer), _TOKEN.findall(gold))
+    return _multiset_f1(_TOKEN.findall(answer), _TOKEN.findall(gold))
 
 
-def _overlap(answer: list[str], gold: list[str]) -> float:
-    # F1 of the multisets = 2 |A n G| / (|A| + |G|)
-    if not answer or not gold:
+def _f1(answer: str, gold: str) -> float:
+    if answer != gold and (answer in _VERDICTS or gold in _VERDICTS):
         return 0.0
+    return _multiset_f1(answer.split(), gold.split())
+
+
+def _multiset_f1(answer: list[str], gold: list[str]) -> float:
+    # 2 |A n G| / (|A| + |G|)
     shared = (Counter(answer) & Counter(gold)).total()
-    return 2 * shared / (len(answer) + len(gold))
+    return 2 * shared / (len(answer) + len(gold)) if shared else 0.0
 
 
-def _normalise(answer: str, kind: AnswerKind) -> str:
+def _simplify(answer: str, kind: AnswerKind) -> str:
     answer = _WRAPPER.sub(r"\1", answer.replace("−", "-")).replace("\\$", "").replace("$", "")
     if kind in ("math", "number"):
         answer = _THOUSANDS.sub("", answer)

@@ -1,0 +1,1 @@
+"""Judging answers: by comparison, by tests that run, by a model; and embedding texts."""
