@@ -5,12 +5,12 @@ Text of users, problems and peers never becomes a control token: where it spells
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from models.chat import ChatFrame, read_frame
 from models.encoding import PlainText
 from models.spec import ChatMode
 from vocabulary import UserError
@@ -102,3 +102,70 @@ class HFCodec:
         """Parts of ``text`` that the tokenizer cannot represent: mapped to its unknown token, or
         left out. Empty for a tokenizer that falls back to bytes."""
         return self._plain.unknown(text)
+
+
+_USER, _ANSWER, _NEXT = "qUser0q", "qAnswer0q", "qNext0q"
+
+
+@dataclass(frozen=True)
+class ChatFrame:
+    """The text that a template puts before and after each message."""
+
+    opening: tuple[str, str]
+    """(before, after) the first message of the user, up to where the assistant writes."""
+    between: tuple[str, str] | None
+    """(before, after) a later message of the user, from the end of the assistant's text; None
+    where the template refuses a second turn."""
+    trims: bool
+    """Whether the template strips white space around messages."""
+
+    def trim(self, message: str) -> str:
+        """The message as the template would write it."""
+        return message.strip() if self.trims else message
+
+
+def read_frame(tokenizer: Any) -> ChatFrame:
+    """Render marked messages and cut at the marks.
+
+    What stands between turns is read *after* the assistant's mark only: a template that rewrites
+    the opening once there is history (an empty thinking block, for instance) does not matter, for
+    contexts are appended to and never rendered anew. Raises :class:`UserError`.
+    """
+    if not tokenizer.chat_template:
+        raise UserError("this tokenizer has no chat template; say --agents.ROLE.chat plain")
+    first = _render(tokenizer, [_USER])
+    if first is None or first.count(_USER) != 1:
+        raise UserError(
+            "this chat template cannot render one message of the user; say --agents.ROLE.chat plain"
+        )
+    before, after = first.split(_USER)
+    spaced = _render(tokenizer, [f"  {_USER}  "]) or ""
+    return ChatFrame(
+        opening=(before, after),
+        between=_between(_render(tokenizer, [_USER, _ANSWER, _NEXT])),
+        trims=f" {_USER}" not in spaced,
+    )
+
+
+def _between(text: str | None) -> tuple[str, str] | None:
+    if text is None or text.count(_ANSWER) != 1 or text.count(_NEXT) != 1:
+        return None
+    tail = text.split(_ANSWER)[1]
+    if _NEXT not in tail:
+        return None
+    before, after = tail.split(_NEXT)
+    return before, after
+
+
+def _render(tokenizer: Any, contents: list[str]) -> str | None:
+    """The conversation (user, assistant, user, ...) with the assistant's start; None where the
+    template raises."""
+    from jinja2 import TemplateError
+
+    turns = [
+        {"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(contents)
+    ]
+    try:
+        return tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    except (TemplateError, TypeError, ValueError, KeyError):
+        return None

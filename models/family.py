@@ -1,4 +1,4 @@
-"""The decoders whose parts we know by name: transformers' own Llama family."""
+"""What is known of decoders by name: the Llama family, and rotary embeddings that vary."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from torch import nn
 FAMILIES = frozenset({"llama", "mistral", "qwen2", "qwen3", "phi3"})
 
 
-def supported(model: nn.Module) -> bool:
+def is_llama_like(model: nn.Module) -> bool:
     """Whether ``model`` is a causal LM of transformers' own Llama family."""
     config: Any = getattr(model, "config", None)
     return (
@@ -24,3 +24,28 @@ def window(config: Any, attention: Any) -> int | None:
     if config.model_type in ("mistral", "phi3"):
         return getattr(config, "sliding_window", None)
     return None
+
+
+def pin_rope(module: nn.Module, context: int) -> None:
+    """Fix the frequencies of ``module``'s length-dependent rotary embeddings for ``context``.
+
+    ``longrope`` and ``dynamic`` switch frequencies with the longest position of a forward pass: a
+    token's probability would depend on which rows share its batch, and keys cached earlier would
+    be wrong. With a fixed context the choice is made once, as inference servers do.
+    """
+    for part in module.modules():
+        kind = getattr(part, "rope_type", None)
+        if isinstance(kind, str) and (kind == "longrope" or "dynamic" in kind):
+            _pin_one(part, kind, context)
+
+
+def _pin_one(rotary: Any, kind: str, context: int) -> None:
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    frequencies, scaling = ROPE_INIT_FUNCTIONS[kind](
+        rotary.config, rotary.inv_freq.device, seq_len=context
+    )
+    rotary.inv_freq = frequencies
+    rotary.original_inv_freq = frequencies
+    rotary.attention_scaling = scaling
+    rotary.rope_type = "default"

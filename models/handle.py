@@ -8,10 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.bars import without_bars
 from models.forward import TreeForward
+from models.process import few_threads, without_bars
 from models.saving import CheckpointWriter
-from models.threads import few_threads
 from vocabulary import UserError
 
 # B rows, T tokens, D model width, V vocabulary

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from models import rope
-from models.bars import without_bars
 from models.codec import HFCodec
+from models.family import pin_rope
 from models.handle import ModelHandle, Switch
 from models.locate import check, local_folder
 from models.lora import add_adapter
+from models.process import without_bars
 from models.spec import ModelSpec
 from vocabulary import UserError, derive_seed
 
@@ -131,7 +131,7 @@ def _load_base(spec: ModelSpec) -> _Base:
             f"missing or of another shape: {', '.join(lacking[:3])}"
         )
     module = module.to(_device(spec)).eval()  # type: ignore[arg-type]
-    rope.pin(module, _context(module.config, spec))
+    pin_rope(module, _context(module.config, spec))
     return _Base(module, tokenizer, Switch(), _eos_ids(module, tokenizer))
 
 

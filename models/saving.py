@@ -9,7 +9,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save, save_file
 
-from models.bars import without_bars
+from models.process import without_bars
 
 _WEIGHTS = "model.safetensors"
 _METADATA = {"format": "pt"}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,7 +50,7 @@ class VllmPolicy:
         self._turns = turns
         self._stamp: tuple[int, int] | None = None
         self._version = handle.version
-        self._finders: dict[tuple[str, ...], StopFinder] = {}
+        self._finder = cache(lambda stop: StopFinder(stop, codec.decode, handle.vocab_size))
 
     async def refresh(self) -> None:
         """Take over the handle's weights, if they have changed."""
@@ -104,9 +105,7 @@ class VllmPolicy:
         own search sees text that our decoding leaves out, and the other way round."""
         if not any(stop):
             return len(ids), False
-        if stop not in self._finders:
-            self._finders[stop] = StopFinder(stop, self._codec.decode, self._handle.vocab_size)
-        finder, tokens = self._finders[stop], np.array(ids, np.int64)
+        finder, tokens = self._finder(stop), np.array(ids, np.int64)
         for place in finder.suspects(tokens):
             if finder.completed(tokens[: place + 1]):
                 return int(place) + 1, True

@@ -40,7 +40,7 @@ def norm(x: Tensor, weight_D: Tensor, eps: float) -> Tensor:
     return _Norm.apply(x, weight_D, eps)  # pyright: ignore[reportReturnType]
 
 
-class _Gated(torch.autograd.Function):
+class _SwiGLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
         open_ = F.silu(gate)
@@ -54,31 +54,31 @@ class _Gated(torch.autograd.Function):
         return torch.ops.aten.silu_backward(grad * up, gate), grad * open_
 
 
-def gated(gate: Tensor, up: Tensor) -> Tensor:
+def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     """silu(gate) * up (SwiGLU, arXiv:2002.05202)."""
-    return _Gated.apply(gate, up)  # pyright: ignore[reportReturnType]
+    return _SwiGLU.apply(gate, up)  # pyright: ignore[reportReturnType]
 
 
-class _Turned(torch.autograd.Function):
+class _Rotation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         ctx.save_for_backward(cos, sin)
-        return _turn(x, cos, sin)
+        return _rotate(x, cos, sin)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # pyright: ignore
         cos, sin = ctx.saved_tensors
         # The transpose of a rotation turns back.
-        return _turn(grad, cos, -sin), None, None
+        return _rotate(grad, cos, -sin), None, None
 
 
-def turned(x_SHE: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotate(x_SHE: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary embedding (arXiv:2104.09864) of pairs (i, i + R/2); cosines and sines (S, 1, R/2)."""
-    return _Turned.apply(x_SHE, cos, sin)  # pyright: ignore[reportReturnType]
+    return _Rotation.apply(x_SHE, cos, sin)  # pyright: ignore[reportReturnType]
 
 
-def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     half = cos.shape[-1]
     out = torch.empty_like(x)
     first, second = x[..., :half], x[..., half : 2 * half]

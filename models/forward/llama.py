@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.family import supported, window
+from models.family import is_llama_like, window
 from models.forward import tree
-from models.forward.functions import gated, norm, turned
+from models.forward.functions import norm, rotate, swiglu
 
 # B rows, T positions, S nodes, Q queries of a row, M nodes that attend, H query heads, J key-value
 # heads, E head width, D model width, N scored positions
@@ -31,7 +31,7 @@ class TreeForward:
     def supports(model: nn.Module) -> bool:
         """Whether the parts of ``model`` are known, and separate."""
         config: Any = getattr(model, "config", None)
-        return supported(model) and config.model_type != "phi3" and config.hidden_act == "silu"
+        return is_llama_like(model) and config.model_type != "phi3" and config.hidden_act == "silu"
 
     def fits(self, ids_BT: Tensor) -> bool:
         """Whether such a batch can be computed here: in float32 on a CPU, its rows not long."""
@@ -125,11 +125,11 @@ def _layer(
     if hasattr(own, "q_norm"):
         q = norm(q, own.q_norm.weight, own.q_norm.variance_epsilon)
         k = norm(k, own.k_norm.weight, own.k_norm.variance_epsilon)
-    q, k = turned(q, *turn_M) * own.scaling, turned(k, *turn_S)
+    q, k = rotate(q, *turn_M) * own.scaling, rotate(k, *turn_S)
     x = x_MD + own.o_proj(attend(q, k, v, window(own.config, own)))
     second, mlp = layer.post_attention_layernorm, layer.mlp
     h = norm(x, second.weight, second.variance_epsilon)
-    return x + mlp.down_proj(gated(mlp.gate_proj(h), mlp.up_proj(h)))
+    return x + mlp.down_proj(swiglu(mlp.gate_proj(h), mlp.up_proj(h)))
 
 
 def _by_head(place: Tensor, heads: int) -> Tensor:

@@ -1,16 +1,34 @@
-"""How many rows are sampled at once: bounded by the memory of their caches and logits."""
+"""Rows that are sampled at once: how many, bounded by memory, and how far each of them is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
-if TYPE_CHECKING:
-    from models.sampler.sample import Row
+from models.sampler.choose import uniforms
+from models.sampler.stops import StopFinder
+from vocabulary import Completion, Sampling
+
+# B rows under way, N those that are chosen, T tokens
+
+_CHUNK = 64
 
 _CPU_CACHE_BYTES = 2 << 30
 _LOGITS_BYTES = 1 << 29
+
+
+@dataclass(frozen=True)
+class Row:
+    """One completion to sample."""
+
+    tokens: npt.NDArray[np.int64]
+    """(T,) the prompt, at least one token."""
+    seed: int
+    """Names the row's random stream; its tokens do not depend on the rest of the batch."""
+    sampling: Sampling
 
 
 @dataclass(frozen=True)
@@ -38,7 +56,7 @@ class Limits:
         return Limits(rows=max(1, _LOGITS_BYTES // per_row), tokens=max(1, free // per_token))
 
 
-def partition(rows: Sequence["Row"], limits: Limits) -> Iterator[list[int]]:
+def partition(rows: Sequence[Row], limits: Limits) -> Iterator[list[int]]:
     """Places of ``rows`` in batches within ``limits``; equal prompts and similar lengths
     together. A single row that is beyond the limits is a batch of its own."""
     order = sorted(
@@ -57,3 +75,85 @@ def partition(rows: Sequence["Row"], limits: Limits) -> Iterator[list[int]]:
         answer = longest
     if batch:
         yield batch
+
+
+class Batch:
+    """What has been sampled, and which rows go on; on the CPU, in numpy."""
+
+    def __init__(
+        self,
+        rows: list[Row],
+        eos: npt.NDArray[np.int64],
+        finder: Callable[[tuple[str, ...]], StopFinder],
+    ) -> None:
+        limits_B = np.array([row.sampling.max_new_tokens for row in rows])
+        self.room = int(limits_B.max())
+        self._tokens_BT = np.zeros((len(rows), self.room), np.int64)
+        self._logp_BT = np.zeros((len(rows), self.room), np.float32)
+        self._length_B = np.zeros(len(rows), np.int64)
+        self._finish: list[str] = ["length"] * len(rows)
+        self._limit_B = limits_B
+        self._eos = eos
+        self._seed_B = np.array([row.seed & (2**64 - 1) for row in rows], np.uint64)
+        self._live_B = np.arange(len(rows))
+        self._step = 0
+        kinds = sorted({row.sampling.stop for row in rows if any(row.sampling.stop)})
+        self._finders = [finder(stop) for stop in kinds]
+        kind_of = {stop: i for i, stop in enumerate(kinds)}
+        self._kind_B = np.array([kind_of.get(row.sampling.stop, -1) for row in rows])
+
+    def next_uniforms(self) -> npt.NDArray[np.float32]:
+        """(B,) the next number of each live row's stream."""
+        at = self._step % _CHUNK
+        if at == 0:
+            self._u_BT = uniforms(self._seed_B, self._step, min(_CHUNK, self.room - self._step))
+        return self._u_BT[self._live_B, at]
+
+    def append(
+        self, tokens_B: npt.NDArray[np.int64], logp_B: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.bool_]:
+        """Take one token per live row; (B,) which of them end with it."""
+        live_B = self._live_B
+        self._tokens_BT[live_B, self._step] = tokens_B
+        self._logp_BT[live_B, self._step] = logp_B
+        self._step += 1
+        self._length_B[live_B] = self._step
+        over_B = self._limit_B[live_B] <= self._step
+        for kind, finder in enumerate(self._finders):
+            mine_N = np.nonzero(self._kind_B[live_B] == kind)[0]
+            for place in mine_N[finder.suspects(tokens_B[mine_N])]:
+                row = live_B[place]
+                if finder.completed(self._tokens_BT[row, : self._step]):
+                    self._finish[row] = "stop"
+                    over_B[place] = True
+        if len(self._eos):
+            ended_B = (tokens_B[:, None] == self._eos).any(1)
+            for row in live_B[ended_B]:
+                self._finish[row] = "eos"
+            over_B |= ended_B
+        return over_B
+
+    def select(self, keep_N: npt.NDArray[np.int64]) -> None:
+        """Go on with these of the live rows, in this order."""
+        self._live_B = self._live_B[keep_N]
+
+    def completions(self, version: int) -> list[Completion]:
+        return [
+            Completion(tokens[:n].copy(), logp[:n].copy(), finish, version)  # type: ignore[arg-type]
+            for tokens, logp, n, finish in zip(
+                self._tokens_BT, self._logp_BT, self._length_B, self._finish
+            )
+        ]
+
+
+def close_ranks(
+    over_B: npt.NDArray[np.bool_],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Move rows from the end into the places of ended ones: (rows that go on in their new order,
+    places filled, rows that fill them). Copies as many rows as ended, at most."""
+    count = int((~over_B).sum())
+    keep_N = np.arange(count)
+    holes = np.nonzero(over_B[:count])[0]
+    movers = count + np.nonzero(~over_B[count:])[0]
+    keep_N[holes] = movers
+    return keep_N, holes, movers

@@ -1,11 +1,18 @@
-"""From logits and one uniform per row to one token per row."""
+"""From one row's random stream and logits to its next token."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-# B rows, V vocabulary
+from vocabulary import Sampling
+
+# B rows, V vocabulary, T numbers of a stream
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -21,19 +28,35 @@ class Rules:
     """V where the row has no such filter."""
     top_p_B: Tensor | None
 
+    @staticmethod
+    def of(samplings: Sequence[Sampling], vocab_size: int, device: torch.device) -> "Rules":
+        """The rules of rows that are sampled so."""
+        temperature = torch.tensor([s.temperature for s in samplings], device=device)
+        greedy = temperature == 0
+        top_k = torch.tensor([s.top_k or vocab_size for s in samplings], device=device)
+        top_p = torch.tensor([s.top_p for s in samplings], device=device)
+        filtered = ((top_k < vocab_size) | (top_p < 1)) & ~greedy
+        temperature = torch.where(greedy, 1.0, temperature)
+        return Rules(
+            temperature if bool((temperature != 1).any()) else None,
+            greedy if bool(greedy.any()) else None,
+            *((filtered, top_k, top_p) if bool(filtered.any()) else (None, None, None)),
+        )
+
     def select(self, index_N: Tensor) -> "Rules":
         """The rules of the rows in ``index_N``."""
+        return Rules(*(None if x is None else x[index_N] for x in vars(self).values()))
 
-        def pick(x: Tensor | None) -> Tensor | None:
-            return None if x is None else x[index_N]
 
-        return Rules(
-            pick(self.temperature_B),
-            pick(self.greedy_B),
-            pick(self.filtered_B),
-            pick(self.top_k_B),
-            pick(self.top_p_B),
-        )
+def uniforms(seeds_B: npt.NDArray[np.uint64], start: int, count: int) -> npt.NDArray[np.float32]:
+    """(B, count) uniforms in [0, 1): of each row's stream the numbers start, start+1, ...
+
+    SplitMix64 (Steele, Lea & Flood 2014) with the seed mixed once more, so that streams of
+    neighbouring seeds do not overlap. Multiples of 2^-24: exact in float32, never 1.
+    """
+    steps_T = np.arange(start + 1, start + count + 1, dtype=np.uint64) * _GOLDEN
+    bits_BT = _mix(_mix(seeds_B)[:, None] + steps_T[None, :])
+    return (bits_BT >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
 
 
 def choose(logits_BV: Tensor, u_B: Tensor, rules: Rules) -> tuple[Tensor, Tensor]:
@@ -49,7 +72,7 @@ def choose(logits_BV: Tensor, u_B: Tensor, rules: Rules) -> tuple[Tensor, Tensor
     tokens_B = invert(p_BV, u_B)
     if rules.filtered_B is not None and rules.top_k_B is not None and rules.top_p_B is not None:
         rows_N = rules.filtered_B.nonzero()[:, 0]
-        tokens_B[rows_N] = _filtered(
+        tokens_B[rows_N] = _choose_filtered(
             p_BV[rows_N], u_B[rows_N], rules.top_k_B[rows_N], rules.top_p_B[rows_N]
         )
     if rules.greedy_B is not None:
@@ -70,7 +93,7 @@ def invert(weight_BV: Tensor, u_B: Tensor) -> Tensor:
     return torch.searchsorted(cdf_BV, target_B[:, None], right=True)[:, 0]
 
 
-def _filtered(p_BV: Tensor, u_B: Tensor, top_k_B: Tensor, top_p_B: Tensor) -> Tensor:
+def _choose_filtered(p_BV: Tensor, u_B: Tensor, top_k_B: Tensor, top_p_B: Tensor) -> Tensor:
     """Sample among the top-k tokens, and of these among the smallest set that holds top-p of
     their probability."""
     sorted_BV, order_BV = torch.sort(p_BV, dim=-1, descending=True, stable=True)
@@ -81,3 +104,9 @@ def _filtered(p_BV: Tensor, u_B: Tensor, top_k_B: Tensor, top_p_B: Tensor) -> Te
     inside_BV[:, 0] = True
     place_B = invert(sorted_BV * inside_BV, u_B)
     return order_BV.gather(1, place_B[:, None])[:, 0]
+
+
+def _mix(z: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

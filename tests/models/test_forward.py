@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from models.forward import tree
-from models.forward.functions import gated, norm, turned
+from models.forward.functions import norm, rotate, swiglu
 from models.handle import ModelHandle
 from models.loading import load_team
 from models.spec import LoraSpec, ModelSpec
@@ -107,14 +107,14 @@ def test_functions_are_differentiated_right() -> None:
         return torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True)
 
     assert gradcheck(lambda x, w: norm(x, w, 1e-6), (some(3, 2, 4), some(4)))
-    assert gradcheck(gated, (some(3, 4), some(3, 4)))
+    assert gradcheck(swiglu, (some(3, 4), some(3, 4)))
     angle = some(3, 1, 2).detach()
     # The last of five features does not turn.
-    assert gradcheck(lambda x: turned(x, angle.cos(), angle.sin()), (some(3, 2, 5),))
+    assert gradcheck(lambda x: rotate(x, angle.cos(), angle.sin()), (some(3, 2, 5),))
 
 
 def test_rotation_of_one_pair() -> None:
-    # (3, 4) turned by a right angle is (-4, 3).
+    # (3, 4) rotate by a right angle is (-4, 3).
     x = torch.tensor([[[3.0, 4.0]]])
-    quarter = turned(x, torch.zeros(1, 1, 1), torch.ones(1, 1, 1))
+    quarter = rotate(x, torch.zeros(1, 1, 1), torch.ones(1, 1, 1))
     assert quarter.tolist() == [[[-4.0, 3.0]]]

@@ -10,9 +10,8 @@ from scipy import stats
 from models.loading import load_team
 from models.sampler import Row, Sampler
 from models.sampler.batches import Limits, partition
-from models.sampler.choose import Rules, choose
+from models.sampler.choose import Rules, choose, uniforms
 from models.sampler.stops import StopFinder
-from models.sampler.streams import uniforms
 from models.spec import ModelSpec
 from vocabulary import Sampling
 

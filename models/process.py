@@ -1,4 +1,4 @@
-"""How many threads a model of some size is worth."""
+"""What a model's work does to this process: its threads, and the progress bars of transformers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,3 +23,17 @@ def few_threads(device: torch.device, weight_bytes: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """No progress bar of transformers while open: a local folder is read and written at once."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from models.loading import load_team
+from models.process import few_threads
 from models.spec import ModelSpec
-from models.threads import few_threads
 
 
 @pytest.fixture(autouse=True)
