@@ -23,13 +23,12 @@ class EventFile:
         from tensorboard.compat.proto import event_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter
 
-        self._event: Any = event_pb2.Event
+        self._proto: Any = event_pb2
         folder.mkdir(exist_ok=True)
         self._file = (folder / _name(folder)).open("ab")
         self._records = RecordWriter(self._file)
         self._write(file_version="brain.Event:2")
-        start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)  # pyright: ignore
-        self._write(step=first, session_log=start)
+        self._write(step=first, session_log={"status": self._proto.SessionLog.START})
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Numbers by their names."""
@@ -52,8 +51,9 @@ class EventFile:
         """Write what is left."""
         self._file.close()
 
-    def _write(self, **event: Any) -> None:
-        self._records.write(self._event(wall_time=time.time(), **event).SerializeToString())
+    def _write(self, **content: Any) -> None:
+        event = self._proto.Event(wall_time=time.time(), **content)
+        self._records.write(event.SerializeToString())
         self._file.flush()
 
 
