@@ -7,15 +7,17 @@
         rng.safetensors                 torch's generator
         alice/model.safetensors ...     weights in their own format (peft's for an adapter)
         alice/optimizer.safetensors     moments by parameter name
+        SHA256SUMS                      of all these, and of what else a run reads again
 
-A checkpoint is written beside its place and renamed into it, so a kill leaves the one before.
+A checkpoint is written beside its place and renamed into it, so a kill leaves the one before; the
+disk holds it before anything older goes, so a power cut does too.
 """
 
+import errno
 import json
-import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, get_type_hints
@@ -24,10 +26,14 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from launch.disk import make_folder, sync, sync_tree
+from models import checksums
 from models.saving import store
 from vocabulary import UserError, fits
 
 _NAME = re.compile(r"step-(\d{6,})")
+# Of the run that a checkpoint is of, seen from the checkpoint.
+_BESIDE = ("../../config.json", "../../evaluation/before.json")
 
 
 class Learning(Protocol):
@@ -86,14 +92,12 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
             "learners": learners,
         }
         (draft / "state.json").write_text(json.dumps(state))
-        _sync(draft)
+        checksums.write_checksums(draft, beside=_BESIDE)
+        sync_tree(draft)
         draft.rename(target)
+        sync(root)
     except (OSError, SafetensorError) as error:
-        raise UserError(
-            f"the checkpoint of step {progress.step} could not be written under {root} "
-            f"({getattr(error, 'strerror', None) or error}); free some disk, then --resume "
-            f"{root.parent}"
-        ) from None
+        raise UserError(_not_written(progress.step, root, error)) from None
     for old in _complete(root)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return target
@@ -104,13 +108,21 @@ def latest(root: Path) -> Path | None:
     return next(reversed(_complete(root)), None)
 
 
-def load(path: Path, roles: Mapping[str, Learning]) -> Progress:
+def load(
+    path: Path, roles: Mapping[str, Learning], tell: Callable[[str], None] = print
+) -> Progress:
     """Restore every role from ``path``, and torch's generator; returns where the run stands.
+
+    Args:
+        path: the checkpoint.
+        roles: those that learn.
+        tell: is given a sentence about what could not be checked, or has changed beside it.
 
     Raises:
         UserError: a file is missing or damaged.
     """
     try:
+        _check(path, tell)
         state = json.loads((path / "state.json").read_text())
         progress = _progress(state)
         for name, role in roles.items():
@@ -120,11 +132,44 @@ def load(path: Path, roles: Mapping[str, Learning]) -> Progress:
             )
         torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
         return progress
+    except UserError as error:
+        raise _damaged(path, f"{error}") from None
     except _DAMAGED as error:
-        raise UserError(
-            f"the checkpoint {path} is damaged ({type(error).__name__}: {error}); delete that "
-            "folder, and --resume goes on from the one before"
-        ) from error
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _check(path: Path, tell: Callable[[str], None]) -> None:
+    """Compare every file with its checksum."""
+    changed = checksums.changed_files(path)
+    if changed is None:
+        tell(f"{path} was written without checksums: whether it is damaged cannot be checked.")
+        return
+    if own := [name for name in changed if name not in _BESIDE]:
+        raise UserError(f"{', '.join(own)}: not what {checksums.NAME} says was written")
+    for name in changed:
+        tell(
+            f"{(path / name).resolve()} is not what it was at step {_step(path)}, by an edit or by "
+            "damage; the run goes on with what it holds now."
+        )
+
+
+def _damaged(path: Path, reason: str) -> UserError:
+    earlier = [one for one in _complete(path.parent) if _step(one) < _step(path)]
+    then = f"goes on from step {_step(earlier[-1])}" if earlier else "begins again"
+    return UserError(
+        f"the checkpoint {path} is damaged ({reason}); delete that folder, and --resume "
+        f"{path.parent.parent} {then}"
+    )
+
+
+def _not_written(step: int, root: Path, error: OSError | SafetensorError) -> str:
+    reason = getattr(error, "strerror", None) or error
+    mended = getattr(error, "errno", None) in (errno.EACCES, errno.EROFS, errno.ENOENT)
+    way_out = "mend that" if mended else "free some disk"
+    return (
+        f"the checkpoint of step {step} could not be written under {root} ({reason}); {way_out}, "
+        f"then --resume {root.parent}"
+    )
 
 
 def _progress(state: Any) -> Progress:
@@ -141,6 +186,7 @@ def _make_room(root: Path, draft: Path, keep: int) -> None:
     Making and deleting a dozen small files costs more than writing them. At least one whole
     checkpoint stays beside the draft.
     """
+    make_folder(root)
     complete = _complete(root)
     spare = complete[: max(0, len(complete) - max(keep - 1, 1))]
     for old in spare[:-1]:
@@ -148,23 +194,17 @@ def _make_room(root: Path, draft: Path, keep: int) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     if spare:
         spare[-1].rename(draft)
-        (draft / "state.json").unlink(missing_ok=True)
+        for name in ("state.json", checksums.NAME):
+            (draft / name).unlink(missing_ok=True)
     else:
-        draft.mkdir(parents=True)
+        draft.mkdir()
 
 
 def _complete(root: Path) -> list[Path]:
     if not root.is_dir():
         return []
-    found = [path for path in root.iterdir() if _NAME.fullmatch(path.name)]
-    return sorted(found, key=lambda path: int(path.name.removeprefix("step-")))
+    return sorted((path for path in root.iterdir() if _NAME.fullmatch(path.name)), key=_step)
 
 
-def _sync(directory: Path) -> None:
-    """Have the disk hold every file before the rename can be seen."""
-    for path in [*directory.rglob("*"), directory]:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def _step(path: Path) -> int:
+    return int(path.name.removeprefix("step-"))

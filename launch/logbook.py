@@ -2,15 +2,13 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from launch.events import EventFile
 from launch.rundir import EVALUATIONS, METRICS, RunDirectory
-
-if TYPE_CHECKING:
-    from torch.utils.tensorboard import SummaryWriter
 
 
 class Logbook:
@@ -28,7 +26,7 @@ class Logbook:
         self._console = console
         self._first, self._last = first, last
         self._headline = headline
-        self._writer: SummaryWriter | None = None
+        self._events: EventFile | None = None
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(bar_width=24),
@@ -43,26 +41,20 @@ class Logbook:
         self._since = time.perf_counter()
 
     def __enter__(self) -> "Logbook":
-        # Importing TensorBoard takes a second; only runs that train pay for it.
-        from torch.utils.tensorboard import SummaryWriter
-
-        self._writer = SummaryWriter(
-            str(self._run.path / "tensorboard"), purge_step=self._first, flush_secs=10
-        )
+        self._events = EventFile(self._run.path / "tensorboard", first=self._first)
         self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
-        if self._writer is not None:
-            self._writer.close()
+        if self._events is not None:
+            self._events.close()
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record one training step."""
-        assert self._writer is not None
-        for name, value in metrics.items():
-            self._writer.add_scalar(name, value, step)
+        assert self._events is not None
         self._run.append(METRICS, [{"step": step, **metrics}])
+        self._events.scalars(step, metrics)
         numbers = "  ".join(
             f"{name.rpartition('/')[2] if name.count('/') < 2 else name.partition('/')[2]} "
             f"{metrics[name]:.2f}"
@@ -77,15 +69,14 @@ class Logbook:
 
     def text(self, step: int, name: str, markdown: str) -> None:
         """Show a transcript in TensorBoard."""
-        assert self._writer is not None
-        self._writer.add_text(name, markdown, step)
+        assert self._events is not None
+        self._events.text(step, name, markdown)
 
     def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record what was measured after a step."""
-        assert self._writer is not None
-        for name, value in metrics.items():
-            self._writer.add_scalar(name, value, step)
+        assert self._events is not None
         self._run.append(EVALUATIONS, [{"step": step, **metrics}])
+        self._events.scalars(step, metrics)
 
 
 def record(value: Any) -> Any:

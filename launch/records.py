@@ -1,5 +1,6 @@
 """Episodes as JSON records and as transcripts."""
 
+import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
@@ -54,17 +55,23 @@ def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[st
 
 
 def transcript(episode: Episode) -> str:
-    """An episode as Markdown for TensorBoard; what models wrote is escaped, and is Unicode."""
-    parts = [f"### {escape(episode.problem_id)}"]
+    """An episode as Markdown for TensorBoard. Whatever was written by models, servers, problem
+    files and environments is shown letter by letter, and is Unicode."""
+    parts = [f"### {_literal(episode.problem_id)}"]
     parts += [_row(row) for row in episode.trajectories]
     return as_unicode("\n\n".join(parts))
 
 
 def _row(row: Trajectory) -> str:
-    terms = ", ".join(f"{name} {value:+.2f}" for name, value in row.reward_terms.items())
+    terms = ", ".join(f"{_literal(name)} {value:+.2f}" for name, value in row.reward_terms.items())
     text = "\n".join(escape(piece) for piece in row.texts)
-    heading = f"**{escape(row.agent)}** ({row.status}) reward {row.reward:+.2f} [{terms}]"
-    return f"{heading}\n\n<pre>{text}</pre>"
+    heading = f"**{_literal(row.agent)}** ({_literal(row.status)}) reward {row.reward:+.2f} "
+    return f"{heading}[{terms}]\n\n<pre>{text}</pre>"
+
+
+def _literal(text: str) -> str:
+    """One line in which nothing is Markdown: no link, no image, no heading."""
+    return re.sub(r"[^\w ]|_", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
 
 
 def reward_metrics(rows: Iterable[Trajectory]) -> dict[str, float]:

@@ -21,19 +21,24 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 from filelock import FileLock, Timeout
+from safetensors import SafetensorError
 
 from envs.plaindata import as_unicode
+from launch.disk import make_folder, sync, sync_tree, write_whole
+from models import checksums
 from vocabulary import UserError, user_path
 
 METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.jsonl"
 LOGS = ("episodes.jsonl", METRICS, EVALUATIONS)
 _SPARE_BYTES = 64 * 2**20
+# What a run that was killed before it had settings leaves.
+_UNBEGUN = (".lock", ".config.json.part")
 
 
 class RunDirectory:
@@ -43,6 +48,8 @@ class RunDirectory:
         self.path = path
         # Released with this process, however it ends.
         self._lock = FileLock(path / ".lock", timeout=0)
+        self._owned: tuple[int, int] | None = None
+        """Device and number of the folder that :meth:`own` found at ``path``."""
 
     @classmethod
     def create(cls, path: Path, config: Mapping[str, Any]) -> "RunDirectory":
@@ -54,7 +61,7 @@ class RunDirectory:
         check_new(path)
         run = cls(path)
         try:
-            run.checkpoints.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
             run.own()
             run.write_json("config.json", config)
         except OSError as error:
@@ -70,6 +77,11 @@ class RunDirectory:
         """
         run = cls(user_path(path))
         if not (run.path / "config.json").is_file():
+            if (run.path / ".lock").exists() and not _content(run.path):
+                raise UserError(
+                    f"the run {path} was stopped before it had written its settings: nothing is "
+                    "lost, begin it anew with the flags that it was given"
+                )
             raise UserError(
                 f"{path} is not a run (no config.json in it); name the directory that "
                 "--run-dir named"
@@ -84,6 +96,7 @@ class RunDirectory:
         """
         try:
             self._lock.acquire()
+            self._owned = _identity(self.path)
         except Timeout:
             raise UserError(
                 f"another process is at work on the run {self.path}; wait for it, or stop it first"
@@ -114,9 +127,11 @@ class RunDirectory:
         """Append one JSON line a record.
 
         Raises:
-            UserError: a record holds what is no plain data; nothing is written then.
+            UserError: a record holds what is no plain data, or the directory has gone; nothing is
+                written then.
         """
         lines = b"".join(_line(record, log) for record in records)
+        self._check_place()
         with (self.path / log).open("ab") as file:
             file.write(lines)
 
@@ -128,7 +143,14 @@ class RunDirectory:
         )
 
     def log_sizes(self) -> dict[str, int]:
-        """Bytes in each log; a checkpoint remembers them."""
+        """Bytes in each log, which the disk holds from here on; a checkpoint remembers them.
+
+        Raises:
+            UserError: the directory has gone.
+        """
+        self._check_place()
+        if logs := [path for log in LOGS if (path := self.path / log).exists()]:
+            sync(*logs, self.path)
         return {log: _size(self.path / log) for log in LOGS}
 
     def cut_logs(self, sizes: Mapping[str, int]) -> None:
@@ -148,17 +170,49 @@ class RunDirectory:
                 os.truncate(path, size)
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write one JSON file, whole or not at all."""
+        """Write one JSON file, whole or not at all.
+
+        Raises:
+            UserError: the directory has gone.
+        """
+        self._check_place()
         target = self.path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f".{target.name}.part")
-        draft.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-        draft.replace(target)
+        make_folder(target.parent)
+        write_whole(target, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+    def write_model(self, role: str, save: Callable[[Path], None]) -> None:
+        """Have ``save`` fill ``final/ROLE``; its checksums are written last.
+
+        Raises:
+            UserError: the directory has gone, or the disk is full or cannot be written.
+        """
+        self._check_place()
+        folder = self.path / "final" / role
+        try:
+            make_folder(folder)
+            (folder / checksums.NAME).unlink(missing_ok=True)
+            save(folder)
+            checksums.write_checksums(folder)
+            sync_tree(folder)
+        except (OSError, SafetensorError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(
+                f"the trained model could not be written to {folder} ({reason}); make room there, "
+                f"then --resume {self.path}"
+            ) from None
 
     def read_json(self, name: str) -> Any | None:
         """What :meth:`write_json` wrote, or None."""
         path = self.path / name
         return json.loads(path.read_text()) if path.is_file() else None
+
+    def _check_place(self) -> None:
+        """Refuse to write where the directory was; a run that only reads has none to lose."""
+        if self._owned is not None and _identity(self.path) != self._owned:
+            raise UserError(
+                f"the run directory {self.path} was moved or deleted while the run was at work; "
+                "where it is now, --resume goes on from its last checkpoint"
+            )
 
 
 def check_new(path: Path, *, may_hold_runs: bool = False) -> None:
@@ -174,10 +228,11 @@ def check_new(path: Path, *, may_hold_runs: bool = False) -> None:
     user_path(path)
     if path.is_file():
         raise UserError(f"the run directory {path} is a file; name another with --run-dir")
-    if path.is_dir() and not may_hold_runs and any(path.iterdir()):
+    if path.is_dir() and not may_hold_runs and (content := _content(path)):
+        resumable = "config.json" in content
+        way_out = f"continue that run with --resume {path} or " if resumable else ""
         raise UserError(
-            f"the run directory {path} is not empty; continue that run with --resume {path} or "
-            "name another with --run-dir"
+            f"the run directory {path} is not empty; {way_out}name another with --run-dir"
         )
     parent = next((p for p in (path, *path.parents) if p.exists()), Path("/"))
     if not os.access(parent, os.W_OK):
@@ -200,6 +255,23 @@ def default_path(env: str, algo: str) -> Path:
         count += 1
         path = Path("runs") / f"{name}-{count}"
     return path
+
+
+def _content(path: Path) -> set[str]:
+    """What is in a directory, apart from what was left there by a run that never began."""
+    found = {one.name for one in path.iterdir()} - set(_UNBEGUN)
+    if found == {"checkpoints"} and not any((path / "checkpoints").iterdir()):
+        return set()
+    return found
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tells a folder from another one of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _size(path: Path) -> int:

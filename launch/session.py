@@ -185,7 +185,7 @@ class Session:
         for role, sentence in told.items():
             if role not in self._warned:
                 self._warned.add(role)
-                self.console.print(f"step {step}: {role} {sentence}", markup=False)
+                self._tell(f"step {step}: {role} {sentence}")
         self._progress = replace(self._progress, step=step, cursor=self._cursor)
         if _due(step, self.settings.eval.every) and not self._is_last(step):
             found = self._examiner.estimate(self.ask(self._examiner.examine()), resamples=1)
@@ -211,17 +211,16 @@ class Session:
             outcomes = self.ask(self._examiner.named(name))
         if failed := self._examiner.failed.most_common(1):
             (reason, count), answers = failed[0], self._examiner.answers
-            self.console.print(
+            self._tell(
                 f"{self._examiner.failed.total()} of {answers} answers failed and count in no "
-                f"figure; {count} of them: {reason}",
-                markup=False,
+                f"figure; {count} of them: {reason}"
             )
         return outcomes
 
     def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
         """Keep the trained models, write the summary and show the table."""
         for role, trained in self.team.trained.items():
-            trained.save(self.run.path / "final" / role)
+            self.run.write_model(role, trained.save)
         first, last = self._examiner.estimate(before), self._examiner.estimate(after)
         tally, wall_s, steps = self._tally, self._tally.wall_s(), self._progress.step
         result = summary(
@@ -236,10 +235,9 @@ class Session:
         if last:
             rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)
             self.console.print(comparison(first, last, rows))
-        self.console.print(
+        self._tell(
             f"{steps} step{'s' * (steps != 1)}, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; "
-            f"all of it is in {self.run.path}",
-            soft_wrap=True,
+            f"all of it is in {self.run.path}"
         )
 
     def make_env(self) -> Any:
@@ -302,10 +300,10 @@ class Session:
     def _restore(self) -> None:
         newest = checkpoint.latest(self.run.checkpoints)
         if newest is None:
-            self.console.print("It was stopped before its first checkpoint, and begins again.")
+            self._tell("It was stopped before its first checkpoint, and begins again.")
             self._progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
         else:
-            self._progress = checkpoint.load(newest, self.team.trained)
+            self._progress = checkpoint.load(newest, self.team.trained, self._tell)
         if self._progress.step > self.settings.run.steps:
             raise UserError(
                 f"{self.run.path} stands at step {self._progress.step}; "
@@ -313,6 +311,10 @@ class Session:
             )
         self.run.cut_logs(self._progress.logs)
         self._stream.cursor = self._progress.cursor
+
+    def _tell(self, sentence: str) -> None:
+        """Show a sentence as it is: what models and users wrote is no markup."""
+        self.console.print(sentence, markup=False, soft_wrap=True)
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:

@@ -1,6 +1,9 @@
 """Checkpoints are whole or absent, and give back exactly what was saved."""
 
 import json
+import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ from safetensors import SafetensorError
 
 from launch import checkpoint
 from launch.checkpoint import Progress
+from models import checksums
 from vocabulary import UserError
 
 
@@ -120,3 +124,98 @@ def test_a_damaged_one_is_named(tmp_path: Path, name: str, content: bytes | None
     path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(UserError, match=r"step-000004 is damaged .* delete that folder"):
         checkpoint.load(newest(tmp_path), {"a": Role(1.0)})
+
+
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= 1 << place % 8
+    path.write_bytes(content)
+
+
+def silent(sentence: str) -> None:
+    raise AssertionError(sentence)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["state.json", "a/optimizer.safetensors", "a/weight.json", "rng.safetensors", checksums.NAME],
+)
+@pytest.mark.parametrize("place", [0, 7, 40, -1])
+def test_a_bit_that_flips_is_told_by_the_name_of_its_file(
+    tmp_path: Path, name: str, place: int
+) -> None:
+    """Whatever the bit is part of: many a number is another number then, and no fault."""
+    for step in (3, 4):
+        path = checkpoint.save(tmp_path / "checkpoints", progress(step), {"a": Role(1.0)}, keep=2)
+    checkpoint.load(path, {"a": Role(0.0)}, silent)
+    flip(path / name, place)
+    # Of a flip among the checksums, the file whose line it hit may be named.
+    named = r"\S+" if name == checksums.NAME else name
+    with pytest.raises(UserError) as caught:
+        checkpoint.load(path, {"a": Role(0.0)}, silent)
+    assert re.fullmatch(
+        rf"the checkpoint {path} is damaged \({named}(, \S+)?: not what SHA256SUMS says was "
+        rf"written\); delete that folder, and --resume {tmp_path} goes on from step 3",
+        str(caught.value),
+    )
+    shutil.rmtree(path)
+    assert checkpoint.load(newest(path.parent), {"a": Role(0.0)}, silent) == progress(3)
+
+
+def test_the_only_one_that_is_damaged_has_none_before_it(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
+    flip(path / "rng.safetensors", 99)
+    with pytest.raises(UserError, match=r"rng\.safetensors: not what .* begins again"):
+        checkpoint.load(path, {"a": Role(1.0)})
+
+
+@pytest.mark.parametrize("change", ["cut", "empty", "gone", "new"])
+def test_files_that_come_and_go_are_told_too(tmp_path: Path, change: str) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
+    sums = path / checksums.NAME
+    if change == "gone":
+        (path / "a" / "weight.json").unlink()
+    elif change == "new":
+        (path / "a" / "adapter.json").write_text("{}")
+    else:
+        sums.write_text("" if change == "empty" else sums.read_text().split("\n", 1)[1])
+    with pytest.raises(UserError, match="not what SHA256SUMS says"):
+        checkpoint.load(path, {"a": Role(1.0)})
+
+
+def test_what_a_desktop_leaves_is_no_damage(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
+    (path / ".DS_Store").write_text("x")
+    checkpoint.load(path, {"a": Role(1.0)}, silent)
+
+
+def test_one_from_before_there_were_checksums_says_that_nothing_is_checked(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(3.0)}, keep=2)
+    (path / checksums.NAME).unlink()
+    told: list[str] = []
+    role = Role(0.0)
+    assert checkpoint.load(path, {"a": role}, told.append) == progress(4)
+    assert role.count == 3
+    assert told == [
+        f"{path} was written without checksums: whether it is damaged cannot be checked."
+    ]
+
+
+@pytest.mark.parametrize("name", ["config.json", "evaluation/before.json"])
+def test_what_changed_beside_it_is_told_and_no_reason_to_stop(tmp_path: Path, name: str) -> None:
+    (tmp_path / "evaluation").mkdir()
+    (tmp_path / name).write_text('{"seed": 1}')
+    path = checkpoint.save(tmp_path / "checkpoints", progress(4), {"a": Role(1.0)}, keep=2)
+    checkpoint.load(path, {"a": Role(1.0)}, silent)
+    (tmp_path / name).write_text('{"seed": 3}')
+    told: list[str] = []
+    checkpoint.load(path, {"a": Role(1.0)}, told.append)
+    assert [f"{tmp_path / name} is not what it was at step 4" in one for one in told] == [True]
+
+
+def test_checksums_are_what_everybody_s_tool_reads(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
+    tool = shutil.which("sha256sum")
+    if tool is None:
+        pytest.skip("no sha256sum here")
+    subprocess.run([tool, "--quiet", "--strict", "-c", checksums.NAME], cwd=path, check=True)

@@ -17,9 +17,13 @@ from vocabulary import Episode, Trajectory, UserError
 
 def test_a_directory_with_something_in_it_is_refused_and_says_how_to_go_on(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match=r"is not empty; continue that run with --resume"):
+    with pytest.raises(UserError, match=r"is not empty; name another with --run-dir"):
         RunDirectory.create(tmp_path, {})
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    # Only what --resume takes is sent there.
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"is not empty; continue that run with --resume"):
+        RunDirectory.create(tmp_path, {})
 
 
 def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
@@ -116,3 +120,53 @@ def test_reopening_what_is_no_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{broken")
     with pytest.raises(UserError, match="cannot be read as JSON"):
         RunDirectory.reopen(tmp_path).config()
+
+
+@pytest.mark.parametrize("left", [[], [".lock"], [".lock", ".config.json.part"], ["checkpoints/"],
+                                  [".lock", "checkpoints/"]])  # fmt: skip
+def test_a_run_that_was_killed_before_it_had_settings_is_begun_anew(
+    tmp_path: Path, left: list[str]
+) -> None:
+    path = tmp_path / "run"
+    path.mkdir()
+    for name in left:
+        (path / name).mkdir() if name.endswith("/") else (path / name).write_text("{")
+    if ".lock" in left:
+        with pytest.raises(UserError, match="nothing is lost, begin it anew"):
+            RunDirectory.reopen(path)
+    run = RunDirectory.create(path, {"a": 1})
+    assert run.config() == {"a": 1}
+    run.close()
+
+
+def test_a_run_that_lost_its_settings_alone_is_not_begun_over_its_checkpoints(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "checkpoints" / "step-000001").mkdir(parents=True)
+    with pytest.raises(UserError, match=r"is not empty; name another"):
+        RunDirectory.create(tmp_path, {})
+
+
+@pytest.mark.parametrize("then", ["nothing", "another"])
+def test_a_directory_that_moves_or_vanishes_is_told(tmp_path: Path, then: str) -> None:
+    run = RunDirectory.create(tmp_path / "run", {"a": 1})
+    run.append("metrics.jsonl", [{"step": 1}])
+    run.path.rename(tmp_path / "moved")
+    if then == "another":
+        RunDirectory.create(tmp_path / "run", {"a": 2}).close()
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    for work in (
+        lambda: run.append("metrics.jsonl", [{"step": 2}]),
+        lambda: run.write_json("summary.json", {}),
+        lambda: run.write_model("alice", lambda folder: None),
+        run.log_sizes,
+    ):
+        with pytest.raises(UserError, match=r"run was moved or deleted while .* --resume goes on"):
+            work()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+    run.close()
+    again = RunDirectory.reopen(tmp_path / "moved")
+    again.own()
+    again.append("metrics.jsonl", [{"step": 2}])
+    assert len(again.read_log("metrics.jsonl")) == 2
+    again.close()

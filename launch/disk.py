@@ -1,0 +1,43 @@
+"""What the disk is known to hold, whatever happens to the power from here on.
+
+What is written stands in memory until the disk is asked to take it, and so does a name: a file's
+content and the entry of its folder are two things. A rename is seen before or after, never halfway.
+"""
+
+import os
+from pathlib import Path
+
+# A file's time of change may be lost; to write it costs as much as the content.
+_sync_file = getattr(os, "fdatasync", os.fsync)
+
+
+def sync(*paths: Path) -> None:
+    """Have the disk hold these files' contents, and these folders' entries."""
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            (os.fsync if path.is_dir() else _sync_file)(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Have the disk hold all that is under ``folder``."""
+    sync(*folder.rglob("*"), folder)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, that the disk holds; nothing to do where it is there."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        sync(path.parent)
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Write a file that is there as it was before or as it is afterwards, and nothing between."""
+    draft = path.with_name(f".{path.name}.part")
+    draft.write_text(content, encoding="utf-8")
+    sync(draft)
+    draft.replace(path)
+    sync(path.parent)

@@ -1,0 +1,64 @@
+"""TensorBoard's file of events, written in this thread: what the disk refuses is raised here."""
+
+import re
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_NAME = re.compile(r"events\.out\.tfevents\.(\d+)\..*")
+
+
+class EventFile:
+    """One start of a run; TensorBoard shows all files of a folder as one."""
+
+    def __init__(self, folder: Path, *, first: int) -> None:
+        """Open a file whose events hide those of ``first`` and later steps in older files.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        # These take a while to import; only runs that train pay for it.
+        from tensorboard.compat.proto import event_pb2
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self._proto: Any = event_pb2
+        folder.mkdir(exist_ok=True)
+        self._file = (folder / _name(folder)).open("ab")
+        self._records = RecordWriter(self._file)
+        self._write(file_version="brain.Event:2")
+        self._write(step=first, session_log={"status": self._proto.SessionLog.START})
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        """Numbers by their names."""
+        found = [{"tag": name, "simple_value": float(value)} for name, value in values.items()]
+        self._write(step=step, summary={"value": found})
+
+    def text(self, step: int, name: str, markdown: str) -> None:
+        """Markdown, which TensorBoard renders."""
+        from tensorboard.plugins.text.metadata import create_summary_metadata
+
+        tensor = {"dtype": "DT_STRING", "string_val": [markdown.encode()]}
+        value = {
+            "tag": f"{name}/text_summary",
+            "metadata": create_summary_metadata(name, ""),
+            "tensor": tensor | {"tensor_shape": {"dim": [{"size": 1}]}},
+        }
+        self._write(step=step, summary={"value": [value]})
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._file.close()
+
+    def _write(self, **content: Any) -> None:
+        event = self._proto.Event(wall_time=time.time(), **content)
+        self._records.write(event.SerializeToString())
+        self._file.flush()
+
+
+def _name(folder: Path) -> str:
+    """A name behind those that are there, in whose order they are read, whatever the clock says."""
+    taken = [int(found[1]) for path in folder.iterdir() if (found := _NAME.fullmatch(path.name))]
+    second = max([int(time.time()), *(one + 1 for one in taken)])
+    return f"events.out.tfevents.{second:010d}.{socket.gethostname()}"

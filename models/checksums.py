@@ -1,0 +1,59 @@
+"""Checksums of a folder's files, kept beside them: a bit that flips on a disk is told by name.
+
+They stand in ``SHA256SUMS``, in the form that ``sha256sum -c SHA256SUMS`` reads.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+NAME = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+
+
+def sha256_of(paths: Iterable[Path]) -> list[str]:
+    """The SHA-256 of each file. Files are read side by side."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(_sha256, paths))
+
+
+def write_checksums(folder: Path, beside: Sequence[str] = ()) -> None:
+    """Note every file under ``folder``, hidden ones aside, and those of ``beside`` that are there:
+    paths that lead out of it."""
+    names = [*_files(folder), *(name for name in beside if (folder / name).is_file())]
+    sums = sha256_of(folder / name for name in names)
+    lines = [f"{digest}  {name}\n" for digest, name in zip(sums, names)]
+    (folder / NAME).write_text("".join(lines), encoding="utf-8")
+
+
+def changed_files(folder: Path) -> list[str] | None:
+    """The files that are not what :func:`write_checksums` noted: other, gone or new ones; None
+    where nothing was noted.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    if not (folder / NAME).is_file():
+        return None
+    text = (folder / NAME).read_text(encoding="utf-8", errors="replace")
+    lines = [_LINE.fullmatch(line) for line in text.split("\n")[:-1]]
+    if not text.endswith("\n") or not all(lines):
+        return [NAME]
+    noted = {line[2]: line[1] for line in lines if line}
+    there = [name for name in noted if (folder / name).is_file()]
+    found = dict(zip(there, sha256_of(folder / name for name in there)))
+    new = [name for name in _files(folder) if name not in noted]
+    return [name for name in noted if found.get(name) != noted[name]] + new
+
+
+def _files(folder: Path) -> list[str]:
+    # A hidden file is the system's: a desktop's notes, what a network disk has deleted.
+    found = [path for path in folder.rglob("[!.]*") if path.is_file()]
+    return sorted(path.relative_to(folder).as_posix() for path in found if path.name != NAME)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
