@@ -33,7 +33,7 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
     "page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem
 )
 def test_snippets_run(page: Path, tmp_path: Path) -> None:
-    for name in ("train.py", "benchmark.py", "benchmarks", "examples"):
+    for name in ("train.py", "benchmark.py", "tools", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     environment = {
         **os.environ,

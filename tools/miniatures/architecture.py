@@ -14,8 +14,8 @@ from transformers import (
     Qwen3Config,
 )
 
-from launch.tiny.recipe import Recipe
-from launch.tiny.tokenizers import CONTEXT, DIGITS
+from miniatures.recipe import Recipe
+from miniatures.tokenizers import CONTEXT, DIGITS
 
 # V vocabulary, D hidden units
 

@@ -1,4 +1,4 @@
-"""Rebuild the tiny team: ``python -m launch.tiny.build alice`` or ``... build all``."""
+"""Rebuild the tiny team: ``PYTHONPATH=tools python -m miniatures.build alice``."""
 
 import argparse
 import dataclasses
@@ -7,9 +7,13 @@ import json
 import sys
 import time
 from pathlib import Path
+from types import TracebackType
 
-from launch.tiny.recipe import Recipe
-from launch.tiny.recipes import RECIPES, recipe_of
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from miniatures.recipe import Recipe
+from miniatures.recipes import RECIPES, recipe_of
 from vocabulary import UserError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "tiny"
@@ -20,7 +24,7 @@ _ATTEMPTS = 6
 def main(arguments: list[str] | None = None) -> int:
     """Parse, build, and say what came out; 2 where the user or every seed failed."""
     parser = argparse.ArgumentParser(
-        prog="python -m launch.tiny.build",
+        prog="python -m miniatures.build",
         description="Train tiny roles from scratch and write those that pass their gate.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
@@ -55,13 +59,12 @@ def build(
     """Warm-start seed after seed until one passes the gate; write it and return its record."""
     import torch
 
-    from launch.tiny.architecture import build_model
-    from launch.tiny.fitting import NoConvergence
-    from launch.tiny.progress import Progress
-    from launch.tiny.tokenizers import build_tokenizer
+    from miniatures.architecture import build_model
+    from miniatures.fitting import NoConvergence
+    from miniatures.tokenizers import build_tokenizer
 
     torch.set_num_threads(threads)
-    family = importlib.import_module(f"launch.tiny.{recipe.family}.family")
+    family = importlib.import_module(f"miniatures.{recipe.family}.family")
     gate = family.gate_of(recipe)
     tokenizer = build_tokenizer(recipe.role)
     for attempt in range(attempts):
@@ -98,6 +101,39 @@ def build(
         f"{recipe.role}: no seed in {recipe.seed}..{recipe.seed + attempts - 1} passed the gate; "
         "try another --seed or more --attempts"
     )
+
+
+class Progress:
+    """One bar a phase, with the smoothed loss."""
+
+    def __init__(self, role: str, seed: int) -> None:
+        self._title = f"{role} (seed {seed})"
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed}/{task.total}, loss {task.fields[loss]:.3f}"),
+            TimeElapsedColumn(),
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> "Progress":
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bars.stop()
+
+    def report(self, phase: str, step: int, steps: int, loss: float) -> None:
+        """What :func:`miniatures.teaching.family.warm_start` says after each step."""
+        if phase not in self._tasks:
+            title = f"{self._title} {phase}"
+            self._tasks[phase] = self._bars.add_task(title, total=steps, loss=loss)
+        self._bars.update(self._tasks[phase], completed=step, loss=loss)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ class Recipe:
     and initial weights of 0.02 a model of this size stays at chance."""
 
     family: ClassVar[str]
-    """The package in ``launch.tiny`` whose ``family`` module warm-starts and gates the role."""
+    """The package in ``miniatures`` whose ``family`` module warm-starts and gates the role."""
 
     role: str
     spelling: Spelling
@@ -42,3 +42,11 @@ class Recipe:
     batch: int = 16
     """Examples a step; small batches leave the plateau sooner."""
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class Example:
+    """One supervised pair of texts; the answer is followed by an end-of-sequence token."""
+
+    prompt: str
+    answer: str

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from launch.tiny.consulting.recipes import CONSULTING
-from launch.tiny.deferral.recipes import DEFERRAL
-from launch.tiny.recipe import Recipe
-from launch.tiny.teaching.recipes import TEACHING
+from miniatures.consulting.recipes import CONSULTING
+from miniatures.deferral.recipes import DEFERRAL
+from miniatures.recipe import Recipe
+from miniatures.teaching.recipes import TEACHING
 from vocabulary import UserError
 
 RECIPES: Mapping[str, Recipe] = {

@@ -19,8 +19,8 @@ from importlib.resources import files
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from launch.tiny.recipe import Spelling
-from launch.tiny.recipes import recipe_of
+from miniatures.recipe import Spelling
+from miniatures.recipes import recipe_of
 
 CONTEXT = 4096
 SIGNS = ("+", "-", "@", "#", "=")
@@ -50,7 +50,7 @@ def build_tokenizer(role: str) -> PreTrainedTokenizerFast:
 
 def english() -> list[str]:
     """A few sentences of school English, from which common letter pairs and words are learned."""
-    return files("launch.tiny").joinpath("english.txt").read_text(encoding="utf-8").splitlines()
+    return files("miniatures").joinpath("english.txt").read_text(encoding="utf-8").splitlines()
 
 
 def _symbols(spelling: Spelling) -> list[str]:

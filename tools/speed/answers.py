@@ -1,4 +1,4 @@
-"""How many answers a second are checked: ``python benchmarks/answers.py``.
+"""How many answers a second are checked: ``python tools/speed/answers.py``.
 
 Generated answers, half of them right. Numbers are settled by the short-cuts; formulas need
 math-verify, so they show what a second worker is worth.

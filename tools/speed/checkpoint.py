@@ -1,6 +1,6 @@
 """What a checkpoint costs, as a share of a training step of the tiny team.
 
-``python benchmarks/checkpoint.py``: one short run that saves after every step; median seconds of
+``python tools/speed/checkpoint.py``: one short run that saves after every step; median seconds of
 each phase of a step, and the checkpoint's share of all of them.
 """
 

@@ -5,8 +5,8 @@ requests go straight to the policies: all episodes at once, an episode's second 
 first, as in the rollout, because a hint cannot be read before it is written. Both take turns, so
 that whatever else the machine does hits both alike; both begin with new weights and empty caches.
 
-    python benchmarks/rollout.py --repeat 5
-    python benchmarks/rollout.py --engine vllm --env eapo-consultation --algo dapo
+    python tools/speed/rollout.py --repeat 5
+    python tools/speed/rollout.py --engine vllm --env eapo-consultation --algo dapo
 
 All flags of train.py may follow. The table: tokens per second of the rollout and of the bare
 engine, their ratio (medians), and where a rollout's time goes: the share in which somebody is

@@ -3,7 +3,7 @@
 Both have the same random weights, prompts, rewards, number of tokens, dtype and threads, and take
 their steps in turn in one process, so that whatever else the machine does hits both alike.
 
-    python benchmarks/step.py --sizes 127k 10m --threads 1
+    python tools/speed/step.py --sizes 127k 10m --threads 1
 
 A row of the table: seconds of a step (median), sampled tokens per second, and how many of our steps
 fit into one of TRL's. End-of-sequence is outside the vocabulary: every completion is full.

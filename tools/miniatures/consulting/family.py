@@ -1,11 +1,223 @@
-"""What ``launch.tiny.build`` asks of a family of roles."""
+"""The warm start of the policies and of their expert, and the gate that it must pass."""
 
-from launch.tiny.consulting.curriculum import warm_start
-from launch.tiny.consulting.gate import ExpertGate, Gate, Measured, PolicyGate, complaints
-from launch.tiny.consulting.measuring import measure
-from launch.tiny.consulting.recipes import ConsultingRecipe
+import random
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
 
-__all__ = ["Measured", "complaints", "gate_of", "measure", "warm_start"]
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+from miniatures.consulting.corpus import (
+    call,
+    call_example,
+    expert_example,
+    joined,
+    lone_example,
+    lone_prompt,
+    panel_prompt,
+    question_of,
+    returned_example,
+    returns,
+    solution,
+)
+from miniatures.consulting.recipes import ConsultingRecipe
+from miniatures.fitting import Fit, Report, first_phase, second_phase
+from miniatures.recipe import Example
+from miniatures.sampling import sample
+from miniatures.teaching.corpus import draw_any, draw_length, draw_strong, habits_of
+from miniatures.teaching.family import share
+from problems.chains import Chain
+from vocabulary import derive_seed
+
+# Shares of phase 2's batches for a policy: on its own, with a panel, with replies.
+_ALONE, _PANEL = 0.35, 0.3
+_TRACE = re.compile(r" <think> [^<>]+ </think>\nAnswer: (\d{1,9})")
+_SOLUTION = re.compile(r" [\d+\-@#= ]+\nAnswer: (\d{1,9})")
+_CALL = re.compile(
+    r' <think> (?:[^<>]+ )?</think> <agent_calls>\[\{"expert_id": .*\}\]</agent_calls>'
+)
+GATE_SEED = 314159
+"""Stream of the problems on which checkpoints are gated."""
+_STRONG, _WEAK = "+-", "@#"
+
+
+def warm_start(
+    recipe: ConsultingRecipe,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    report: Report,
+) -> None:
+    """Train ``model`` in place; raises ``NoConvergence`` where phase 1 gets stuck."""
+    rng = random.Random(recipe.seed)
+    habits = habits_of(recipe.role, recipe.weak, recipe.wrong)
+    uniform = rng.random
+
+    # The chains of a batch have one length, so that little is padded.
+    def strong_batch(operators: str) -> list[Example]:
+        length = draw_length(uniform)
+        chains = [draw_strong(operators, length, uniform) for _ in range(recipe.batch)]
+        if not recipe.consults:
+            return [expert_example(chain, uniform) for chain in chains]
+        return [lone_example(chain, habits, uniform, panel=False) for chain in chains]
+
+    def mixed_batch() -> list[Example]:
+        length = draw_length(uniform)
+        chains = [draw_any(length, uniform) for _ in range(recipe.batch)]
+        if not recipe.consults:
+            return [expert_example(chain, uniform) for chain in chains]
+        u = uniform()
+        if u < _ALONE:
+            return [lone_example(chain, habits, uniform, panel=False) for chain in chains]
+        if u < _ALONE + _PANEL:
+            return [first_turn(chain) for chain in chains]
+        return [
+            returned_example(
+                chain,
+                habits,
+                uniform,
+                decomposed=recipe.decomposed,
+                unavailable=recipe.unavailable,
+                cut=recipe.cut,
+                scrambled=recipe.scrambled,
+            )
+            for chain in chains
+        ]
+
+    def first_turn(chain: Chain) -> Example:
+        if uniform() < recipe.asking:
+            return call_example(chain, habits, uniform, decomposed=recipe.decomposed)[0]
+        return lone_example(chain, habits, uniform, panel=True)
+
+    model.train()
+    fit = Fit(model, tokenizer, recipe.learning_rate)
+    stages = [
+        partial(strong_batch, recipe.strong[:count]) for count in range(1, len(recipe.strong) + 1)
+    ]
+    first_phase(fit, recipe, stages, report, "strong operations")
+    second_phase(fit, recipe, mixed_batch, report, "all operations")
+    model.eval()
+
+
+@dataclass(frozen=True)
+class PolicyGate:
+    """Bounds for a policy: hardly anything is solved alone, replies are read, help is sought."""
+
+    alone_max: float = 0.03
+    """Pass@1 on chains of weak operations only, without help."""
+    strong_min: float = 0.9
+    """Pass@1 on chains of strong operations only."""
+    helped_min: float = 0.5
+    """Pass@1 on chains of weak operations with a right reply."""
+    asking_min: float = 0.4
+    asking_max: float = 0.8
+    """Share of first turns that ask."""
+    format_min: float = 0.97
+
+
+@dataclass(frozen=True)
+class ExpertGate:
+    """Bounds for an expert."""
+
+    weak_min: float = 0.85
+    """Pass@1 on the chains that the policy cannot solve."""
+    format_min: float = 0.97
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Shares, sampled at temperature 1 with no filter; None where a role is not asked."""
+
+    weak: float
+    """Pass@1 on chains of the policy's weak operations."""
+    strong: float
+    format: float
+    helped: float | None = None
+    asking: float | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Plain data, rounded to what the sample size can tell."""
+        return {k: None if v is None else round(v, 4) for k, v in asdict(self).items()}
+
+
+Gate = PolicyGate | ExpertGate
+
+
+def complaints(measured: Measured, gate: Gate) -> list[str]:
+    """One sentence for each bound that is missed; an empty list opens the gate."""
+    m = measured
+    checks = [(m.format >= gate.format_min, f"format {m.format:.3f} < {gate.format_min}")]
+    if isinstance(gate, ExpertGate):
+        checks.append((m.weak >= gate.weak_min, f"weak {m.weak:.3f} < {gate.weak_min}"))
+    else:
+        helped, asking = m.helped or 0.0, m.asking or 0.0
+        checks += [
+            (m.weak <= gate.alone_max, f"alone {m.weak:.3f} > {gate.alone_max}"),
+            (m.strong >= gate.strong_min, f"strong {m.strong:.3f} < {gate.strong_min}"),
+            (helped >= gate.helped_min, f"helped {helped:.3f} < {gate.helped_min}"),
+            (asking >= gate.asking_min, f"asking {asking:.3f} < {gate.asking_min}"),
+            (asking <= gate.asking_max, f"asking {asking:.3f} > {gate.asking_max}"),
+        ]
+    return [complaint for passed, complaint in checks if not passed]
+
+
+def read_answer(text: str) -> str | None:
+    """The digits of a well-formed answer of either role, or None."""
+    match = _TRACE.fullmatch(text) or _SOLUTION.fullmatch(text)
+    return match[1] if match else None
+
+
+def is_call(text: str) -> bool:
+    """Whether a first turn is a well-formed call."""
+    return _CALL.fullmatch(text) is not None
+
+
+def measure(
+    recipe: ConsultingRecipe,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    *,
+    problems: int = 1000,
+    seed: int = 0,
+) -> Measured:
+    """Sample ``problems`` chains of each kind."""
+    strong, weak = (_chains(signs, problems) for signs in (_STRONG, _WEAK))
+
+    def texts(chains: list[Chain], prompt: Callable[[Chain], str], what: str) -> list[str]:
+        stream = derive_seed(GATE_SEED, seed, recipe.role, what)
+        prompts = [prompt(chain) for chain in chains]
+        return sample(model, tokenizer, prompts, seed=stream, max_new_tokens=64)
+
+    def right(chains: list[Chain], answers: list[str]) -> float:
+        return share([read_answer(a) == joined(c.values) for c, a in zip(chains, answers)])
+
+    weakly = texts(weak, lambda chain: lone_prompt(question_of(chain)), "weak")
+    strongly = texts(strong, lambda chain: lone_prompt(question_of(chain)), "strong")
+    formatted = [read_answer(text) is not None for text in (*weakly, *strongly)]
+    if not recipe.consults:
+        return Measured(right(weak, weakly), right(strong, strongly), share(formatted))
+    helped = texts(weak, _with_reply, "helped")
+    first = texts(weak, lambda chain: panel_prompt(question_of(chain)), "first turn")
+    formatted += [read_answer(text) is not None for text in helped]
+    formatted += [is_call(text) or read_answer(text) is not None for text in first]
+    return Measured(
+        weak=right(weak, weakly),
+        strong=right(strong, strongly),
+        format=share(formatted),
+        helped=right(weak, helped),
+        asking=share([is_call(text) for text in first]),
+    )
+
+
+def _with_reply(chain: Chain) -> str:
+    question = question_of(chain)
+    asked = panel_prompt(question) + call("", [1], question)
+    return asked + returns([(1, solution(chain, chain.values))])
+
+
+def _chains(signs: str, problems: int) -> list[Chain]:
+    rng = random.Random(derive_seed(GATE_SEED, signs))
+    return [draw_strong(signs, draw_length(rng.random), rng.random) for _ in range(problems)]
 
 
 def gate_of(recipe: ConsultingRecipe) -> Gate:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from launch.tiny.consulting.markup import ANSWER, PHRASES, QUESTION, SOLVE, TAGS
-from launch.tiny.recipe import Recipe, Spelling
+from miniatures.consulting.corpus import ANSWER, PHRASES, QUESTION, SOLVE, TAGS
+from miniatures.recipe import Recipe, Spelling
 from problems.chains import ALL_VALUES
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from envs.corea_deferral.prompts import SUFFIX
-from launch.tiny.recipe import Recipe, Spelling
+from miniatures.recipe import Recipe, Spelling
 from problems.recall import RecallSettings, names
 
 _TAGS = (

@@ -1,13 +1,82 @@
 """What a tiny role reads before it meets a peer: its own imperfect work, cold and hinted."""
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from launch.tiny.example import Example
-from launch.tiny.teaching.habits import Habits
-from launch.tiny.teaching.markup import prompt, trace, working
+from miniatures.recipe import Example
 from problems.chains import OPERATIONS, Chain, ChainSettings, draw_chain
 
+TAGS = (
+    '<strategy id="1">',
+    "</strategy>",
+    "<result>",
+    "</result>",
+    "<final_answer>",
+    "</final_answer>",
+)
+QUESTION = "Question:"
+SOLVE = "\nLet's solve this step by step:"
+HINT = "\nHint:\n"
+Entry = tuple[str, int, int]
+"""Sign, left and right operand."""
 Uniform = Callable[[], float]
+
+
+def prompt(question: str, hint: str = "") -> str:
+    """What a model is asked: cold without ``hint``."""
+    shown = f"{HINT}{hint}" if hint else ""
+    return f"{QUESTION} {question}{shown}{SOLVE}"
+
+
+def working(first: int, operators: str, operands: tuple[int, ...], values: tuple[int, ...]) -> str:
+    """``7 + 8 = 5 - 3 =``: each operation with the value it is applied to; the last result is
+    left out, so this is also what is left of a trace as a hint. One value less than operators."""
+    steps = [f"{first}"]
+    for index, (sign, operand) in enumerate(zip(operators, operands)):
+        steps.append(f"{sign} {operand} =")
+        if index + 1 < len(operators):
+            steps.append(f"{values[index]}")
+    return " ".join(steps)
+
+
+def trace(shown_working: str, answer: int) -> str:
+    """What a model answers; it begins with the space that parts it from the prompt."""
+    return (
+        f' <strategy id="1"> {shown_working} <result> {answer} </result> </strategy>'
+        f" <final_answer> {answer} </final_answer>"
+    )
+
+
+@dataclass(frozen=True)
+class Habits:
+    """For each weak table entry one fixed wrong value and how likely it is to be written."""
+
+    wrong: Mapping[Entry, tuple[int, float]]
+
+    def write(self, sign: str, left: int, right: int, uniform: Callable[[], float]) -> int:
+        """The value that the role writes for one operation."""
+        value, probability = self.wrong.get((sign, left, right), (0, 0.0))
+        if probability and uniform() < probability:
+            return value
+        return OPERATIONS[sign](left, right)
+
+
+def draw_habits(weak: str, bounds: tuple[float, float], uniform: Callable[[], float]) -> Habits:
+    """Every entry of the ``weak`` operations gets a wrong value and a probability in ``bounds``."""
+    wrong: dict[Entry, tuple[int, float]] = {}
+    for sign in weak:
+        for left in range(10):
+            for right in range(10):
+                shift = 1 + int(uniform() * 9)
+                value = (OPERATIONS[sign](left, right) + shift) % 10
+                wrong[sign, left, right] = (value, bounds[0] + uniform() * (bounds[1] - bounds[0]))
+    return Habits(wrong)
+
+
+def habits_of(role: str, weak: str, bounds: tuple[float, float]) -> Habits:
+    """The habits of one role; the same at every rebuild, whatever its seed."""
+    return draw_habits(weak, bounds, random.Random(f"habits of {role}").random)
 
 
 def draw_length(uniform: Uniform) -> int:

@@ -1,11 +1,213 @@
-"""What ``launch.tiny.build`` asks of a family of roles."""
+"""The warm start of the roles that teach each other, and the gate that it must pass."""
 
-from launch.tiny.teaching.curriculum import warm_start
-from launch.tiny.teaching.gate import GATES, Gate, Measured, complaints
-from launch.tiny.teaching.measuring import measure
-from launch.tiny.teaching.recipes import TeachingRecipe
+import random
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 
-__all__ = ["Measured", "complaints", "gate_of", "measure", "warm_start"]
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+from miniatures.fitting import Fit, Report, first_phase, second_phase
+from miniatures.recipe import Example
+from miniatures.sampling import sample
+from miniatures.teaching.corpus import (
+    cold_example,
+    draw_any,
+    draw_length,
+    draw_strong,
+    habits_of,
+    hinted_example,
+    prompt,
+    work,
+)
+from miniatures.teaching.recipes import TeachingRecipe
+from problems.chains import Chain, ChainSettings, ChainSource
+from vocabulary import derive_seed
+
+_FORMAT = re.compile(
+    r' <strategy id="1"> [^<>]+ <result> (\d) </result> </strategy>'
+    r" <final_answer> (\d) </final_answer>"
+)
+GATE_SEED = 271828
+"""Stream of the problems on which checkpoints are gated."""
+
+
+def warm_start(
+    recipe: TeachingRecipe,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    report: Report,
+) -> None:
+    """Train ``model`` in place; raises ``NoConvergence`` where phase 1 gets stuck."""
+    rng = random.Random(recipe.seed)
+    habits = habits_of(recipe.role, recipe.weak, recipe.wrong)
+    uniform = rng.random
+
+    # The chains of a batch have one length, so that nothing is padded.
+    def strong_batch(operators: str) -> list[Example]:
+        length = draw_length(uniform)
+        chains = [draw_strong(operators, length, uniform) for _ in range(recipe.batch)]
+        return [cold_example(chain, habits, uniform) for chain in chains]
+
+    def mixed_batch() -> list[Example]:
+        length = draw_length(uniform)
+        chains = [draw_any(length, uniform) for _ in range(recipe.batch)]
+        if uniform() < recipe.hinted:
+            return [
+                hinted_example(chain, habits, uniform, scrambled=recipe.scrambled)
+                for chain in chains
+            ]
+        return [cold_example(chain, habits, uniform) for chain in chains]
+
+    model.train()
+    fit = Fit(model, tokenizer, recipe.learning_rate)
+    begun = 1 if recipe.gradual else len(recipe.strong)
+    stages = [
+        partial(strong_batch, recipe.strong[:count])
+        for count in range(begun, len(recipe.strong) + 1)
+    ]
+    first_phase(fit, recipe, stages, report, "strong operations")
+    second_phase(fit, recipe, mixed_batch, report, "all operations")
+    model.eval()
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Bounds on what was measured: room to learn, something to teach, and hints that are read."""
+
+    cold_min: float = 0.35
+    cold_max: float = 0.5
+    strong_min: float = 0.9
+    """Cold accuracy on chains of the role's strong operations."""
+    lift_min: float = 0.15
+    """Hinted accuracy on problems failed cold, less the accuracy of a second cold attempt."""
+    format_min: float = 0.99
+
+
+GATES = {"dora": Gate(cold_min=0.5, cold_max=0.7)}
+"""Bounds of a role that has its own."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Shares, sampled at temperature 1 with no filter."""
+
+    cold: float
+    """Pass@1 on the mix."""
+    by_family: Mapping[str, float]
+    strong: float
+    retry: float
+    """Second cold attempt on problems that the first one failed."""
+    hinted: float
+    """With a right peer's hint, on the same problems."""
+    format: float
+    """Well-formed answers among all samples."""
+
+    def as_json(self) -> dict[str, object]:
+        """Plain data, rounded to what the sample size can tell."""
+        return {
+            key: round(value, 4)
+            if isinstance(value, float)
+            else {family: round(share, 4) for family, share in value.items()}
+            for key, value in asdict(self).items()
+        }
+
+
+def complaints(measured: Measured, gate: Gate) -> list[str]:
+    """One sentence for each bound that is missed; an empty list opens the gate."""
+    lift = measured.hinted - measured.retry
+    checks = (
+        (measured.cold >= gate.cold_min, f"cold {measured.cold:.3f} < {gate.cold_min}"),
+        (measured.cold <= gate.cold_max, f"cold {measured.cold:.3f} > {gate.cold_max}"),
+        (measured.strong >= gate.strong_min, f"strong {measured.strong:.3f} < {gate.strong_min}"),
+        (lift >= gate.lift_min, f"hints lift by {lift:.3f} < {gate.lift_min}"),
+        (measured.format >= gate.format_min, f"format {measured.format:.3f} < {gate.format_min}"),
+    )
+    return [complaint for passed, complaint in checks if not passed]
+
+
+def read_answer(text: str) -> str | None:
+    """The digit of a well-formed answer, or None."""
+    match = _FORMAT.fullmatch(text)
+    return match[2] if match and match[1] == match[2] else None
+
+
+def share(outcomes: Sequence[bool]) -> float:
+    """Fraction of true outcomes; 0 of none."""
+    return sum(outcomes) / len(outcomes) if outcomes else 0.0
+
+
+def measure(
+    recipe: TeachingRecipe,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    *,
+    problems: int = 1000,
+    seed: int = 0,
+) -> Measured:
+    """Sample ``problems`` chains cold and as many strong ones, then the failed ones twice."""
+    chains = gate_chains(problems)
+    cold = _answer(recipe, model, tokenizer, chains, seed, "cold")
+    families = defaultdict[str, list[bool]](list)
+    for chain, answer in zip(chains, cold):
+        families[family_of(chain)].append(_right(chain, answer))
+    rng = random.Random(derive_seed(GATE_SEED, "strong", recipe.role))
+    strong = [
+        draw_strong(recipe.strong, draw_length(rng.random), rng.random) for _ in range(problems)
+    ]
+    strong_answers = _answer(recipe, model, tokenizer, strong, seed, "strong")
+    failed = [chain for chain, answer in zip(chains, cold) if not _right(chain, answer)]
+    retry = _answer(recipe, model, tokenizer, failed, seed, "retry")
+    hinted = _answer(recipe, model, tokenizer, failed, seed, "hinted")
+    answers = [*cold, *strong_answers, *retry, *hinted]
+    return Measured(
+        cold=share([_right(chain, answer) for chain, answer in zip(chains, cold)]),
+        by_family={family: share(families[family]) for family in sorted(families)},
+        strong=share([_right(chain, answer) for chain, answer in zip(strong, strong_answers)]),
+        retry=share([_right(chain, answer) for chain, answer in zip(failed, retry)]),
+        hinted=share([_right(chain, answer) for chain, answer in zip(failed, hinted)]),
+        format=share([answer is not None for answer in answers]),
+    )
+
+
+def gate_chains(problems: int) -> list[Chain]:
+    """The first ``problems`` chains of the gate's own stream."""
+    source = ChainSource(ChainSettings(seed=GATE_SEED))
+    return [parse_chain(source[index].question) for index in range(problems)]
+
+
+def parse_chain(question: str) -> Chain:
+    """``7 + 8 - 3 =`` back to its digits and signs."""
+    words = question.split()
+    return Chain(tuple(int(word) for word in words[0:-1:2]), "".join(words[1:-1:2]))
+
+
+def family_of(chain: Chain) -> str:
+    """P, T or X, by the signs that occur."""
+    signs = set(chain.operators)
+    if signs <= set("+-"):
+        return "P"
+    return "T" if signs <= set("@#") else "X"
+
+
+def _answer(
+    recipe: TeachingRecipe,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    chains: list[Chain],
+    seed: int,
+    what: str,
+) -> list[str | None]:
+    hints = [work(chain, chain.values) if what == "hinted" else "" for chain in chains]
+    prompts = [prompt(chain.question, hint) for chain, hint in zip(chains, hints)]
+    stream = derive_seed(GATE_SEED, seed, recipe.role, what)
+    return [read_answer(text) for text in sample(model, tokenizer, prompts, seed=stream)]
+
+
+def _right(chain: Chain, answer: str | None) -> bool:
+    return answer == str(chain.values[-1])
 
 
 def gate_of(recipe: TeachingRecipe) -> Gate:

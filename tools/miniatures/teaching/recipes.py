@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from launch.tiny.recipe import Recipe, Spelling
-from launch.tiny.teaching.markup import HINT, QUESTION, SOLVE, TAGS
+from miniatures.recipe import Recipe, Spelling
+from miniatures.teaching.corpus import HINT, QUESTION, SOLVE, TAGS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,14 +10,21 @@ from envs.eapo_consultation.calls import Call, parse_calls
 from envs.eapo_consultation.prompts import lone_prompt as env_lone_prompt
 from envs.eapo_consultation.prompts import training_prompt
 from envs.eapo_consultation.returns import Entry, returned
-from launch.tiny.build import SHIPPED
-from launch.tiny.consulting.corpus import (
+from miniatures.build import SHIPPED
+from miniatures.consulting.corpus import (
+    call,
     call_example,
     expert_example,
     lone_example,
+    lone_prompt,
+    panel_prompt,
+    question_of,
     returned_example,
+    returns,
+    solution,
+    trace,
 )
-from launch.tiny.consulting.gate import (
+from miniatures.consulting.family import (
     ExpertGate,
     Measured,
     PolicyGate,
@@ -25,17 +32,8 @@ from launch.tiny.consulting.gate import (
     is_call,
     read_answer,
 )
-from launch.tiny.consulting.markup import (
-    call,
-    lone_prompt,
-    panel_prompt,
-    question_of,
-    returns,
-    solution,
-    trace,
-)
-from launch.tiny.consulting.recipes import CONSULTING
-from launch.tiny.teaching.habits import Habits, habits_of
+from miniatures.consulting.recipes import CONSULTING
+from miniatures.teaching.corpus import Habits, habits_of
 from problems.chains import Chain, ChainSettings, ChainSource
 from rewards.consultation import read, well_formed
 

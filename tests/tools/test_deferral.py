@@ -6,12 +6,17 @@ import random
 import pytest
 
 from envs.corea_deferral.prompts import SUFFIX
-from launch.tiny.deferral.corpus import answer_text, example, stated_confidence
-from launch.tiny.deferral.curriculum import warm_start
-from launch.tiny.deferral.gate import GATES, Measured, complaints
-from launch.tiny.deferral.knowledge import Fact, Knowledge, knowledge_of
-from launch.tiny.deferral.recipes import DEFERRAL
-from launch.tiny.tokenizers import build_tokenizer
+from miniatures.deferral.corpus import (
+    Fact,
+    Knowledge,
+    answer_text,
+    example,
+    knowledge_of,
+    stated_confidence,
+)
+from miniatures.deferral.family import GATES, Measured, complaints, warm_start
+from miniatures.deferral.recipes import DEFERRAL
+from miniatures.tokenizers import build_tokenizer
 from problems.recall import names, value_of
 from rewards.answers.confidence import parse_confidence
 from rewards.answers.extract import extract
@@ -99,7 +104,7 @@ def test_each_bound_is_checked(change, sentence):
 def test_two_phases_and_the_same_weights_for_the_same_seed():
     import torch
 
-    from launch.tiny.architecture import build_model
+    from miniatures.architecture import build_model
 
     recipe = dataclasses.replace(SMALL, batch=2, first_steps=3, first_loss=100.0, second_steps=2)
     tokenizer = build_tokenizer("small")

@@ -7,11 +7,19 @@ import pytest
 
 from envs.core_teaching.hints import hint_source, strip_answers
 from envs.core_teaching.prompts import prompt_for
-from launch.tiny.teaching.corpus import cold_example, draw_any, draw_strong, hinted_example, work
-from launch.tiny.teaching.gate import read_answer
-from launch.tiny.teaching.habits import Habits, draw_habits, habits_of
-from launch.tiny.teaching.markup import prompt, trace
-from launch.tiny.teaching.measuring import gate_chains, parse_chain
+from miniatures.teaching.corpus import (
+    Habits,
+    cold_example,
+    draw_any,
+    draw_habits,
+    draw_strong,
+    habits_of,
+    hinted_example,
+    prompt,
+    trace,
+    work,
+)
+from miniatures.teaching.family import gate_chains, parse_chain, read_answer
 from problems.chains import OPERATIONS, Chain, ChainSource
 from vocabulary import Problem
 

@@ -8,14 +8,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from launch.tiny.build import SHIPPED
-from launch.tiny.recipes import RECIPES
-from launch.tiny.sampling import sample
-from launch.tiny.teaching.family import gate_of
-from launch.tiny.teaching.gate import read_answer
-from launch.tiny.teaching.markup import prompt
-from launch.tiny.teaching.measuring import parse_chain
-from launch.tiny.teaching.recipes import TEACHING
+from miniatures.build import SHIPPED
+from miniatures.recipes import RECIPES
+from miniatures.sampling import sample
+from miniatures.teaching.corpus import prompt
+from miniatures.teaching.family import gate_of, parse_chain, read_answer
+from miniatures.teaching.recipes import TEACHING
 from problems.chains import ChainSettings, ChainSource
 
 each_role = pytest.mark.parametrize("role", RECIPES)
@@ -42,7 +40,7 @@ def test_all_of_them_together_are_small():
 @each_role
 def test_the_record_passes_the_gate_of_today(role):
     record = json.loads((SHIPPED / role / "gate.json").read_text())
-    family = importlib.import_module(f"launch.tiny.{RECIPES[role].family}.family")
+    family = importlib.import_module(f"miniatures.{RECIPES[role].family}.family")
     measured = family.Measured(**record["measured"])
     assert family.complaints(measured, family.gate_of(RECIPES[role])) == []
     # What the documented command would do today is what was done.

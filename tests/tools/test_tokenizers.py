@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from launch.tiny.build import SHIPPED
-from launch.tiny.recipes import RECIPES
-from launch.tiny.teaching.markup import TAGS, prompt, trace
-from launch.tiny.teaching.recipes import TEACHING
-from launch.tiny.tokenizers import DIGITS, SIGNS, build_tokenizer, english
+from miniatures.build import SHIPPED
+from miniatures.recipes import RECIPES
+from miniatures.teaching.corpus import TAGS, prompt, trace
+from miniatures.teaching.recipes import TEACHING
+from miniatures.tokenizers import DIGITS, SIGNS, build_tokenizer, english
 
 TOKENIZERS = {role: build_tokenizer(role) for role in RECIPES}
 WORK = "7 + 8 = 5 - 3 = 2 @ 4 = 7 # 5 ="

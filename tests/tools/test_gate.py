@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from launch.tiny import build as build_module
-from launch.tiny.fitting import NoConvergence
-from launch.tiny.recipes import RECIPES, recipe_of
-from launch.tiny.teaching.gate import Gate, Measured, complaints, read_answer, share
-from launch.tiny.teaching.markup import trace
+from miniatures import build as build_module
+from miniatures.fitting import NoConvergence
+from miniatures.recipes import RECIPES, recipe_of
+from miniatures.teaching.corpus import trace
+from miniatures.teaching.family import Gate, Measured, complaints, read_answer, share
 from vocabulary import UserError
 
 GOOD = Measured(cold=0.43, by_family={"P": 1.0}, strong=0.97, retry=0.2, hinted=0.6, format=0.999)
@@ -76,8 +76,8 @@ class FakeTraining:
         def measure(recipe, model, tokenizer):
             return outcomes[recipe.seed]
 
-        monkeypatch.setattr("launch.tiny.teaching.family.warm_start", warm_start)
-        monkeypatch.setattr("launch.tiny.teaching.family.measure", measure)
+        monkeypatch.setattr("miniatures.teaching.family.warm_start", warm_start)
+        monkeypatch.setattr("miniatures.teaching.family.measure", measure)
 
 
 def test_the_next_seed_is_tried_until_one_passes(monkeypatch, tmp_path):

@@ -5,14 +5,14 @@ import dataclasses
 import pytest
 import torch
 
-from launch.tiny.architecture import build_model, digit_circles
-from launch.tiny.example import Example
-from launch.tiny.fitting import Fit, NoConvergence, collate
-from launch.tiny.recipes import RECIPES
-from launch.tiny.teaching.corpus import draw_strong
-from launch.tiny.teaching.curriculum import warm_start
-from launch.tiny.teaching.recipes import TEACHING
-from launch.tiny.tokenizers import build_tokenizer
+from miniatures.architecture import build_model, digit_circles
+from miniatures.fitting import Fit, NoConvergence, collate
+from miniatures.recipe import Example
+from miniatures.recipes import RECIPES
+from miniatures.teaching.corpus import draw_strong
+from miniatures.teaching.family import warm_start
+from miniatures.teaching.recipes import TEACHING
+from miniatures.tokenizers import build_tokenizer
 
 
 def test_only_answers_and_their_end_are_targets():
@@ -108,7 +108,7 @@ def test_operations_can_be_learned_one_after_the_other(monkeypatch):
         rates.append(self._optimizer.param_groups[0]["lr"])
         return 1.0
 
-    monkeypatch.setattr("launch.tiny.teaching.curriculum.draw_strong", draw)
+    monkeypatch.setattr("miniatures.teaching.family.draw_strong", draw)
     monkeypatch.setattr(Fit, "_update", update)
     tokenizer = build_tokenizer("carol")
     warm_start(recipe, build_model(recipe, tokenizer), tokenizer, Reports())

@@ -1,1 +1,0 @@
-"""The tiny ``policy`` that may ask, and the ``expert`` that it asks."""
