@@ -51,7 +51,8 @@ def _compare(argv: Sequence[str]) -> int:
         raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
     import tyro
 
-    from launch.numbers import check_no_nan, check_seeds
+    from launch.numbers import check_seeds
+    from vocabulary import check_no_nan
 
     module, settings, run = _COMPARISONS[argv[0]]
     found = importlib.import_module(module)

@@ -3,17 +3,20 @@
 from typing import TYPE_CHECKING, Any
 
 from algorithms.algorithm import (
+    ALGORITHMS,
     Algorithm,
     ClippedRatio,
     ClippedWeight,
     GateWeight,
     SequenceWeight,
     SoftGate,
-    validate,
+    Surrogate,
+    get,
+    names,
+    register,
 )
 from algorithms.credit import Credit, assign_credit
 from algorithms.dynamic_sampling import informative_groups, with_overlong_penalty
-from algorithms.registry import ALGORITHMS, get, names, register
 from algorithms.settings import LearnerSettings
 
 if TYPE_CHECKING:
@@ -31,13 +34,13 @@ __all__ = [
     "LearnerSettings",
     "SequenceWeight",
     "SoftGate",
+    "Surrogate",
     "TrainableModel",
     "assign_credit",
     "get",
     "informative_groups",
     "names",
     "register",
-    "validate",
     "with_overlong_penalty",
 ]
 

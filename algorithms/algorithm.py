@@ -1,4 +1,4 @@
-"""An algorithm is a bundle of independent choices, written down as plain data.
+"""An algorithm is a bundle of independent choices, written down as plain data; the table of them.
 
 Nothing here computes: :mod:`algorithms.credit` reads the baseline and the scale,
 :mod:`algorithms.surrogates` the surrogate, :mod:`algorithms.objective` the reduction.
@@ -8,11 +8,16 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from vocabulary import UserError
+from vocabulary import UserError, refuse
+
+
+class Surrogate:
+    """What is maximised in place of the expected advantage: a frozen dataclass of its numbers, for
+    which :mod:`algorithms.surrogates` has a function."""
 
 
 @dataclass(frozen=True)
-class ClippedRatio:
+class ClippedRatio(Surrogate):
     """``-min(r A, clip(r, 1 - low, 1 + high) A)``: PPO's pessimistic bound (arXiv:1707.06347)."""
 
     level: Literal["token", "sequence"] = "token"
@@ -25,9 +30,18 @@ class ClippedRatio:
     """Where the advantage is negative, the ratio counts as this at most (dual clip,
     arXiv:1912.09729); default: it has no such bound."""
 
+    def __post_init__(self) -> None:
+        _check_bounds(self.low, self.high)
+        refuse(
+            (
+                self.dual is not None and not 1 < self.dual < math.inf,
+                "algo.surrogate.dual must lie above 1: at 1 nothing has changed yet",
+            )
+        )
+
 
 @dataclass(frozen=True)
-class SoftGate:
+class SoftGate(Surrogate):
     """``-(4 / tau) sigmoid(tau (r - 1)) A``: a smooth bound (SAPO, arXiv:2511.20347)."""
 
     tau_positive: float = 1.0
@@ -35,17 +49,29 @@ class SoftGate:
     tau_negative: float = 1.05
     """Steepness of the gate where it is not."""
 
+    def __post_init__(self) -> None:
+        _check_steepness(self.tau_positive, self.tau_negative)
+
 
 @dataclass(frozen=True)
-class ClippedWeight:
+class ClippedWeight(Surrogate):
     """``-sg(min(r, high)) A log pi``: a bounded weight on the score (CISPO, arXiv:2506.13585)."""
 
     high: float = 5.0
     """Largest weight that a token gets; an absolute value, not a distance from 1."""
 
+    def __post_init__(self) -> None:
+        refuse(
+            (
+                not 1 <= self.high < math.inf,
+                "algo.surrogate.high is the largest weight itself; below 1 it would shrink the "
+                "gradient of unchanged tokens too",
+            )
+        )
+
 
 @dataclass(frozen=True)
-class SequenceWeight:
+class SequenceWeight(Surrogate):
     """``-sg(clip(s, 1 - low, 1 + high)) A log pi``: GSPO in the words of CoRe (arXiv:2601.21600,
     appendix C). A clipped sequence keeps its gradient, unlike in the published GSPO."""
 
@@ -54,9 +80,12 @@ class SequenceWeight:
     high: float = 4e-4
     """The sequence's ratio is clipped above at 1 + high."""
 
+    def __post_init__(self) -> None:
+        _check_bounds(self.low, self.high)
+
 
 @dataclass(frozen=True)
-class GateWeight:
+class GateWeight(Surrogate):
     """``-sg((4 / tau) sigmoid(tau (r - 1))) A log pi``: SAPO in the words of CoRe
     (arXiv:2601.21600, appendix C). The weight grows with r and is 2 / tau at r = 1, where the
     published one is 1 and falls off on both sides."""
@@ -66,8 +95,26 @@ class GateWeight:
     tau_negative: float = 1.05
     """Steepness of the gate where it is not."""
 
+    def __post_init__(self) -> None:
+        _check_steepness(self.tau_positive, self.tau_negative)
 
-Surrogate = ClippedRatio | SoftGate | ClippedWeight | SequenceWeight | GateWeight
+
+def _check_bounds(low: float, high: float) -> None:
+    refuse(
+        (
+            not (0 < low < 1 and 0 < high < math.inf),
+            "algo.surrogate.low must lie between 0 and 1, and high above 0",
+        )
+    )
+
+
+def _check_steepness(positive: float, negative: float) -> None:
+    refuse(
+        (
+            not (0 < positive < math.inf and 0 < negative < math.inf),
+            "algo.surrogate.tau-positive and tau-negative must be above 0",
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -120,92 +167,109 @@ class Algorithm:
     overlong_factor: float = 1.0
     """Size of the complete penalty."""
 
+    def __post_init__(self) -> None:
+        sizes = {
+            "epsilon": self.epsilon,
+            "kl-coefficient": self.kl_coefficient,
+            "overlong-factor": self.overlong_factor,
+        }
+        refuse(
+            *((not 0 <= v < math.inf, f"algo.{k} must not be negative") for k, v in sizes.items()),
+            (
+                not math.isfinite(self.entropy_coefficient),
+                "algo.entropy-coefficient must be a finite number",
+            ),
+            (
+                self.kl_coefficient != 0 and self.kl_estimator == "k1" and not self.kl_importance,
+                "k1 in the loss has a gradient of zero on average; use algo.kl-estimator k3, or "
+                "switch on algo.kl-importance",
+            ),
+            (
+                self.kl_importance and self.kl_coefficient == 0,
+                "algo.kl-importance does nothing without a divergence; set algo.kl-coefficient",
+            ),
+            (
+                self.combine == "normalise-then-sum" and self.scale != "group-std",
+                "algo.combine normalise-then-sum scales each term by its group; leave algo.scale "
+                "at group-std",
+            ),
+            (
+                self.reduction == "constant-length" and self.length < 1,
+                "algo.reduction constant-length needs algo.length, the most tokens a row may "
+                "sample",
+            ),
+            (
+                self.reduction != "constant-length" and self.length != 0,
+                "algo.length is for algo.reduction constant-length only",
+            ),
+            (
+                (self.overlong_limit > 0) != (self.overlong_buffer > 0),
+                "the over-long penalty needs both algo.overlong-limit and algo.overlong-buffer",
+            ),
+            (
+                not 0 <= self.overlong_buffer <= self.overlong_limit,
+                "algo.overlong-buffer must lie between 0 and algo.overlong-limit",
+            ),
+            (self.max_generation_batches < 1, "algo.max-generation-batches must be at least 1"),
+            (self.generation_batch < 0, "algo.generation-batch must not be negative"),
+            (
+                self.generation_batch > 0 and not self.dynamic_sampling,
+                "algo.generation-batch does nothing without algo.dynamic-sampling; switch that on",
+            ),
+        )
 
-def validate(algorithm: Algorithm) -> Algorithm:
-    """``algorithm`` itself, if it makes sense.
+
+# One divisor for every row; what matters is that it does not depend on the row.
+_CONSTANT_LENGTH = 256
+
+ALGORITHMS: dict[str, Algorithm] = {
+    # DeepSeekMath, arXiv:2402.03300
+    "grpo": Algorithm(),
+    # Understanding R1-Zero-like training, arXiv:2503.20783
+    "dr-grpo": Algorithm(scale="none", reduction="constant-length", length=_CONSTANT_LENGTH),
+    # arXiv:2503.14476
+    "dapo": Algorithm(
+        surrogate=ClippedRatio(low=0.2, high=0.28), reduction="token-mean", dynamic_sampling=True
+    ),
+    # arXiv:2507.18071
+    "gspo": Algorithm(surrogate=ClippedRatio(level="sequence", low=3e-4, high=4e-4)),
+    # arXiv:2511.20347
+    "sapo": Algorithm(surrogate=SoftGate()),
+    # MiniMax-M1, arXiv:2506.13585; the bound is ScaleRL's, arXiv:2510.13786
+    "cispo": Algorithm(surrogate=ClippedWeight(), reduction="token-mean"),
+    # arXiv:2402.14740. The score of a whole sequence is the sum over its tokens: the token mean is
+    # that, up to one factor a step.
+    "rloo": Algorithm(baseline="leave-one-out", scale="none", reduction="token-mean"),
+    # The variant with a group baseline, arXiv:2501.03262
+    "reinforce++": Algorithm(scale="batch-std", reduction="token-mean"),
+    # The words of CoRe, arXiv:2601.21600, appendix C; population deviation as in equation 7
+    "gspo-paper": Algorithm(surrogate=SequenceWeight(), ddof=0, epsilon=1e-8),
+    "sapo-paper": Algorithm(surrogate=GateWeight(), ddof=0, epsilon=1e-8),
+}
+
+
+def names() -> list[str]:
+    """Known algorithms, in the order of the table."""
+    return list(ALGORITHMS)
+
+
+def get(name: str) -> Algorithm:
+    """The algorithm called ``name``.
 
     Raises:
-        UserError: it does not; the sentence says what to change.
+        UserError: there is none.
     """
-    for complaint in (*_complaints(algorithm), *_surrogate_complaints(algorithm)):
-        raise UserError(complaint)
-    return algorithm
+    if name not in ALGORITHMS:
+        raise UserError(f"unknown algorithm {name!r}; known: {', '.join(ALGORITHMS)}")
+    return ALGORITHMS[name]
 
 
-def _complaints(a: Algorithm) -> list[str]:
-    numbers = {
-        "epsilon": a.epsilon,
-        "kl-coefficient": a.kl_coefficient,
-        "overlong-factor": a.overlong_factor,
-    }
-    checks = [
-        *((not _at_least_zero(v), f"algo.{k} must not be negative") for k, v in numbers.items()),
-        (
-            not math.isfinite(a.entropy_coefficient),
-            "algo.entropy-coefficient must be a finite number",
-        ),
-        (
-            a.kl_coefficient != 0 and a.kl_estimator == "k1" and not a.kl_importance,
-            "k1 in the loss has a gradient of zero on average; use algo.kl-estimator k3, or "
-            "switch on algo.kl-importance",
-        ),
-        (
-            a.kl_importance and a.kl_coefficient == 0,
-            "algo.kl-importance does nothing without a divergence; set algo.kl-coefficient",
-        ),
-        (
-            a.combine == "normalise-then-sum" and a.scale != "group-std",
-            "algo.combine normalise-then-sum scales each term by its group; leave algo.scale at "
-            "group-std",
-        ),
-        (
-            a.reduction == "constant-length" and a.length < 1,
-            "algo.reduction constant-length needs algo.length, the most tokens a row may sample",
-        ),
-        (
-            a.reduction != "constant-length" and a.length != 0,
-            "algo.length is for algo.reduction constant-length only",
-        ),
-        (
-            (a.overlong_limit > 0) != (a.overlong_buffer > 0),
-            "the over-long penalty needs both algo.overlong-limit and algo.overlong-buffer",
-        ),
-        (
-            a.overlong_limit < 0 or a.overlong_buffer < 0 or a.overlong_buffer > a.overlong_limit,
-            "algo.overlong-buffer must lie between 0 and algo.overlong-limit",
-        ),
-        (a.max_generation_batches < 1, "algo.max-generation-batches must be at least 1"),
-        (a.generation_batch < 0, "algo.generation-batch must not be negative"),
-        (
-            a.generation_batch > 0 and not a.dynamic_sampling,
-            "algo.generation-batch does nothing without algo.dynamic-sampling; switch that on",
-        ),
-    ]
-    return [sentence for wrong, sentence in checks if wrong]
+def register(name: str, algorithm: Algorithm) -> None:
+    """Add ``algorithm`` to the table, so that ``--algo name`` finds it.
 
-
-def _surrogate_complaints(algorithm: Algorithm) -> list[str]:
-    match algorithm.surrogate:
-        case ClippedRatio(dual=dual) if dual is not None and not 1 < dual < math.inf:
-            wrong = True
-            sentence = "algo.surrogate.dual must lie above 1: at 1 nothing has changed yet"
-        case ClippedRatio(low=low, high=high) | SequenceWeight(low=low, high=high):
-            wrong = not (0 < low < 1 and 0 < high < math.inf)
-            sentence = "algo.surrogate.low must lie between 0 and 1, and high above 0"
-        case SoftGate(positive, negative) | GateWeight(positive, negative):
-            wrong = not (0 < positive < math.inf and 0 < negative < math.inf)
-            sentence = "algo.surrogate.tau-positive and tau-negative must be above 0"
-        case ClippedWeight(high=high):
-            wrong = not 1 <= high < math.inf
-            sentence = (
-                "algo.surrogate.high is the largest weight itself; below 1 it would shrink "
-                "the gradient of unchanged tokens too"
-            )
-        case _:
-            # A surrogate of a third party answers for its own numbers.
-            return []
-    return [sentence] if wrong else []
-
-
-def _at_least_zero(value: float) -> bool:
-    return 0 <= value < math.inf
+    Raises:
+        UserError: the name is taken.
+    """
+    if name in ALGORITHMS:
+        raise UserError(f"an algorithm called {name!r} exists already; choose another name")
+    ALGORITHMS[name] = algorithm

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from algorithms.algorithm import Algorithm, validate
+from algorithms.algorithm import Algorithm
 from algorithms.batching import Batch, micro_batches, pad, scored_tokens, split_evenly
 from algorithms.logprobs import TrainableModel, batch_logprobs
 from algorithms.objective import SUMS, Totals, describe, objective
 from algorithms.optimizer_state import load_moments, save_moments, swap
-from algorithms.settings import LearnerSettings, check_settings, lr_factor, warmup_steps
+from algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from vocabulary import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]
@@ -41,11 +41,14 @@ class Learner:
             total_steps: training steps of the whole run, for schedules.
 
         Raises:
-            UserError: the algorithm or the settings make no sense, or nothing is trainable.
+            UserError: the schedule needs ``total_steps``, or nothing is trainable.
         """
-        check_settings(settings, total_steps)
+        if total_steps is None and settings.needs_total:
+            raise UserError(
+                "learner.schedule and a share as learner.warmup need to know the number of steps"
+            )
         self.model = model
-        self.algorithm = validate(algorithm)
+        self.algorithm = algorithm
         self.settings = settings
         self._temperature = temperature or 1.0
         self._total = total_steps

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from vocabulary import UserError
+from vocabulary import check_no_nan, refuse
 
 
 @dataclass(frozen=True)
@@ -40,36 +40,31 @@ class LearnerSettings:
     """Leave out rows with an advantage of 0 where they cannot change the gradient (no divergence,
     no entropy bonus); metrics then describe the other rows."""
 
+    def __post_init__(self) -> None:
+        check_no_nan(self, "--learner.")
+        refuse(
+            (not 0 < self.lr < math.inf, "learner.lr must be above 0"),
+            (not all(0 <= b < 1 for b in self.betas), "learner.betas must lie in [0, 1)"),
+            (not 0 <= self.weight_decay < math.inf, "learner.weight-decay must not be negative"),
+            (not 0 <= self.warmup < math.inf, "learner.warmup must not be negative"),
+            (not self.max_grad_norm > 0, "learner.max-grad-norm must be above 0"),
+            (
+                self.epochs < 1 or self.minibatches < 1,
+                "learner.epochs and minibatches must be at least 1",
+            ),
+            (self.micro_batch_tokens < 1, "learner.micro-batch-tokens must be at least 1"),
+            (not self.importance_cap >= 1, "learner.importance-cap must be at least 1"),
+        )
+
     @property
     def optimizer_steps(self) -> int:
         """Optimizer steps in one training step."""
         return self.epochs * self.minibatches
 
-
-def check_settings(settings: LearnerSettings, total_steps: int | None) -> None:
-    """Refuse what cannot work.
-
-    Raises:
-        UserError: with a sentence that names the setting.
-    """
-    s = settings
-    checks = [
-        (not 0 < s.lr < math.inf, "learner.lr must be above 0"),
-        (not all(0 <= b < 1 for b in s.betas), "learner.betas must lie in [0, 1)"),
-        (not 0 <= s.weight_decay < math.inf, "learner.weight-decay must not be negative"),
-        (not 0 <= s.warmup < math.inf, "learner.warmup must not be negative"),
-        (not s.max_grad_norm > 0, "learner.max-grad-norm must be above 0"),
-        (s.epochs < 1 or s.minibatches < 1, "learner.epochs and minibatches must be at least 1"),
-        (s.micro_batch_tokens < 1, "learner.micro-batch-tokens must be at least 1"),
-        (not s.importance_cap >= 1, "learner.importance-cap must be at least 1"),
-        (
-            total_steps is None and (s.schedule != "constant" or 0 < s.warmup < 1),
-            "learner.schedule and a share as learner.warmup need to know the number of steps",
-        ),
-    ]
-    for wrong, sentence in checks:
-        if wrong:
-            raise UserError(sentence)
+    @property
+    def needs_total(self) -> bool:
+        """Whether the learning rate depends on how many training steps there are in all."""
+        return self.schedule != "constant" or 0 < self.warmup < 1
 
 
 def warmup_steps(warmup: float, total_steps: int | None) -> float:

@@ -1,11 +1,16 @@
 """What a run can be told, apart from its environment and its algorithm.
 
-Each field's docstring is its help text on the command line.
+Each field's docstring is its help text on the command line; each class refuses values that cannot
+work.
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from launch.numbers import check_resamples, check_seeds, check_temperature
+from vocabulary import check_no_nan, refuse
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,36 @@ class RolloutSettings:
     """Seconds that an episode may wait for its policies, counted in the same way; whoever has not
     answered then counts as failed."""
 
+    def __post_init__(self) -> None:
+        check_no_nan(self, "--rollout.")
+        limits, learned = (self.call_deadline_s, self.episode_deadline_s), self.learner_temperature
+        refuse(
+            (self.problems_per_step < 1, "--rollout.problems-per-step must be at least 1"),
+            (self.replicas < 0, "--rollout.replicas must not be negative"),
+            (self.concurrency < 1, "--rollout.concurrency must be at least 1"),
+            (self.max_staleness < 0, "--rollout.max-staleness must not be negative"),
+            (
+                self.overlap and self.max_staleness < 1,
+                "--rollout.overlap samples with weights one update old; --rollout.max-staleness "
+                "must allow 1",
+            ),
+            (
+                not 0 < self.temperature < math.inf,
+                "--rollout.temperature must be above 0 to explore, and finite",
+            ),
+            (
+                learned is not None and not 0 < learned < math.inf,
+                "--rollout.learner-temperature must be above 0, and finite",
+            ),
+            (
+                any(limit is not None and not limit > 0 for limit in limits),
+                "--rollout.call-deadline-s and --rollout.episode-deadline-s must be above 0; "
+                "without them there is no limit",
+            ),
+            (not 0 < self.top_p <= 1, "--rollout.top-p must be above 0 and at most 1"),
+            (self.top_k < 0, "--rollout.top-k must not be negative"),
+        )
+
 
 @dataclass(frozen=True)
 class EvalSettings:
@@ -54,6 +89,20 @@ class EvalSettings:
     """Nucleus filter; default: the training one."""
     resamples: int = 10_000
     """Bootstrap resamples over problems for the intervals."""
+
+    def __post_init__(self) -> None:
+        check_no_nan(self, "--eval.")
+        refuse(
+            (
+                self.top_p is not None and not 0 < self.top_p <= 1,
+                "--eval.top-p must be above 0 and at most 1",
+            ),
+            (self.every < 0, "--eval.every must not be negative"),
+            (self.every > 0 and not self.enabled, "--eval.every needs --eval.enabled"),
+            (self.resamples < 1, "--eval.resamples must be at least 1"),
+        )
+        check_temperature(self.temperature or 0.0, "--eval.temperature")
+        check_resamples(self.resamples, "--eval.resamples")
 
 
 @dataclass(frozen=True)
@@ -85,3 +134,14 @@ class RunSettings:
     """Write every training episode to episodes.jsonl."""
     transcripts_every: int = 10
     """Steps between sample transcripts in TensorBoard; 0: none."""
+
+    def __post_init__(self) -> None:
+        refuse(
+            (self.steps < 1, f"--steps is {self.steps}; it must be at least 1"),
+            (self.tokens < 0, "--tokens must not be negative; 0 leaves the end to --steps"),
+            (self.checkpoint_every < 1, "--checkpoint-every must be at least 1"),
+            (self.keep_checkpoints < 1, "--keep-checkpoints must be at least 1"),
+            (self.threads < 0, "--threads must not be negative; 0 is one for each core"),
+            (self.transcripts_every < 0, "--transcripts-every must not be negative"),
+        )
+        check_seeds([self.seed])

@@ -9,7 +9,7 @@ from problems.opening import open_source
 from problems.source import ProblemSource
 from problems.split import contaminated_keys, held_out, sample
 from problems.stream import ProblemStream
-from vocabulary import Problem
+from vocabulary import Problem, refuse
 
 _GENERATED_EPOCH = 1024
 
@@ -44,6 +44,23 @@ class ProblemSettings:
     decontaminate: bool = False
     """Drop training problems that share an id or 13 words in a row with an evaluation problem. Two
     data sets that are known to overlap are treated so in any case."""
+
+    def __post_init__(self) -> None:
+        refuse(
+            (
+                self.held_out is not None and self.held_out < 1,
+                f"--problems.held-out is {self.held_out}; at least one problem is needed for "
+                "evaluation",
+            ),
+            (
+                self.limit is not None and self.limit < 1,
+                f"--problems.limit is {self.limit}; train on at least one problem",
+            ),
+            (
+                self.epoch_size is not None and self.epoch_size < 1,
+                "--problems.epoch-size must be at least 1",
+            ),
+        )
 
 
 @dataclass(frozen=True)

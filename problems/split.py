@@ -117,10 +117,6 @@ def held_out(
     training is taken from training. Raises :class:`UserError` when a generator cannot give ``n``
     different problems, or one finite set for both would leave nothing to train on.
     """
-    if n is not None and n < 1:
-        raise UserError(
-            f"--problems.held-out is {n}; at least one problem is needed for evaluation"
-        )
     if evaluation.size is None:
         chosen = _draw(evaluation, n or HELD_OUT)
         return tuple(chosen.values()), frozenset(chosen)
@@ -163,8 +159,6 @@ def sample(
     source: ProblemSource, n: int, seed: int = 0, exclude: frozenset[str] = frozenset()
 ) -> ProblemSource:
     """At most ``n`` problems that are not excluded: a seeded choice, or a generator's first."""
-    if n < 1:
-        raise UserError(f"--problems.limit is {n}; train on at least one problem")
     if source.size is None:
         return ProblemSet(source.name, _draw(source, n, exclude).values())
     allowed = [index for index, key in enumerate(keys_of(source)) if key not in exclude]

@@ -122,8 +122,6 @@ def check_graders(settings: ScoringSettings, problems: PreparedProblems) -> None
         ProgramGrader(Limits(settings.program_deadline_s, settings.program_memory_mb))
         check_guard()
     if settings.judge:
-        if settings.judge_max_new_tokens < 1:
-            raise UserError("--scoring.judge-max-new-tokens must be at least 1")
         check_models({_ROLE: AgentSettings(settings.judge, trained=False)})
 
 

@@ -6,6 +6,8 @@ Each field's docstring is its help text on the command line.
 from dataclasses import dataclass
 from typing import Literal
 
+from vocabulary import check_no_nan, refuse
+
 
 @dataclass(frozen=True)
 class AgentSettings:
@@ -61,3 +63,11 @@ class ScoringSettings:
     or scripted:..., as for --agents.ROLE.model. Without it such problems are refused."""
     judge_max_new_tokens: int = 256
     """Longest reply of the judge; a grade that does not fit is none."""
+
+    def __post_init__(self) -> None:
+        check_no_nan(self, "--scoring.")
+        refuse(
+            (self.workers < 1, "--scoring.workers must be at least 1"),
+            (not self.deadline_s > 0, "--scoring.deadline-s must be above 0"),
+            (self.judge_max_new_tokens < 1, "--scoring.judge-max-new-tokens must be at least 1"),
+        )

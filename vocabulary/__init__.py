@@ -19,10 +19,12 @@ from vocabulary.trajectory import Episode, Trajectory
 from vocabulary.userinput import (
     UserError,
     check_fields,
+    check_no_nan,
     fits,
     list_names,
     read_options,
     reason_of,
+    refuse,
     suggest,
     user_path,
 )
@@ -44,11 +46,13 @@ __all__ = [
     "UserError",
     "Verdict",
     "check_fields",
+    "check_no_nan",
     "derive_seed",
     "fits",
     "list_names",
     "read_options",
     "reason_of",
+    "refuse",
     "suggest",
     "user_path",
 ]

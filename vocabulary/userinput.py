@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import math
 import reprlib
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as AnySequence
@@ -16,6 +17,45 @@ class UserError(Exception):
 
     Entry scripts print the message and exit with code 2; it never shows a traceback.
     """
+
+
+def refuse(*mistakes: tuple[bool, str]) -> None:
+    """Raise the sentence of the first mistake that was made.
+
+    Args:
+        mistakes: (whether it was made, one sentence that names the flag and the way out).
+
+    Raises:
+        UserError: there is one.
+    """
+    for made, sentence in mistakes:
+        if made:
+            raise UserError(sentence)
+
+
+def check_no_nan(settings: Any, at: str = "--") -> None:
+    """Refuse NaN, which passes every comparison that looks for what is wrong.
+
+    Args:
+        settings: a tree of dataclasses, mappings and tuples.
+        at: what the flags of ``settings`` begin with.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
+    if isinstance(settings, float) and math.isnan(settings):
+        raise UserError(f"{at.rstrip('.')} is not a number (nan)")
+    items: Iterable[tuple[str, Any]] = ()
+    if dataclasses.is_dataclass(settings):
+        items = ((f.name, getattr(settings, f.name)) for f in dataclasses.fields(settings))
+    elif isinstance(settings, Mapping):
+        items = settings.items()
+    elif isinstance(settings, list | tuple):
+        for item in settings:
+            check_no_nan(item, at)
+    for name, value in items:
+        # The run's own flags stand at the top.
+        check_no_nan(value, at if name == "run" else f"{at}{str(name).replace('_', '-')}.")
 
 
 def user_path(text: str | Path) -> Path:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
 
-from vocabulary import UserError
+from vocabulary import UserError, refuse
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,23 @@ class VllmSettings:
     sleep level."""
     log: Literal["ERROR", "WARNING", "INFO", "DEBUG"] = "ERROR"
     """What engines write to the terminal."""
+
+    def __post_init__(self) -> None:
+        refuse(
+            (not 0 < self.gpu_memory <= 1, "--vllm.gpu-memory is a share: above 0, at most 1"),
+            (self.cpu_cache_gb < 1, "--vllm.cpu-cache-gb must be at least 1"),
+            (self.max_sequences < 1, "--vllm.max-sequences must be at least 1"),
+            (
+                self.time_share and self.sleep_level == 0,
+                "--vllm.time-share needs --vllm.sleep-level 1 or 2: engines that wait their turn "
+                "sleep",
+            ),
+            (
+                self.weights == "transfer" and self.sleep_level == 2,
+                "--vllm.sleep-level 2 gives up weights, which come back from files; say "
+                "--vllm.weights reload, or --vllm.sleep-level 1",
+            ),
+        )
 
 
 def check_engine(engine: str, settings: VllmSettings, devices: Sequence[tuple[str, str]]) -> None:
@@ -60,17 +77,10 @@ def check_engine(engine: str, settings: VllmSettings, devices: Sequence[tuple[st
         )
     places = [_place(device, own) for device, own in devices]
     gpus, shared = [place != "cpu" for place in places], len(set(places)) < len(places)
-    for wrong, sentence in [
-        (not 0 < settings.gpu_memory <= 1, "--vllm.gpu-memory is a share: above 0, at most 1"),
-        (settings.cpu_cache_gb < 1, "--vllm.cpu-cache-gb must be at least 1"),
-        (settings.max_sequences < 1, "--vllm.max-sequences must be at least 1"),
+    refuse(
         (
             settings.sleep_level > 0 and not all(gpus),
             "--vllm.sleep-level needs every engine on a GPU; a CPU engine cannot sleep",
-        ),
-        (
-            settings.time_share and settings.sleep_level == 0,
-            "--vllm.time-share needs --vllm.sleep-level 1 or 2: engines that wait their turn sleep",
         ),
         (
             settings.time_share and not shared,
@@ -82,18 +92,11 @@ def check_engine(engine: str, settings: VllmSettings, devices: Sequence[tuple[st
             "say --vllm.weights reload",
         ),
         (
-            settings.weights == "transfer" and settings.sleep_level == 2,
-            "--vllm.sleep-level 2 gives up weights, which come back from files; say --vllm.weights "
-            "reload, or --vllm.sleep-level 1",
-        ),
-        (
             settings.weights == "transfer" and any(_apart(*pair) for pair in devices),
             "--vllm.weights transfer needs a model and its engine on one GPU; say --vllm.weights "
             "reload",
         ),
-    ]:
-        if wrong:
-            raise UserError(sentence)
+    )
 
 
 def _check_unused(settings: VllmSettings, devices: Sequence[tuple[str, str]]) -> None:

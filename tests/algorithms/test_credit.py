@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from algorithms import ALGORITHMS, Algorithm, assign_credit, get, validate
+from algorithms import ALGORITHMS, Algorithm, assign_credit, get
 from algorithms.credit import advantages, advantages_of_terms
 from vocabulary import Trajectory, UserError
 
@@ -197,4 +197,4 @@ def test_terms_enter_credit_only_where_asked():
 
 def test_a_scale_that_terms_do_not_take_is_refused():
     with pytest.raises(UserError, match="scales each term by its group"):
-        validate(Algorithm(combine="normalise-then-sum", scale="none"))
+        Algorithm(combine="normalise-then-sum", scale="none")

@@ -2,6 +2,7 @@ import pytest
 
 from problems.canonical import problem_key
 from problems.chains import ChainSettings, ChainSource
+from problems.prepare import ProblemSettings
 from problems.source import ProblemSet
 from problems.split import contaminated_keys, held_out, part, sample
 from problems.stream import ProblemStream
@@ -69,7 +70,7 @@ def test_impossible_wishes_are_refused():
     with pytest.raises(UserError, match="5 different problems, so holding out 512"):
         held_out(source, source)
     with pytest.raises(UserError, match="held-out is 0"):
-        held_out(source, source, 0)
+        ProblemSettings(held_out=0)
     narrow = ChainSource(ChainSettings(mix=(1, 0, 0), min_length=1, max_length=1))
     with pytest.raises(UserError, match="only 200 different problems"):
         held_out(narrow, source, 201)
@@ -106,7 +107,7 @@ def test_samples_are_seeded_and_leave_out_what_is_excluded():
     drawn = sample(ChainSource(), 5, exclude=frozenset({problem_key(ChainSource()[1])}))
     assert [problem.id for problem in drawn] == [ChainSource()[i].id for i in (0, 2, 3, 4, 5)]
     with pytest.raises(UserError, match="limit is 0"):
-        sample(numbered(3), 0)
+        ProblemSettings(limit=0)
 
 
 def test_contamination_is_found_by_words_in_a_row():

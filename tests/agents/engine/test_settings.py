@@ -18,25 +18,25 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("settings", "devices", "way_out"),
     [
-        (VllmSettings(gpu_memory=1.5), GPU, "--vllm.gpu-memory"),
-        (VllmSettings(gpu_memory=0), GPU, "--vllm.gpu-memory"),
-        (VllmSettings(cpu_cache_gb=0), CPU, "--vllm.cpu-cache-gb"),
-        (VllmSettings(max_sequences=0), CPU, "--vllm.max-sequences"),
-        (VllmSettings(sleep_level=1), CPU, "a CPU engine cannot sleep"),
-        (VllmSettings(time_share=True), GPU, "--vllm.sleep-level 1 or 2"),
+        (lambda: VllmSettings(gpu_memory=1.5), GPU, "--vllm.gpu-memory"),
+        (lambda: VllmSettings(gpu_memory=0), GPU, "--vllm.gpu-memory"),
+        (lambda: VllmSettings(cpu_cache_gb=0), CPU, "--vllm.cpu-cache-gb"),
+        (lambda: VllmSettings(max_sequences=0), CPU, "--vllm.max-sequences"),
+        (lambda: VllmSettings(sleep_level=1), CPU, "a CPU engine cannot sleep"),
+        (lambda: VllmSettings(time_share=True), GPU, "--vllm.sleep-level 1 or 2"),
         (
-            VllmSettings(time_share=True, sleep_level=1),
+            lambda: VllmSettings(time_share=True, sleep_level=1),
             [("cuda:0", "auto"), ("cuda:0", "cuda:1")],
             "one each",
         ),
-        (VllmSettings(weights="transfer"), CPU, "--vllm.weights reload"),
-        (VllmSettings(weights="transfer"), [("cuda:0", "cuda:1")], "--vllm.weights reload"),
-        (VllmSettings(weights="transfer", sleep_level=2), GPU, "--vllm.sleep-level 1"),
+        (lambda: VllmSettings(weights="transfer"), CPU, "--vllm.weights reload"),
+        (lambda: VllmSettings(weights="transfer"), [("cuda:0", "cuda:1")], "--vllm.weights reload"),
+        (lambda: VllmSettings(weights="transfer", sleep_level=2), GPU, "--vllm.sleep-level 1"),
     ],
 )
 def test_what_cannot_work_is_refused_with_a_way_out(settings, devices, way_out: str) -> None:
     with pytest.raises(UserError, match=way_out):
-        check_engine("vllm", settings, devices)
+        check_engine("vllm", settings(), devices)
 
 
 @pytest.mark.parametrize(
