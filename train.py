@@ -36,13 +36,16 @@ def _train(argv: Sequence[str]) -> int:
     with open_session(settings, problems) as session, Interruptible() as interrupt:
         try:
             before = session.evaluate("before")
-            for step in session.steps_left():
-                interrupt.check()
-                batch = session.sample(step)
-                credit = session.credit(batch)
-                metrics = session.update(batch, credit)
-                session.record(step, batch, credit, metrics)
-                session.checkpoint(step)
+            with session.open_logbook() as logbook:
+                for step in session.steps_left():
+                    interrupt.check()
+                    batch = session.sample(step)
+                    credit = session.credit(batch)
+                    session.sample_ahead(step + 1)
+                    metrics = session.update(batch, credit)
+                    session.record(step, batch, credit, metrics, logbook)
+                    session.evaluate_between(step, logbook)
+                    session.checkpoint(step)
             interrupt.check()
             after = session.evaluate("after")
             session.conclude(before, after)

@@ -1,8 +1,6 @@
 """The episodes of training steps, one step ahead of the learner where that is asked for."""
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeVar
 
 from algorithms import Algorithm
 from launch.batch import Batch, sample_batch
@@ -10,8 +8,6 @@ from problems.stream import ProblemStream
 from rollouts import Collector, tasks_for
 from teams.team import Team
 from vocabulary import Episode, derive_seed
-
-T = TypeVar("T")
 
 
 class StepSampler:
@@ -49,12 +45,16 @@ class StepSampler:
         async with self._team.answering():
             return await self._sample(step)
 
-    async def while_sampling(self, step: int, work: Callable[[], T]) -> T:
-        """Do ``work`` in a thread while ``step`` is being sampled, with the weights from before."""
+    @property
+    def is_ahead(self) -> bool:
+        """Whether a step is being played that :meth:`batch` has not been asked for."""
+        return self._ahead is not None
+
+    async def begin(self, step: int) -> None:
+        """Play ``step`` from now on, whenever the event loop runs, with the weights of now."""
         # All weights are handed over before the learner changes them.
         await self._team.refresh()
         self._ahead = asyncio.create_task(self._sample(step))
-        return await asyncio.to_thread(work)
 
     async def settle(self) -> None:
         """Wait until nobody is being asked."""

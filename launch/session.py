@@ -109,20 +109,25 @@ class Session:
         self._cursor = self._progress.cursor
         self._tally = Tally(self._progress.counters)
 
+    def open_logbook(self) -> Logbook:
+        """Where the numbers of each step go, with the progress bar."""
+        return Logbook(
+            self.run,
+            self.console,
+            first=self._progress.step + 1,
+            last=self.settings.run.steps,
+            headline=self._examiner.evaluation.headline(self.settings.choice.roles),
+        )
+
     def steps_left(self) -> Iterator[int]:
-        """The steps still to be done, counted from 1, under the progress bar."""
-        first, last = self._progress.step + 1, self.settings.run.steps
-        headline = self._examiner.evaluation.headline(self.settings.choice.roles)
-        with Logbook(self.run, self.console, first=first, last=last, headline=headline) as logbook:
-            self._logbook = logbook
-            for step in range(first, last + 1):
-                if self._sampled_enough:
-                    break
-                yield step
+        """The steps still to be done, counted from 1."""
+        for step in range(self._progress.step + 1, self.settings.run.steps + 1):
+            if self._sampled_enough:
+                break
+            yield step
 
     def sample(self, step: int) -> Batch:
-        """Play one step's episodes."""
-
+        """One step's episodes: played with the newest weights, or those that were played ahead."""
         with self._timed("sample"):
             batch, self._cursor = self.run_async(self.sampler.batch(step))
         versions = {role: one.loaded.handle.version for role, one in self.team.trained.items()}
@@ -131,6 +136,12 @@ class Session:
     def credit(self, batch: Batch) -> Credit:
         """Compare the traces of each group with each other."""
         return assign_credit(batch.rows, self.group_key, self.settings.algo)
+
+    def sample_ahead(self, step: int) -> None:
+        """With ``--rollout.overlap``: begin to play ``step`` with the weights of this moment, and
+        go on while the roles learn. Nothing to do without, or behind the last step."""
+        if self.settings.rollout.overlap and not self._is_last(step - 1):
+            self.run_async(self.sampler.begin(step))
 
     def update(self, batch: Batch, credit: Credit) -> dict[str, float]:
         """Let every trained role learn from its own rows; metrics by ``learner/ROLE/NAME``."""
@@ -142,14 +153,17 @@ class Session:
                 for name, value in trained.learner.update(*rows_of(batch, credit, role)).items()
             }
 
-        step = self._progress.step + 1
         with self._timed("update"):
-            if self.settings.rollout.overlap and not self._is_last(step):
-                return self.run_async(self.sampler.while_sampling(step + 1, learn))
-            return learn()
+            # What is being played ahead needs the event loop meanwhile.
+            return self.run_async(asyncio.to_thread(learn)) if self.sampler.is_ahead else learn()
 
     def record(
-        self, step: int, batch: Batch, credit: Credit, learner_metrics: Mapping[str, float]
+        self,
+        step: int,
+        batch: Batch,
+        credit: Credit,
+        learner_metrics: Mapping[str, float],
+        logbook: Logbook,
     ) -> None:
         """Log the step everywhere; from here on it counts as done."""
         rows = [row for episode in batch.episodes for row in episode.trajectories]
@@ -168,14 +182,14 @@ class Session:
                 **player_counters(self.team.policies),
                 **{f"time/{name}_s": seconds for name, seconds in self._timings.items()},
             }
-            self._logbook.step(step, metrics)
+            logbook.step(step, metrics)
             if self.settings.run.episodes_log:
                 worth = advantages_by_row(batch.rows, credit)
                 self.run.append(
                     "episodes.jsonl", [episode_record(e, worth) for e in batch.episodes]
                 )
             if _due(step, self.settings.run.transcripts_every):
-                self._logbook.text(step, "transcript", transcript(batch.episodes[0]))
+                logbook.text(step, "transcript", transcript(batch.episodes[0]))
         told = troubles(
             rows,
             learner_metrics,
@@ -187,9 +201,12 @@ class Session:
                 self._warned.add(role)
                 self._tell(f"step {step}: {role} {sentence}")
         self._progress = replace(self._progress, step=step, cursor=self._cursor)
+
+    def evaluate_between(self, step: int, logbook: Logbook) -> None:
+        """Evaluate on the held-out problems and log it, if it is time to (``--eval.every``)."""
         if _due(step, self.settings.eval.every) and not self._is_last(step):
             found = self._examiner.estimate(self.ask(self._examiner.examine()), resamples=1)
-            self._logbook.evaluation(step, {f"eval/{name}": m.value for name, m in found.items()})
+            logbook.evaluation(step, {f"eval/{name}": m.value for name, m in found.items()})
 
     def checkpoint(self, step: int) -> None:
         """Save, if it is time to."""

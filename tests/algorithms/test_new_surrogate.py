@@ -82,7 +82,7 @@ def test_a_new_surrogate_edits_two_files(tmp_path: Path) -> None:
     assert "--algo.surrogate.weight" in train("--env", "core-teaching", "--help").stdout
     refused = train("--algo.surrogate.weight", "0")
     assert (refused.returncode, "weight must be above 0" in refused.stderr) == (2, True)
-    small = ("--rollout.problems-per-step", "2", "--no-eval.enabled", "--problems.held-out", "1")
+    small = ("--rollout.problems-per-step", "2", "--eval.no-enabled", "--problems.held-out", "1")
     done = train("--steps", "1", "--run-dir", "run", *small)
     assert done.returncode == 0, done.stderr
     config = json.loads((tmp_path / "run" / "config.json").read_text())

@@ -34,11 +34,14 @@ def train() -> Callable[[Session], list[dict[str, float]]]:
     """The loop of train.py; gives the metrics of each step."""
 
     def through(session: Session) -> list[dict[str, float]]:
-        for step in session.steps_left():
-            batch = session.sample(step)
-            credit = session.credit(batch)
-            session.record(step, batch, credit, session.update(batch, credit))
-            session.checkpoint(step)
+        with session.open_logbook() as logbook:
+            for step in session.steps_left():
+                batch = session.sample(step)
+                credit = session.credit(batch)
+                session.sample_ahead(step + 1)
+                session.record(step, batch, credit, session.update(batch, credit), logbook)
+                session.evaluate_between(step, logbook)
+                session.checkpoint(step)
         lines = (session.run.path / "metrics.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines]
 

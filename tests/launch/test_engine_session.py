@@ -174,3 +174,18 @@ def test_what_engines_cannot_do_is_one_sentence_and_exit_code_2(
     assert main([*flags, "--steps", "1"]) == 2
     assert way_out in capsys.readouterr().err
     assert not file_engine.started
+
+
+def test_a_step_that_is_played_ahead_begins_where_the_loop_says_so(
+    opened: Opened, file_engine
+) -> None:
+    session = opened(*ENGINE, "--rollout.overlap", "--steps", "2")
+    batch = session.sample(1)
+    credit = session.credit(batch)
+    assert not session.sampler.is_ahead
+    session.sample_ahead(2)
+    assert session.sampler.is_ahead
+    session.update(batch, credit)
+    session.sample(2)
+    session.sample_ahead(3)  # there is no third step
+    assert not session.sampler.is_ahead

@@ -53,15 +53,16 @@ def test_what_fails_is_counted_and_the_run_goes_on(opened: Callable[..., Session
         f"{name}&retries=0&breaker_failures=2&breaker_cooldown_s=0.2&timeout_s=5",
         *("--steps", "4", "--rollout.problems-per-step", "4"),
     )
-    for step in session.steps_left():
-        if step == 2:
-            life.end()
-        if step == 3:
-            life = Life(port)
-            time.sleep(0.25)
-        batch = session.sample(step)
-        credit = session.credit(batch)
-        session.record(step, batch, credit, session.update(batch, credit))
+    with session.open_logbook() as logbook:
+        for step in session.steps_left():
+            if step == 2:
+                life.end()
+            if step == 3:
+                life = Life(port)
+                time.sleep(0.25)
+            batch = session.sample(step)
+            credit = session.credit(batch)
+            session.record(step, batch, credit, session.update(batch, credit), logbook)
     life.end()
     lines = (session.run.path / "metrics.jsonl").read_text().splitlines()
     failed = [json.loads(line)["rollout/failed"] for line in lines]

@@ -117,6 +117,7 @@ def test_a_run_trains_beside_it_outlives_it_and_takes_it_back(
     asked: list[int] = []
     with ExitStack() as stack:
         session = stack.enter_context(open_session(settings, preflight(settings)))
+        logbook = stack.enter_context(session.open_logbook())
         for step in session.steps_left():
             if step == 3:
                 os.kill(serving.process.pid, signal.SIGKILL)
@@ -127,7 +128,7 @@ def test_a_run_trains_beside_it_outlives_it_and_takes_it_back(
                 stack.enter_context(served(int(address[1])))
             batch = session.sample(step)
             credit = session.credit(batch)
-            session.record(step, batch, credit, session.update(batch, credit))
+            session.record(step, batch, credit, session.update(batch, credit), logbook)
             rows = [row for e in batch.episodes for row in e.trajectories]
             asked.append(sum(row.role == "bob" for row in rows))
         metrics = (session.run.path / "metrics.jsonl").read_text().splitlines()
