@@ -1,18 +1,36 @@
 """Multi-agent environments, by name.
 
 ``make(name)`` builds one, ``check_env(env)`` says whether an environment keeps the contract, and
-importing this package makes every environment known to ``pettingzoo.make`` as well.
+importing this package makes every environment known to ``pettingzoo.make`` as well. An environment
+of your own is a :class:`ConversationEnv`.
 """
 
 from envs.adapt import adapt
-from envs.conformance import check_env
+from envs.check import check_env
+from envs.conversation import ConversationEnv
 from envs.core_teaching.settings import CoreTeachingSettings
 from envs.corea_deferral.settings import CoreaDeferralSettings
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.registry import EnvSpec, make, names, register, spec
 from envs.sd_e2.settings import SdE2Settings
+from envs.turns import Answers, Ask, Conversation, Fresh, Outcome, Turn
 
-__all__ = ["EnvSpec", "adapt", "check_env", "make", "names", "register", "spec"]
+__all__ = [
+    "Answers",
+    "Ask",
+    "Conversation",
+    "ConversationEnv",
+    "EnvSpec",
+    "Fresh",
+    "Outcome",
+    "Turn",
+    "adapt",
+    "check_env",
+    "make",
+    "names",
+    "register",
+    "spec",
+]
 
 register(
     EnvSpec(
@@ -32,6 +50,8 @@ register(
         settings=CoreaDeferralSettings,
         roles=("small", "large"),
         evaluation="evaluation.corea_deferral:EVALUATION",
+        learns=lambda settings: settings.learners,
+        learning=lambda roles: {"learners": roles},
         defaults={
             "problems": {"train": "recall"},
             # A trace ends with its confidence: what a tiny model writes behind it would drift.
@@ -50,6 +70,7 @@ register(
         settings=EapoConsultationSettings,
         roles=("policy", "expert"),
         evaluation="evaluation.eapo_consultation:EVALUATION",
+        learns=lambda settings: ("policy",),
         defaults={
             "problems": {
                 "train": "chains?mix=0,1,0&min_length=4&max_length=4&answer=all",

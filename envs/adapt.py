@@ -18,12 +18,10 @@ from pettingzoo.utils.conversions import (
     turn_based_aec_to_parallel_wrapper,
 )
 
-from envs.guarded import Guarded, check_metadata, told
+from envs.contract import role_of, why_not_plain
+from envs.guarded import Guarded, check_metadata, describe
 from envs.guarded import title_of as _name
-from envs.plaindata import why_not_plain
-from envs.roles import role_of
-from envs.spaced_env import SpacedEnv
-from envs.spaces import TextSpace, TokenSpace
+from envs.spaces import SpacedEnv, TextSpace, TokenSpace
 from envs.token_view import TokenView
 from vocabulary import TokenCodec, UserError
 
@@ -53,7 +51,7 @@ def space_of(env: Any, which: str, agent: str) -> Space[Any]:
             space = getattr(env, which)(agent)
     except Exception as error:
         raise UserError(
-            f"{_name(env)}: {which}({agent!r}) raised {told(error)}; it must "
+            f"{_name(env)}: {which}({agent!r}) raised {describe(error)}; it must "
             "give the same gymnasium space at every call."
         ) from error
     if not isinstance(space, Space):

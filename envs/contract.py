@@ -1,13 +1,99 @@
-"""What the contract's own names must hold, in infos and in metadata (docs/architecture.md)."""
+"""The rules of the environment contract (docs/architecture.md).
 
+Each gives a sentence that says what is broken and the way out, or an empty one.
+
+The check, the guard of other people's environments, conversations and the doctor all ask here.
+"""
+
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import orjson
 
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is what it must be, and what that is."""
+
+_RESULTS = {
+    "reset": "observations, infos",
+    "step": "observations, rewards, terminations, truncations, infos",
+}
+
+
+def role_of(agent: str) -> str:
+    """What stands before the last underscore: ``alice`` for ``alice_0``; the whole name without
+    one."""
+    return agent.rpartition("_")[0] or agent
+
+
+def roles_of(agents: Iterable[str]) -> tuple[str, ...]:
+    """The roles of ``agents``, each once, in order of appearance."""
+    return tuple(dict.fromkeys(role_of(agent) for agent in agents))
+
+
+def why_no_result(method: str, result: Any) -> str:
+    """What is wrong with the form of what ``reset`` or ``step`` gives."""
+    names = _RESULTS[method]
+    expected = len(names.split(", "))
+    whole = isinstance(result, tuple) and len(result) == expected
+    if whole and all(isinstance(part, Mapping) for part in result):
+        return ""
+    return f"{method}() must give {expected} dictionaries by agent: {names}"
+
+
+def why_no_agents(
+    method: str, agents: Any, possible: Collection[str], observations: Mapping[str, Any]
+) -> str:
+    """What is wrong with who lives after a call, and with whom it shows something."""
+    if not isinstance(agents, Collection) or isinstance(agents, str):
+        return f"after {method}() agents is {agents!r:.100}: it must be a list of names"
+    for agent in (*agents, *observations):
+        if agent not in possible:
+            return f"after {method}() {agent!r} is there, who is not in possible_agents"
+    for agent in agents:
+        if agent not in observations:
+            return f"{method}() gives {agent}, which is in agents, no observation"
+    return ""
+
+
+def why_no_text(agent: str, observation: Any) -> str:
+    """What is wrong with what an agent of a text environment observes."""
+    whole = isinstance(observation, Mapping) and "active" in observation
+    if whole and isinstance(observation.get("text"), str):
+        return ""
+    return (
+        f"{agent} observes {observation!r:.100}: it must be a dictionary of 'text', a string, and "
+        "'active'"
+    )
+
+
+def why_no_reward(agent: str, reward: Any) -> str:
+    """What is wrong with a reward."""
+    try:
+        finite = not isinstance(reward, str | bytes) and math.isfinite(float(reward))
+    except Exception:
+        # Arrays and tensors have a way to fail of their own.
+        finite = False
+    return "" if finite else f"the reward of {agent} is {reward!r:.100}, not a finite number"
+
+
+def why_no_truth(what: str, value: Any) -> str:
+    """What is wrong with a value that says yes or no."""
+    try:
+        bool(value)
+    except Exception:
+        return f"{what} is {value!r:.100}: it must be True or False"
+    return ""
+
+
+def why_not_paid(agent: str, terms: Mapping[str, float], paid: float) -> str:
+    """Whether an agent's reward terms are not what it was paid."""
+    total = math.fsum(terms.values())
+    if math.isclose(total, paid, rel_tol=1e-6, abs_tol=1e-9):
+        return ""
+    return f"the reward_terms of {agent} sum to {total}, but it was paid {paid}"
 
 
 def why_not_kept(
@@ -40,18 +126,60 @@ def why_no_metadata(metadata: Any) -> str:
     return ""
 
 
-def bare(value: Any) -> Any:
+def python_info(
+    agent: str, info: Mapping[str, Any], *, asked: bool = True, tokens: bool = False
+) -> tuple[dict[str, Any], str]:
+    """An info with Python's numbers where the contract names a number, and what of it breaks the
+    contract all the same; see :func:`why_not_kept`."""
+    how = {"asked": asked, "tokens": tokens}
+    if why_not_kept(agent, info, **how):
+        # A number of NumPy's is what its author meant by it.
+        named = _RULES.keys() | _LIMITS.keys()
+        info = {key: _python_of(item) if key in named else item for key, item in info.items()}
+        return info, why_not_kept(agent, info, **how)
+    return dict(info), ""
+
+
+def why_not_grouped(agent: str, groups: Mapping[str, Any], keys: Any) -> str:
+    """What is wrong with an agent's groups; empty where they are those of the metadata."""
+    if set(groups) == set(keys):
+        return ""
+    return f"the groups of {agent} are {sorted(groups)}, metadata['group_keys'] is {tuple(keys)}"
+
+
+def _python_of(value: Any) -> Any:
     """``value`` with Python's numbers in place of NumPy's, wherever they stand in it."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        return {key: bare(item) for key, item in value.items()}
-    return [bare(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _python_of(item) for key, item in value.items()}
+    return [_python_of(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def is_named(key: Any) -> bool:
-    """Whether the contract says what stands under ``key`` in an info."""
-    return key in _RULES or key in _LIMITS
+def as_unicode(value: Any) -> Any:
+    """Plain data whose strings a file can hold: a lone surrogate, which a model can spell in
+    JSON (``"\\ud800"``), becomes a question mark."""
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case dict():
+            return {as_unicode(key): as_unicode(item) for key, item in value.items()}
+        case list() | tuple():
+            return [as_unicode(item) for item in value]
+        case _:
+            return value
+
+
+def why_not_plain(value: Any) -> str:
+    """What of ``value`` a log cannot hold as it is; empty if it is plain data."""
+    try:
+        # NaN, dates and dataclasses, which orjson writes as something else ...
+        json.dumps(value, allow_nan=False)
+        # ... and keys that are no strings and integers beyond 64 bits, which it refuses.
+        orjson.dumps(as_unicode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        return str(error) or type(error).__name__
+    return ""
 
 
 def _count(value: Any) -> bool:

@@ -8,11 +8,10 @@ import numpy.typing as npt
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from envs.spaced_env import SpacedEnv
-from envs.spaces import TokenSpace
+from envs.spaces import TokenSpace, View
 
 
-class PaddedView(SpacedEnv):
+class PaddedView(View):
     """A token view in ``Box`` and ``MultiDiscrete``; the pad id is the vocabulary size V.
 
     Observation ``Dict(tokens: Box(0, V, (L,)), length: Box(0, L, (1,)), active: Box(0, 1, (1,)))``:
@@ -35,11 +34,7 @@ class PaddedView(SpacedEnv):
             context_length: L; of a longer context the end is shown.
             action_length: A.
         """
-        self.env = env
-        self.metadata = env.metadata
-        self.render_mode = getattr(env, "render_mode", None)
-        self.possible_agents = list(env.possible_agents)
-        self.agents: list[str] = []
+        super().__init__(env)
         self._length = context_length
         self._pads: dict[str, int] = {}
         self._observation_spaces = {}
@@ -73,12 +68,6 @@ class PaddedView(SpacedEnv):
         )
         self.agents = list(self.env.agents)
         return self._padded(observations), rewards, terminations, truncations, _numbers(infos)
-
-    def render(self) -> Any:
-        return self.env.render()
-
-    def close(self) -> None:
-        self.env.close()
 
     def _cut(self, agent: str, action: Any) -> npt.NDArray[np.int64]:
         ids = np.asarray(action).reshape(-1)

@@ -8,20 +8,25 @@ import numpy as np
 from gymnasium import spaces
 
 from envs.bytes_codec import BytesCodec, TextMeter
-from envs.spaced_env import SpacedEnv
-from envs.spaces import TextSpace
+from envs.spaces import SpacedEnv, TextSpace
 from problems.source import ProblemSource
 from vocabulary import Problem, Scorer, UserError, derive_seed
+
+_LEAVES = {str, int, float, bool, type(None)}
 
 
 class ProblemEnv(SpacedEnv):
     """Base of text environments in which every episode is about one problem.
 
-    A subclass sets ``metadata`` and ``title``, and writes ``reset``, ``step``, which ends with
-    :meth:`stepped`, and ``transcript``.
+    A subclass sets ``metadata`` (this class's own and more) and ``title``, and writes ``reset``,
+    ``step``, which ends with :meth:`step_result`, and ``transcript``.
     """
 
-    metadata: dict[str, Any]
+    metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
+        "render_modes": ["human", "ansi"],
+        "render_fps": 1,
+        "is_parallelizable": True,
+    }
     title: str
     """Its registered name, with which its error messages begin."""
 
@@ -85,7 +90,7 @@ class ProblemEnv(SpacedEnv):
             self._source = ChainSource()
         return self._source
 
-    def seeded(self, seed: int | None) -> int:
+    def next_seed(self, seed: int | None) -> int:
         """The seed of the episode that a reset begins; a given one seeds the spaces too."""
         if seed is None:
             self._unseeded_resets += 1
@@ -107,27 +112,7 @@ class ProblemEnv(SpacedEnv):
             )
         return problem
 
-    def asked(
-        self, prompts: Mapping[str, str], *, limit: int, stop: Sequence[str], piece: str = "message"
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Observations and infos in which each of these agents is handed its prompt.
-
-        Args:
-            prompts: agent -> prompt; nobody else is asked anything.
-            limit: most tokens of an answer.
-            stop: strings that end one.
-            piece: what the prompts are to their readers' contexts.
-        """
-        observations = {
-            agent: {"text": prompts.get(agent, ""), "active": int(agent in prompts)}
-            for agent in self.agents
-        }
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
-        for agent in prompts:
-            infos[agent] = {"piece": piece, "max_new_tokens": limit, "stop": list(stop)}
-        return observations, infos
-
-    def stepped(
+    def step_result(
         self,
         observations: dict[str, dict[str, Any]],
         infos: dict[str, dict[str, Any]],
@@ -181,9 +166,11 @@ def text_of(action: Any) -> str:
     return action if isinstance(action, str) else ""
 
 
-def private(data: Any) -> Any:
+def copy_plain(data: Any) -> Any:
     """A copy of plain data that shares nothing with the original."""
-    # copy.deepcopy costs more than all the scoring of a small episode.
+    # copy.deepcopy costs more than all the scoring of a small episode, and so do idle calls.
     if isinstance(data, dict):
-        return {key: private(value) for key, value in data.items()}
-    return [private(value) for value in data] if isinstance(data, list) else data
+        return {k: v if type(v) in _LEAVES else copy_plain(v) for k, v in data.items()}
+    if isinstance(data, list):
+        return [v if type(v) in _LEAVES else copy_plain(v) for v in data]
+    return data

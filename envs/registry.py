@@ -1,7 +1,7 @@
 """Environments by name, by packaging entry point, and by path."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
@@ -10,7 +10,8 @@ import pettingzoo
 from pettingzoo.env_registry.registration import parallel_registry
 
 from envs.adapt import adapt, is_text_env
-from envs.guarded import Guarded, called, told
+from envs.contract import roles_of
+from envs.guarded import Guarded, call, describe
 from envs.padded_view import PaddedView
 from envs.plugins import (
     load,
@@ -20,7 +21,6 @@ from envs.plugins import (
     unreadable,
     warn_of_namesakes,
 )
-from envs.roles import roles_of
 from envs.token_view import TokenView
 from problems.source import ProblemSource
 from vocabulary import Scorer, TokenCodec, UserError
@@ -43,6 +43,11 @@ class EnvSpec:
     """Roles when the user names none."""
     evaluation: str | None = None
     """``"module:attribute"`` of how it is evaluated."""
+    learns: Callable[[Any], Collection[str]] | None = None
+    """Its settings -> the roles that are asked in training and so can learn; all without it."""
+    learning: Callable[[tuple[str, ...]], Mapping[str, Any]] | None = None
+    """The roles that ``--train-role`` names -> settings that follow from it, unless told otherwise;
+    none without it."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """What a run in it does unless told otherwise: plain values by the names of the command line,
     nested (``{"rollout": {"problems_per_step": 8}, "agents": {"judge": {"trained": False}}}``)."""
@@ -92,7 +97,7 @@ def spec(name: str) -> EnvSpec:
     try:
         return replace(found, roles=roles_of(env.possible_agents))
     finally:
-        called(env, "close")
+        call(env, "close")
 
 
 def make(
@@ -197,7 +202,7 @@ def _build(
         if spec.name in _SPECS:
             # A fault of our own: its traceback says more than a sentence.
             raise
-        raise UserError(f"{title} cannot be built: {told(error)}.") from error
+        raise UserError(f"{title} cannot be built: {describe(error)}.") from error
     if not isinstance(env, pettingzoo.ParallelEnv | pettingzoo.AECEnv):
         raise UserError(
             f"{title} makes a {type(env).__name__}, which is neither a pettingzoo.ParallelEnv nor "

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from envs.conversation_env import Conversation, ConversationEnv, Outcome
+from envs.conversation import ConversationEnv
+from envs.turns import Conversation, Outcome
 from rewards.answers.confidence import parse_confidence
 from vocabulary import Problem, UserError
 
@@ -52,7 +53,7 @@ class SoloEnv(ConversationEnv):
     def conversation(
         self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
     ) -> Conversation:
-        agent = f"{self.roles[0]}_0"
+        (agent,) = self.possible_agents
         # Not str.format: questions and answers are full of braces.
         message = self.settings.prompt.replace("{question}", problem.question)
         answers = yield {agent: message}

@@ -1,4 +1,4 @@
-"""Spaces of text and of token sequences.
+"""Spaces of text and of token sequences, and environments whose spaces never change.
 
 Gymnasium's ``Text`` knows a fixed alphabet and its ``Sequence`` is made of tuples; a language model
 reads and writes anything.
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from gymnasium import Space
+from pettingzoo import ParallelEnv
 
 _SAMPLED_LENGTH = 64
 # Letters, digits, mathematics, markup and a few characters of two to four bytes.
@@ -95,3 +96,41 @@ class TokenSpace(_LazilySeeded):
 
     def __repr__(self) -> str:
         return f"TokenSpace({self.vocab_size}, {self.max_length})"
+
+
+class SpacedEnv(ParallelEnv[str, dict[str, Any], Any]):
+    """Base of environments and views whose spaces never change.
+
+    A subclass sets both mappings, agent -> space.
+    """
+
+    _observation_spaces: dict[str, Space[Any]]
+    _action_spaces: dict[str, Space[Any]]
+
+    def observation_space(self, agent: str) -> Space[Any]:
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Space[Any]:
+        return self._action_spaces[agent]
+
+    def _seed_actions(self, seed: int) -> None:
+        """Every agent draws actions of its own."""
+        for place, space in enumerate(self._action_spaces.values()):
+            space.seed(seed + place)
+
+
+class View(SpacedEnv):
+    """Base of views: another environment, seen in other spaces."""
+
+    def __init__(self, env: ParallelEnv[str, dict[str, Any], Any]) -> None:
+        self.env = env
+        self.metadata = env.metadata
+        self.render_mode = getattr(env, "render_mode", None)
+        self.possible_agents = list(env.possible_agents)
+        self.agents: list[str] = []
+
+    def render(self) -> Any:
+        return self.env.render()
+
+    def close(self) -> None:
+        self.env.close()

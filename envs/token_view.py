@@ -13,15 +13,14 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from envs.bytes_codec import BytesCodec
-from envs.roles import role_of, roles_of
-from envs.spaced_env import SpacedEnv
-from envs.spaces import TokenSpace
+from envs.contract import role_of, roles_of
+from envs.spaces import TokenSpace, View
 from vocabulary import ScoreRequests, TokenCodec, UserError
 
 Tokens = npt.NDArray[np.int64]
 
 
-class TokenView(SpacedEnv):
+class TokenView(View):
     """Observation ``Dict(tokens, active)``, action a one-dimensional ``int64`` array of ids.
 
     ``tokens`` is the agent's full context in its role's vocabulary, its own sampled ids included.
@@ -44,11 +43,7 @@ class TokenView(SpacedEnv):
         Raises:
             UserError: a codec is given for a role that the environment does not have.
         """
-        self.env = env
-        self.metadata = env.metadata
-        self.render_mode = getattr(env, "render_mode", None)
-        self.possible_agents = list(env.possible_agents)
-        self.agents: list[str] = []
+        super().__init__(env)
         roles = roles_of(self.possible_agents)
         for role in codecs or {}:
             if role not in roles:
@@ -101,12 +96,6 @@ class TokenView(SpacedEnv):
             if (context := self._contexts.get(agent))
         }
         return self.env.score_requests(texts)  # pyright: ignore[reportAttributeAccessIssue]
-
-    def render(self) -> Any:
-        return self.env.render()
-
-    def close(self) -> None:
-        self.env.close()
 
     def state(self) -> Any:
         return self.env.state()

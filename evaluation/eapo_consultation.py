@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from envs.eapo_consultation.report import PARADIGMS
+from envs.eapo_consultation.outcome import PARADIGMS
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from evaluation.columns import column_means
 from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row

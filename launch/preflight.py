@@ -59,12 +59,13 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
 
 def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
     """Roles that would learn in an environment that does not ask them in training."""
-    asked = getattr(settings.env, "learners", tuple(settings.agents))
+    learns = envs.spec(settings.choice.env).learns
+    asked = tuple(settings.agents) if learns is None else learns(settings.env)
     for role, agent in settings.agents.items():
         yield (
             agent.trained and role not in asked,
-            f"{role} is trained, but {', '.join(asked)} alone can learn here (--env.learners); "
-            f"name who learns with --train-role",
+            f"{role} is trained, but {', '.join(asked)} alone can learn here; name who "
+            "learns with --train-role",
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from envs.plaindata import as_unicode
+from envs.contract import as_unicode
 from vocabulary import Episode, Trajectory
 
 

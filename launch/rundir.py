@@ -29,7 +29,7 @@ import orjson
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
-from envs.plaindata import as_unicode
+from envs.contract import as_unicode
 from launch.disk import make_folder, sync, sync_tree, write_whole
 from models import checksums
 from vocabulary import UserError, user_path

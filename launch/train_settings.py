@@ -87,13 +87,9 @@ def defaults(choice: Choice) -> TrainSettings:
         run=RunSettings(),
     )
     own = {part: values for part, values in spec.defaults.items() if part != "agents"}
-    if choice.train_role and "learners" in _fields(settings.env):
-        own["env"] = {**own.get("env", {}), "learners": choice.train_role}
+    if choice.train_role and spec.learning is not None:
+        own["env"] = {**own.get("env", {}), **spec.learning(choice.train_role)}
     return override(settings, own)
-
-
-def _fields(settings: Any) -> set[str]:
-    return {field.name for field in dataclasses.fields(settings)} if settings else set()
 
 
 def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:

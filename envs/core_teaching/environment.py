@@ -34,214 +34,206 @@ from typing import Any
 
 import numpy as np
 
-from envs.bytes_codec import TextMeter
-from envs.core_teaching.episode import CoreTeachingEpisode, begin, coin, shows_hint
-from envs.core_teaching.hints import hint_checks
-from envs.core_teaching.prompts import prompt_for
-from envs.core_teaching.report import GROUP_KEYS, final_infos, transcript
-from envs.core_teaching.scoring import NO_WEIGHTS, Trace, score, texts_to_embed
+from envs.contract import role_of
+from envs.conversation import ConversationEnv
+from envs.core_teaching.hints import hint_checks, lessons
+from envs.core_teaching.scoring import (
+    NO_WEIGHTS,
+    TERMS,
+    Lesson,
+    Trace,
+    measured,
+    score,
+    texts_to_embed,
+    whole_episode,
+)
 from envs.core_teaching.settings import CoreTeachingSettings, Weights, weights_at
-from envs.core_teaching.teacher import lessons
-from envs.problem_env import ProblemEnv, private, text_of
-from envs.roles import role_of
-from problems.source import ProblemSource
+from envs.problem_env import ProblemEnv
+from envs.prompts import strategy_prompt
+from envs.settings import token_limit
+from envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
 from rewards.rescue import COLD, HINT
-from vocabulary import Scorer, ScoreRequests, UserError
+from vocabulary import Problem, ScoreRequests, UserError, derive_seed
+
+_PROBE_HINT_PROBABILITY = 0.5
 
 
-class CoreTeachingEnv(ProblemEnv):
+class CoreTeachingEnv(ConversationEnv):
     """The text environment; ``envs.make`` wraps it in tokens."""
 
     title = "core-teaching"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
+        **ProblemEnv.metadata,
         "name": "core_teaching_v0",
-        "render_modes": ["human", "ansi"],
-        "render_fps": 1,
-        "is_parallelizable": True,
-        "group_keys": GROUP_KEYS,
+        "group_keys": ("problem", "problem+role", "problem+role+context"),
         "default_group": "problem",
     }
+    settings: CoreTeachingSettings
+    settings_class = CoreTeachingSettings
+    default_roles = ("alice", "bob")
+    modes = ("train", "eval", "probe")
 
-    def __init__(
-        self,
-        settings: CoreTeachingSettings | None = None,
-        *,
-        roles: Sequence[str] = ("alice", "bob"),
-        scorer: Scorer | None = None,
-        source: ProblemSource | None = None,
-        tokenizers: Mapping[str, TextMeter] | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        """Set up an environment in which any number of episodes can be played.
-
-        Args:
-            settings: see :class:`CoreTeachingSettings`.
-            roles: at least two names.
-            scorer: checks answers and embeds texts; an ``AnswerScorer`` of its own without one.
-            source: problems for episodes whose options name none; generated chains without one.
-            tokenizers: role -> the meter of its tokens, for the length of hints; bytes without one.
-            render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
-
-        Raises:
-            UserError: fewer than two roles, the same one twice, or an unknown render mode.
-        """
-        if len(roles) < 2:
+    def check_roles(self) -> None:
+        if len(self.roles) < 2:
             raise UserError(
-                f"core-teaching: {len(roles)} role has no peer to learn from; name at least two."
+                f"core-teaching: {len(self.roles)} role has no peer to learn from; name at least "
+                "two."
             )
-        self.settings = settings or CoreTeachingSettings()
-        per_role = self.settings.k_cold + self.settings.k_hinted
-        super().__init__(
-            [f"{role}_{k}" for role in roles for k in range(per_role)],
-            roles,
-            scorer=scorer,
-            source=source,
-            tokenizers=tokenizers,
-            render_mode=render_mode,
-        )
-        self._second = [
-            f"{role}_{k}" for role in roles for k in range(self.settings.k_cold, per_role)
-        ]
-        self._episode: CoreTeachingEpisode | None = None
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Begin an episode.
+    def places(self) -> Mapping[str, int]:
+        return dict.fromkeys(self.roles, self.settings.k_cold + self.settings.k_hinted)
 
-        Args:
-            seed: draws the problem (if none is given) and the hint coins.
-            options: ``problem``, ``step`` (0), ``epoch`` (1, counted from 1), ``mode`` (train) and,
-                for a probe, ``hint_probability`` (0.5).
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        """Algorithm 1 of CoRe (arXiv:2601.21600).
 
-        Raises:
-            UserError: an option that makes no sense.
+        Options: ``mode``, ``step`` (0), ``epoch`` (1, counted from 1) and, for a probe,
+        ``hint_probability`` (0.5).
         """
-        options = options or {}
-        seed = self.seeded(seed)
-        problem = self.problem_of(seed, options)
-        episode = begin(problem, seed, options, self.settings.hint_probability)
-        if episode.mode == "probe" and not self._second:
-            raise UserError("core-teaching: a probe compares second tries; set k_hinted above 0.")
-        second = set() if episode.mode == "eval" else set(self._second)
-        episode.asked = {agent: None for agent in self.possible_agents if agent not in second}
-        self._episode = episode
-        self.agents = list(self.possible_agents)
-        return self._show(episode)
+        settings, mode = self.settings, options.get("mode", "train")
+        step, evaluating = int(options.get("step", 0)), mode == "eval"
+        weights = weights_at(settings, int(options.get("epoch", 1)))
+        if evaluating:
+            weights = NO_WEIGHTS
+        hint_probability = settings.hint_probability
+        if mode == "probe":
+            hint_probability = float(options.get("hint_probability", _PROBE_HINT_PROBABILITY))
+            if not settings.k_hinted:
+                raise UserError(
+                    "core-teaching: a probe compares second tries; set k_hinted above 0."
+                )
+        first, second = [], []
+        for role in self.roles:
+            place = None if evaluating else settings.k_cold
+            first += self.agents_of(role)[:place]
+            second += self.agents_of(role)[place:] if place else []
+        limit = token_limit(settings, training=not evaluating)
 
-    def step(self, actions: Mapping[str, Any]) -> Any:
-        episode = self._episode
-        if episode is None or not self.agents:
-            return {}, {}, {}, {}, {}
-        self._record(episode, actions)
-        done = not self._another_round(episode)
-        if done:
-            episode.asked = {}
-        else:
-            self._begin_second_round(episode)
-        observations, infos = self._show(episode)
-        if done:
-            infos = self._final_infos(episode)
-            if self.render_mode is not None:
-                episode.infos = private(infos)
-        return self.stepped(observations, infos, done=done)
+        def ask(hint: str | None) -> Ask:
+            return Ask(strategy_prompt(problem, settings.prompt_style, hint), max_new_tokens=limit)
 
-    def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
-        """What ``step(actions)`` will ask of the scorer; changes nothing."""
-        episode = self._episode
-        if episode is None or not self.agents:
-            return ScoreRequests()
-        texts = [text_of(actions[agent]) for agent in episode.asked if agent in actions]
-        checks = list(texts)
-        teaches = self._another_round(episode)
-        if teaches:
-            checks += [part for text in texts for part in hint_checks(text)]
+        # Round A: everyone tries alone.
+        cold = ask(None)
+        answers = yield Turn(
+            dict.fromkeys(first, cold),
+            lambda answers: self._needed(problem, answers, (), weights, teaches=bool(second)),
+        )
+        traces = self._read(problem, answers, COLD, {})
+
+        # The best right trace, without its answer, is each role's hint.
+        taught: dict[str, Lesson] = {}
+        if second:
+            taught = self._lessons(problem, traces, weights, step)
+
+            # Round B: everyone tries once more; a coin per trace says whether it sees the hint.
+            shown = {
+                agent: taught[role]
+                for agent in second
+                if (role := role_of(agent)) in taught
+                and shows_hint(coin(self.episode_seed, agent), hint_probability)
+            }
+            hinted = {agent: ask(lesson.hint) for agent, lesson in shown.items()}
+            answers = yield Turn(
+                dict.fromkeys(second, cold) | hinted,
+                lambda answers: self._needed(problem, answers, traces, weights, teaches=False),
+            )
+            traces += self._read(problem, answers, HINT, shown)
+            # Ties go by the order of the roles, then of their samples, whatever the round.
+            order = {agent: place for place, agent in enumerate(self.possible_agents)}
+            traces.sort(key=lambda trace: order[trace.agent])
+
+        # All traces of the question are rewarded together.
+        scores = score(traces, problem, settings, weights, self.scorer.embed) if traces else None
+        reports = {} if scores is None else measured(traces, scores, taught, problem)
+        terms = dict.fromkeys(
+            self.possible_agents, dict.fromkeys(("correct",) if evaluating else TERMS, 0.0)
+        )
+        for row, trace in enumerate(traces):
+            terms[trace.agent] = {"correct": float(trace.verdict.correct)}
+            if scores is not None and not evaluating:
+                terms[trace.agent] = scores.of(row)
+        seen = [trace.agent for trace in traces if trace.hinted]
+        failed = len(first) + len(second) - len(traces)
+        return Outcome(
+            terms=terms,
+            measured={a: reports.get(a, {"correct": False}) for a in self.possible_agents},
+            episode={"mode": mode, "failed": failed}
+            | whole_episode(traces, scores, taught, reports),
+            groups={
+                agent: {
+                    "problem+role+context": f"{problem.id}/{role_of(agent)}/"
+                    f"{'hinted' if agent in seen else 'cold'}"
+                }
+                for agent in self.possible_agents
+            },
+            loss_weight=dict.fromkeys(self.possible_agents, 1.0)
+            | {trace.agent: settings.lambda_b for trace in traces if trace.round == HINT},
+            learned_after=dict.fromkeys(seen, cold.text)
+            if settings.learn_hinted_after == "cold"
+            else {},
+        )
+
+    def _read(
+        self, problem: Problem, answers: Answers, round_: int, shown: Mapping[str, Lesson]
+    ) -> list[Trace]:
+        return [
+            Trace(
+                agent,
+                role_of(agent),
+                round_,
+                text,
+                self.scorer.check(text, problem),
+                shown[agent].teacher if agent in shown else None,
+            )
+            for agent, text in answers.items()
+        ]
+
+    def _lessons(
+        self, problem: Problem, traces: list[Trace], weights: Weights, step: int
+    ) -> dict[str, Lesson]:
+        """Role -> what it is taught; empty where no trace is right."""
+        settings, value_B = self.settings, np.ones(len(traces))
+        # A single right trace has no rival.
+        if sum(trace.verdict.correct for trace in traces) > 1:
+            total = settings.teacher_score == "total"
+            weights = weights if total else NO_WEIGHTS
+            scores = score(traces, problem, settings, weights, self.scorer.embed)
+            value_B = scores.total_B if total else scores.exploit_B
+
+        def states_gold(text: str) -> bool:
+            return self.scorer.check(text, problem).correct
+
+        return lessons(traces, value_B, problem, settings, self.meters, states_gold, step=step)
+
+    def _needed(
+        self,
+        problem: Problem,
+        answers: Answers,
+        before: Sequence[Trace],
+        weights: Weights,
+        *,
+        teaches: bool,
+    ) -> ScoreRequests:
+        """What is asked of the scorer after a round; ``teaches``: whether another one follows."""
+        texts = list(answers.values())
+        checks = texts + [part for text in texts if teaches for part in hint_checks(text)]
         embedded: tuple[str, ...] = ()
         if not teaches or self.settings.teacher_score == "total":
-            told = [trace.text for trace in episode.traces]
-            embedded = texts_to_embed([*told, *texts], self.settings, self._weights(episode))
-        return ScoreRequests(tuple((text, episode.problem) for text in checks), embedded)
+            compared = [*(trace.text for trace in before), *texts]
+            embedded = texts_to_embed(compared, self.settings, weights)
+        return ScoreRequests(tuple((text, problem) for text in checks), embedded)
 
-    def transcript(self) -> str | None:
-        return None if self._episode is None else transcript(self._episode)
+    def retell(self, problem: Problem) -> str:
+        marks = ("hinted", "teacher", "rescued", "leak")
+        return agent_by_agent(problem, self.turns(), self.last_infos, marks=marks)
 
-    def _another_round(self, episode: CoreTeachingEpisode) -> bool:
-        return episode.round == COLD and episode.mode != "eval" and bool(self._second)
 
-    def _weights(self, episode: CoreTeachingEpisode) -> Weights:
-        if episode.mode == "eval":
-            return NO_WEIGHTS
-        return weights_at(self.settings, episode.epoch)
+def coin(seed: int, agent: str) -> float:
+    """This agent's draw u in [0, 1), which depends on nothing else."""
+    return derive_seed("core-teaching", "hint coin", seed, agent) / 2**63
 
-    def _record(self, episode: CoreTeachingEpisode, actions: Mapping[str, Any]) -> None:
-        for agent, lesson in episode.asked.items():
-            if agent in actions:
-                text = text_of(actions[agent])
-                verdict = self.scorer.check(text, episode.problem)
-                taught_by = None if lesson is None else lesson.teacher
-                episode.traces.append(
-                    Trace(agent, role_of(agent), episode.round, text, verdict, taught_by)
-                )
-        # Ties go by the order of the roles, then of their samples, whatever the round.
-        episode.traces.sort(key=lambda trace: self.possible_agents.index(trace.agent))
 
-    def _begin_second_round(self, episode: CoreTeachingEpisode) -> None:
-        traces, problem = episode.traces, episode.problem
-        correct = sum(trace.verdict.correct for trace in traces)
-        if correct:
-            value_B = np.ones(len(traces))
-            # A single correct trace has no rival.
-            if correct > 1:
-                total = self.settings.teacher_score == "total"
-                weights = self._weights(episode) if total else NO_WEIGHTS
-                scores = score(traces, problem, self.settings, weights, self.scorer.embed)
-                value_B = scores.total_B if total else scores.exploit_B
-            episode.lessons = lessons(
-                traces,
-                value_B,
-                problem,
-                self.settings,
-                self.meters,
-                lambda text: self.scorer.check(text, problem).correct,
-                step=episode.step,
-            )
-        episode.round = HINT
-        episode.asked = {
-            agent: episode.lessons.get(role_of(agent))
-            if shows_hint(coin(episode.seed, agent), episode.hint_probability)
-            else None
-            for agent in self._second
-        }
-
-    def _show(
-        self, episode: CoreTeachingEpisode
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Hand each agent that is asked its prompt."""
-        settings = self.settings
-        limit = settings.max_new_tokens
-        if episode.mode == "eval":
-            limit = settings.eval_max_new_tokens or limit
-        prompts: dict[str, str] = {}
-        for agent, lesson in episode.asked.items():
-            hint = None if lesson is None else lesson.hint
-            prompts[agent] = prompt_for(episode.problem, settings.prompt_style, hint)
-        episode.prompts |= prompts
-        return self.asked(prompts, limit=limit, stop=settings.stop)
-
-    def _final_infos(self, episode: CoreTeachingEpisode) -> dict[str, dict[str, Any]]:
-        scores = None
-        if episode.traces:
-            weights = self._weights(episode)
-            scores = score(
-                episode.traces, episode.problem, self.settings, weights, self.scorer.embed
-            )
-        cold_prompt = None
-        if self.settings.learn_hinted_after == "cold":
-            cold_prompt = prompt_for(episode.problem, self.settings.prompt_style, None)
-        return final_infos(
-            episode,
-            scores,
-            self.possible_agents,
-            loss_weight=self.settings.lambda_b,
-            cold_prompt=cold_prompt,
-        )
+def shows_hint(u: float, probability: float) -> bool:
+    """Whether the draw ``u`` shows the hint (strictly below, so probability 0 never does)."""
+    return u < probability

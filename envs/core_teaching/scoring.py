@@ -1,8 +1,9 @@
-"""The reward terms of one question's traces, weighted."""
+"""The reward terms of one question's traces, weighted, and what else is measured of them."""
 
 # B traces of one question in agent order, S strategies inside one trace
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from envs.core_teaching.settings import CoreTeachingSettings, Weights
-from envs.core_teaching.strategies import strategies
+from envs.reasoning import leaks, strategies
 from rewards.distance import hybrid_distance, signatures
 from rewards.exploitation import exploitation, trace_accuracy
 from rewards.exploration import cross_model, exploration, strategy_ratio
 from rewards.overlap import partial_credit
-from rewards.rescue import eligible, hint_lift, rescued, teacher_lift
+from rewards.rescue import COLD, HINT, eligible, hint_lift, hint_outcomes, rescued, teacher_lift
 from vocabulary import Problem, Verdict
 
 Values = npt.NDArray[np.float64]
@@ -49,6 +50,16 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class Lesson:
+    """What one role is taught."""
+
+    teacher: str
+    """The agent whose trace was chosen."""
+    hint: str
+    """The hint made of it, in the student's length."""
+
+
+@dataclass(frozen=True)
 class Scores:
     """What the traces earned, in their order."""
 
@@ -67,6 +78,10 @@ class Scores:
     @property
     def total_B(self) -> npt.NDArray[np.float64]:
         return np.asarray(sum(self.terms.values()), dtype=np.float64)
+
+    def of(self, row: int) -> dict[str, float]:
+        """What one trace earned, term by term."""
+        return {name: float(value_B[row]) for name, value_B in self.terms.items()}
 
 
 def score(
@@ -163,6 +178,79 @@ def texts_to_embed(
             blocks = _blocks(text)
             asked += blocks if len(blocks) > 1 else []
     return tuple(text[:_COMPARED_LENGTH] for text in asked)
+
+
+def measured(
+    traces: Sequence[Trace], scores: Scores, taught: Mapping[str, Lesson], problem: Problem
+) -> dict[str, dict[str, Any]]:
+    """Agent -> what is logged of its trace.
+
+    ``eligible`` traces are the denominator of the rescue rate. A ``control`` is one that would be
+    eligible had its coin shown it the hint: its success is what a second try alone is worth.
+    """
+    tried = {trace.role for trace in traces if trace.round == COLD}
+    solved = {trace.role for trace in traces if trace.round == COLD and trace.verdict.correct}
+    teachers = {lesson.teacher for lesson in taught.values()}
+    reports: dict[str, dict[str, Any]] = {}
+    for row, (trace, outcome) in enumerate(zip(traces, hint_outcomes(scores.lift_B))):
+        cold_failed = trace.role in tried - solved
+        peer_succeeded = bool(solved - {trace.role})
+        lesson = taught.get(trace.role)
+        could_be_taught = trace.round == HINT and lesson is not None
+        lift = float(scores.lift_B[row])
+        reports[trace.agent] = {
+            "correct": bool(trace.verdict.correct),
+            "answer": trace.verdict.answer,
+            "method": trace.verdict.method,
+            "partial": float(scores.partial_B[row]),
+            "round": "A" if trace.round == COLD else "B",
+            "hinted": trace.hinted,
+            "cold_failed": cold_failed,
+            "peer_succeeded": peer_succeeded,
+            "eligible": bool(scores.eligible_B[row]),
+            "rescued": bool(scores.rescued_B[row]),
+            "control": could_be_taught and cold_failed and peer_succeeded and not trace.hinted,
+            "leak": trace.hinted and lesson is not None and leaks(lesson.hint, problem.gold),
+            "teacher": trace.agent in teachers,
+            "hint_outcome": outcome,
+            "hint_lift": None if math.isnan(lift) else lift,
+        }
+    return reports
+
+
+def whole_episode(
+    traces: Sequence[Trace],
+    scores: Scores | None,
+    taught: Mapping[str, Lesson],
+    reports: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Measurements of the whole episode; ``scores`` is None where nobody answered."""
+
+    def count(key: str, value: Any = True) -> int:
+        return sum(report[key] == value for report in reports.values())
+
+    cold: dict[str, list[bool]] = {}
+    for trace in traces:
+        if trace.round == COLD:
+            cold.setdefault(trace.role, []).append(bool(trace.verdict.correct))
+    controls = [report for report in reports.values() if report["control"]]
+    return {
+        "answered": len(traces),
+        "cold_rate": {role: float(np.mean(rights)) for role, rights in cold.items()},
+        "team_correct": any(any(rights) for rights in cold.values()),
+        "teachers": {role: lesson.teacher for role, lesson in taught.items()},
+        "hints": {role: lesson.hint for role, lesson in taught.items()},
+        "hinted": count("hinted"),
+        "leaked": count("leak"),
+        "helped": count("hint_outcome", "helped"),
+        "hurt": count("hint_outcome", "hurt"),
+        "neutral": count("hint_outcome", "neutral"),
+        "eligible": count("eligible"),
+        "rescued": count("rescued"),
+        "controls": len(controls),
+        "controls_correct": sum(report["correct"] for report in controls),
+        "exploration_zero": None if scores is None else scores.exploration_zero,
+    }
 
 
 def _partial(verdict: Verdict, problem: Problem, settings: CoreTeachingSettings) -> float:

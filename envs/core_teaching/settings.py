@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from envs.require import require, require_countable, require_known
+from envs.prompts import StrategyStyle
+from envs.settings import require, require_countable, require_known
 from rewards.exploitation import TraceAccuracyMode
 
-PromptStyle = Literal["plain", "strategies"]
 TeacherChoice = Literal["best", "prefer-peer", "rotating", "difficulty-routed"]
 TeacherScore = Literal["total", "exploitation"]
 ExploreMode = Literal["literal", "leave-one-out", "mean-pairwise", "strategy-ratio"]
@@ -39,7 +39,7 @@ class CoreTeachingSettings:
     """Longest trace in evaluation; 0 means as in training."""
     stop: tuple[str, ...] = ()
     """Strings that end a trace."""
-    prompt_style: PromptStyle = "plain"
+    prompt_style: StrategyStyle = "plain"
     """plain: the paper's prompts; strategies: asks for strategy blocks and a final answer."""
     teacher: TeacherChoice = "best"
     """Whose correct cold trace becomes the hint. best: the best of all. prefer-peer: the best of
@@ -123,7 +123,7 @@ class CoreTeachingSettings:
 _CHOICES = {
     "learn_hinted_after": HintedContext,
     "truncate": End,
-    "prompt_style": PromptStyle,
+    "prompt_style": StrategyStyle,
     "teacher": TeacherChoice,
     "teacher_score": TeacherScore,
     "explore_mode": ExploreMode,

@@ -29,198 +29,133 @@ share; if it is the small role's, its question is deferred.
 Version history: v0, the first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from envs.bytes_codec import TextMeter
-from envs.corea_deferral.episode import CoreaEpisode, begin, keeps
+import numpy as np
+
+from envs.conversation import ConversationEnv
 from envs.corea_deferral.prompts import prompt_for
-from envs.corea_deferral.report import GROUP_KEYS, final_infos, transcript
-from envs.corea_deferral.scoring import Trace, score
+from envs.corea_deferral.scoring import TERMS, Trace, final_answer, graded_part, keeps, score
 from envs.corea_deferral.settings import CoreaDeferralSettings
-from envs.problem_env import ProblemEnv, private, text_of
-from envs.roles import role_of
-from problems.source import ProblemSource
-from rewards.answers.confidence import parse_confidence
-from rewards.answers.extract import last_box
-from vocabulary import Problem, Scorer, ScoreRequests, UserError
+from envs.problem_env import ProblemEnv
+from envs.settings import token_limit
+from envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
+from vocabulary import Problem, ScoreRequests, UserError
 
 
-class CoreaDeferralEnv(ProblemEnv):
+class CoreaDeferralEnv(ConversationEnv):
     """The text environment; ``envs.make`` wraps it in tokens."""
 
     title = "corea-deferral"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
+        **ProblemEnv.metadata,
         "name": "corea_deferral_v0",
-        "render_modes": ["human", "ansi"],
-        "render_fps": 1,
-        "is_parallelizable": True,
-        "group_keys": GROUP_KEYS,
+        "group_keys": ("problem+role", "problem"),
         "default_group": "problem+role",
     }
+    settings: CoreaDeferralSettings
+    settings_class = CoreaDeferralSettings
+    default_roles = ("small", "large")
+    modes = ("train", "eval", "responses")
 
-    def __init__(
-        self,
-        settings: CoreaDeferralSettings | None = None,
-        *,
-        roles: Sequence[str] = ("small", "large"),
-        scorer: Scorer | None = None,
-        source: ProblemSource | None = None,
-        tokenizers: Mapping[str, TextMeter] | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        """Set up an environment in which any number of episodes can be played.
-
-        Args:
-            settings: see :class:`CoreaDeferralSettings`.
-            roles: the small one and the large one.
-            scorer: checks answers; an ``AnswerScorer`` of its own without one.
-            source: problems for episodes whose options name none; generated chains without one.
-            tokenizers: role -> the meter of its tokens, for costs; bytes without one.
-            render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
-
-        Raises:
-            UserError: not exactly two roles, or an unknown learner or render mode.
-        """
-        if len(roles) != 2:
+    def check_roles(self) -> None:
+        if len(self.roles) != 2:
             raise UserError(
-                f"corea-deferral: {len(roles)} roles; name two, the small one and the large one."
+                f"corea-deferral: {len(self.roles)} roles; name two, the small one and the large "
+                "one."
             )
-        self.settings = settings or CoreaDeferralSettings()
-        if strangers := set(self.settings.learners) - set(roles):
+        if unknown := set(self.settings.learners) - set(self.roles):
             raise UserError(
-                f"corea-deferral: learners names {', '.join(sorted(strangers))}; "
-                f"the roles are {', '.join(roles)}."
+                f"corea-deferral: learners names {', '.join(sorted(unknown))}; "
+                f"the roles are {', '.join(self.roles)}."
             )
-        most = max(self.settings.traces, self.settings.eval_traces)
-        super().__init__(
-            [f"{role}_{place}" for role in roles for place in range(most)],
-            roles,
-            scorer=scorer,
-            source=source,
-            tokenizers=tokenizers,
-            render_mode=render_mode,
-        )
-        self._small, self._large = roles
-        self._episode: CoreaEpisode | None = None
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Begin an episode.
+    def places(self) -> Mapping[str, int]:
+        return dict.fromkeys(self.roles, max(self.settings.traces, self.settings.eval_traces))
 
-        Args:
-            seed: draws the problem, if none is given.
-            options: ``problem`` and ``mode`` (train).
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        settings, (small, large) = self.settings, self.roles
+        mode = options.get("mode", "train")
+        training = mode == "train"
+        count = settings.traces if training else settings.eval_traces
+        per_hundred = settings.confidence_per_hundred and not training
+        ask = Ask(prompt_for(problem), max_new_tokens=token_limit(settings, training=training))
 
-        Raises:
-            UserError: an option that makes no sense.
-        """
-        options = options or {}
-        episode = begin(self.problem_of(self.seeded(seed), options), options)
-        training = episode.mode == "train"
-        count = self.settings.traces if training else self.settings.eval_traces
-        first = {
-            "train": self.settings.learners,
-            "eval": (self._small,),
-            "responses": self.roles,
-        }[episode.mode]
-        episode.asked = tuple(f"{role}_{i}" for role in first for i in range(count))
-        self._episode = episode
-        self.agents = list(self.possible_agents)
-        return self._show(episode)
-
-    def step(self, actions: Mapping[str, Any]) -> Any:
-        episode = self._episode
-        if episode is None or not self.agents:
-            return {}, {}, {}, {}, {}
-        self._record(episode, actions)
-        episode.deferred, asked = self._next(episode)
-        episode.asked = asked
-        done = not asked
-        observations, infos = self._show(episode)
-        if done:
-            infos = self._final_infos(episode)
-            if self.render_mode is not None:
-                episode.infos = private(infos)
-        return self.stepped(observations, infos, done=done)
-
-    def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
-        """What ``step(actions)`` will ask of the scorer; changes nothing."""
-        episode = self._episode
-        if episode is None or not self.agents:
-            return ScoreRequests()
-        return ScoreRequests(
-            tuple(
-                (_graded(text_of(actions[agent]), episode.problem), episode.problem)
-                for agent in episode.asked
-                if agent in actions
+        def needed(answers: Answers) -> ScoreRequests:
+            return ScoreRequests(
+                tuple((graded_part(text, problem), problem) for text in answers.values())
             )
-        )
 
-    def transcript(self) -> str | None:
-        return None if self._episode is None else transcript(self._episode)
+        def read(answers: Answers) -> dict[str, Trace]:
+            return {
+                agent: Trace.read(agent, text, problem, self.scorer, per_hundred=per_hundred)
+                for agent, text in answers.items()
+            }
 
-    def _record(self, episode: CoreaEpisode, actions: Mapping[str, Any]) -> None:
-        per_hundred = self.settings.confidence_per_hundred and episode.mode != "train"
-        for agent in episode.asked:
-            if agent in actions:
-                text = text_of(actions[agent])
-                episode.traces[agent] = Trace(
-                    agent,
-                    role_of(agent),
-                    text,
-                    self.scorer.check(_graded(text, episode.problem), episode.problem),
-                    parse_confidence(text, per_hundred=per_hundred),
-                )
+        # Whoever learns answers; in evaluation, the small model.
+        first = {"train": settings.learners, "eval": (small,), "responses": self.roles}[mode]
+        asked = {agent: ask for role in first for agent in self.agents_of(role)[:count]}
+        traces = read((yield Turn(dict(asked), needed)))
 
-    def _next(self, episode: CoreaEpisode) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """(agents of the large role that stand in for small ones, who of them is asked now)."""
-        cascade = episode.mode == "eval" or (episode.mode == "train" and self.settings.ask_large)
-        if episode.deferred or not cascade:
-            return episode.deferred, ()
-        doubtful: list[str] = []
-        for agent in episode.prompted:
-            role, _, place = agent.rpartition("_")
-            trace = episode.traces.get(agent)
-            confidence = None if trace is None else trace.confidence
-            if role == self._small and not keeps(confidence, self.settings.threshold):
-                doubtful.append(f"{self._large}_{place}")
-        # A large role that learns has answered already.
-        return tuple(doubtful), tuple(a for a in doubtful if a not in episode.prompted)
+        # What it is not sure of, a large model answers, which sees the question alone.
+        pairs = [
+            pair for pair in zip(self.agents_of(small), self.agents_of(large)) if pair[0] in asked
+        ]
+        deferred: dict[str, Ask] = {}
+        if mode == "eval" or (training and settings.ask_large):
+            unsure = [b for a, b in pairs if not keeps(traces.get(a), settings.threshold)]
+            deferred = dict.fromkeys(unsure, ask)
+        # One that learns has answered already.
+        if late := {agent: ask for agent in deferred if agent not in asked}:
+            traces |= read((yield Turn(late, needed)))
+            asked |= late
 
-    def _show(
-        self, episode: CoreaEpisode
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Hand each agent that is asked its prompt."""
-        limit = self.settings.max_new_tokens
-        if episode.mode != "train":
-            limit = self.settings.eval_max_new_tokens or limit
-        episode.prompted += episode.asked
-        prompts = dict.fromkeys(episode.asked, prompt_for(episode.problem))
-        return self.asked(prompts, limit=limit, stop=self.settings.stop)
-
-    def _final_infos(self, episode: CoreaEpisode) -> dict[str, dict[str, Any]]:
-        terms: dict[str, dict[str, float]] = {}
+        nothing: dict[str, float] = dict.fromkeys(TERMS, 0.0)
+        terms = dict.fromkeys(self.possible_agents, nothing)
+        rights: dict[str, list[bool]] = {}
         for role in self.roles:
-            traces = [trace for trace in episode.traces.values() if trace.role == role]
-            if episode.mode == "train":
-                scores = score(traces, episode.problem.question, self.settings)
-            else:
-                scores = [{"correct": float(trace.verdict.correct)} for trace in traces]
-            terms |= {trace.agent: scored for trace, scored in zip(traces, scores)}
-        return final_infos(
-            episode,
-            terms,
-            self.possible_agents,
-            small=self._small,
-            large=self._large,
-            meters=self.meters,
-            settings=self.settings,
+            own = [trace for trace in traces.values() if trace.role == role]
+            correct = [bool(trace.verdict.correct) for trace in own]
+            rights |= {role: correct} if own else {}
+            scores = [{"correct": float(one)} for one in correct]
+            if training:
+                scores = score(own, problem.question, settings)
+            terms |= {trace.agent: earned for trace, earned in zip(own, scores)}
+        costs = {agent: self._cost(ask.text, trace) for agent, trace in traces.items()}
+        return Outcome(
+            terms=terms,
+            measured={
+                agent: trace.measured(settings.threshold if trace.role == small else None)
+                | {"cost": costs[agent]}
+                for agent, trace in traces.items()
+            },
+            episode={
+                "mode": mode,
+                "answered": len(traces),
+                "failed": len(asked) - len(traces),
+                "p_hat": {role: sum(right) / len(right) for role, right in rights.items()},
+                "cascade": [
+                    final_answer(
+                        traces.get(agent),
+                        keeps(traces.get(agent), settings.threshold),
+                        traces.get(stand_in),
+                        stand_in in deferred,
+                        costs,
+                    )
+                    for agent, stand_in in pairs
+                    if mode != "responses"
+                ],
+            },
         )
 
+    def _cost(self, prompt: str, trace: Trace) -> float:
+        """What a trace costs in prompt tokens of the small model."""
+        count, settings = self.meters[trace.role].count, self.settings
+        ratio = 1.0 if trace.role == self.roles[0] else settings.size_ratio
+        return ratio * (count(prompt) + settings.output_weight * count(trace.text))
 
-def _graded(text: str, problem: Problem) -> str:
-    """The part of a trace that answers: its last box, or all of it without one."""
-    # The answer to a programming problem is a program, and a box may stand in its comments.
-    return text if problem.kind == "code" else last_box(text)
+    def retell(self, problem: Problem) -> str:
+        return agent_by_agent(problem, self.turns(), self.last_infos, marks=("deferred",))

@@ -1,15 +1,19 @@
-"""What the traces of one role on one question earn."""
+"""What the traces of one role on one question earn, and what a deferral comes to."""
 
 # N traces of one role, in agent order
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from envs.contract import role_of
 from envs.corea_deferral.settings import CoreaDeferralSettings
+from rewards.answers.confidence import parse_confidence
+from rewards.answers.extract import last_box
 from rewards.confidence import confidence_format, confidence_reward, target
-from vocabulary import Verdict
+from vocabulary import Problem, Scorer, Verdict
 
 TERMS = ("correct", "format", "confidence")
 """Names of the reward terms."""
@@ -25,6 +29,71 @@ class Trace:
     verdict: Verdict
     confidence: float | None
     """What was stated; None where nothing valid was."""
+
+    @classmethod
+    def read(
+        cls, agent: str, text: str, problem: Problem, scorer: Scorer, *, per_hundred: bool
+    ) -> "Trace":
+        """Grade an answer; with ``per_hundred``, 90 is a confidence of 0.9."""
+        verdict = scorer.check(graded_part(text, problem), problem)
+        confidence = parse_confidence(text, per_hundred=per_hundred)
+        return cls(agent, role_of(agent), text, verdict, confidence)
+
+    def measured(self, threshold: float | None) -> dict[str, Any]:
+        """What is logged of it; with a threshold, whether it would be deferred, too."""
+        correct, stated = bool(self.verdict.correct), self.confidence is not None
+        measured: dict[str, Any] = {
+            "correct": correct,
+            "answer": self.verdict.answer,
+            "method": self.verdict.method,
+            "stated": stated,
+            "confidence": self.confidence,
+        }
+        if self.confidence is not None:
+            measured["gap"] = abs(self.confidence - float(correct))
+        if threshold is not None:
+            measured["deferred"] = not keeps(self, threshold)
+        return measured
+
+
+def graded_part(text: str, problem: Problem) -> str:
+    """The part of a trace that answers: its last box, or all of it without one."""
+    # The answer to a programming problem is a program, and a box may stand in its comments.
+    return text if problem.kind == "code" else last_box(text)
+
+
+def keeps(trace: Trace | None, threshold: float) -> bool:
+    """Whether the small model's answer stands: its confidence reaches the threshold. One that is
+    missing, or states none, never does."""
+    return trace is not None and trace.confidence is not None and trace.confidence >= threshold
+
+
+def final_answer(
+    own: Trace | None,
+    kept: bool,
+    stand_in: Trace | None,
+    deferred: bool,
+    costs: Mapping[str, float],
+) -> dict[str, Any]:
+    """One question's final answer: whose it is, whether it is right, what it cost in prompt tokens
+    of the small model.
+
+    Args:
+        own: the small model's.
+        kept: whether it stands.
+        stand_in: the large model's.
+        deferred: whether that was asked because the small model's did not stand.
+        costs: agent -> the cost of its trace.
+    """
+    final = stand_in if deferred else own
+    paid = [own, stand_in] if deferred else [own]
+    return {
+        "deferred": not kept,
+        "answered_by": None if final is None else final.agent,
+        "answer": None if final is None else final.verdict.answer,
+        "correct": bool(final is not None and final.verdict.correct),
+        "cost": sum((costs[trace.agent] for trace in paid if trace is not None), 0.0),
+    }
 
 
 def score(

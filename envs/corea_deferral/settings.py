@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from envs.require import require, require_countable, require_known, require_least
+from envs.settings import require, require_known, require_least, require_traces
 from rewards.confidence import EPSILON, Target
 
 ConfidenceReward = Literal["l1", "l2", "kl", "none"]
@@ -70,11 +70,8 @@ class CoreaDeferralSettings:
     """Price of an output token in prompt tokens."""
 
     def __post_init__(self) -> None:
+        require_traces("corea-deferral", self)
         leasts = {
-            "traces": 1,
-            "eval_traces": 1,
-            "max_new_tokens": 1,
-            "eval_max_new_tokens": 0,
             "w_correct": 0,
             "w_format": 0,
             "w_confidence": 0,
@@ -84,7 +81,6 @@ class CoreaDeferralSettings:
             "cost_share": 0,
         }
         require_least("corea-deferral", self, leasts)
-        require_countable("corea-deferral", self, "traces", "eval_traces")
         _require(self.size_ratio > 0, f"size_ratio is {self.size_ratio}: it must be above 0")
         _require(0 < self.epsilon < 0.5, f"epsilon is {self.epsilon}: it lies between 0 and 0.5")
         _require(bool(self.learners), "learners is empty: name small, large or both")

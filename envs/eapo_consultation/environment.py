@@ -29,191 +29,172 @@ an empty one, is unavailable to the policy.
 Version history: v0, the first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping
 from typing import Any
 
-from envs.bytes_codec import TextMeter
-from envs.eapo_consultation.calls import Call, parse_calls
-from envs.eapo_consultation.episode import (
-    Asked,
-    Consultation,
-    begin,
-    coin,
-    is_accepted,
-    other_question,
+import numpy as np
+
+from envs.conversation import ConversationEnv
+from envs.eapo_consultation.messages import (
+    Call,
+    Entry,
+    Move,
+    as_result,
+    move_of,
+    parse_calls,
+    returned,
+    training_prompt,
 )
-from envs.eapo_consultation.moves import Move, move_of
-from envs.eapo_consultation.outcome import final_infos, final_requests
-from envs.eapo_consultation.prompts import lone_prompt, training_prompt
-from envs.eapo_consultation.replies import as_result
-from envs.eapo_consultation.report import GROUP_KEYS, transcript
-from envs.eapo_consultation.returns import Entry, returned
-from envs.eapo_consultation.settings import EapoConsultationSettings
-from envs.problem_env import ProblemEnv, private, text_of
-from problems.source import ProblemSource
+from envs.eapo_consultation.outcome import Consultation, Dispatch, final_checks, outcome_of
+from envs.eapo_consultation.settings import (
+    Consult,
+    EapoConsultationSettings,
+    acceptance,
+    fading_of,
+    turn_budget,
+)
+from envs.problem_env import ProblemEnv
+from envs.prompts import lone_prompt
+from envs.settings import token_limit
+from envs.turns import Answers, Ask, Conversation, Turn, piece_by_piece
 from rewards.consultation import CALLS
-from vocabulary import Scorer, ScoreRequests, UserError, derive_seed
+from vocabulary import Problem, ScoreRequests, UserError, derive_seed
 
 POLICY = "policy_0"
 # Calls inside thoughts that are passed over before calls are switched off.
 _MOST_IGNORED = 8
+# Modes that know better than ``EapoConsultationSettings.consult``.
+_CONSULT: dict[str, Consult] = {"eval": "never", "assisted": "free", "workflow": "always"}
+
+Returned = Generator[Turn, Answers, str]
+"""Part of a conversation, from a call to what the policy reads of it."""
 
 
-class EapoConsultationEnv(ProblemEnv):
+class EapoConsultationEnv(ConversationEnv):
     """The text environment; ``envs.make`` wraps it in tokens."""
 
     title = "eapo-consultation"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
+        **ProblemEnv.metadata,
         "name": "eapo_consultation_v0",
-        "render_modes": ["human", "ansi"],
-        "render_fps": 1,
-        "is_parallelizable": True,
-        "group_keys": GROUP_KEYS,
+        "group_keys": ("problem", "problem+role"),
         "default_group": "problem+role",
     }
+    settings: EapoConsultationSettings
+    settings_class = EapoConsultationSettings
+    default_roles = ("policy", "expert")
+    modes = ("train", "eval", "assisted", "workflow")
 
-    def __init__(
-        self,
-        settings: EapoConsultationSettings | None = None,
-        *,
-        roles: Sequence[str] = ("policy", "expert"),
-        scorer: Scorer | None = None,
-        source: ProblemSource | None = None,
-        tokenizers: Mapping[str, TextMeter] | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        """Set up an environment in which any number of episodes can be played.
-
-        Args:
-            settings: see :class:`EapoConsultationSettings`.
-            roles: ``policy`` and ``expert``; they have their parts and cannot be others.
-            scorer: checks answers; an ``AnswerScorer`` of its own without one.
-            source: problems for episodes whose options name none, and for shuffled queries;
-                generated chains without one.
-            tokenizers: role -> the meter of its tokens, for budgets; bytes without one.
-            render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
-
-        Raises:
-            UserError: other roles, or an unknown render mode.
-        """
-        if set(roles) != {"policy", "expert"}:
+    def check_roles(self) -> None:
+        if set(self.roles) != {"policy", "expert"}:
             raise UserError(
-                f"eapo-consultation: the roles are policy and expert, not {', '.join(roles)}."
+                f"eapo-consultation: the roles are policy and expert, not {', '.join(self.roles)}."
             )
-        self.settings = settings or EapoConsultationSettings()
-        self._expert = {k + 1: f"expert_{k}" for k in range(self.settings.experts)}
-        super().__init__(
-            [POLICY, *self._expert.values()],
-            roles,
-            scorer=scorer,
-            source=source,
-            tokenizers=tokenizers,
-            render_mode=render_mode,
-        )
-        self.metadata = {**self.metadata, "replicas": self.settings.group_size}
-        self._meter = self.meters["policy"]
-        self._episode: Consultation | None = None
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Begin an episode.
+    def places(self) -> Mapping[str, int]:
+        return {"policy": 1, "expert": self.settings.experts}
 
-        Args:
-            seed: draws the problem (if none is given) and the coins.
-            options: ``problem``, ``step`` (1, counted from 1), ``replica`` (0; replicas of one
-                seed differ in their coins) and ``mode`` (train).
+    def replicas(self) -> int:
+        return self.settings.group_size
 
-        Raises:
-            UserError: an option that makes no sense.
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        """One of the G conversations about a problem (EAPO, arXiv:2509.23730, section 2).
+
+        Options: ``mode``, ``step`` (1, counted from 1), ``replica`` (0; replicas of one seed
+        differ in their coins).
         """
-        options = options or {}
-        seed = self.seeded(seed)
-        episode = begin(self.problem_of(seed, options), seed, options, self.settings)
-        self._episode = episode
-        self.agents = list(self.possible_agents)
-        if episode.consult == "always":
-            calls = [Call(expert, episode.problem.question) for expert in self._expert]
-            if not self._dispatch(episode, calls):
-                return self._ask_policy(episode, self._opening(episode))
-            return self._ask_experts(episode)
-        return self._ask_policy(episode, self._opening(episode))
-
-    def step(self, actions: Mapping[str, Any]) -> Any:
-        episode = self._episode
-        if episode is None or not self.agents:
-            return {}, {}, {}, {}, {}
-        if episode.asking:
-            return self.stepped(*self._replied(episode, actions), done=False)
-        if POLICY not in actions:
-            episode.failed = True
-            return self._ended(episode)
-        move = self._move(episode, actions[POLICY])
-        episode.record(POLICY, move)
-        if move.kind == "answer":
-            return self._ended(episode)
-        if move.kind == "ignored call":
-            episode.ignored += 1
-            return self.stepped(*self._ask_policy(episode, ""), done=False)
-        return self.stepped(*self._called(episode, move.payload), done=False)
-
-    def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
-        """What ``step(actions)`` will ask of the scorer; changes nothing."""
-        episode = self._episode
-        if episode is None or not self.agents or episode.asking or POLICY not in actions:
-            return ScoreRequests()
-        move = self._move(episode, actions[POLICY])
-        if move.kind != "answer":
-            return ScoreRequests()
-        return final_requests(episode, episode.own + move.text, self.settings)
-
-    def transcript(self) -> str | None:
-        return None if self._episode is None else transcript(self._episode)
-
-    def _opening(self, episode: Consultation) -> str:
-        question, style = episode.problem.question, self.settings.prompt_style
-        if episode.consult == "free":
-            return training_prompt(
-                question,
-                style,
-                experts=self.settings.experts,
-                at_once=self.settings.parallel,
-                budget=self.settings.budget,
+        settings, mode = self.settings, options.get("mode", "train")
+        training, opened = mode == "train", settings.opens_thinking
+        step = int(options.get("step", 1))
+        turns = settings.budget
+        if training:
+            turns = turn_budget(
+                step, first=turns, last=settings.turns_end, anneal=settings.anneal_steps
             )
-        prompt = lone_prompt(question, style)
+        episode = Consultation(
+            mode=mode,
+            step=step,
+            replica=int(options.get("replica", 0)),
+            consult=_CONSULT.get(mode, settings.consult),
+            acceptance=acceptance(fading_of(settings), step) if training else 1.0,
+            turns_allowed=turns,
+            max_new_tokens=token_limit(settings, training=training),
+            thinking=opened,
+        )
+
+        def needed(answers: Answers) -> ScoreRequests:
+            text = answers.get(POLICY, "")
+            if POLICY in answers and self._move(episode, text, may_call).kind != "answer":
+                return ScoreRequests()
+            checks = final_checks(episode, episode.own + text, opened=opened)
+            return ScoreRequests(tuple((check, problem) for check in checks))
+
+        # The policy is asked the question; in a workflow, with what every expert said to it.
+        text, piece = self._opening(problem, episode.consult), "message"
         if episode.consult == "always":
-            prompt += returned([one.entry for one in episode.rounds[-1]])
-        return prompt
+            everyone = [Call(place + 1, problem.question) for place in range(settings.experts)]
+            text += yield from self._consult(episode, problem, everyone)
+        while True:
+            may_call = (
+                episode.consult == "free"
+                and not episode.exhausted
+                and episode.ignored < _MOST_IGNORED
+                and episode.tokens < episode.max_new_tokens
+            )
+            left = max(1, episode.max_new_tokens - episode.tokens)
+            ask = Ask(text, piece, left, [CALLS[1]] if may_call else [])
+            answers = yield Turn({POLICY: ask}, needed)
+            if POLICY not in answers:
+                episode.failed = True
+                break
+            move = self._move(episode, answers[POLICY], may_call)
+            episode.record(move)
 
-    def _calls_enabled(self, episode: Consultation) -> bool:
-        return (
-            episode.consult == "free"
-            and not episode.exhausted
-            and episode.ignored < _MOST_IGNORED
-            and episode.tokens < episode.max_new_tokens
+            # It answers, or calls experts and goes on after what is returned.
+            if move.kind == "answer":
+                break
+            piece = "continuation"
+            if move.kind == "call":
+                text = yield from self._answer_call(episode, problem, move.payload)
+            else:
+                text = ""
+                episode.ignored += 1
+
+        experts = dict(enumerate(self.agents_of("expert"), 1))
+        return outcome_of(episode, problem, settings, self.scorer, POLICY, experts)
+
+    def _opening(self, problem: Problem, consult: Consult) -> str:
+        settings, question = self.settings, problem.question
+        if consult != "free":
+            return lone_prompt(question, settings.prompt_style)
+        return training_prompt(
+            question,
+            settings.prompt_style,
+            experts=settings.experts,
+            at_once=settings.parallel,
+            budget=settings.budget,
         )
 
-    def _move(self, episode: Consultation, action: Any) -> Move:
-        """What the policy's action amounts to; one of another type is an empty answer."""
-        text = text_of(action)
-        tokens = self._meter.count(text)
-        may_call = self._calls_enabled(episode) and (
-            episode.tokens + tokens < episode.max_new_tokens
-        )
+    def _move(self, episode: Consultation, text: str, may_call: bool) -> Move:
+        """What the policy's turn amounts to; a call that spends the last token is none."""
+        tokens = self.meters["policy"].count(text)
+        may_call = may_call and episode.tokens + tokens < episode.max_new_tokens
         return move_of(text, tokens, thinking=episode.thinking, may_call=may_call)
 
-    def _called(self, episode: Consultation, payload: str) -> tuple[Any, Any]:
-        """The policy made a call: on to the experts, or straight back to the policy."""
-        calls = parse_calls(payload, self.settings.experts, self.settings.parallel)
+    def _answer_call(self, episode: Consultation, problem: Problem, payload: str) -> Returned:
+        """Hand a block of calls on to the experts, as far as the budget goes."""
+        settings = self.settings
+        calls = parse_calls(payload, settings.experts, settings.parallel)
         episode.answered_calls += not isinstance(calls, str)
-        by_calls = self.settings.budget_unit == "calls"
+        by_calls = settings.budget_unit == "calls"
         allowed = episode.turns_allowed
         left = allowed - (episode.calls_used if by_calls else episode.rounds_used)
         size = len(calls) if by_calls and not isinstance(calls, str) else 1
         if left < 1 or episode.rounds_used >= allowed:
             episode.exhausted = True
-            entry = Entry("BUDGET_EXHAUSTED", "no consultations are left")
-            return self._ask_policy(episode, returned([entry]))
+            return returned([Entry("BUDGET_EXHAUSTED", "no consultations are left")])
         if size > left:
             # It costs a round and no call: a smaller block may follow, and there is an end to it.
             calls, size = f"{size} are asked and {left} can still be asked", 0
@@ -221,79 +202,75 @@ class EapoConsultationEnv(ProblemEnv):
         episode.calls_used += size
         if isinstance(calls, str):
             episode.errors += 1
-            return self._ask_policy(episode, returned([Entry("ERROR", calls)]))
-        if self._dispatch(episode, calls):
-            return self._ask_experts(episode)
-        return self._ask_policy(episode, returned([one.entry for one in episode.rounds[-1]]))
+            return returned([Entry("ERROR", calls)])
+        return (yield from self._consult(episode, problem, calls))
 
-    def _dispatch(self, episode: Consultation, calls: Sequence[Call]) -> bool:
-        """Draw the coins of a block of calls; whether any expert is really asked."""
-        replica = None if self.settings.coin == "group" else episode.replica
-        number = len(episode.rounds)
-        block: list[Asked] = []
+    def _consult(self, episode: Consultation, problem: Problem, calls: list[Call]) -> Returned:
+        """Ask the experts of a block of calls; a coin per reply decides what is returned."""
+        settings, number = self.settings, len(episode.rounds)
+        replica = None if settings.coin == "group" else episode.replica
+        block: list[Dispatch] = []
         for call in calls:
-            u = coin(episode.seed, replica, number, call.expert_id)
-            query = call.query
-            if self.settings.queries == "shuffled":
-                where = ("shuffled", episode.seed, number, call.expert_id)
-                others = [self.problem_of(derive_seed(*where, k), {}).question for k in range(8)]
-                query = other_question(episode.problem.question, others)
-            block.append(Asked(call, query, is_accepted(u, episode.acceptance)))
+            u = coin(self.episode_seed, replica, number, call.expert_id)
+            query = self._query(problem, call, number)
+            block.append(Dispatch(call, query, is_accepted(u, episode.acceptance)))
         episode.rounds.append(block)
-        early = self.settings.draw_before_dispatch
-        episode.asking = [one for one in block if one.accepted or not early]
-        return bool(episode.asking)
-
-    def _replied(self, episode: Consultation, actions: Mapping[str, Any]) -> tuple[Any, Any]:
-        """The experts' replies are in: back to the policy."""
-        settings = self.settings
-        for one in episode.asking:
-            agent = self._expert[one.call.expert_id]
-            text = text_of(actions.get(agent))
-            result = as_result(
-                text,
-                self._meter,
-                limit=settings.reply_tokens,
-                thinking_tokens=settings.reply_thinking_tokens,
-            )
-            one.replied = bool(result)
-            one.result = result if one.accepted else ""
-            episode.expert_tokens += self._meter.count(one.result) if one.result else 0
-            episode.pieces.append((agent, text))
-        episode.asking = []
-        if episode.consult == "always":
-            return self._ask_policy(episode, self._opening(episode))
-        return self._ask_policy(episode, returned([one.entry for one in episode.rounds[-1]]))
-
-    def _ask_policy(
-        self, episode: Consultation, text: str
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        if text:
-            episode.pieces.append(("environment", text))
-        return self.asked(
-            {POLICY: text},
-            limit=max(1, episode.max_new_tokens - episode.tokens),
-            stop=[CALLS[1]] if self._calls_enabled(episode) else [],
-            piece="continuation" if episode.own else "message",
-        )
-
-    def _ask_experts(
-        self, episode: Consultation
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        prompts = {
-            self._expert[one.call.expert_id]: lone_prompt(one.query, self.settings.prompt_style)
-            for one in episode.asking
+        asked = {
+            f"expert_{one.call.expert_id - 1}": one
+            for one in block
+            if one.accepted or not settings.draw_before_dispatch
         }
-        limit = self.settings.expert_max_new_tokens
-        return self.asked(prompts, limit=limit, stop=(), piece="fresh")
+        if asked:
+            style, longest = settings.prompt_style, settings.expert_max_new_tokens
+            replies = yield Turn(
+                {
+                    agent: Ask(lone_prompt(one.query, style), "fresh", longest, ())
+                    for agent, one in asked.items()
+                },
+                scores=lambda answers: ScoreRequests(),
+            )
+            meter = self.meters["policy"]
+            for agent, one in asked.items():
+                result = as_result(
+                    replies.get(agent, ""),
+                    meter,
+                    limit=settings.reply_tokens,
+                    thinking_tokens=settings.reply_thinking_tokens,
+                )
+                one.replied = bool(result)
+                one.result = result if one.accepted else ""
+                episode.expert_tokens += meter.count(one.result) if one.result else 0
+        return returned([one.entry for one in block])
 
-    def _ended(self, episode: Consultation) -> Any:
-        observations = {agent: {"text": "", "active": 0} for agent in self.agents}
-        infos = final_infos(
-            episode, self.settings, self.scorer, policy=POLICY, experts=self._expert
-        )
-        if self.render_mode is not None:
-            episode.infos = private(infos)
-        # Whoever gave no answer ran out of tokens, or of words.
-        truncated = self.agents if infos[POLICY]["answer"] is None else ()
-        return self.stepped(observations, infos, done=True, truncated=truncated)
+    def _query(self, problem: Problem, call: Call, number: int) -> str:
+        """What an expert is really asked: where queries are shuffled, another question."""
+        if self.settings.queries == "own":
+            return call.query
+        where = ("shuffled", self.episode_seed, number, call.expert_id)
+        drawn = (self.problem_of(derive_seed(*where, k), {}).question for k in range(8))
+        return next((other for other in drawn if other != problem.question), problem.question)
+
+    def retell(self, problem: Problem) -> str:
+        pieces: list[tuple[str, str]] = []
+        for asks, answers in self.turns():
+            for agent, ask in asks.items():
+                if agent == POLICY and ask.text:
+                    pieces.append(("environment", ask.text))
+                if answers is not None and (agent != POLICY or agent in answers):
+                    pieces.append((agent, answers.get(agent, "")))
+        told = piece_by_piece(problem, pieces)
+        if info := self.last_infos.get(POLICY):
+            terms = [f"{name} {value:+.3f}" for name, value in info["reward_terms"].items()]
+            told += f"\n{'right' if info['correct'] else 'wrong'}; {', '.join(terms)}"
+        return told
+
+
+def coin(seed: int, replica: int | None, round_: int, expert_id: int) -> float:
+    """The draw u in (0, 1] for one reply; ``replica`` None is common to a group."""
+    place = -1 if replica is None else replica
+    return (derive_seed("eapo-consultation", "coin", seed, place, round_, expert_id) + 1) / 2**63
+
+
+def is_accepted(u: float, probability: float) -> bool:
+    """Whether the draw lets the reply in: never with probability 0, always with 1."""
+    return u <= probability

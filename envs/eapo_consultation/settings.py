@@ -1,20 +1,22 @@
-"""Every knob of the eapo-consultation environment."""
+"""Every knob of the eapo-consultation environment, and how help fades by the training step."""
 
+import dataclasses
+import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal
 
-from envs.eapo_consultation.fading import Fading, Schedule, match_budget
-from envs.require import require, require_countable, require_known, require_least
+from envs.prompts import ExpertStyle
+from envs.settings import require, require_countable, require_known, require_least
 from rewards.consultation import AnswerRule
 from vocabulary import UserError
 
 Consult = Literal["free", "never", "always"]
-PromptStyle = Literal["plain", "panel"]
 BudgetUnit = Literal["rounds", "calls"]
 Coin = Literal["response", "group"]
 Penalised = Literal["dispatched", "accepted"]
 Queries = Literal["own", "shuffled"]
+Schedule = Literal["inv", "inv-sqrt", "inv-sq", "const", "linear", "cosine"]
 
 _require = partial(require, "eapo-consultation")
 _require_least = partial(require_least, "eapo-consultation")
@@ -85,7 +87,7 @@ class EapoConsultationSettings:
     """Take it off right answers only. Where all answers of a group are wrong, a penalty is all that
     tells them apart, and dividing by their deviation makes it as large as being right."""
 
-    prompt_style: PromptStyle = "plain"
+    prompt_style: ExpertStyle = "plain"
     """plain: one short line, for tiny models; panel: explains the experts and their protocol."""
     opens_thinking: bool = False
     """Whether the chat template ends with an open think tag, as DeepSeek-R1's does."""
@@ -141,11 +143,6 @@ class EapoConsultationSettings:
         """Most experts in one block of calls."""
         return min(self.at_once or self.experts, self.experts)
 
-    @property
-    def learners(self) -> tuple[str, ...]:
-        """The roles that learn; experts are frozen."""
-        return ("policy",)
-
 
 _CHOICES = {
     "consult": Consult,
@@ -155,8 +152,88 @@ _CHOICES = {
     "queries": Queries,
     "answer_reward": AnswerRule,
     "penalised": Penalised,
-    "prompt_style": PromptStyle,
+    "prompt_style": ExpertStyle,
 }
+
+_POWERS = {"inv": 1.0, "inv-sqrt": 0.5, "inv-sq": 2.0}
+_HALVINGS = 200
+
+
+# EAPO, arXiv:2509.23730, section 2.3: a reply enters with probability 1 / s in training step s.
+@dataclass(frozen=True)
+class Fading:
+    """One schedule. With the defaults the acceptance in step s is 1 / s."""
+
+    schedule: Schedule = "inv"
+    rate: float = 0.02
+    """``const``: the acceptance."""
+    scale: float = 1.0
+    """``inv``, ``inv-sqrt``, ``inv-sq``: (1 + (s - 1) / scale) to the power -1, -1/2 or -2."""
+    span: float = 320.0
+    """``linear``, ``cosine``: steps from 1 down to 0."""
+    start: int = 0
+    """s_0: steps that do not count, such as those of a learning rate's warm-up; the acceptance
+    stays at its first value until they are over."""
+
+
+def acceptance(fading: Fading, step: int) -> float:
+    """The probability rho_s, in [0, 1]; ``step`` counts from 1."""
+    done = max(step - fading.start, 1) - 1
+    if fading.schedule in _POWERS:
+        # rho_s = s^-p for scale 1 and start 0
+        return (1 + done / fading.scale) ** -_POWERS[fading.schedule]
+    if fading.schedule == "const":
+        return fading.rate
+    left = max(0.0, 1 - done / fading.span)
+    return left if fading.schedule == "linear" else (1 - math.cos(math.pi * left)) / 2
+
+
+def total(fading: Fading, steps: int) -> float:
+    """Sum of the acceptance over the first ``steps`` steps."""
+    return math.fsum(acceptance(fading, step) for step in range(1, steps + 1))
+
+
+def match_budget(fading: Fading, budget: float, steps: int) -> Fading:
+    """The same schedule, stretched until it lets in ``budget`` in ``steps`` steps.
+
+    ``const`` changes its rate, ``linear`` and ``cosine`` their span, the others their scale.
+
+    Raises:
+        ValueError: no stretch gives that total.
+    """
+    if fading.schedule == "const":
+        if not 0 <= budget <= steps:
+            raise ValueError(f"a budget of {budget} in {steps} steps is no probability")
+        return dataclasses.replace(fading, rate=budget / steps)
+    name = "scale" if fading.schedule in _POWERS else "span"
+
+    def stretched(logarithm: float) -> Fading:
+        return dataclasses.replace(fading, **{name: math.exp(logarithm)})
+
+    # The total grows with the stretch, from the steps before s_0 and one more up to all.
+    low, high = -40.0, 40.0
+    if not total(stretched(low), steps) <= budget <= total(stretched(high), steps):
+        raise ValueError(
+            f"{fading.schedule} lets in between {total(stretched(low), steps):.3g} and "
+            f"{total(stretched(high), steps):.3g} in {steps} steps, not {budget:g}"
+        )
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if total(stretched(middle), steps) > budget else (middle, high)
+    return stretched((low + high) / 2)
+
+
+def turn_budget(step: int, *, first: int, last: int, anneal: int) -> int:
+    """Rounds T_s allowed in step ``step``: from ``first`` linearly to ``last`` over ``anneal``
+    steps; ``first`` throughout where ``anneal`` is 0.
+
+    The paper lowers the budget "toward the evaluation budget" and names no schedule.
+    """
+    if anneal < 2:
+        return first if anneal == 0 or step < 1 else last
+    # T_s = max(T_end, round(T_0 - (T_0 - T_end) (s - 1) / (S - 1)))
+    share = (max(step, 1) - 1) / (anneal - 1)
+    return max(last, round(first - (first - last) * share))
 
 
 @lru_cache

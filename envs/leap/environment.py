@@ -22,168 +22,176 @@ failed: it earns 0 and writes no more.
 Version history: v0, the first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from envs.bytes_codec import TextMeter
-from envs.eapo_consultation.prompts import lone_prompt
-from envs.leap.path import Game, Path, final_info, summaries, to_check
+import numpy as np
+
+from envs.conversation import ConversationEnv
 from envs.leap.routing import choose
 from envs.leap.settings import LeapSettings
-from envs.problem_env import ProblemEnv, text_of
-from problems.source import ProblemSource
-from rewards.consultation import final_answer
-from vocabulary import Scorer, ScoreRequests, UserError, derive_seed
+from envs.problem_env import ProblemEnv
+from envs.prompts import lone_prompt
+from envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
+from rewards.consultation import ANSWER, final_answer
+from rewards.overlap import squad_f1
+from vocabulary import Problem, ScoreRequests, UserError, Verdict, derive_seed
 
 SUMMARY = ("<summarize>", "</summarize>")
 PEERS = ("<peer_summaries>", "</peer_summaries>")
 
 
-class LeapEnv(ProblemEnv):
+@dataclass
+class Path:
+    """One line of reasoning."""
+
+    own: str = ""
+    """What it wrote, summaries left out."""
+    tokens: int = 0
+    """What it wrote, summaries included."""
+    summary: str = ""
+    """Its latest; empty before the first."""
+    failed: bool = False
+
+    @property
+    def checks(self) -> list[str]:
+        """What the scorer is asked about it: its answer, if it has one."""
+        answer = None if self.failed else final_answer(self.own)
+        return [] if answer is None else [f"{ANSWER} {answer}"]
+
+
+class LeapEnv(ConversationEnv):
     """The text environment; ``envs.make`` wraps it in tokens."""
 
     title = "leap"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
+        **ProblemEnv.metadata,
         "name": "leap_v0",
-        "render_modes": ["human", "ansi"],
-        "render_fps": 1,
-        "is_parallelizable": True,
         "group_keys": ("problem", "problem+role"),
         "default_group": "problem+role",
     }
+    settings: LeapSettings
+    settings_class = LeapSettings
+    default_roles = ("policy",)
 
-    def __init__(
+    def check_roles(self) -> None:
+        if len(self.roles) != 1:
+            raise UserError(f"leap: one role writes all paths, not {len(self.roles)}.")
+
+    def places(self) -> Mapping[str, int]:
+        return {self.roles[0]: self.settings.paths}
+
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        settings = self.settings
+        paths = {agent: Path() for agent in self.possible_agents}
+        going_on, pauses = list(paths), 0
+        question = lone_prompt(problem.question, settings.prompt_style)
+        texts: dict[str, str] = dict.fromkeys(paths, question)
+        piece: Piece = "message"
+
+        def needed(answers: Answers) -> ScoreRequests:
+            # Whatever is written may be the end of the episode.
+            ends = [Path(path.own + answers.get(agent, "")) for agent, path in paths.items()]
+            return ScoreRequests(tuple((text, problem) for end in ends for text in end.checks))
+
+        while True:
+            # Each path thinks for T tokens, and after its last pause for all that it has left.
+            last = pauses >= settings.pauses
+            limit = settings.max_new_tokens if last else settings.block_tokens
+            answers = yield Turn(self._ask(paths, texts, limit, piece), needed)
+            for agent in going_on:
+                self._count(paths[agent], answers.get(agent))
+                paths[agent].own += answers.get(agent, "")
+            going_on = [
+                agent
+                for agent in going_on
+                if not last
+                and self._may_go_on(paths[agent])
+                and answers[agent]
+                and final_answer(paths[agent].own) is None
+            ]
+            if not going_on:
+                break
+
+            # Those without an answer say where they are ...
+            texts, piece = dict.fromkeys(going_on, f"\n{SUMMARY[0]}"), "continuation"
+            summarise = self._ask(paths, texts, settings.summary_tokens, piece, SUMMARY[1])
+            answers = yield Turn(summarise, lambda answers: needed({}))
+            pauses += 1
+            for agent in going_on:
+                self._count(paths[agent], answers.get(agent))
+                paths[agent].summary = answers.get(agent, "").partition(SUMMARY[1])[0].strip()
+            going_on = [agent for agent in going_on if self._may_go_on(paths[agent])]
+            if not going_on:
+                break
+
+            # ... and read where some of the others are.
+            texts = {agent: self._peers(paths, agent, pauses) for agent in going_on}
+
+        return self._outcome(problem, paths, pauses)
+
+    def _ask(
         self,
-        settings: LeapSettings | None = None,
-        *,
-        roles: Sequence[str] = ("policy",),
-        scorer: Scorer | None = None,
-        source: ProblemSource | None = None,
-        tokenizers: Mapping[str, TextMeter] | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        """Set up an environment in which any number of episodes can be played.
+        paths: Mapping[str, Path],
+        texts: Mapping[str, str],
+        limit: int,
+        piece: Piece,
+        *stop: str,
+    ) -> dict[str, Ask]:
+        """Ask the paths of ``texts`` for at most ``limit`` tokens of those that each has left."""
+        most = self.settings.max_new_tokens
+        return {
+            agent: Ask(text, piece, min(limit, most - paths[agent].tokens), stop)
+            for agent, text in texts.items()
+        }
 
-        Args:
-            settings: see :class:`LeapSettings`.
-            roles: the one role that writes all paths.
-            scorer: checks answers; an ``AnswerScorer`` of its own without one.
-            source: problems for episodes whose options name none; generated chains without one.
-            tokenizers: role -> the meter of its tokens; bytes without one.
-            render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
+    def _count(self, path: Path, answer: str | None) -> None:
+        path.failed = answer is None
+        path.tokens += self.meters[self.roles[0]].count(answer or "")
 
-        Raises:
-            UserError: not exactly one role, or an unknown render mode.
-        """
-        if len(roles) != 1:
-            raise UserError(f"leap: one role writes all paths, not {len(roles)}.")
-        self.settings = settings or LeapSettings()
-        super().__init__(
-            [f"{roles[0]}_{k}" for k in range(self.settings.paths)],
-            roles,
-            scorer=scorer,
-            source=source,
-            tokenizers=tokenizers,
-            render_mode=render_mode,
-        )
-        self._meter = self.meters[roles[0]]
-        self._game: Game | None = None
+    def _may_go_on(self, path: Path) -> bool:
+        return not path.failed and path.tokens < self.settings.max_new_tokens
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Begin an episode.
-
-        Args:
-            seed: draws the problem, if none is given, and the random router's choices.
-            options: ``problem``.
-
-        Raises:
-            UserError: an option that makes no sense.
-        """
-        seed = self.seeded(seed)
-        problem = self.problem_of(seed, options or {})
-        game = self._game = Game(problem, seed, {agent: Path() for agent in self.possible_agents})
-        self.agents = list(self.possible_agents)
-        question = lone_prompt(problem.question, self.settings.prompt_style)
-        return self._show(game, dict.fromkeys(self.agents, question), "message")
-
-    def step(self, actions: Mapping[str, Any]) -> Any:
-        game = self._game
-        if game is None or not self.agents:
-            return {}, {}, {}, {}, {}
-        for agent in game.asked:
-            self._written(game, agent, actions)
-        going_on = [agent for agent in game.asked if not game.paths[agent].done]
-        game.pauses += game.summarising
-        game.summarising = bool(going_on) and not game.summarising
-        if not going_on:
-            return self._ended(game)
-        if game.summarising:
-            shown = dict.fromkeys(going_on, f"\n{SUMMARY[0]}")
-        else:
-            shown = {agent: self._peers(game, agent) for agent in going_on}
-        observations, infos = self._show(game, shown, "continuation")
-        return self.stepped(observations, infos, done=False)
-
-    def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
-        """What ``step(actions)`` may ask of the scorer; changes nothing."""
-        game = self._game
-        if game is None or not self.agents:
-            return ScoreRequests()
-        texts = [
-            path.own + (text_of(actions.get(agent)) if agent in game.asked else "")
-            for agent, path in game.paths.items()
-        ]
-        return ScoreRequests(tuple(pair for text in texts for pair in to_check(text, game.problem)))
-
-    def transcript(self) -> str | None:
-        return None if self._game is None else self._game.transcript()
-
-    def _written(self, game: Game, agent: str, actions: Mapping[str, Any]) -> None:
-        path, text = game.paths[agent], text_of(actions.get(agent))
-        path.failed = agent not in actions
-        path.tokens += self._meter.count(text)
-        game.pieces.append((agent, text))
-        over = path.failed or path.tokens >= self.settings.max_new_tokens
-        if game.summarising:
-            path.summary = text.partition(SUMMARY[1])[0].strip()
-            path.done = over
-            return
-        path.own += text
-        answered = final_answer(path.own) is not None
-        path.done = over or answered or not text or game.pauses >= self.settings.pauses
-
-    def _peers(self, game: Game, agent: str) -> str:
-        """What a path reads on its return from a pause."""
-        settings, others = self.settings, summaries(game, agent)
-        seed = derive_seed("leap", game.seed, game.pauses, agent)
-        chosen = choose(game.paths[agent].summary, others, settings.peers, settings.router, seed)
+    def _peers(self, paths: Mapping[str, Path], reader: str, pauses: int) -> str:
+        """What a path reads on its return from a pause; one that answered before its first pause
+        has no summary."""
+        others = {a: path.summary for a, path in paths.items() if a != reader and path.summary}
+        seed = derive_seed("leap", self.episode_seed, pauses, reader)
+        settings = self.settings
+        chosen = choose(paths[reader].summary, others, settings.peers, settings.router, seed)
         return "\n".join(["", PEERS[0], *(others[peer] for peer in chosen), PEERS[1], ""])
 
-    def _show(
-        self, game: Game, texts: Mapping[str, str], piece: str
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Ask the agents of ``texts``, and nobody else."""
-        settings, game.asked = self.settings, list(texts)
-        limit = settings.max_new_tokens
-        if game.summarising:
-            limit = settings.summary_tokens
-        elif game.pauses < settings.pauses:
-            limit = settings.block_tokens
-        stop = [SUMMARY[1]] if game.summarising else []
-        observations, infos = self.asked(texts, limit=limit, stop=stop, piece=piece)
-        for agent, text in texts.items():
-            left = settings.max_new_tokens - game.paths[agent].tokens
-            infos[agent]["max_new_tokens"] = min(limit, left)
-            game.pieces.append((f"to {agent}", text))
-        return observations, infos
-
-    def _ended(self, game: Game) -> Any:
-        observations = {agent: {"text": "", "active": 0} for agent in self.agents}
-        infos = {
-            agent: final_info(path, game, self.roles[0], self.scorer)
-            for agent, path in game.paths.items()
+    def _outcome(self, problem: Problem, paths: Mapping[str, Path], pauses: int) -> Outcome:
+        verdicts = {
+            agent: next(
+                (self.scorer.check(text, problem) for text in path.checks),
+                Verdict(False, None, "none"),
+            )
+            for agent, path in paths.items()
         }
-        truncated = [agent for agent, info in infos.items() if info["answer"] is None]
-        return self.stepped(observations, infos, done=True, truncated=truncated)
+        return Outcome(
+            terms={agent: {"correct": float(v.correct)} for agent, v in verdicts.items()},
+            measured={
+                agent: {
+                    "correct": bool(verdict.correct),
+                    "answer": verdict.answer,
+                    "f1": squad_f1(final_answer(paths[agent].own) or "", [problem.gold]),
+                    "response_tokens": paths[agent].tokens,
+                    "expert_tokens": 0,
+                }
+                for agent, verdict in verdicts.items()
+            },
+            episode={"pauses": pauses},
+            truncated=[agent for agent, verdict in verdicts.items() if verdict.answer is None],
+        )
+
+    def retell(self, problem: Problem) -> str:
+        pieces: list[tuple[str, str]] = []
+        for asks, answers in self.turns():
+            pieces += ((f"to {agent}", ask.text) for agent, ask in asks.items())
+            if answers is not None:
+                pieces += ((agent, answers.get(agent, "")) for agent in asks)
+        return piece_by_piece(problem, pieces)

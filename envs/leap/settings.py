@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from envs.eapo_consultation.settings import PromptStyle
-from envs.require import require, require_countable, require_least
+from envs.prompts import ExpertStyle
+from envs.settings import require, require_countable, require_least
 
 Router = Literal["dispersed", "clustered", "hybrid", "random"]
 
@@ -28,7 +28,7 @@ class LeapSettings:
     """Most pauses of a path (5 or 6)."""
     max_new_tokens: int = 96
     """Tokens that a path may write, summaries included."""
-    prompt_style: PromptStyle = "plain"
+    prompt_style: ExpertStyle = "plain"
     """How the question is put, as in eapo-consultation."""
 
     def __post_init__(self) -> None:

@@ -25,157 +25,88 @@ in ``actions`` failed: it earns 0 and is left out of those means.
 Version history: v0, the first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from envs.bytes_codec import TextMeter
-from envs.core_teaching.prompts import prompt_for
-from envs.problem_env import ProblemEnv, private, text_of
-from envs.roles import role_of
-from envs.sd_e2.report import GROUP_KEYS, final_infos, transcript
-from envs.sd_e2.scoring import Score, score
+import numpy as np
+
+from envs.conversation import ConversationEnv
+from envs.problem_env import ProblemEnv
+from envs.prompts import strategy_prompt
+from envs.sd_e2.scoring import TERMS, Trace, parse, score
 from envs.sd_e2.settings import SdE2Settings
-from envs.sd_e2.trace import Trace, parse
-from problems.source import ProblemSource
-from vocabulary import Problem, Scorer, ScoreRequests, UserError
-
-MODES = ("train", "eval")
+from envs.settings import token_limit
+from envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
+from vocabulary import Problem, ScoreRequests, UserError
 
 
-class SdE2Env(ProblemEnv):
+class SdE2Env(ConversationEnv):
     """The text environment; ``envs.make`` wraps it in tokens."""
 
     title = "sd-e2"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
+        **ProblemEnv.metadata,
         "name": "sd_e2_v0",
-        "render_modes": ["human", "ansi"],
-        "render_fps": 1,
-        "is_parallelizable": True,
-        "group_keys": GROUP_KEYS,
+        "group_keys": ("problem+role", "problem"),
         "default_group": "problem+role",
     }
+    settings: SdE2Settings
+    settings_class = SdE2Settings
+    default_roles = ("alice",)
+    modes = ("train", "eval")
 
-    def __init__(
-        self,
-        settings: SdE2Settings | None = None,
-        *,
-        roles: Sequence[str] = ("alice",),
-        scorer: Scorer | None = None,
-        source: ProblemSource | None = None,
-        tokenizers: Mapping[str, TextMeter] | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        """Set up an environment in which any number of episodes can be played.
-
-        Args:
-            settings: see :class:`SdE2Settings`.
-            roles: one name or more; none has to do with another.
-            scorer: checks answers and embeds texts; an ``AnswerScorer`` of its own without one.
-            source: problems for episodes whose options name none; generated chains without one.
-            tokenizers: role -> the meter of its tokens; nothing here is measured in tokens.
-            render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
-
-        Raises:
-            UserError: no role, the same one twice, or an unknown render mode.
-        """
-        if not roles:
+    def check_roles(self) -> None:
+        if not self.roles:
             raise UserError("sd-e2: nobody takes part; name at least one role.")
-        self.settings = settings or SdE2Settings()
-        most = max(self.settings.traces, self.settings.eval_traces)
-        super().__init__(
-            [f"{role}_{place}" for role in roles for place in range(most)],
-            roles,
-            scorer=scorer,
-            source=source,
-            tokenizers=tokenizers,
-            render_mode=render_mode,
-        )
-        self._problem: Problem | None = None
-        self._mode = "train"
-        self._asked: list[str] = []
-        self._traces: dict[str, Trace] = {}
-        self._infos: dict[str, dict[str, Any]] = {}
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Begin an episode.
+    def places(self) -> Mapping[str, int]:
+        return dict.fromkeys(self.roles, max(self.settings.traces, self.settings.eval_traces))
 
-        Args:
-            seed: draws the problem, if none is given.
-            options: ``problem`` and ``mode`` (train).
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        settings, mode = self.settings, options.get("mode", "train")
+        training = mode == "train"
+        count = settings.traces if training else settings.eval_traces
+        asked = {role: self.agents_of(role)[:count] for role in self.roles}
 
-        Raises:
-            UserError: an option that makes no sense.
-        """
-        options = options or {}
-        mode = options.get("mode", "train")
-        if mode not in MODES:
-            raise UserError(f"sd-e2: mode {mode!r} is unknown; choose one of {', '.join(MODES)}.")
-        self._problem, self._mode = self.problem_of(self.seeded(seed), options), mode
-        count = self.settings.traces if mode == "train" else self.settings.eval_traces
-        self._asked = [f"{role}_{place}" for role in self.roles for place in range(count)]
-        self._traces, self._infos = {}, {}
-        self.agents = list(self.possible_agents)
-        return self._shown(self._problem)
+        def needed(answers: Answers) -> ScoreRequests:
+            parsed = [parse(text) for text in answers.values()]
+            checks = [*answers.values(), *(block for one in parsed for block in one.blocks)]
+            reasonings = tuple(text for one in parsed for text in one.reasonings)
+            return ScoreRequests(tuple((text, problem) for text in checks), reasonings)
 
-    def step(self, actions: Mapping[str, Any]) -> Any:
-        problem = self._problem
-        if problem is None or not self.agents:
-            return {}, {}, {}, {}, {}
-        for agent in self._asked:
-            if agent in actions:
-                self._traces[agent] = self._read(agent, text_of(actions[agent]), problem)
-        scores: dict[str, Score] = {}
-        for role in self.roles:
-            own = [trace for trace in self._traces.values() if trace.role == role]
-            found = score(own, self.settings, self.scorer.embed)
-            scores |= {trace.agent: one for trace, one in zip(own, found)}
-        infos = final_infos(
-            problem, self._mode, self._asked, self._traces, scores, self.possible_agents
-        )
-        if self.render_mode is not None:
-            self._infos = private(infos)
-        observations = {agent: {"text": "", "active": 0} for agent in self.agents}
-        return self.stepped(observations, infos, done=True)
+        # Everyone answers, in as many strategies as it likes.
+        ask = Ask(self.prompt(problem), max_new_tokens=token_limit(settings, training=training))
+        answers = yield Turn({a: ask for agents in asked.values() for a in agents}, needed)
 
-    def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
-        """What ``step(actions)`` will ask of the scorer; changes nothing."""
-        problem = self._problem
-        if problem is None or not self.agents:
-            return ScoreRequests()
-        texts = [text_of(actions[agent]) for agent in self._asked if agent in actions]
-        parsed = [parse(text) for text in texts]
-        checks = [*texts, *(block for one in parsed for block in one.blocks)]
-        return ScoreRequests(
-            tuple((text, problem) for text in checks),
-            tuple(text for one in parsed for text in one.reasonings),
+        # A role's traces are measured, and each term is compared among them.
+        terms: dict[str, dict[str, float]] = {}
+        measured: dict[str, dict[str, Any]] = {}
+        right: dict[str, int] = {}
+        for role, agents in asked.items():
+            there = [agent for agent in agents if agent in answers]
+            traces = [Trace.read(answers[agent], problem, self.scorer) for agent in there]
+            right[role] = sum(trace.verdict.correct for trace in traces)
+            for agent, trace, own in zip(there, traces, score(traces, settings, self.scorer.embed)):
+                measured[agent] = own.measured(trace)
+                terms[agent] = own.terms if training else {"correct": float(trace.verdict.correct)}
+        nothing: dict[str, float] = dict.fromkeys(TERMS if training else ("correct",), 0.0)
+        return Outcome(
+            terms={agent: terms.get(agent, nothing) for agent in self.possible_agents},
+            measured=measured,
+            episode={
+                "mode": mode,
+                "answered": len(answers),
+                "failed": sum(map(len, asked.values())) - len(answers),
+                "right": right,
+            },
         )
 
-    def transcript(self) -> str | None:
-        problem = self._problem
-        if problem is None:
-            return None
-        prompt = prompt_for(problem, self.settings.prompt_style)
-        return transcript(problem, prompt, self._asked, self._traces, self._infos)
+    def prompt(self, problem: Problem) -> str:
+        """What everyone is asked."""
+        return strategy_prompt(problem, self.settings.prompt_style)
 
-    def _read(self, agent: str, text: str, problem: Problem) -> Trace:
-        parsed = parse(text)
-        return Trace(
-            agent,
-            role_of(agent),
-            text,
-            self.scorer.check(text, problem),
-            parsed,
-            tuple(self.scorer.check(block, problem).correct for block in parsed.blocks),
-        )
-
-    def _shown(
-        self, problem: Problem
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-        """Hand everyone who is asked the prompt."""
-        limit = self.settings.max_new_tokens
-        if self._mode == "eval":
-            limit = self.settings.eval_max_new_tokens or limit
-        prompts = dict.fromkeys(self._asked, prompt_for(problem, self.settings.prompt_style))
-        return self.asked(prompts, limit=limit, stop=self.settings.stop)
+    def retell(self, problem: Problem) -> str:
+        prompt = self.prompt(problem)
+        return agent_by_agent(problem, self.turns(), self.last_infos, prompt=prompt)

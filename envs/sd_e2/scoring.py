@@ -1,15 +1,18 @@
-"""What the traces of one role on one question earn."""
+"""Reading the traces of one role on one question, and what they earn."""
 
-# B traces of one role, in agent order
+# B traces of one role, in agent order; S strategies of one trace, D dimensions
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from envs.reasoning import strategies
 from envs.sd_e2.settings import SdE2Settings
-from envs.sd_e2.trace import Trace
+from rewards.answers import after_thinking, extract
 from rewards.strategies import (
     distinct,
     diversity,
@@ -18,11 +21,53 @@ from rewards.strategies import (
     strategy_format,
     z_score,
 )
+from vocabulary import Problem, Scorer, Verdict
 
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 TERMS = ("outcome", "exploration", "exploitation", "format")
 """Names of the reward terms."""
+
+# Bounds on garbage, far beyond what a trace in any sensible budget of tokens reaches.
+MOST_STRATEGIES = 32
+LONGEST_REASONING = 1 << 14
+SHORTEST_REASONING = 11
+"""Characters; the public code of SD-E2 takes less for no reasoning."""
+
+_REASONING = re.compile(r"<reasoning(?:\s[^<>]*)?>", re.IGNORECASE)
+_END = re.compile(r"</reasoning>", re.IGNORECASE)
+_LAST_BLOCK = re.compile(r"</strategy>", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a text consists of."""
+
+    blocks: tuple[str, ...]
+    """Content of each closed strategy block, at most ``MOST_STRATEGIES``."""
+    reasonings: tuple[str, ...]
+    """The reasoning of each block that has one of some length."""
+    answered: bool
+    """Whether an answer stands after the last block."""
+    complete: bool
+    """Whether there are blocks, all with reasoning and result, and an answer after them."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One answer that was really given."""
+
+    verdict: Verdict
+    parsed: Parsed
+    right: tuple[bool, ...]
+    """Of each block, whether its own result is right."""
+
+    @classmethod
+    def read(cls, text: str, problem: Problem, scorer: Scorer) -> "Trace":
+        """Take an answer apart and grade its parts."""
+        parsed = parse(text)
+        right = tuple(scorer.check(block, problem).correct for block in parsed.blocks)
+        return cls(scorer.check(text, problem), parsed, right)
 
 
 @dataclass(frozen=True)
@@ -36,6 +81,35 @@ class Score:
     strategies: int
     distinct: int
     diversity: float
+
+    def measured(self, trace: Trace) -> dict[str, Any]:
+        """What is logged of the trace that earned this."""
+        return {
+            "correct": bool(trace.verdict.correct),
+            "answer": trace.verdict.answer,
+            "method": trace.verdict.method,
+            "strategies": self.strategies,
+            "strategies_right": sum(trace.right),
+            "distinct": self.distinct,
+            "diversity": self.diversity,
+            "complete": trace.parsed.complete,
+            **{f"raw_{name}": value for name, value in self.raw.items()},
+        }
+
+
+def parse(text: str) -> Parsed:
+    """Take a text apart; thoughts do not count."""
+    text = after_thinking(text)
+    found = strategies(text)[:MOST_STRATEGIES]
+    reasonings = [_reasoning(block.text) for block in found]
+    answered = extract(_LAST_BLOCK.split(text)[-1]) is not None
+    tagged = all(_REASONING.search(block.text) and block.outcome for block in found)
+    return Parsed(
+        blocks=tuple(block.text for block in found),
+        reasonings=tuple(text for text in reasonings if len(text) >= SHORTEST_REASONING),
+        answered=answered,
+        complete=bool(found) and answered and tagged,
+    )
 
 
 def score(traces: Sequence[Trace], settings: SdE2Settings, embed: Embed) -> list[Score]:
@@ -86,3 +160,9 @@ def _raw(
             for_completeness=settings.format_complete,
         ),
     }
+
+
+def _reasoning(block: str) -> str:
+    """What stands between the tags, or the whole block without them."""
+    inside = _REASONING.split(block, maxsplit=1)[-1]
+    return " ".join(_END.split(inside, maxsplit=1)[0][:LONGEST_REASONING].split())

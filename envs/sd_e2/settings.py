@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from envs.core_teaching.settings import PromptStyle
-from envs.require import require, require_countable, require_known, require_least
+from envs.prompts import StrategyStyle
+from envs.settings import require, require_known, require_least, require_traces
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class SdE2Settings:
     """Longest trace in evaluation; 0 means as in training."""
     stop: tuple[str, ...] = ()
     """Strings that end a trace."""
-    prompt_style: PromptStyle = "plain"
+    prompt_style: StrategyStyle = "plain"
     """strategies: asks for strategy blocks, which is what the method is about; plain: the prompt
     that the tiny team can read, and which it answers without blocks."""
     normalise: bool = True
@@ -51,11 +51,8 @@ class SdE2Settings:
     """Form: for blocks that all have reasoning and result, with an answer after them."""
 
     def __post_init__(self) -> None:
+        require_traces("sd-e2", self)
         leasts = {
-            "traces": 1,
-            "eval_traces": 1,
-            "max_new_tokens": 1,
-            "eval_max_new_tokens": 0,
             "w_outcome": 0,
             "w_explore": 0,
             "w_exploit": 0,
@@ -68,10 +65,9 @@ class SdE2Settings:
             "format_complete": 0,
         }
         require_least("sd-e2", self, leasts)
-        require_countable("sd-e2", self, "traces", "eval_traces")
         require(
             "sd-e2",
             -1 <= self.same_above <= 1,
             f"same_above is {self.same_above}: a cosine lies between -1 and 1",
         )
-        require_known("sd-e2", self, {"prompt_style": PromptStyle})
+        require_known("sd-e2", self, {"prompt_style": StrategyStyle})

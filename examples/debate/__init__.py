@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from envs import EnvSpec
-from envs.conversation_env import Conversation, ConversationEnv, Fresh, Outcome
-from envs.core_teaching.hints import strip_answers
+from envs import Conversation, ConversationEnv, EnvSpec, Fresh, Outcome
+from envs.reasoning import strip_answers
 from vocabulary import Problem, UserError
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from envs import EnvSpec
-from envs.conversation_env import Conversation, ConversationEnv, Outcome
+from envs import Conversation, ConversationEnv, EnvSpec, Outcome
 from evaluation import per_episode
 from vocabulary import Episode, Problem, UserError
 

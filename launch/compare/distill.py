@@ -10,8 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from algorithms import Algorithm, LearnerSettings
-from envs.eapo_consultation.prompts import lone_prompt
-from envs.eapo_consultation.settings import PromptStyle
+from envs.prompts import ExpertStyle, lone_prompt
 from experts.naming import is_player
 from launch.compare.eapo import EapoComparison
 from launch.compare.naming import check_positive
@@ -62,7 +61,7 @@ class Distillation:
     """Solutions of each problem."""
     lr: float = 1e-3
     """Learning rate."""
-    prompt_style: PromptStyle = "plain"
+    prompt_style: ExpertStyle = "plain"
     """How problems are put to both."""
     max_new_tokens: int = 96
     """Longest solution."""

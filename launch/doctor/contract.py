@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from envs.contract import why_not_paid
 from launch.doctor.finding import Finding, judged
 from launch.doctor.observe import Observed
 from vocabulary import Trajectory
@@ -45,7 +46,7 @@ def faults(row: Trajectory, *, blind: bool) -> Iterator[str]:
         yield "a log-probability that is not finite"
     if (sampled > 1e-6).any():
         yield "a log-probability above 0"
-    if abs(sum(row.reward_terms.values()) - row.reward) > 1e-4:
+    if why_not_paid(row.agent, row.reward_terms, row.reward):
         yield "reward terms that do not sum to the reward"
 
 

@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from envs.eapo_consultation.calls import Call, escape_latex, parse_calls
-from envs.eapo_consultation.returns import Entry, returned
+from envs.eapo_consultation.messages import Call, Entry, escape_latex, parse_calls, returned
 
 
 def call(query: str, expert: int = 1) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from envs.check import main
+from envs.check.__main__ import main
 
 WHOLE = """
 from gymnasium import spaces
@@ -116,7 +116,7 @@ def test_an_error_of_the_authors_own_code_has_its_line(
 
 TOLD = """
 from dataclasses import dataclass
-from envs.conversation_env import ConversationEnv, Outcome
+from envs import ConversationEnv, Outcome
 
 @dataclass(frozen=True)
 class Settings:
@@ -168,7 +168,7 @@ def test_a_fault_of_the_checks_own_keeps_its_traceback(
     author: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     author.write_text(WHOLE)
-    monkeypatch.setattr("envs.check.envs.check_env", None)
+    monkeypatch.setattr("envs.check_env", None)
     with pytest.raises(TypeError):
         main(["of_an_author:Whole"])
 

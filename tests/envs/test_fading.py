@@ -4,9 +4,16 @@ import math
 
 import pytest
 
-from envs.eapo_consultation.episode import coin, is_accepted
-from envs.eapo_consultation.fading import Fading, acceptance, match_budget, total, turn_budget
-from envs.eapo_consultation.settings import EapoConsultationSettings, fading_of
+from envs.eapo_consultation.environment import coin, is_accepted
+from envs.eapo_consultation.settings import (
+    EapoConsultationSettings,
+    Fading,
+    acceptance,
+    fading_of,
+    match_budget,
+    total,
+    turn_budget,
+)
 from vocabulary import UserError
 
 

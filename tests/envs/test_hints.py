@@ -3,8 +3,8 @@ import time
 import pytest
 
 from envs.bytes_codec import BytesCodec
-from envs.core_teaching.hints import build_hint, hint_checks, hint_source, leaks, strip_answers
-from envs.core_teaching.strategies import strategies, tagged_answer
+from envs.core_teaching.hints import build_hint, hint_checks, hint_source
+from envs.reasoning import leaks, strategies, strip_answers, tagged_answer
 
 BYTES = BytesCodec()
 

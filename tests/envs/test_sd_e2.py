@@ -8,7 +8,7 @@ import pytest
 import envs
 from envs import check_env
 from envs.sd_e2 import SdE2Env, SdE2Settings
-from envs.sd_e2.trace import MOST_STRATEGIES, parse
+from envs.sd_e2.scoring import MOST_STRATEGIES, parse
 from rewards.grading.scorer import AnswerScorer
 from vocabulary import UserError
 

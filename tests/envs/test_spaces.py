@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from envs.bytes_codec import END, BytesCodec
-from envs.roles import role_of, roles_of
+from envs.contract import role_of, roles_of
 from envs.spaces import TextSpace, TokenSpace
 
 

@@ -7,7 +7,7 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, see
 from pettingzoo.utils.conversions import parallel_to_aec
 
 import envs
-from envs.check import main as check
+from envs.check.__main__ import main as check
 
 pytestmark = [
     pytest.mark.usefixtures("installed"),

@@ -89,6 +89,14 @@ def test_who_is_named_learns_and_the_others_are_frozen() -> None:
     assert restore(settings.plain()) == settings
 
 
+def test_an_environment_says_what_follows_from_who_learns() -> None:
+    env = ["--env", "corea-deferral"]
+    assert parse(env).env.learners == ("small",)
+    assert parse([*env, "--train-role", "large"]).env.learners == ("large",)
+    told = [*env, "--train-role", "small", "large", "--env.learners", "small"]
+    assert parse(told).env.learners == ("small",)
+
+
 def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         parse(["--env", "core-teaching", "--env.k-colt", "3"])

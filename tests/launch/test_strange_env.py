@@ -10,7 +10,7 @@ AUTHORS = """
 from dataclasses import dataclass
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
-from envs.conversation_env import ConversationEnv, Outcome
+from envs import ConversationEnv, Outcome
 
 class Echo(ParallelEnv):
     metadata = {"name": "echo_v0"}

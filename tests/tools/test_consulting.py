@@ -6,10 +6,8 @@ import random
 
 import pytest
 
-from envs.eapo_consultation.calls import Call, parse_calls
-from envs.eapo_consultation.prompts import lone_prompt as env_lone_prompt
-from envs.eapo_consultation.prompts import training_prompt
-from envs.eapo_consultation.returns import Entry, returned
+from envs.eapo_consultation.messages import Call, Entry, parse_calls, returned, training_prompt
+from envs.prompts import lone_prompt as env_lone_prompt
 from miniatures.build import SHIPPED
 from miniatures.consulting.corpus import (
     call,

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from envs.core_teaching.hints import hint_source, strip_answers
-from envs.core_teaching.prompts import prompt_for
+from envs.core_teaching.hints import hint_source
+from envs.prompts import strategy_prompt
+from envs.reasoning import strip_answers
 from miniatures.teaching.corpus import (
     Habits,
     cold_example,
@@ -100,7 +101,7 @@ def test_strong_chains_use_strong_operations_only():
 @pytest.mark.parametrize("hint", ["", "7 + 8 = 5 - 3 ="])
 def test_prompts_are_those_of_the_environment(hint):
     problem = Problem(id="x", question="7 + 8 - 3 =", gold="2", kind="number")
-    assert prompt_for(problem, "plain", hint or None) == prompt(problem.question, hint)
+    assert strategy_prompt(problem, "plain", hint or None) == prompt(problem.question, hint)
 
 
 def test_hints_are_those_of_the_environment():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
-from envs.core_teaching.prompts import prompt_for
+from envs.prompts import strategy_prompt
 from vocabulary import Problem, UserError
 
 from .scripted import COLD, PLAIN, RESCUE, RIGHT, WRONG, Played
@@ -77,13 +77,13 @@ def test_a_finished_episode_takes_no_more_steps(make: Any, problem: Problem) -> 
 
 
 def test_prompts_that_ask_for_strategies(problem: Problem) -> None:
-    cold = prompt_for(problem, "strategies")
+    cold = strategy_prompt(problem, "strategies")
     assert cold.endswith("Question: 7 + 8 - 3 =")
     assert "plain number" in cold
     assert "peer_hint" not in cold
-    hinted = prompt_for(problem, "strategies", "add {first}")
+    hinted = strategy_prompt(problem, "strategies", "add {first}")
     assert "<peer_hint>\nadd {first}\n</peer_hint>" in hinted
-    assert prompt_for(problem, "plain", "{x}") == COLD.replace("\nLet", "\nHint:\n{x}\nLet")
+    assert strategy_prompt(problem, "plain", "{x}") == COLD.replace("\nLet", "\nHint:\n{x}\nLet")
 
 
 def test_a_transcript(make: Any, problem: Problem, capsys: pytest.CaptureFixture[str]) -> None:

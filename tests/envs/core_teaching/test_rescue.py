@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from envs.core_teaching.episode import coin, shows_hint
+from envs.core_teaching.environment import coin, shows_hint
 from vocabulary import Problem, derive_seed
 
 from .scripted import COLD, HINTED, PLAIN, RESCUE, RIGHT, WRONG, Played

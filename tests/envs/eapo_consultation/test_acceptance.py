@@ -4,7 +4,7 @@ import dataclasses
 
 import envs
 from envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
-from envs.eapo_consultation.episode import coin
+from envs.eapo_consultation.environment import coin
 from rollouts import tasks_for
 from vocabulary import Problem
 

@@ -8,8 +8,8 @@ import numpy as np
 import envs
 from envs.bytes_codec import BytesCodec
 from envs.eapo_consultation import EapoConsultationEnv
-from envs.eapo_consultation.prompts import lone_prompt, training_prompt
-from envs.eapo_consultation.replies import as_result
+from envs.eapo_consultation.messages import as_result, training_prompt
+from envs.prompts import lone_prompt
 from rewards.grading.scorer import AnswerScorer
 from vocabulary import Problem
 

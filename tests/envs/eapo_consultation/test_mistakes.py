@@ -109,3 +109,12 @@ def test_other_mistakes(problem: Problem) -> None:
         EapoConsultationEnv().reset(options={"mode": "probe"})
     with pytest.raises(UserError, match=r"give a vocabulary\.Problem"):
         EapoConsultationEnv().reset(options={"problem": "7 + 8"})
+
+
+def test_what_a_policy_that_fails_leaves_is_graded_in_the_batch_too(problem: Problem) -> None:
+    env = EapoConsultationEnv(LONG, scorer=AnswerScorer())
+    env.reset(seed=0, options={"problem": problem, "step": 1})
+    env.step({"policy_0": calls((1, "7 + 8 ="))})
+    env.step({"expert_0": "Answer: 2"})
+    # It ends the conversation by its silence, and what experts returned is looked at.
+    assert env.score_requests({}).checks == (("Answer: 2", problem),)

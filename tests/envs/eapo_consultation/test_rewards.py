@@ -8,7 +8,7 @@ import pytest
 
 import envs
 from envs.bytes_codec import BytesCodec
-from envs.eapo_consultation.report import paradigm
+from envs.eapo_consultation.outcome import paradigm
 from rewards.grading.scorer import AnswerScorer
 from rollouts import play
 from vocabulary import Problem, Sampling

@@ -1,4 +1,4 @@
-"""What environments hold their settings to; each check refuses in one sentence of the user's."""
+"""What settings of environments share: checks of their fields, and the longest answer."""
 
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -46,6 +46,17 @@ def require_countable(title: str, settings: Any, *names: str) -> None:
         require(title, value <= MOST, f"{name} is {value}: it must be {MOST} at most")
 
 
+def require_traces(title: str, settings: Any) -> None:
+    """Refuse numbers and lengths of traces, in training and in evaluation, that make no sense.
+
+    Raises:
+        UserError: one does not.
+    """
+    ones = dict.fromkeys(("traces", "eval_traces", "max_new_tokens"), 1)
+    require_least(title, settings, {**ones, "eval_max_new_tokens": 0})
+    require_countable(title, settings, "traces", "eval_traces")
+
+
 def require_known(title: str, settings: Any, choices: Mapping[str, Any]) -> None:
     """Refuse a field whose value its ``Literal`` does not have.
 
@@ -55,3 +66,9 @@ def require_known(title: str, settings: Any, choices: Mapping[str, Any]) -> None
     for name, literal in choices.items():
         known, chosen = get_args(literal), getattr(settings, name)
         require(title, chosen in known, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
+
+
+def token_limit(settings: Any, *, training: bool) -> int:
+    """Tokens of an answer: in evaluation ``eval_max_new_tokens``, unless that is 0."""
+    longest = 0 if training else settings.eval_max_new_tokens
+    return longest or settings.max_new_tokens

@@ -1,16 +1,22 @@
 """Playing one episode while looking at everything it gives."""
 
 import copy
-import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from envs.checks.actions import MISSING, Answers
-from envs.contract import why_not_kept
-from envs.plaindata import why_not_plain
+from envs.check.actions import MISSING, Answers
+from envs.contract import (
+    why_no_agents,
+    why_no_result,
+    why_no_reward,
+    why_not_grouped,
+    why_not_kept,
+    why_not_paid,
+    why_not_plain,
+)
 
 
 @dataclass
@@ -37,10 +43,11 @@ def play(
         idle_act: give actions for agents that are not active, too.
     """
     game = Game()
-    observations, infos = _pair(env.reset(seed=seed, options=copy.copy(options)))
-    live = _living(env, "reset")
+    result = env.reset(seed=seed, options=copy.copy(options))
+    _hold(why_no_result("reset", result))
+    observations, infos = result
+    live = _living(env, "reset", observations)
     assert live, "after reset() no agent is there"
-    assert set(live) <= set(env.possible_agents), "agents has somebody outside possible_agents"
     shown = _Shown(env)
     shown.look(live, observations, infos)
     _keep(game, observations=observations, infos=infos)
@@ -57,16 +64,11 @@ def play(
         if ask_requests and hasattr(env, "score_requests"):
             env.score_requests(actions)
         result = env.step(copy.copy(actions))
-        assert isinstance(result, tuple), f"step() gives a {type(result).__name__}, no tuple"
-        assert len(result) == 5, f"step() gives {len(result)} things, not five"
-        for part in result:
-            assert isinstance(part, Mapping), (
-                f"step() gives a {type(part).__name__} where a dictionary by agent must be"
-            )
+        _hold(why_no_result("step", result))
         observations, rewards, terminations, truncations, infos = result
         shown.answered({agent: actions[agent] for agent in active if agent in actions})
         over = _check_ends(live, terminations, truncations)
-        now = _living(env, "step")
+        now = _living(env, "step", observations)
         revived = dead & set(now)
         assert not revived, f"{_some(revived)} ended and lives again"
         dead |= over
@@ -74,7 +76,9 @@ def play(
             f"agents is {now} after {_some(over) or 'nobody'} ended out of {live}"
         )
         for agent in live:
-            paid[agent] += _check_reward(agent, rewards)
+            assert agent in rewards, f"{agent} was alive and has no reward"
+            _hold(why_no_reward(agent, rewards[agent]))
+            paid[agent] += float(rewards[agent])
         shown.look(live, observations, infos, over=over)
         for agent in sorted(over):
             _check_last_info(env, agent, infos[agent], paid[agent])
@@ -167,21 +171,14 @@ def _active(observation: Any) -> bool:
     return bool(np.any(observation.get("active", 1)))
 
 
-def _living(env: Any, method: str) -> list[str]:
-    living = env.agents
-    named = isinstance(living, Collection) and not isinstance(living, str)
-    assert named, f"after {method}() agents is {living!r:.100}: it must be a list of names"
-    return list(living)
+def _hold(why: str) -> None:
+    """Refuse what breaks a rule of the contract."""
+    assert not why, why
 
 
-def _pair(result: Any) -> tuple[Any, Any]:
-    assert isinstance(result, tuple), "reset() gives no tuple (observations, infos)"
-    assert len(result) == 2, f"reset() gives {len(result)} things, not (observations, infos)"
-    for part in result:
-        assert isinstance(part, Mapping), (
-            f"reset() gives a {type(part).__name__} where a dictionary by agent must be"
-        )
-    return result
+def _living(env: Any, method: str, observations: Mapping[str, Any]) -> list[str]:
+    _hold(why_no_agents(method, env.agents, env.possible_agents, observations))
+    return list(env.agents)
 
 
 def _keep(game: Game, **parts: Any) -> None:
@@ -201,18 +198,6 @@ def _check_ends(live: list[str], terminations: Any, truncations: Any) -> set[str
     return over
 
 
-def _check_reward(agent: str, rewards: Mapping[str, Any]) -> float:
-    assert agent in rewards, f"{agent} was alive and has no reward"
-    try:
-        reward = float(rewards[agent])
-    except Exception:
-        reward = math.nan
-    assert math.isfinite(reward), (
-        f"the reward of {agent} is {rewards[agent]!r:.100}: it must be a finite number"
-    )
-    return reward
-
-
 def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
     assert isinstance(info, dict), f"the info of {agent} is a {type(info).__name__}"
     # A token view has it in ids.
@@ -222,22 +207,14 @@ def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
         f"the info of {agent} is not plain data ({error}): use str, int of at most 64 bits, float, "
         "bool, None, lists, and dictionaries whose keys are strings"
     )
-    broken = why_not_kept(agent, info, asked=asked, tokens=tokens)
-    assert not broken, broken
+    _hold(why_not_kept(agent, info, asked=asked, tokens=tokens))
 
 
 def _check_last_info(env: Any, agent: str, info: Mapping[str, Any], paid: float) -> None:
     if "reward_terms" in info:
-        total = math.fsum(info["reward_terms"].values())
-        assert math.isclose(total, paid, rel_tol=1e-6, abs_tol=1e-9), (
-            f"the reward_terms of {agent} sum to {total}, but it was paid {paid}"
-        )
-    keys = tuple(env.metadata.get("group_keys", ()))
+        _hold(why_not_paid(agent, info["reward_terms"], paid))
     if "groups" in info:
-        groups = info["groups"]
-        assert set(groups) == set(keys), (
-            f"the groups of {agent} are {sorted(groups)}, metadata['group_keys'] is {keys}"
-        )
+        _hold(why_not_grouped(agent, info["groups"], env.metadata.get("group_keys", ())))
 
 
 def _check_episode_infos(infos: Mapping[str, Any], over: set[str]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import envs
 from envs.adapt import is_text_env
-from envs.guarded import told
+from envs.guarded import describe
 from vocabulary import UserError
 
 
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             # A fault of the check's own: its traceback says more than a sentence.
             raise
         print(place, end="", file=sys.stderr)
-        print(f"envs.check: {chosen.name} raised {told(error)}.", file=sys.stderr)
+        print(f"envs.check: {chosen.name} raised {describe(error)}.", file=sys.stderr)
         return 2
     print(f"{chosen.name} keeps the contract. Its roles: {roles}.")
     return 0
@@ -63,7 +63,7 @@ def _place(error: BaseException) -> str:
     """The line of the author's own code from which an error came; empty if from none."""
     while error.__cause__ is not None:
         error = error.__cause__
-    ours = str(Path(__file__).parent)
+    ours = str(Path(__file__).parent.parent)
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -1,7 +1,13 @@
-"""What a role is asked, cold or with a hint."""
+"""What models are asked in several environments."""
 
-from envs.core_teaching.settings import PromptStyle
+from typing import Literal
+
 from vocabulary import AnswerKind, Problem
+
+StrategyStyle = Literal["plain", "strategies"]
+"""plain: CoRe's own prompts; strategies: ask for strategy blocks and a final answer."""
+ExpertStyle = Literal["plain", "panel"]
+"""plain: one short line, for tiny models; panel: EAPO's own prompts."""
 
 # CoRe, arXiv:2601.21600, appendix A.1
 _PLAIN_COLD = "Question: {question}\nLet's solve this step by step:"
@@ -34,8 +40,8 @@ _ANSWER_FORM: dict[AnswerKind, str] = {
 }
 
 
-def prompt_for(problem: Problem, style: PromptStyle, hint: str | None = None) -> str:
-    """The user's message: cold without a hint."""
+def strategy_prompt(problem: Problem, style: StrategyStyle, hint: str | None = None) -> str:
+    """The message of CoRe and of SD-E2: cold without a hint."""
     if style == "plain":
         template = _PLAIN_COLD if hint is None else _PLAIN_HINT
         return template.format(question=problem.question, hint=hint)
@@ -45,3 +51,15 @@ def prompt_for(problem: Problem, style: PromptStyle, hint: str | None = None) ->
         hint_clause="" if hint is None else _HINT_CLAUSE,
         hint_block="" if hint is None else _HINT_BLOCK.format(hint=hint),
     )
+
+
+# EAPO, arXiv:2509.23730, appendix: the prompt of evaluation, word for word.
+ALONE = (
+    "You are a helpful assistant. You must give the final answer in the last line, in the format "
+    'of "Answer: xxx", xxx represents the final answer.'
+)
+
+
+def lone_prompt(question: str, style: ExpertStyle) -> str:
+    """The message of EAPO's policy on its own, of an expert, and of LeaP's paths."""
+    return f"Question: {question}\nSolve:" if style == "plain" else f"{ALONE}\n\n{question}"

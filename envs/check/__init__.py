@@ -10,8 +10,8 @@ from typing import Any
 from pettingzoo import AECEnv, ParallelEnv
 
 from envs.adapt import adapt
-from envs.checks.actions import Answers, hostile_answers, plain_answers
-from envs.checks.play import Game, play, same
+from envs.check.actions import Answers, hostile_answers, plain_answers
+from envs.check.play import Game, play, same
 from envs.contract import why_no_metadata
 from vocabulary import UserError
 

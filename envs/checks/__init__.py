@@ -1,1 +1,0 @@
-"""What ``check_env`` is made of."""

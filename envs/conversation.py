@@ -1,0 +1,312 @@
+"""Environments written as one conversation, from the first question to what everyone earned."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, NoReturn
+
+import numpy as np
+
+from envs.bytes_codec import TextMeter
+from envs.contract import python_info, role_of, why_not_grouped
+from envs.guarded import describe
+from envs.problem_env import ProblemEnv, copy_plain, reward_of, text_of
+from envs.turns import (
+    Answers,
+    Ask,
+    Conversation,
+    Outcome,
+    Turn,
+    as_asks,
+    why_no_asks,
+    why_no_outcome,
+)
+from problems.source import ProblemSource
+from vocabulary import Problem, Scorer, ScoreRequests, UserError, derive_seed
+
+
+class ConversationEnv(ProblemEnv):
+    """Base of text environments that are written as one generator.
+
+    A subclass sets the attributes below, ``metadata`` (this class's own with a name and, if need
+    be, other ``replicas``) and ``title``, and writes :meth:`conversation`; one with several agents
+    per role writes :meth:`places` too. See ``examples/debate``.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
+        **ProblemEnv.metadata,
+        "group_keys": ("problem+role", "problem"),
+        "default_group": "problem+role",
+        # Episodes of one problem that are compared with each other.
+        "replicas": 8,
+    }
+    settings_class: type
+    """Frozen dataclass with at least ``max_new_tokens``, each field a flag ``--env.FIELD``."""
+    default_roles: tuple[str, ...]
+    """Who takes part when nobody is named; as many as must be at least."""
+    more_roles: bool = False
+    """Whether more may take part than that."""
+    modes: tuple[str, ...] = ()
+    """What ``options["mode"]`` may be, ``train`` without one; any, if there are none here."""
+
+    def __init__(
+        self,
+        settings: Any = None,
+        *,
+        roles: Sequence[str] | None = None,
+        scorer: Scorer | None = None,
+        source: ProblemSource | None = None,
+        tokenizers: Mapping[str, TextMeter] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Set up an environment in which any number of episodes can be played.
+
+        Args:
+            settings: an instance of ``settings_class``; its defaults without one.
+            roles: names; ``default_roles`` without any.
+            scorer: checks answers and embeds texts; an ``AnswerScorer`` of its own without one.
+            source: problems for episodes whose options name none; generated chains without one.
+            tokenizers: role -> the meter of its tokens; bytes without one.
+            render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
+
+        Raises:
+            UserError: roles that this environment cannot have, the same one twice, or an unknown
+                render mode.
+        """
+        self.settings: Any = self.settings_class() if settings is None else settings
+        self.roles = self.default_roles if roles is None else tuple(roles)
+        self.check_roles()
+        self._agents_of = {
+            role: [f"{role}_{place}" for place in range(count)]
+            for role, count in self.places().items()
+        }
+        super().__init__(
+            [agent for agents in self._agents_of.values() for agent in agents],
+            self.roles,
+            scorer=scorer,
+            source=source,
+            tokenizers=tokenizers,
+            render_mode=render_mode,
+        )
+        self._is_ours = type(self).__module__.startswith("envs.")
+        if (replicas := self.replicas()) is not None:
+            self.metadata = {**self.metadata, "replicas": replicas}
+        self.episode_seed = 0
+        """The seed of the episode, for coins that depend on nothing else."""
+        self._conversation: Conversation | None = None
+        self._problem: Problem | None = None
+        self._scores: Callable[[Answers], ScoreRequests] | None = None
+        self._asks: list[dict[str, Ask]] = []
+        self._answers: list[dict[str, str]] = []
+        self._failed: dict[str, bool] = {}
+        self.last_infos: dict[str, dict[str, Any]] = {}
+        """Those of the last step, kept for transcripts where there is a render mode."""
+
+    @abstractmethod
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        """One episode, from the first question to what everyone earned.
+
+        Args:
+            problem: what it is about; ``self.scorer.check(text, problem).correct`` grades a text.
+            options: the reset's: ``mode`` (``train``, ``eval``), ``step``, ``epoch``, ``replica``.
+                A ``UserError`` before the first ``yield`` refuses them.
+            random: the only source of chance, so that a seed gives the same episode again; or
+                :func:`vocabulary.derive_seed` of ``self.episode_seed``.
+        """
+
+    def places(self) -> Mapping[str, int]:
+        """Role -> the number of its agents."""
+        return dict.fromkeys(self.roles, 1)
+
+    def replicas(self) -> int | None:
+        """Episodes of one problem that are compared, where the settings say; None: as in
+        ``metadata``."""
+        return None
+
+    def check_roles(self) -> None:
+        """Refuse ``self.roles`` if this environment cannot have them.
+
+        Raises:
+            UserError: too few or too many.
+        """
+        needed = len(self.default_roles)
+        if len(self.roles) < needed or (len(self.roles) > needed and not self.more_roles):
+            raise UserError(
+                f"{self.title}: {len(self.roles)} roles; name {'at least ' * self.more_roles}"
+                f"{needed}, such as {' '.join(self.default_roles)}."
+            )
+
+    def agents_of(self, role: str) -> list[str]:
+        """The agents that play ``role``, in order."""
+        return self._agents_of[role]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        """Begin an episode.
+
+        Args:
+            seed: draws the problem (if none is given) and all that is random in the conversation.
+            options: ``problem``, ``mode``, and whatever else the conversation reads.
+
+        Raises:
+            UserError: an option that makes no sense.
+        """
+        options = options or {}
+        seed = self.episode_seed = self.next_seed(seed)
+        problem = self.problem_of(seed, options)
+        mode = options.get("mode", "train")
+        if self.modes and mode not in self.modes:
+            known = ", ".join(self.modes)
+            raise UserError(f"{self.title}: mode {mode!r} is unknown; choose one of {known}.")
+        random = np.random.default_rng(derive_seed(self.title, "random", seed))
+        conversation = self.conversation(problem, options, random)
+        if not isinstance(conversation, Generator):
+            self._refuse("is no generator: ask with `answers = yield {agent: message}`")
+        # Nothing is left of the last episode, should this one be refused.
+        self._conversation, self._problem, self.agents = None, None, []
+        self._asks, self._answers, self._failed, self.last_infos = [], [], {}, {}
+        first = self._go_on(conversation, None)
+        if isinstance(first, Outcome):
+            self._refuse("ended before it asked anybody anything")
+        self._conversation, self._problem = conversation, problem
+        self.agents = list(self.possible_agents)
+        return self._show(first)
+
+    def step(self, actions: Mapping[str, Any]) -> Any:
+        if self._conversation is None or not self.agents:
+            return {}, {}, {}, {}, {}
+        answers = self._answers_in(actions)
+        for agent in self._asks[-1]:
+            self._failed[agent] = self._failed.get(agent, False) or agent not in answers
+        self._answers.append(answers)
+        coming = self._go_on(self._conversation, answers)
+        if isinstance(coming, Outcome):
+            observations, infos = self._show({})[0], self._final_infos(coming)
+            if self.render_mode is not None:
+                self.last_infos = copy_plain(infos)
+            return self.step_result(observations, infos, done=True, truncated=coming.truncated)
+        return self.step_result(*self._show(coming), done=False)
+
+    def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
+        """What ``step(actions)`` may ask of the scorer; changes nothing."""
+        if self._problem is None or not self.agents:
+            return ScoreRequests()
+        answers = self._answers_in(actions)
+        if self._scores is None:
+            return ScoreRequests(tuple((text, self._problem) for text in answers.values()))
+        requests = self._call(self._scores, answers)
+        if not isinstance(requests, ScoreRequests):
+            self._refuse(f"has scores that give {requests!r:.100}; they must give ScoreRequests")
+        return requests
+
+    def transcript(self) -> str | None:
+        return None if self._problem is None else self.retell(self._problem)
+
+    def retell(self, problem: Problem) -> str:
+        """The episode about ``problem`` so far, for a human reader."""
+        lines = [f"{problem.id}: {problem.question}", ""]
+        for asks, answers in self.turns():
+            for agent, ask in asks.items() if answers is not None else ():
+                answer = (answers or {}).get(agent, "(no answer)")
+                lines += [f"== {agent} ==", ask.text, "--", answer, ""]
+        lines += [f"{who}: reward {reward_of(i):+.3f}" for who, i in self.last_infos.items()]
+        return "\n".join(lines)
+
+    def turns(self) -> Iterator[tuple[dict[str, Ask], dict[str, str] | None]]:
+        """Whom the conversation asked what, and their answers: None while it waits for them."""
+        return zip_longest(self._asks, self._answers)
+
+    def _answers_in(self, actions: Mapping[str, Any]) -> dict[str, str]:
+        """The answers of those who are asked now."""
+        return {agent: text_of(actions[agent]) for agent in self._asks[-1] if agent in actions}
+
+    def _go_on(
+        self, conversation: Conversation, answers: Answers | None
+    ) -> dict[str, Ask] | Outcome:
+        """The next questions, or what came of it all."""
+        try:
+            turn = self._call(conversation.send, answers)
+        except StopIteration as end:
+            # Our own are held to the contract by tests, once and for all.
+            if not self._is_ours and (why := why_no_outcome(end.value, self.possible_agents)):
+                self._refuse(why)
+            return end.value
+        asks, self._scores = (turn.asks, turn.scores) if isinstance(turn, Turn) else (turn, None)
+        if why := why_no_asks(asks, self.possible_agents, self._failed):
+            self._refuse(why)
+        self._asks.append(as_asks(asks))
+        return self._asks[-1]
+
+    def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
+        """What the author's own code gives."""
+        try:
+            return function(argument)
+        except (UserError, StopIteration):
+            raise
+        except Exception as error:
+            if self._is_ours:
+                # A fault of our own: its traceback says more than a sentence.
+                raise
+            raise UserError(
+                f"{self.title}: conversation() raised {describe(error)}; python -m envs.check "
+                "says where."
+            ) from error
+
+    def _show(
+        self, asks: Mapping[str, Ask]
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        """Hand these agents what they are asked, and nobody else anything."""
+        observations: dict[str, dict[str, Any]] = {}
+        infos: dict[str, dict[str, Any]] = {}
+        for agent in self.agents:
+            ask, info = asks.get(agent), {}
+            observations[agent] = {"text": ask.text if ask else "", "active": int(ask is not None)}
+            infos[agent] = info
+            if ask:
+                limit, stop = ask.max_new_tokens, ask.stop
+                info["piece"] = ask.piece
+                info["max_new_tokens"] = self.settings.max_new_tokens if limit is None else limit
+                stop = getattr(self.settings, "stop", None) if stop is None else stop
+                if stop is not None:
+                    # Anything else is left for the contract's own rules to refuse.
+                    info["stop"] = list(stop) if isinstance(stop, list | tuple) else stop
+        return observations, infos
+
+    def _final_infos(self, outcome: Outcome) -> dict[str, dict[str, Any]]:
+        problem = self._problem.id if self._problem else ""
+        episode = {"problem": problem, **outcome.episode}
+        keys = self.metadata.get("group_keys", ())
+        failed = self._failed if outcome.failed is None else outcome.failed
+        infos: dict[str, dict[str, Any]] = {}
+        for agent in self.possible_agents:
+            groups = {"problem": problem, "problem+role": f"{problem}/{role_of(agent)}"}
+            groups = {key: groups[key] for key in keys if key in groups}
+            info = infos[agent] = {
+                "reward_terms": dict(outcome.terms.get(agent, {})),
+                "groups": groups | dict(outcome.groups.get(agent, {})),
+                "episode": copy_plain(episode),
+                **({"failed": failed[agent]} if agent in failed else {}),
+                **copy_plain(outcome.measured.get(agent, {})),
+            }
+            if agent in outcome.loss_weight:
+                info["loss_weight"] = outcome.loss_weight[agent]
+            if agent in outcome.learned_after:
+                info["learned_after"] = outcome.learned_after[agent]
+        return infos if self._is_ours else self._checked_infos(infos)
+
+    def _checked_infos(self, infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """What the contract says of an author's infos."""
+        keys = self.metadata.get("group_keys", ())
+        for agent in infos:
+            infos[agent], why = python_info(agent, infos[agent], asked=False)
+            if why:
+                self._refuse(f"ended, and {why}")
+            if why := why_not_grouped(agent, infos[agent]["groups"], keys):
+                self._refuse(f"ended, and {why}")
+        return infos
+
+    def _refuse(self, sentence: str) -> NoReturn:
+        raise UserError(f"{self.title}: conversation() {sentence}.")

@@ -1,0 +1,166 @@
+"""Reading what a model reasoned: its ``<strategy>`` blocks, and the text without the answers in it.
+
+In one pass each, however broken the text is.
+"""
+
+import re
+from dataclasses import dataclass
+
+_BLOCK = re.compile(r"<(/?)strategy(?:\s[^<>]*)?>", re.IGNORECASE)
+_ANSWER_NAME = r"final_answer|final-answer|answer|outcome|result|strategy_\w*?outcome"
+ANSWER_TAG = re.compile(rf"<(/?)({_ANSWER_NAME})(?:\s[^<>]*)?>", re.IGNORECASE)
+"""An opening or closing tag whose content is an answer; groups: slash, name."""
+
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_ANSWER_LINE = re.compile(
+    r"[*_#>\s-]*(?:####|ans\.|(?:(?:the|my|our)\s+)?(?:final\s+)?(?:answer|ans|outcome|result)"
+    r"[*_]*\s?[*_]*(?::|=|is\b))",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"[*_#>\s-]*final\s+answer[*_#\s.]*", re.IGNORECASE)
+_ANSWER_TAIL = re.compile(
+    r"####.*|(?:\b(?:the|my|our)\s)?(?:\bfinal\s)?\bans(?:wer)?[*_]{0,3}"
+    r"(?:\s(?:to|of|for)\b[^.:=]{0,48}?)?\s?[*_]{0,3}(?::|=|\bis\b).*",
+    re.IGNORECASE,
+)
+_IS_THE_ANSWER = re.compile(
+    r"\b(?:is|as)\s(?:the|my|our)\s(?:final\s|correct\s)?answer\b", re.IGNORECASE
+)
+_CLAUSE = re.compile(r"[.!?;:]\s|,\s(?=(?:and|hence|so|then|therefore|thus|which)\b)")
+_ANY_TAG = re.compile(r"</?[A-Za-z_][\w:.-]*(\s[^<>]*)?>")
+_GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One block."""
+
+    text: str
+    """Everything between its tags."""
+    outcome: str | None
+    """The last answer that it states in a tag of its own."""
+
+
+def strategies(text: str) -> list[Strategy]:
+    """The closed strategy blocks of ``text`` in order; an opening tag starts anew, so a block that
+    was never closed is dropped."""
+    found: list[Strategy] = []
+    start: int | None = None
+    for tag in _BLOCK.finditer(text):
+        if not tag[1]:
+            start = tag.end()
+        elif start is not None:
+            inner = text[start : tag.start()]
+            found.append(Strategy(inner, tagged_answer(inner)))
+            start = None
+    return found
+
+
+def tagged_answer(text: str) -> str | None:
+    """The content of the answer tag that is closed last, blanks trimmed."""
+    span: tuple[int, int] | None = None
+    opened: dict[str, int] = {}
+    for tag in ANSWER_TAG.finditer(text):
+        name = tag[2].lower()
+        if not tag[1]:
+            opened[name] = tag.end()
+        elif name in opened:
+            span = (opened.pop(name), tag.start())
+    return None if span is None else text[slice(*span)].strip()
+
+
+def strip_answers(text: str) -> str:
+    """``text`` without its stated answers and what they hold, then without its other tags.
+
+    Answer tags, boxes, answer lines, "final answer is ..." tails and "... is the answer" go with
+    their payload; what follows an answer tag or box that is never closed goes too.
+    """
+    text = _without_boxes(_without_answer_tags(text))
+    kept: list[str] = []
+    announced = False
+    for line in text.splitlines():
+        if announced and line.strip():
+            # A line of signs opens the formula that holds the answer.
+            announced = re.search(r"\w", line) is None
+            continue
+        # The mark of an answer stands early in its line; a bound keeps garbage cheap.
+        if mark := _ANSWER_LINE.match(line.lstrip()[:100]):
+            # "Final answer:" alone announces the line that follows.
+            announced = not line.lstrip()[mark.end() :].strip(" \t*_")
+            continue
+        if _HEADING.fullmatch(line.strip()[:100]):
+            announced = True
+            continue
+        line = _ANY_TAG.sub(_dropped, _without_verdict(_ANSWER_TAIL.sub("", line))).rstrip()
+        if line.strip():
+            kept.append(_GAP.sub(" ", line))
+    return "\n".join(kept).strip()
+
+
+def leaks(hint: str, gold: str) -> bool:
+    """Whether the gold answer occurs in the hint, as a word of its own."""
+    gold = gold.strip().casefold()
+    if not gold:
+        return False
+    inside = rf"(?<![\w.]){re.escape(gold)}(?!\w|\.\d)"
+    return re.search(inside, hint.casefold()) is not None
+
+
+def _without_verdict(line: str) -> str:
+    """``line`` up to the clause that ends with "is the answer"."""
+    found = _IS_THE_ANSWER.search(line)
+    if found is None:
+        return line
+    ends = [clause.end() for clause in _CLAUSE.finditer(line, 0, found.start())]
+    return line[: ends[-1]] if ends else ""
+
+
+def _without_answer_tags(text: str) -> str:
+    kept: list[str] = []
+    position = 0
+    inside: str | None = None
+    depth = 0
+    for tag in ANSWER_TAG.finditer(text):
+        closes, name = bool(tag[1]), tag[2].lower()
+        if inside is None:
+            kept.append(text[position : tag.start()])
+            position = tag.end()
+            if not closes:
+                inside, depth = name, 1
+        elif name == inside:
+            depth += -1 if closes else 1
+            if not depth:
+                inside, position = None, tag.end()
+    if inside is None:
+        kept.append(text[position:])
+    return "".join(kept)
+
+
+def _without_boxes(text: str) -> str:
+    kept: list[str] = []
+    position = 0
+    while box := _BOX.search(text, position):
+        kept.append(text[position : box.start()])
+        position = _end_of_argument(text, box.end())
+    kept.append(text[position:])
+    return "".join(kept)
+
+
+def _end_of_argument(text: str, start: int) -> int:
+    """Where the argument at ``start`` ends: a braced group or one word."""
+    if text[start : start + 1] != "{":
+        word = re.compile(r"[^\s$]*").match(text, start)
+        return word.end() if word else start
+    depth = 0
+    for brace in _BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if not depth:
+            return brace.end()
+    return len(text)
+
+
+def _dropped(tag: re.Match[str]) -> str:
+    # "a <b and c> d" is an inequality, <step n="1"> is a tag.
+    attributes = tag[1]
+    return tag[0] if attributes and attributes.strip(" /") and "=" not in attributes else ""
