@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evaluation.metrics.bootstrap import MOST_RESAMPLES
+from evaluation.metrics.intervals import MOST_RESAMPLES
 from vocabulary import UserError
 
 

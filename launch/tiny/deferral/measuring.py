@@ -5,7 +5,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from envs.corea_deferral.prompts import prompt_for
 from evaluation.metrics.discrimination import auroc
-from evaluation.metrics.present import as_floats, mean_present
+from evaluation.metrics.means import as_floats, mean_present
 from launch.tiny.deferral.gate import Measured
 from launch.tiny.deferral.recipes import DeferralRecipe
 from launch.tiny.sampling import sample
