@@ -137,9 +137,9 @@ class CoreaComparison(Asking):
                 "output_weight": env.output_weight,
             }
         found = self._sources()
-        asked = prompting(found, _ENV, given)
+        drawn, asked = sampling(found, given), prompting(found, _ENV, given)
         asked.pop("eval_max_new_tokens", None)
-        return values | sampling(found, given) | asked
+        return values | drawn | asked
 
     def _sources(self) -> list[Brought]:
         if self.preset:

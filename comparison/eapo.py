@@ -104,15 +104,18 @@ class EapoComparison(Asking):
             }
             env = to_plain(paper.env)
         found = self._sources()
+        drawn = sampling(found, given)
         asked = prompting(found, _ENV, given, prefix="--env.")
+        # Peers are asked in the words of all others.
+        words = {**vars(self.env), **asked}
         paths = {
-            name: asked[name]
+            name: words[name]
             for name in ("max_new_tokens", "prompt_style")
-            if name in asked and f"--leap.{name.replace('_', '-')}" not in given
+            if found and f"--leap.{name.replace('_', '-')}" not in given
         }
         values |= {"env": env | asked} if env or asked else {}
         values |= {"leap": paths} if paths else {}
-        return values | sampling(found, given)
+        return values | drawn
 
     def _sources(self) -> list[Brought]:
         if self.preset:

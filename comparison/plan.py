@@ -17,8 +17,8 @@ from comparison.settings import Asking
 from comparison.store import Completions, Record
 from launch.plain import to_plain
 from problems.canonical import problem_key
-from problems.finite import ProblemSet
 from problems.opening import open_source
+from problems.source import ProblemSet
 from problems.split import held_out, sample
 from vocabulary import Problem, UserError
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from agents.engine.settings import check_engine
-from agents.engine.settings import VllmSettings
+from agents.engine.settings import VllmSettings, check_engine
 from models.locate import adapter_base, check
 from models.spec import LoraSpec, ModelSpec
 from teams.players import check_players, local_models

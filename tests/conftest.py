@@ -210,9 +210,9 @@ def scripted() -> type[Scripted]:
 @pytest.fixture
 def file_engine(monkeypatch: pytest.MonkeyPatch) -> type[FileEngine]:
     """Has ``--engine vllm`` start engines that read files."""
-    import agents.engine.settings
     import agents.engine.fleet
     import agents.engine.policy
+    import agents.engine.settings
 
     def params(sampling: Any, seed: int, eos_ids: Any) -> dict[str, Any]:
         return {"sampling": sampling, "seed": seed}

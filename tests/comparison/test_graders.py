@@ -65,7 +65,9 @@ def test_what_nobody_grades_is_refused(
 
 def test_a_grader_that_nobody_needs_is_refused(run: Any, capsys: Any) -> None:
     run("corea", "--scoring.programs", "--questions", "2", code=2)
-    assert "no problem here is of kind code; leave out --scoring.programs" in capsys.readouterr().err
+    assert (
+        "no problem here is of kind code; leave out --scoring.programs" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("comparison", COMPARISONS)
