@@ -1,11 +1,11 @@
-"""Compare trained systems: ``python benchmark.py --agents alice=runs/x bob=tiny:bob``."""
+"""Compare trained systems: ``python benchmark.py --policies alice=runs/x bob=tiny:bob``."""
 
 import importlib
 import sys
 from collections.abc import Sequence
 
 _USAGE = """\
-usage: benchmark.py --agents ...         any agents on any suites: alone, by vote, as a team
+usage: benchmark.py --policies ...       any policies on any suites: alone, by vote, as a team
        benchmark.py corea [settings]     small models, cascades with a large one, and controls
        benchmark.py eapo [settings]      a policy alone, with experts, after training with them
        benchmark.py distill [settings]   a policy trained on an expert's solutions, for eapo
@@ -18,13 +18,13 @@ All settings of one comparison:  python benchmark.py eapo --help
 
 # Name -> module, its settings, what runs them.
 _COMPARISONS = {
-    "corea": ("launch.compare.corea", "CoreaComparison", "compare"),
-    "eapo": ("launch.compare.eapo", "EapoComparison", "compare"),
-    "distill": ("launch.compare.distill", "Distillation", "distill"),
-    "seeds": ("launch.compare.seeds", "SeedsComparison", "compare"),
-    "compare": ("launch.compare.paired", "PairedComparison", "compare"),
-    "sweep": ("launch.sweep.command", "Sweep", "sweep"),
-    "suite": ("launch.suite.command", "SuiteComparison", "compare"),
+    "corea": ("comparison.corea", "CoreaComparison", "compare"),
+    "eapo": ("comparison.eapo", "EapoComparison", "compare"),
+    "distill": ("launch.distill", "Distillation", "distill"),
+    "seeds": ("comparison.seeds", "SeedsComparison", "compare"),
+    "compare": ("comparison.paired", "PairedComparison", "compare"),
+    "sweep": ("comparison.sweep", "Sweep", "sweep"),
+    "suite": ("comparison.suite", "SuiteComparison", "compare"),
 }
 
 
@@ -49,14 +49,13 @@ def _compare(argv: Sequence[str]) -> int:
         argv = ["suite", *argv]
     if argv[0] not in _COMPARISONS:
         raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
-    import tyro
-
+    from comparison.brought import parse
     from launch.numbers import check_seeds
     from vocabulary import check_no_nan
 
     module, settings, run = _COMPARISONS[argv[0]]
     found = importlib.import_module(module)
-    parsed = tyro.cli(getattr(found, settings), args=list(argv[1:]), prog=f"benchmark.py {argv[0]}")
+    parsed = parse(getattr(found, settings), argv[1:], f"benchmark.py {argv[0]}")
     check_no_nan(parsed)
     check_seeds([getattr(parsed, "seed", 0)])
     check_seeds(getattr(parsed, "seeds", ()), "--seeds")

@@ -2,24 +2,29 @@
 
 # Q questions, S responses of a role to each, N = Q S pairs of responses, R resamples, M columns
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from envs.corea_deferral.settings import ThresholdSource
 from evaluation.evaluation import Resampled
-from evaluation.metrics.bootstrap import resampled_means
-from evaluation.metrics.deferral import DeferralCurve, deferral_curve, response_cost
-from evaluation.metrics.present import Floats, as_floats, ratio
+from evaluation.metrics.deferral import (
+    DeferralCurve,
+    choose_threshold,
+    deferral_curve,
+    response_cost,
+)
+from evaluation.metrics.intervals import resampled_means
+from evaluation.metrics.means import Floats, as_floats, ratio
 from evaluation.metrics.resampled import (
     calibration_columns,
     calibration_error,
     discrimination,
     discrimination_columns,
 )
-from evaluation.metrics.threshold import choose_threshold
 
 Mask = npt.NDArray[np.bool_]
 
@@ -42,7 +47,7 @@ class Answers:
 
 
 def answers(
-    stored: Mapping[str, Sequence[Sequence[float | None]]],
+    stored: Mapping[str, Any],
     *,
     size_ratio: float,
     output_weight: float,

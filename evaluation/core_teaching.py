@@ -13,13 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from envs.core_teaching.settings import CoreTeachingSettings
-from evaluation.columns import column_means
-from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
+from evaluation.evaluation import (
+    Bars,
+    Evaluation,
+    Outcomes,
+    Picture,
+    Play,
+    Resampled,
+    Row,
+    column_means,
+)
+from evaluation.metrics.means import as_floats, mean_present, ratio
 from evaluation.metrics.passk import pass_at_k
-from evaluation.metrics.present import as_floats, mean_present, ratio
 from evaluation.metrics.rescue import HintCounts, hint_counts
 from evaluation.metrics.team import union
-from evaluation.picture import Bars, Picture
 from rewards.rescue import COLD, HINT
 from vocabulary import Episode, Problem
 

@@ -11,11 +11,10 @@ import numpy as np
 
 from envs.corea_deferral.settings import CoreaDeferralSettings
 from evaluation.cascade import Cascade, ThresholdChoice, answers, measure
-from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
-from evaluation.metrics.bootstrap import resampled_means
+from evaluation.evaluation import Dots, Evaluation, Outcomes, Picture, Play, Resampled, Row
 from evaluation.metrics.calibration import bin_index
-from evaluation.metrics.present import Floats, as_floats
-from evaluation.picture import Dots, Picture
+from evaluation.metrics.intervals import resampled_means
+from evaluation.metrics.means import Floats, as_floats
 from vocabulary import Episode, Problem, Trajectory
 
 Table = list[list[float | None]]

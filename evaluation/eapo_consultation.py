@@ -13,12 +13,18 @@ import numpy.typing as npt
 
 from envs.eapo_consultation.outcome import PARADIGMS
 from envs.eapo_consultation.settings import EapoConsultationSettings
-from evaluation.columns import column_means
-from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
+from evaluation.evaluation import (
+    Bars,
+    Evaluation,
+    Outcomes,
+    Picture,
+    Play,
+    Resampled,
+    Row,
+    column_means,
+)
+from evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
 from evaluation.metrics.passk import pass_at_k
-from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
-from evaluation.metrics.variance import mean_at_n
-from evaluation.picture import Bars, Picture
 from vocabulary import Episode, Problem, Trajectory
 
 # Q problems, N samples of each, R resamples

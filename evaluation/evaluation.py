@@ -1,15 +1,17 @@
 """What an environment's evaluation is made of, and what it gives."""
 
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from evaluation.metrics.bootstrap import interval
-from evaluation.picture import Picture
+from evaluation.metrics.intervals import Resampled, mean_intervals
+from evaluation.metrics.means import Floats
 from vocabulary import Episode, Problem
+
+# Q problems, M columns, R resamples
 
 Outcomes = dict[str, Any]
 """Problem by problem, as JSON data: stored with a run, so that intervals and paired differences can
@@ -27,22 +29,6 @@ class Play(Protocol):
 
 
 @dataclass(frozen=True)
-class Resampled:
-    """A metric with its bootstrap over problems, kept whole so that two can be compared."""
-
-    value: float
-    replicates: npt.NDArray[np.float64]
-    """(R,) the metric on each resample; resamples of two estimates pair up when they come from the
-    same problems and seed."""
-    count: int
-    """What the metric is a mean over: problems, or the eligible cases of a rate."""
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Percentile interval; NaN where no resample defines the metric."""
-        return interval(self.replicates, level)
-
-
-@dataclass(frozen=True)
 class Row:
     """One line of the table that a run ends with."""
 
@@ -50,6 +36,32 @@ class Row:
     metric: str
     better: str = "higher"
     """``higher``, ``lower`` or ``neither``."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars of parts that sum to one, under each other."""
+
+    title: str
+    note: str
+    """A sentence that says how to read it."""
+    bars: list[tuple[str, list[tuple[str, float]]]]
+    """(label, [(part, its share)])."""
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Dots over the unit square, where the diagonal is what should be."""
+
+    title: str
+    note: str
+    x_label: str
+    y_label: str
+    sets: list[tuple[str, list[tuple[float, float, float]]]]
+    """(label, [(x, y, share of the whole)]): the share is a dot's area."""
+
+
+Picture = Bars | Dots
 
 
 def no_pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
@@ -83,3 +95,26 @@ class Evaluation:
         """All lines of the table; ``measured`` are mappings by metric, such as of two moments."""
         metrics = dict.fromkeys(name for one in measured for name in one)
         return [*self.rows(roles), *self.further(metrics)]
+
+
+def column_means(columns: Mapping[str, Floats], resamples: int, seed: int) -> dict[str, Resampled]:
+    """The mean of each column with its bootstrap, all from the same resamples; what a problem lacks
+    is NaN there."""
+    values_QM = np.stack(list(columns.values()), axis=1)
+    return dict(zip(columns, mean_intervals(values_QM, resamples=resamples, seed=seed)))
+
+
+def difference(first: Resampled, other: Resampled) -> Resampled:
+    """``other - first``, paired by resample."""
+    return Resampled(other.value - first.value, other.replicates - first.replicates, other.count)
+
+
+def verdict(change: Resampled, row: Row) -> str:
+    """``better`` or ``worse`` where the interval leaves out 0 and the row says what is better;
+    ``other`` where it does not; else empty."""
+    value, (low, high) = change.value, change.interval()
+    if math.isnan(value) or math.isnan(low) or low <= 0 <= high:
+        return ""
+    if row.better == "neither":
+        return "other"
+    return "better" if (value > 0) == (row.better == "higher") else "worse"

@@ -1,9 +1,15 @@
-"""How a number is written: in JSON, and in a table."""
+"""How a figure is written: in JSON, and in a table."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from evaluation.evaluation import Resampled
+from evaluation.metrics.intervals import Estimate
 
 
 def plain_number(value: float) -> float | None:
@@ -11,17 +17,28 @@ def plain_number(value: float) -> float | None:
     return round(float(value), 6) if math.isfinite(value) else None
 
 
-def plain_numbers(parts: Any) -> dict[str, float | None]:
-    """A dataclass of numbers, for JSON."""
-    return {name: plain_number(value) for name, value in asdict(parts).items()}
+class Exact(float):
+    """A number that is not rounded in JSON: a threshold just above a confidence is not it."""
 
 
-def with_interval(value: float, bounds: Iterable[float]) -> dict[str, Any]:
-    """A value and its interval, for JSON."""
-    return {
-        "value": plain_number(value),
-        "interval": [plain_number(bound) for bound in bounds],
-    }
+def as_json(value: Any) -> Any:
+    """``value`` as JSON data: a figure with its 95 % interval, a dataclass by its fields, arrays
+    as lists, numbers by :func:`plain_number`."""
+    if isinstance(value, Resampled):
+        return {"value": plain_number(value.value), "interval": as_json(value.interval())}
+    if isinstance(value, Estimate):
+        return {"mean": plain_number(value.value), "interval": as_json((value.low, value.high))}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): as_json(one) for name, one in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return as_json(value.tolist())
+    if isinstance(value, list | tuple):
+        return [as_json(one) for one in value]
+    if isinstance(value, float):
+        return float(value) if isinstance(value, Exact) else plain_number(value)
+    return str(value) if isinstance(value, Path) else value
 
 
 def without_zero(value: float, decimals: int = 2, sign: str = "") -> str:

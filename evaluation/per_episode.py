@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.columns import column_means
-from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
-from evaluation.metrics.present import as_floats
+from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row, column_means
+from evaluation.metrics.means import as_floats
 from vocabulary import Episode, Problem, UserError
 
 Measure = Callable[[Episode], Mapping[str, Any]]

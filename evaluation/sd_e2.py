@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from envs.sd_e2.settings import SdE2Settings
-from evaluation.columns import column_means
-from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row
+from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row, column_means
+from evaluation.metrics.means import Floats, as_floats, mean_present
 from evaluation.metrics.passk import pass_at_k
-from evaluation.metrics.present import Floats, as_floats, mean_present
 from evaluation.metrics.team import union
 from vocabulary import Episode, Problem
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from evaluation.evaluation import Resampled, Row
+from evaluation.evaluation import Resampled, Row, difference, verdict
 from evaluation.numbers import without_zero
-from evaluation.paired import difference, verdict
 
 HEADINGS = ("held out, cold", "before", "after", "change")
 _COLOURS = {"better": "green", "worse": "red"}
@@ -72,9 +71,10 @@ def _cell(measured: Resampled | None) -> str:
 
 def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:
     """(text, verdict)."""
-    change = value, low, high = difference(first, last)
-    if math.isnan(value):
+    change = difference(first, last)
+    if math.isnan(change.value):
         return "", ""
+    low, high = change.interval()
     found = verdict(change, row)
     # A row that says nothing of better and worse has no colour.
-    return f"{value:+.3f} [{low:+.2f} {high:+.2f}]", found if found in _COLOURS else ""
+    return f"{change.value:+.3f} [{low:+.2f} {high:+.2f}]", found if found in _COLOURS else ""

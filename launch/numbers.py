@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from evaluation.metrics.bootstrap import MOST_RESAMPLES
+from evaluation.metrics.intervals import MOST_RESAMPLES
 from vocabulary import UserError
 
 

@@ -53,7 +53,10 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     if settings.choice.resume is None and not run.doctor:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
     problems = prepare(settings.problems, run.seed)
-    check_graders(settings.scoring, problems)
+    # Generators have no problem that needs a grader.
+    source = problems.train.source
+    training = (source[place] for place in range(source.size or 0))
+    check_graders(settings.scoring, (*problems.evaluation, *training))
     return problems
 
 

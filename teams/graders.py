@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from problems.prepare import PreparedProblems
 from rewards.answers.checker import UNGRADED
 from rewards.grading.judged import JudgeGrader
 from rewards.grading.programs import Limits, ProgramGrader
@@ -99,17 +98,14 @@ def build_scorer(settings: ScoringSettings) -> tuple[AnswerScorer, Graders]:
     return scorer, graders
 
 
-def check_graders(settings: ScoringSettings, problems: PreparedProblems) -> None:
+def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> None:
     """Refuse, before anything is sampled, problems that nobody can grade, and graders that nobody
     needs.
 
     Raises:
         UserError: one sentence that names the flag.
     """
-    # Generators have no problem that needs a grader.
-    source = problems.train.source
-    training = (source[place] for place in range(source.size or 0))
-    wanted = _kinds((*problems.evaluation, *training))
+    wanted = _kinds(problems)
     named = {"code": settings.programs, "judged": bool(settings.judge)}
     flags = {"code": "--scoring.programs", "judged": "--scoring.judge"}
     for kind, given in named.items():
@@ -123,20 +119,6 @@ def check_graders(settings: ScoringSettings, problems: PreparedProblems) -> None
         check_guard()
     if settings.judge:
         check_models({_ROLE: AgentSettings(settings.judge, trained=False)})
-
-
-def refuse_ungraded(problems: Iterable[Problem]) -> None:
-    """Refuse problems that no comparison decides, where no grader can be named.
-
-    Raises:
-        UserError: one sentence that names the way out.
-    """
-    for kind, example in _kinds(problems).items():
-        if kind in UNGRADED:
-            raise UserError(
-                f"{example} is of kind {kind}, which needs a grader; measure such problems with "
-                "train.py --problems.eval"
-            )
 
 
 def _kinds(problems: Iterable[Problem]) -> dict[str, str]:

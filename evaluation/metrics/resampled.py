@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.metrics.calibration import bin_index
-from evaluation.metrics.present import Floats, as_floats, ratio
+from evaluation.metrics.means import Floats, as_floats, ratio
 
 
 def calibration_columns(

@@ -1,16 +1,18 @@
-"""What several roles solve together, with the controls that make it comparable."""
+"""What several roles solve together, with the controls that make it comparable, and their vote."""
 
 # Q questions, N samples of one role
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.metrics.bootstrap import Estimate, bootstrap
+from evaluation.metrics.intervals import Resampled, bootstrap
+from evaluation.metrics.means import Floats, as_floats, mean_present, ratio
 from evaluation.metrics.passk import any_of_first, pass_at_k
-from evaluation.metrics.present import Floats, as_floats, mean_present, ratio
 from vocabulary import UserError
 
 # Role -> (Q, N of that role), the same questions in the same order.
@@ -57,7 +59,7 @@ def best_role(solved: Mapping[str, npt.ArrayLike]) -> str:
     return max(means, key=lambda role: -np.inf if np.isnan(means[role]) else means[role])
 
 
-def gain_over_best(solved: Mapping[str, npt.ArrayLike], *, seed: int = 0) -> Estimate:
+def gain_over_best(solved: Mapping[str, npt.ArrayLike], *, seed: int = 0) -> Resampled:
     """Mean of the union less that of the best role, over questions that all roles have.
 
     Each resample has a best role of its own, so that the interval knows that the best was chosen.
@@ -88,3 +90,45 @@ def shapley_shares(solved: Mapping[str, npt.ArrayLike]) -> dict[str, float]:
     solvers_Q = solved_MQ.sum(axis=0)
     share_MQ = np.where(solvers_Q == 0, 0.0, ratio(solved_MQ, solvers_Q))
     return dict(zip(solved, mean_present(share_MQ, axis=1).tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Vote:
+    """The outcome of one question's vote."""
+
+    winner: Hashable | None
+    """The answer with most votes, the first cast among equals; None if nobody answered."""
+    correct: float
+    """1 if the winner is right, else 0."""
+    expected: float
+    """Probability that the winner is right when ties are broken at random."""
+
+
+def majority_vote(
+    answers: Mapping[str, Sequence[Hashable | None]], correct: Mapping[str, Sequence[bool]]
+) -> Vote:
+    """The vote over all roles' answers to one question.
+
+    ``answers`` are in normal form: two are the same vote if and only if they are equal. None is
+    no vote. Votes are cast in the order of the sorted role names, then of the samples (the
+    evaluator of CoRe, arXiv:2601.21600); an answer is as right as its first vote.
+    """
+    cast = [
+        (answer, bool(is_right))
+        for role in sorted(answers)
+        for answer, is_right in zip(answers[role], correct[role], strict=True)
+        if answer is not None
+    ]
+    if not cast:
+        return Vote(winner=None, correct=0.0, expected=0.0)
+    right: dict[Hashable, bool] = {}
+    for answer, is_right in cast:
+        right.setdefault(answer, is_right)
+    votes = Counter(answer for answer, _ in cast)
+    most = max(votes.values())
+    tied = [answer for answer in right if votes[answer] == most]
+    return Vote(
+        winner=tied[0],
+        correct=float(right[tied[0]]),
+        expected=sum(right[answer] for answer in tied) / len(tied),
+    )

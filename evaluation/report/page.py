@@ -10,8 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from evaluation.evaluation import Evaluation
-from evaluation.picture import Bars, Picture
+from evaluation.evaluation import Bars, Evaluation, Picture
 from evaluation.report.chart import HEIGHT, LEFT, WIDTH, Chart, chart
 from evaluation.report.choose import choose, spaced
 from evaluation.report.curves import Curves, Panel, curves, tag_panel

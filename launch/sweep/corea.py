@@ -84,8 +84,8 @@ def _by_set(title: str, variants: tuple[Variant, ...], sets: list[str]) -> Table
         place = ("suites", "corea", "sets", _SETS[short])
         columns |= {
             short: (*place, "rows", "{row}"),
-            f"ECE {short[:4]}": (*place, "agents", "{row}", "stated", "ece", "value"),
-            f"AUROC {short[:4]}": (*place, "agents", "{row}", "stated", "auroc", "value"),
+            f"ECE {short[:4]}": (*place, "policies", "{row}", "stated", "ece", "value"),
+            f"AUROC {short[:4]}": (*place, "policies", "{row}", "stated", "auroc", "value"),
         }
     agents = [f"{variant.name}={{{variant.name}}}" for variant in variants]
     problems = [_SETS[short] for short in sets]
@@ -93,7 +93,7 @@ def _by_set(title: str, variants: tuple[Variant, ...], sets: list[str]) -> Table
         title,
         variants,
         columns,
-        comparison=("suite", "--suite", "corea", "--agents", *agents, "--problems", *problems),
+        comparison=("suite", "--suite", "corea", "--policies", *agents, "--problems", *problems),
         rows={variant.name: variant.label for variant in variants},
         instead=f"{_INSTEAD}; sets: {', '.join(problems)}",
     )

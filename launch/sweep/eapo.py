@@ -111,7 +111,7 @@ TABLES = {
         },
         comparison=(
             *("suite", "--suite", "eapo", "--no-workflow", "--problems", *_SETS.values()),
-            *("--agents", "base=tiny:policy", "rl={eapo-rl}", "eapo={eapo}"),
+            *("--policies", "base=tiny:policy", "rl={eapo-rl}", "eapo={eapo}"),
         ),
         rows={"base": "Base", "rl": "Self-exploratory RL", "eapo": "EAPO"},
         instead=f"{_INSTEAD}; other lengths and another family for code, knowledge and reading",

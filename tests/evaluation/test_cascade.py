@@ -5,9 +5,8 @@ import pytest
 
 from evaluation.cascade import Answers, Cascade, ThresholdChoice, answers, measure
 from evaluation.corea_deferral import EVALUATION
-from evaluation.corea_systems import SYSTEMS, agreement, curve_figures, systems, ties_broken
 from evaluation.metrics.calibration import expected_calibration_error
-from evaluation.metrics.deferral import deferral_curve
+from evaluation.metrics.deferral import choose_threshold, deferral_curve
 from evaluation.metrics.discrimination import auroc
 from evaluation.metrics.resampled import (
     calibration_columns,
@@ -15,9 +14,6 @@ from evaluation.metrics.resampled import (
     discrimination,
     discrimination_columns,
 )
-from evaluation.metrics.threshold import choose_threshold
-from evaluation.recalibration import recalibrated
-from evaluation.router import Routing, read_probability
 
 NAN = float("nan")
 
@@ -159,22 +155,6 @@ def test_costs_of_stored_responses():
     assert np.isnan(got.confidence_QS[0, 1])
 
 
-def test_agreement_of_the_others():
-    got = agreement([["7", "7", "8", None], ["1", "1", "1", "1"]])
-    assert got[0, :3].tolist() == pytest.approx([1 / 3, 1 / 3, 0])
-    assert np.isnan(got[0, 3])
-    assert got[1].tolist() == [1, 1, 1, 1]
-
-
-def test_equal_confidences_go_by_probability_and_others_never():
-    stated = np.array([[1.0, 1.0], [0.999, NAN]])
-    finer = ties_broken(stated, np.array([[0.2, 1.0], [1.0, 1.0]]))
-    # 1 - .0001 * .8; and below them .999, however probable.
-    assert finer[0].tolist() == pytest.approx([0.99992, 1.0], abs=1e-12)
-    assert finer[1, 0] == 0.999 < finer[0, 0]
-    assert np.isnan(finer[1, 1])
-
-
 def stored(confidence, correct):
     count = len(confidence)
     return {
@@ -182,73 +162,7 @@ def stored(confidence, correct):
         "confidence": [[p, p] for p in confidence],
         "prompt": [[10.0, 10.0]] * count,
         "output": [[5.0, 5.0]] * count,
-        "probability": [[0.5, 0.6]] * count,
-        "answer": [["1", "2"]] * count,
     }
-
-
-def test_every_system_and_its_controls():
-    right = [1, 1, 0, 0, 1, 0]
-    small = stored([0.9, 0.9, 0.1, 0.1, 0.9, 0.1], right)
-    large = stored([1.0] * 6, [1] * 6)
-    found = {
-        system.name: system
-        for system in systems(
-            {"base": small, "rlvr": small, "brier": small, "corea": small, "large": large},
-            ThresholdChoice("accuracy", accuracy_loss=0.0),
-            size_ratio=2.0,
-            output_weight=4.0,
-            probe_QS=np.full((6, 2), 0.5),
-            routing=Routing(np.array([0.9, NAN, 0.1, 0.1, 0.9, 0.1]), np.full(6, 8.0), np.ones(6)),
-        )
-    }
-    assert list(found) == list(SYSTEMS)
-    assert found["corea"].deferred_QS[:, 0].tolist() == [False, False, True, True, False, True]
-    assert found["oracle"].deferred_QS.tolist() == found["corea"].deferred_QS.tolist()
-    assert found["random"].deferred_QS.mean() == 0.5
-    assert found["never"].deferred_QS.mean() == 0
-    assert found["always"].deferred_QS.mean() == 1
-    # Breaking ties does not reorder what was told apart.
-    assert found["corea-ties"].deferred_QS.tolist() == found["corea"].deferred_QS.tolist()
-    # The router pays 8 + 4 * 1 and then one model; silence goes to the large one.
-    router = found["router"]
-    assert router.deferred_QS[1].all()
-    assert router.cascade.kept_cost_QS[0, 0] == 12 + 30
-    assert router.cascade.deferred_cost_QS[0, 0] == 12 + 60
-    # Two responses are paid for to ask whether they agree.
-    assert found["rlvr-agreement"].cascade.kept_cost_QS[0, 0] == 60
-    alone = measure(found["llm"].cascade, found["llm"].deferred_QS, resamples=2, seed=0)
-    assert alone["cost"].value == 60
-    assert alone["accuracy"].value == 1
-    figures = curve_figures(found["corea"])
-    assert figures["apgr"] > 0.5
-    assert curve_figures(found["slm"]) == {}
-
-
-@pytest.mark.parametrize("method", ["isotonic", "temperature"])
-def test_recalibration_mends_what_is_overconfident(method):
-    random = np.random.default_rng(1)
-    truth = np.repeat(random.random(400)[:, None], 2, axis=1)
-    correct = (random.random((400, 2)) < truth).astype(float)
-    # Logits four times too large.
-    stated = 1 / (1 + np.exp(-4 * np.log(truth / (1 - truth))))
-    stated[0, 0] = NAN
-    mended = recalibrated(stated, correct, method)
-    before = expected_calibration_error(stated.ravel(), correct.ravel())
-    assert expected_calibration_error(mended.ravel(), correct.ravel()) < before / 2
-    assert np.isnan(mended[0, 0])
-    # Either map is rising, so that the order is kept within each half.
-    assert auroc(mended[::2].ravel(), correct[::2].ravel()) == pytest.approx(
-        auroc(stated[::2].ravel(), correct[::2].ravel()), abs=0.01
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [(" 0.75", 0.75), ("1", 1.0), (".5 or so", 0.5), ("1.5", NAN), ("high", NAN), ("", NAN)],
-)
-def test_what_a_router_writes_is_read(text, value):
-    assert read_probability(text) == pytest.approx(value, nan_ok=True)
 
 
 def test_the_table_of_a_run():

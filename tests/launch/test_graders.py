@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import benchmark
 from launch.command_line import parse
 from launch.preflight import preflight
 from launch.session import Session
@@ -63,15 +62,6 @@ def test_graders_that_nobody_needs_are_refused(
     flags: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
     assert sentence in refused(tmp_path, *flags)
-
-
-@pytest.mark.parametrize("comparison", ["eapo", "corea"])
-def test_comparisons_refuse_what_they_cannot_grade(
-    comparison: str, files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flags = ("--problems", files["judged"], "--questions", "2", "--out", str(tmp_path / "out"))
-    assert benchmark.main([comparison, *flags]) == 2
-    assert "of kind judged, which needs a grader" in capsys.readouterr().err
 
 
 def test_judges_and_limits_are_checked_first(files: dict[str, str], tmp_path: Path) -> None:

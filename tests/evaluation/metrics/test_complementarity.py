@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
 from evaluation.metrics.complementarity import compare, complementarity
-from evaluation.metrics.present import as_floats
+from evaluation.metrics.means import as_floats
 
 
 def test_independent_errors():

@@ -1,4 +1,4 @@
-from evaluation.metrics.majority import Vote, majority_vote
+from evaluation.metrics.team import Vote, majority_vote
 
 
 def test_most_votes_win():

@@ -1,7 +1,11 @@
 import numpy as np
 import pytest
 
-from evaluation.metrics.risk import accuracy_at_coverage, area_under_risk_coverage, risk_coverage
+from evaluation.metrics.discrimination import (
+    accuracy_at_coverage,
+    area_under_risk_coverage,
+    risk_coverage,
+)
 
 CONFIDENCE = [0.2, 0.9, np.nan, 0.9, 0.5]
 CORRECT = [0, 1, 0, 0, 1]

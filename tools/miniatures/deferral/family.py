@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from envs.corea_deferral.prompts import prompt_for
 from evaluation.metrics.discrimination import auroc
-from evaluation.metrics.present import as_floats, mean_present
+from evaluation.metrics.means import as_floats, mean_present
 from miniatures.deferral.corpus import Knowledge, example, knowledge_of
 from miniatures.deferral.recipes import DeferralRecipe
 from miniatures.fitting import Fit, Report, first_phase, second_phase

@@ -1,0 +1,257 @@
+"""Ask for the responses that are not stored yet, and store them as they come."""
+
+import asyncio
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+import envs
+from comparison.plan import Job, Lineup
+from comparison.settings import Asking
+from comparison.store import Record
+from envs.bytes_codec import BytesCodec
+from experts import ExpertPool, ScriptedPolicy, ScriptedSettings
+from rewards.grading.scorer import AnswerScorer
+from rollouts import Collector
+from rollouts.collect import Task
+from teams.graders import build_scorer
+from teams.team import Team, build_team
+from vocabulary import (
+    Completion,
+    Episode,
+    Policy,
+    Problem,
+    Prompt,
+    Sampling,
+    TokenCodec,
+    Trajectory,
+    derive_seed,
+)
+
+# What stands for a token where a policy speaks bytes: English has about four to one.
+BYTES_PER_TOKEN = 4
+_LIMITS = ("max_new_tokens", "eval_max_new_tokens", "reply_tokens")
+_MAX_NEW_TOKENS = 256
+
+
+def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
+    """Sample all that is missing, with as few models in memory at a time as that needs.
+
+    A response depends on its problem and number, not on what else is asked for: more of either can
+    be added later. Failures are not stored, so that they are asked for again.
+    """
+    groups: dict[frozenset[str], list[Job]] = {}
+    for job in jobs:
+        models = frozenset(one.model for one in job.lineup.needed.values())
+        groups.setdefault(models, []).append(job)
+    scorer, graders = build_scorer(settings.scoring)
+    try:
+        for group in groups.values():
+            needed = {n: one for job in group for n, one in job.lineup.needed.items()}
+            team = build_team(
+                {name: one.settings for name, one in needed.items()},
+                vllm=settings.vllm if settings.engine == "vllm" else None,
+                seed=settings.seed,
+                together=False,
+            )
+            # One loop for all: connections to servers live in theirs.
+            asyncio.run(_ask_team(team, group, settings, scorer, console))
+    finally:
+        scorer.close()
+        graders.close()
+
+
+async def _ask_team(
+    team: Team,
+    jobs: Sequence[Job],
+    settings: Asking,
+    scorer: AnswerScorer,
+    console: Console,
+) -> None:
+    async with team.open():
+        for job in jobs:
+            wanted = job.missing()
+            failure = await sample(job, team, wanted, settings, scorer, console)
+            if failure:
+                left = len(job.missing())
+                console.print(
+                    f"{job.title}: {left} of {len(wanted)} failed ({failure}); the same command "
+                    "asks for them again",
+                    soft_wrap=True,
+                    markup=False,
+                )
+
+
+async def sample(
+    job: Job,
+    team: Team,
+    wanted: Sequence[tuple[Problem, int]],
+    settings: Asking,
+    scorer: AnswerScorer,
+    console: Console,
+) -> str | None:
+    """Play an episode for every (problem, number of the episode) of ``wanted``; why one failed, if
+    any did."""
+    lineup = job.lineup
+    roles = envs.spec(lineup.env).roles
+    codecs = {role: team.codecs[own[0].name] for role, own in lineup.policies.items()}
+    # The silent ones speak like whoever is heard.
+    spoken = {role: codecs.get(role, codecs[lineup.role]) for role in roles}
+    timed = {role: _Timed(_policy(lineup, role, team, spoken[role])) for role in lineup.policies}
+    silent = ScriptedPolicy(ScriptedSettings("silent"), codecs[lineup.role])
+    env_settings = _in_units(lineup.settings, spoken, lineup.role)
+    longest = getattr(env_settings, "max_new_tokens", _MAX_NEW_TOKENS)
+    collector = Collector(
+        lambda: envs.make(  # type: ignore[arg-type,return-value]
+            lineup.env, settings=env_settings, codecs=spoken, scorer=scorer
+        ),
+        {role: timed.get(role, silent) for role in roles},
+        sampling=Sampling(longest, settings.temperature, settings.top_p),
+        scorer=scorer,
+        concurrency=settings.batch,
+    )
+    failure: str | None = None
+    with console.status(job.title) as status:
+        for start in range(0, len(wanted), settings.batch):
+            tasks = [
+                Task(
+                    problem,
+                    derive_seed(settings.seed, *lineup.stream, problem.id),
+                    replica=episode,
+                    mode=lineup.mode,
+                )
+                for problem, episode in wanted[start : start + settings.batch]
+            ]
+            records: list[Record] = []
+            for task, episode in zip(tasks, await collector.collect(tasks), strict=True):
+                waited = _seconds_waited(task, episode, timed)
+                mine = [r for r in episode.trajectories if r.role == lineup.role]
+                for place, row in enumerate(mine[-lineup.answers :]):
+                    if row.status == "ok":
+                        number = task.replica * lineup.answers + place
+                        records.append(_record(number, episode, row, lineup, spoken, waited))
+                    else:
+                        failure = row.status.removeprefix("failed: ")
+            job.stored.append(records)
+            status.update(f"{job.title} {start + len(tasks)}/{len(wanted)}")
+    return failure
+
+
+class _Timed:
+    """Remembers how long each call was waited for."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._seconds: dict[tuple[str, int], float] = {}
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        start = time.perf_counter()
+        completion = await self._policy(prompt, sampling)
+        self._seconds[prompt.agent, prompt.seed] = time.perf_counter() - start
+        return completion
+
+    def take(self, agent: str, seed: int) -> float:
+        """Seconds of the call; it is forgotten."""
+        return self._seconds.pop((agent, seed), 0.0)
+
+
+def _policy(lineup: Lineup, role: str, team: Team, codec: TokenCodec) -> Policy:
+    """Whoever plays ``role``, its agents in turn."""
+    own = lineup.policies[role]
+    if len(own) == 1:
+        return team.interpreter(own[0].name, codec)
+    # By place: one policy may have several.
+    return ExpertPool(
+        {str(place): team.interpreter(one.name, codec) for place, one in enumerate(own)}
+    )
+
+
+def tokens_per_count(codec: TokenCodec) -> int:
+    """How many of the codec's units make a token."""
+    return BYTES_PER_TOKEN if isinstance(codec, BytesCodec) else 1
+
+
+def _in_units(settings: Any, spoken: Mapping[str, TokenCodec], role: str) -> Any:
+    """The settings with their limits in the units that are spoken."""
+    if settings is None:
+        return None
+    factors: dict[str, int] = dict.fromkeys(_LIMITS, tokens_per_count(spoken[role]))
+    if "expert" in spoken:
+        factors["expert_max_new_tokens"] = tokens_per_count(spoken["expert"])
+    known = {field.name for field in dataclasses.fields(settings)}
+    changes = {n: getattr(settings, n) * f for n, f in factors.items() if n in known}
+    return dataclasses.replace(settings, **changes)
+
+
+def _seconds_waited(task: Task, episode: Episode, timed: Mapping[str, _Timed]) -> dict[str, float]:
+    """Agent -> seconds that it was waited for."""
+    waited: dict[str, float] = {}
+    turn: Counter[str] = Counter()
+    for row in episode.trajectories:
+        for _ in row.turns if row.role in timed else ():
+            stream = derive_seed(task.seed, task.replica, row.agent, turn[row.agent])
+            seconds = timed[row.role].take(row.agent, stream)
+            waited[row.agent] = waited.get(row.agent, 0.0) + seconds
+            turn[row.agent] += 1
+    return waited
+
+
+def _record(
+    number: int,
+    episode: Episode,
+    row: Trajectory,
+    lineup: Lineup,
+    spoken: Mapping[str, TokenCodec],
+    waited: Mapping[str, float],
+) -> Record:
+    # Of several responses of one episode each costs its own tokens.
+    helpers = [
+        one
+        for one in episode.trajectories
+        if one.role in lineup.policies and (lineup.answers == 1 or one.role != lineup.role)
+    ]
+    used: dict[str, list[float]] = {}
+    for one in helpers if lineup.answers == 1 else [*helpers, row]:
+        own = lineup.policies[one.role]
+        unit = tokens_per_count(spoken[one.role])
+        spent = used.setdefault(own[_seat(one.agent) % len(own)].name, [0.0, 0.0])
+        for start, end in one.turns:
+            # Every call is given its whole context, as servers bill it.
+            spent[0] += start / unit
+            spent[1] += (end - start) / unit
+    # Helpers answer side by side, before the answer is given.
+    others = {one.agent for one in helpers} - {row.agent}
+    longest = max((waited.get(agent, 0.0) for agent in others), default=0.0)
+    confidence = row.info.get("confidence")
+    return {
+        "problem": episode.problem_id,
+        "sample": number,
+        "correct": int(bool(row.info.get("correct"))),
+        "answer": row.info.get("answer"),
+        "confidence": None if confidence is None else float(confidence),
+        "text": "".join(row.texts[1:]),
+        "used": used,
+        "seconds": round(waited.get(row.agent, 0.0) + longest, 4),
+        **{name: _kept(row, name) for name in lineup.keeps},
+    }
+
+
+def _kept(row: Trajectory, name: str) -> Any:
+    if name == "tokens":
+        return row.tokens.tolist()
+    return mean_probability(row) if name == "probability" else float(row.info[name])
+
+
+def mean_probability(row: Trajectory) -> float:
+    """Arithmetic mean of the sampled tokens' probabilities at the sampling temperature."""
+    sampled = row.logprobs[row.mask].astype(np.float64)
+    return float(np.exp(sampled).mean()) if len(sampled) else 0.0
+
+
+def _seat(agent: str) -> int:
+    return int(agent.rpartition("_")[2])

@@ -1,0 +1,159 @@
+"""What a run, or a preset, brings to a benchmark: the words and limits that its models know."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from launch.choice import Choice
+from launch.plain import override
+from launch.presets import preset
+from launch.rundir import RunDirectory
+from launch.train_settings import TrainSettings, defaults, restore
+from vocabulary import UserError
+
+_LIMIT = "max_new_tokens"
+# How an environment puts its questions; token limits go with a model into any environment.
+_PROMPTING = (
+    "prompt_style",
+    "opens_thinking",
+    "stop",
+    "expert_max_new_tokens",
+    "reply_tokens",
+    "reply_thinking_tokens",
+)
+
+
+@dataclass(frozen=True)
+class Brought:
+    """How one run's models, or a paper's, are asked."""
+
+    source: str
+    """The run's directory, or the preset."""
+    env: str
+    prompting: Mapping[str, Any]
+    """The environment's settings of that kind, by their names."""
+    limit: int | None
+    """Longest answer in evaluation."""
+    temperature: float
+    """In evaluation, as is ``top_p``."""
+    top_p: float
+
+
+def bring(runs: Sequence[Path | None], preset_name: str) -> list[Brought]:
+    """What these runs and the preset bring; a preset is the last word.
+
+    Raises:
+        UserError: an unknown preset, or a run whose settings cannot be read.
+    """
+    if preset_name:
+        return [_brought(f"preset {preset_name}", preset_settings(preset_name))]
+    found = {run: _run_settings(run) for run in runs if run is not None}
+    # A trained folder that says nothing of it brings nothing.
+    return [_brought(str(run), settings) for run, settings in found.items() if settings]
+
+
+def preset_settings(name: str) -> TrainSettings:
+    """What ``train.py --preset`` would start with."""
+    chosen = preset(name)
+    roles = tuple(chosen.models)
+    return chosen.over(defaults(Choice(chosen.env, chosen.algo, roles)))
+
+
+def sampling(found: Sequence[Brought], given: Collection[str] = ()) -> dict[str, float]:
+    """``temperature`` and ``top_p`` that all of them bring; ``given`` are flags of the command
+    line, about which they need not agree.
+
+    Raises:
+        UserError: they differ.
+    """
+    return {
+        name: getattr(found[0], name)
+        for name in ("temperature", "top_p")
+        if found and _agreed(found, name, lambda one, name=name: getattr(one, name), given)
+    }
+
+
+def prompting(
+    found: Sequence[Brought], env: str, given: Collection[str] = (), prefix: str = "--"
+) -> dict[str, Any]:
+    """The settings of environment ``env`` that they bring. Words come from runs in that
+    environment alone, and token limits from all others too where there is none.
+
+    Args:
+        given: flags of the command line, about which they need not agree.
+        prefix: what flags of these settings begin with.
+
+    Raises:
+        UserError: they differ.
+    """
+    own = [one for one in found if one.env == env]
+    limits = [one for one in own or found if one.limit]
+    values: dict[str, Any] = {}
+    if limits and _agreed(limits, _LIMIT, lambda one: one.limit, given, prefix):
+        values |= {_LIMIT: limits[0].limit, "eval_max_new_tokens": limits[0].limit}
+    for name in dict.fromkeys(name for one in own for name in one.prompting):
+        if _agreed(own, name, lambda one, name=name: one.prompting.get(name), given, prefix):
+            values[name] = own[0].prompting[name]
+    return values
+
+
+def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
+    """Settings of the class ``kind`` from flags. Where it can tell what runs and presets bring
+    (``brought``), that is laid over its defaults, and flags over both."""
+    parsed = tyro.cli(kind, args=list(argv), prog=prog)
+    if not hasattr(parsed, "brought"):
+        return parsed
+    given = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
+    values = parsed.brought(given)
+    if not values:
+        return parsed
+    return tyro.cli(kind, args=list(argv), prog=prog, default=override(kind(), values))
+
+
+def _agreed(
+    found: Sequence[Brought], name: str, read: Any, given: Collection[str], prefix: str = "--"
+) -> bool:
+    """Whether there is something to take; False where a flag decides."""
+    flag = f"{prefix}{name.replace('_', '-')}"
+    if flag in given:
+        return False
+    first, *others = found
+    for other in others:
+        if read(other) != read(first):
+            raise UserError(
+                f"{first.source} and {other.source} were made for different {name}, "
+                f"{read(first)!r} and {read(other)!r}; say which with {flag}"
+            )
+    return True
+
+
+def _run_settings(run: Path) -> TrainSettings | None:
+    """What ``train.py`` ran with; None where the folder is not its own."""
+    if not (run / "config.json").is_file():
+        return None
+    config = RunDirectory.reopen(run).config()
+    if "choice" not in config:
+        return None
+    try:
+        return restore(config)
+    except (UserError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{run / 'config.json'} does not say how {run} was asked ({error}); name "
+            f"{run}/final/ROLE to ask it with the defaults"
+        ) from None
+
+
+def _brought(source: str, settings: TrainSettings) -> Brought:
+    env, rollout, how = settings.env, settings.rollout, settings.eval
+    limit = getattr(env, "eval_max_new_tokens", 0) or getattr(env, _LIMIT, None)
+    return Brought(
+        source,
+        settings.choice.env,
+        {name: getattr(env, name) for name in _PROMPTING if hasattr(env, name)},
+        limit,
+        rollout.temperature if how.temperature is None else how.temperature,
+        rollout.top_p if how.top_p is None else how.top_p,
+    )

@@ -1,0 +1,222 @@
+"""The systems that COREA (arXiv:2603.03752) compares, and their controls, from stored responses."""
+
+# Q questions, S responses of each
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from comparison.recalibration import recalibrated
+from comparison.responses import Responses
+from comparison.systems import Deferral, System, cascaded
+from evaluation.cascade import Answers, Cascade, ThresholdChoice, answers
+from evaluation.metrics.deferral import (
+    BudgetMatch,
+    area_over_random,
+    average_gap_recovered,
+    call_performance_threshold,
+    match_budget,
+)
+from evaluation.metrics.discrimination import within_question_auroc
+from evaluation.metrics.means import Floats
+from evaluation.numbers import Exact
+
+SYSTEMS: Mapping[str, str] = {
+    "slm": "SLM",
+    "rlvr": "RLVR-SLM",
+    "brier": "Brier-SLM",
+    "l1": "L1-SLM",
+    "llm": "LLM",
+    "slm-verb": "SLM-Verb",
+    "slm-isotonic": "SLM-Verb, isotonic",
+    "slm-temperature": "SLM-Verb, temperature",
+    "rlvr-verb": "RLVR-Verb",
+    "rlvr-isotonic": "RLVR-Verb, isotonic",
+    "rlvr-temperature": "RLVR-Verb, temperature",
+    "rlvr-avgprob": "RLVR-AvgProb",
+    "rlvr-agreement": "RLVR-Agreement",
+    "rlvr-probe": "RLVR-Probe",
+    "router": "Router+RLVR",
+    "brier-verb": "Brier-Verb",
+    "corea": "COREA",
+    "corea-ties": "COREA, ties by AvgProb",
+    "random": "random, as often",
+    "always": "always",
+    "never": "never",
+    "oracle": "oracle",
+}
+"""Name -> label, in the order of the table."""
+
+# Less than lies between any two confidences that are written with three digits.
+_TIE = 1e-4
+
+
+@dataclass(frozen=True)
+class Routing:
+    """What the router says of each question."""
+
+    score_Q: Floats
+    """Read from its text; NaN where that is no number from 0 to 1."""
+    prompt_Q: Floats
+    """Tokens of its prompts."""
+    output_Q: Floats
+    """Tokens that it wrote."""
+
+
+def systems(
+    answered: Mapping[str, Responses],
+    how: ThresholdChoice,
+    *,
+    size_ratio: float,
+    output_weight: float,
+    probability_QS: Mapping[str, Floats],
+    probe_QS: Floats | None = None,
+    routing: Routing | None = None,
+) -> Iterator[System]:
+    """Every system for which there are responses.
+
+    Args:
+        answered: responses of ``large`` and of any of ``base``, ``rlvr``, ``brier``, ``corea``.
+        how: the choice of the threshold.
+        probability_QS: mean probabilities, at temperature 1, of the tokens that ``rlvr`` and
+            ``corea`` wrote; a system that needs them is left out without.
+        probe_QS: what the probe says of the responses of ``rlvr``.
+        routing: what the router says of the questions.
+    """
+    costs = {
+        name: _answers(own, size_ratio if name == "large" else 1.0, output_weight)
+        for name, own in answered.items()
+    }
+    large = costs["large"]
+
+    def system(name: str, key: str, deferral: Deferral, calls: int = 1) -> System:
+        own, other = answered[key], answered["large"]
+        return cascaded(name, SYSTEMS[name], deferral, own, other, calls=calls)
+
+    def decided(name: str, key: str, score_QS: Floats, calls: int = 1, **more: Any) -> System:
+        cascade = Cascade(costs[key], large, score_QS, **more)
+        threshold_Q = cascade.thresholds(how)
+        deferral = Deferral(cascade, cascade.deferred(threshold_Q), threshold_Q)
+        return system(name, key, deferral, calls)
+
+    for name, key in (("slm", "base"), ("rlvr", "rlvr"), ("brier", "brier"), ("l1", "corea")):
+        if key in costs:
+            cascade = Cascade(costs[key], large, costs[key].confidence_QS)
+            yield system(name, key, Deferral(cascade, np.zeros_like(large.correct_QS)))
+    alone = Cascade(large, large, large.confidence_QS, small_always=False)
+    yield system("llm", "large", Deferral(alone, np.ones_like(large.correct_QS)))
+
+    for prefix, key in (("slm", "base"), ("rlvr", "rlvr")):
+        if key in costs:
+            own, stated_QS = costs[key], costs[key].confidence_QS
+            yield decided(f"{prefix}-verb", key, stated_QS)
+            for method in ("isotonic", "temperature"):
+                mapped_QS = recalibrated(stated_QS, own.correct_QS, method)
+                yield decided(f"{prefix}-{method}", key, mapped_QS)
+    if "rlvr" in costs:
+        own = costs["rlvr"]
+        if "rlvr" in probability_QS:
+            yield decided("rlvr-avgprob", "rlvr", probability_QS["rlvr"])
+        if (samples := own.correct_QS.shape[1]) > 1:
+            # Whoever asks for agreement pays for every response of the question.
+            others_QS = own.cost_QS.sum(axis=1, keepdims=True) - own.cost_QS
+            agreed_QS = answered["rlvr"].agreement_QN()
+            yield decided("rlvr-agreement", "rlvr", agreed_QS, samples, before_QS=others_QS)
+        if probe_QS is not None:
+            yield decided("rlvr-probe", "rlvr", probe_QS)
+        if routing is not None:
+            # It decides before the small model has answered, once per question.
+            cost_Q = routing.prompt_Q + output_weight * routing.output_Q
+            score_QS, cost_QS = (
+                np.broadcast_to(values_Q[:, None], own.correct_QS.shape).copy()
+                for values_Q in (routing.score_Q, cost_Q)
+            )
+            how_paid = {"before_QS": cost_QS, "small_always": False}
+            yield decided("router", "rlvr", score_QS, **how_paid)
+    if "brier" in costs:
+        yield decided("brier-verb", "brier", costs["brier"].confidence_QS)
+    if "corea" in costs:
+        stated_QS = costs["corea"].confidence_QS
+        corea = decided("corea", "corea", stated_QS)
+        yield corea
+        if "corea" in probability_QS:
+            finer_QS = ties_broken(stated_QS, probability_QS["corea"])
+            yield decided("corea-ties", "corea", finer_QS)
+        assert corea.deferral is not None
+        for name, deferral in _controls(corea.deferral):
+            yield replace(system(name, "corea", deferral), oracle=name == "oracle")
+
+
+def _controls(corea: Deferral) -> Iterator[tuple[str, Deferral]]:
+    """What COREA's deferral is to be compared with."""
+    small, large = corea.cascade.small, corea.cascade.large
+    share_QS = np.full_like(small.correct_QS, corea.deferred_QS.mean())
+    yield "random", Deferral(corea.cascade, share_QS)
+    yield "always", Deferral(corea.cascade, np.ones_like(share_QS))
+    yield "never", Deferral(corea.cascade, np.zeros_like(share_QS))
+    worth_QS = (small.correct_QS == 0) & (large.correct_QS > 0)
+    yield "oracle", Deferral(replace(corea.cascade, score_QS=1.0 - worth_QS), worth_QS)
+
+
+def ties_broken(stated_QS: Floats, probability_QS: Floats) -> Floats:
+    """Stated confidences, equal ones in the order of a probability in [0, 1]; silence stays NaN.
+
+    A model that was rewarded for its confidence uses few values (for L1 the best is the median of
+    what it can expect, often 1), so that no threshold tells the many answers apart that share one.
+    """
+    return stated_QS + _TIE * (probability_QS - 1)
+
+
+def _answers(own: Responses, size_ratio: float, output_weight: float) -> Answers:
+    """A failed response is wrong, silent and free."""
+    used_QS2 = sum(own.used_QN2.values(), np.zeros((*own.correct_QN.shape, 2)))
+    stored = {
+        "correct": own.correct_QN,
+        "confidence": own.confidence_QN,
+        "prompt": used_QS2[..., 0],
+        "output": used_QS2[..., 1],
+    }
+    return answers(stored, size_ratio=size_ratio, output_weight=output_weight)
+
+
+def match_budgets(
+    deferral: Deferral, shares: Sequence[float] = (0.1, 0.25, 0.5)
+) -> list[BudgetMatch]:
+    """What deferring exactly these shares of all responses comes to, the least sure ones first."""
+    cascade = deferral.cascade
+    told_N, small_N, large_N = (
+        values.ravel()
+        for values in (cascade.score_QS, cascade.small.correct_QS, cascade.large.correct_QS)
+    )
+    return [match_budget(told_N, small_N, large_N, share) for share in shares]
+
+
+def curve_figures(deferral: Deferral) -> dict[str, float]:
+    """What a whole curve is worth, for systems that have a threshold."""
+    if deferral.threshold_Q is None:
+        return {}
+    curve = deferral.cascade.curve()
+    return {
+        "apgr": average_gap_recovered(curve),
+        "area_over_random": area_over_random(curve),
+        **{f"cpt@{x:.0%}": call_performance_threshold(curve, x) for x in (0.2, 0.5, 0.8)},
+        "auroc_within": within_question_auroc(
+            deferral.cascade.score_QS, deferral.cascade.small.correct_QS
+        ),
+        "chosen_threshold": float(deferral.threshold_Q.mean()),
+    }
+
+
+def curve_content(deferral: Deferral) -> dict[str, Any]:
+    """The curve over thresholds and what the whole of it is worth, as JSON data."""
+    curve = deferral.cascade.curve()
+    return {
+        "threshold": tuple(map(Exact, curve.threshold_D)),
+        "accuracy": curve.accuracy_D,
+        "cost": curve.cost_D,
+        "deferred": curve.deferred_D,
+        **curve_figures(deferral),
+        "budgets": match_budgets(deferral),
+    }

@@ -1,0 +1,193 @@
+"""What is said of every row, with intervals: over all questions, and over sets of problems."""
+
+# Q questions, R resamples, M rows, S sets, K numbers of samples
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from comparison.responses import Responses
+from comparison.systems import Prices, System
+from evaluation.evaluation import Resampled, difference
+from evaluation.metrics.complementarity import complementarity, joint_table
+from evaluation.metrics.intervals import resampled_means
+from evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
+from evaluation.metrics.passk import pass_at_k
+from evaluation.metrics.team import team_pass_at_k
+from vocabulary import derive_seed
+
+Sets = Sequence[Sequence[System]]
+"""The same rows on every set of problems."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is said of one system over all sets."""
+
+    system: System
+    """As it stands on the first set."""
+    micro: Resampled
+    """Over all questions."""
+    macro: Resampled
+    """Over sets, each counted once."""
+    over_best: Resampled
+    """``micro`` less that of the best single policy. Every resample has a best one of its own, so
+    that the interval knows that it was chosen."""
+    tokens: float
+    """Sampled for one answer, by all policies together."""
+    money: float | None
+    """For a thousand answers."""
+    seconds: float
+    """Waited for one answer."""
+
+    @property
+    def marked(self) -> bool:
+        """Whether the interval of the difference leaves out 0."""
+        low, high = self.over_best.interval()
+        return low > 0 or high < 0
+
+
+def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> list[Figures]:
+    """A figure for every row; sets are resampled question by question, each by itself."""
+    micro, macro = resampled(
+        [np.stack([one.score_Q for one in systems], axis=1) for systems in sets],
+        resamples=resamples,
+        seed=seed,
+    )
+    first = sets[0]
+    singles = [place for place, one in enumerate(first) if one.alone]
+    best = Resampled(
+        float(np.nanmax([micro[place].value for place in singles])),
+        np.max([micro[place].replicates for place in singles], axis=0),
+        0,
+    )
+    found: list[Figures] = []
+    for place, system in enumerate(first):
+        parts = [systems[place] for systems in sets]
+        spent: dict[str, list[Floats]] = {}
+        for part in parts:
+            for name, used in part.used.items():
+                spent.setdefault(name, []).append(used)
+        # A set that a policy was not asked on costs nothing of it.
+        questions = sum(len(part.score_Q) for part in parts)
+        per_answer = {
+            name: np.nansum(np.concatenate(used), axis=0) / max(1, questions)
+            for name, used in spent.items()
+        }
+        found.append(
+            Figures(
+                system,
+                micro[place],
+                macro[place],
+                difference(best, micro[place]),
+                float(sum(used[1] for used in per_answer.values())),
+                _money(per_answer, prices),
+                float(mean_present(np.concatenate([part.seconds_Q for part in parts]))),
+            )
+        )
+    return found
+
+
+def resampled(
+    columns: Sequence[Floats], *, resamples: int, seed: int
+) -> tuple[list[Resampled], list[Resampled]]:
+    """(micro, macro) of each of M columns over S sets of (Q_s, M) values."""
+    point_SM = np.stack([mean_present(values_QM, axis=0) for values_QM in columns])
+    drawn_SRM = np.stack(
+        [
+            resampled_means(values, resamples=resamples, seed=derive_seed(seed, "set", place))
+            for place, values in enumerate(columns)
+        ]
+    )
+    count_SM = np.stack([(~np.isnan(values_QM)).sum(axis=0) for values_QM in columns])
+    share_SM = ratio(count_SM, count_SM.sum(axis=0))
+    micro: list[Resampled] = []
+    macro: list[Resampled] = []
+    for m, count in enumerate(count_SM.sum(axis=0).tolist()):
+        share_S1 = share_SM[:, m, None]
+        asked_S = count_SM[:, m] > 0
+        drawn_SR = drawn_SRM[asked_S, :, m]
+        whole_R = (share_S1[asked_S] * drawn_SR).sum(axis=0) if count else drawn_SRM[0, :, m]
+        each_R = drawn_SR.mean(axis=0) if count else whole_R
+        weighted = (share_SM[asked_S, m] * point_SM[asked_S, m]).sum() if count else np.nan
+        micro.append(Resampled(float(weighted), whole_R, count))
+        macro.append(Resampled(float(mean_present(point_SM[:, m])), each_R, int(asked_S.sum())))
+    return micro, macro
+
+
+def _money(per_answer: Mapping[str, Floats], prices: Prices) -> float | None:
+    if not prices:
+        return None
+    return float(sum(used @ as_floats(prices[name]) for name, used in per_answer.items()) / 1000)
+
+
+@dataclass(frozen=True)
+class PassAtK:
+    """Pass@k without bias, of every policy and of the team."""
+
+    policies: Mapping[str, Sequence[Resampled]]
+    """Policy -> pass@1 .. pass@N."""
+    team: Sequence[Resampled]
+    """Team Pass@k, k of each policy (CoRe, arXiv:2601.21600), k = 1 .. N."""
+    control: Sequence[Resampled]
+    """The best policy alone with as many candidates; as long as there are enough samples."""
+    gain: Sequence[Resampled]
+    """Team less control."""
+
+
+def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> PassAtK:
+    """Over all questions of all sets."""
+    policies = list(sets[0])
+    samples = min(own.samples for answered in sets for own in answered.values())
+    columns: list[Floats] = []
+    for answered in sets:
+        correct = {name: own.correct_QN for name, own in answered.items()}
+        own = [pass_at_k(correct[name], k) for name in policies for k in range(1, samples + 1)]
+        team = [team_pass_at_k(correct, k) for k in range(1, samples + 1)]
+        columns.append(np.stack([*own, *team], axis=1))
+    micro, _ = resampled(columns, resamples=resamples, seed=seed)
+    by_policy = {
+        name: micro[place * samples : (place + 1) * samples] for place, name in enumerate(policies)
+    }
+    together = micro[len(policies) * samples :]
+    control: list[Resampled] = []
+    for k in range(1, samples // len(policies) + 1):
+        alone = [by_policy[name][k * len(policies) - 1] for name in policies]
+        best_R = np.max([one.replicates for one in alone], axis=0)
+        best = float(np.nanmax([one.value for one in alone]))
+        control.append(Resampled(best, best_R, alone[0].count))
+    gain = [difference(c, t) for c, t in zip(control, together)]
+    return PassAtK(by_policy, together, control, gain)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How far the errors of two policies differ, one response each."""
+
+    first: str
+    second: str
+    measured: Mapping[str, Resampled]
+    """By the names of :class:`evaluation.metrics.complementarity.Complementarity`."""
+
+
+def pairs(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> list[Pair]:
+    """The decomposition of every pair of policies (CoRe, arXiv:2601.21600, Thm 4.1)."""
+    found: list[Pair] = []
+    for first, second in combinations(sets[0], 2):
+        tables = [
+            joint_table(mean_at_n(a[first].correct_QN), mean_at_n(a[second].correct_QN))
+            for a in sets
+        ]
+        micro, _ = resampled(tables, resamples=resamples, seed=seed)
+        point = vars(complementarity(*(one.value for one in micro)))
+        drawn = vars(complementarity(*(one.replicates for one in micro)))
+        found.append(
+            Pair(
+                first,
+                second,
+                {n: Resampled(float(point[n]), drawn[n], micro[0].count) for n in point},
+            )
+        )
+    return found

@@ -1,0 +1,82 @@
+"""How every comparison writes: tables for a terminal, JSON for scripts."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.markup import escape
+from rich.table import Table
+
+from evaluation.numbers import as_json, without_zero
+
+_LABEL = 32
+
+
+class Figure(Protocol):
+    """A value with its 95 % interval."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+def make_table(
+    title: str, first: str, headings: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]
+) -> Table:
+    """A line per system: its label, and a cell under each heading. Labels and headings are plain
+    text; cells may hold markup."""
+    table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
+    # In a narrow terminal it is the labels that break, never the numbers.
+    table.add_column(first, overflow="fold")
+    for heading in headings:
+        table.add_column(escape(heading), justify="right", no_wrap=True)
+    for label, cells in lines:
+        table.add_row(label, *cells)
+    return table
+
+
+def short_label(label: str, limit: int = _LABEL) -> str:
+    """At most ``limit`` characters of it; brackets mean brackets."""
+    return escape(label if len(label) <= limit else f"{label[: limit - 1]}…")
+
+
+def figure_cell(value: float | None, decimals: int = 3, sign: str = "") -> str:
+    """A share without its leading zero: .913, 1.000, +.02; what is undefined is a dash."""
+    if value is None or math.isnan(value):
+        return "–"
+    return without_zero(value, decimals, sign)
+
+
+def interval_cell(figure: Figure, sign: str = "") -> str:
+    """Its interval, with two decimals."""
+    return f"\\[{figure_cell(figure.low, 2, sign)} {figure_cell(figure.high, 2, sign)}]"
+
+
+def figure_with_interval(figure: Figure | None, sign: str = "") -> str:
+    """Both; empty where there is none."""
+    if figure is None or math.isnan(figure.value):
+        return ""
+    return f"{figure_cell(figure.value, 3, sign)} {interval_cell(figure, sign)}"
+
+
+def mean_over_seeds(found: Figure, sign: str = "") -> str:
+    """A mean and the half width of its interval, which a single seed does not have."""
+    if math.isnan(found.value):
+        return "undefined"
+    if math.isnan(found.low):
+        return f"{found.value:{sign}.3f}"
+    return f"{found.value:{sign}.3f} ± {found.high - found.value:.3f}"
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> Path:
+    """Write ``content`` (figures, arrays, dataclasses of numbers), whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.part")
+    draft.write_text(json.dumps(as_json(content), indent=1), encoding="utf-8")
+    draft.replace(path)
+    return path

@@ -1,0 +1,197 @@
+"""What runs stored of their evaluations, compared: ``benchmark.py compare runs/a runs/b``."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import envs
+from comparison.output import make_table, write_json
+from comparison.settings import check_positive
+from evaluation import evaluation_of
+from evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
+from launch.rundir import RunDirectory
+from vocabulary import UserError, fits, user_path
+
+Runs = Mapping[str, Mapping[str, Resampled]]
+"""Label -> metric -> value with its bootstrap; all from the same problems and seed, so that
+resamples pair up."""
+
+_MARKS = {"better": "[green]*[/green]", "worse": "[red]*[/red]", "other": "*", "": " "}
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Differences between runs on the same held-out problems, with paired 95 % intervals.
+
+    Other runs are compared with the first one. Nothing is sampled.
+    """
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Directories of two runs or more."""
+    evaluation: Literal["before", "after"] = "after"
+    """Which of the runs' evaluations: before training, or after it."""
+    resamples: int = 10_000
+    """Bootstrap resamples over problems."""
+    out: Path | None = None
+    """A file for every metric and difference as JSON; none without a name."""
+
+
+def compare(settings: PairedComparison) -> None:
+    """Read, pair, show.
+
+    Raises:
+        UserError: runs that have no such evaluation, or none of the same problems.
+    """
+    check_positive(settings, "resamples")
+    if len(settings.runs) < 2:
+        raise UserError("name two runs at least: python benchmark.py compare runs/a runs/b")
+    runs = tuple(map(user_path, settings.runs))
+    names = _short_names(runs)
+    choices = {name: read_choice(path) for name, path in zip(names, runs)}
+    outcomes = {name: _outcomes(path, settings.evaluation) for name, path in zip(names, runs)}
+    _check_same(choices, outcomes)
+    first = choices[names[0]]
+    evaluation = evaluation_of(envs.spec(first["env"]))
+    measured: dict[str, Mapping[str, Resampled]] = {}
+    for name, path in zip(names, runs):
+        try:
+            # One seed for all of them: resamples pair up.
+            measured[name] = evaluation.estimate(outcomes[name], settings.resamples, 0)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            raise UserError(
+                f"{path}/evaluation/{settings.evaluation}.json does not hold what {first['env']} "
+                "measures"
+            ) from None
+    rows = evaluation.table(first["roles"], *measured.values())
+    console = Console()
+    count = len(outcomes[names[0]]["problems"])
+    # Three runs fit into 100 columns; with more, each of the others has a table of its own.
+    for others in [names[1:]] if len(names) <= 3 else [[name] for name in names[1:]]:
+        shown = {name: measured[name] for name in (names[0], *others)}
+        title = f"{first['env']}, {count} problems, {settings.evaluation} training"
+        console.print(_table(shown, rows, title))
+    if settings.out:
+        write_json(settings.out, _content(measured, rows))
+        console.print(f"written: {settings.out}", soft_wrap=True)
+
+
+def read_choice(path: Path) -> dict[str, Any]:
+    """What a run was, as its ``config.json`` says.
+
+    Raises:
+        UserError: it does not.
+    """
+    try:
+        choice: dict[str, Any] = RunDirectory.reopen(path).config()["choice"]
+        # As JSON has it: roles are a list.
+        good = fits((choice["env"], choice["roles"]), tuple[str, list[str]])
+    except (KeyError, TypeError):
+        good, choice = False, {}
+    if not good:
+        raise UserError(f"{path / 'config.json'} does not say what the run was")
+    return choice
+
+
+def _table(runs: Runs, rows: Sequence[Row], title: str) -> Table:
+    """A line per metric: the first run's value, then every other run's with its lead over the
+    first; ``*`` where the interval leaves out 0."""
+    first, *others = runs
+
+    def cells(row: Row) -> list[str]:
+        base = runs[first][row.metric]
+        found = [_value(base)]
+        for other in others:
+            value = runs[other].get(row.metric)
+            if value is None:
+                found += ["", ""]
+                continue
+            change = difference(base, value)
+            found += [_value(value), _change(change) + _MARKS[verdict(change, row)]]
+        return found
+
+    headings = [first, *(heading for other in others for heading in (other, "difference"))]
+    shown = [row for row in rows if row.metric in runs[first]]
+    return make_table(title, "held out", headings, [(escape(r.label), cells(r)) for r in shown])
+
+
+def _content(runs: Runs, rows: Sequence[Row]) -> dict[str, Any]:
+    """Every metric of every run, and every difference from the first run."""
+    first, *others = runs
+    labels = {row.metric: row for row in rows}
+
+    def changed(other: str, metric: str) -> dict[str, Any]:
+        change = difference(runs[first][metric], runs[other][metric])
+        row = labels.get(metric, Row(metric, metric, "neither"))
+        interval = list(change.interval())
+        return {"value": change.value, "interval": interval, "verdict": verdict(change, row)}
+
+    return {
+        "runs": runs,
+        "differences": {
+            f"{other} - {first}": {
+                metric: changed(other, metric) for metric in runs[other] if metric in runs[first]
+            }
+            for other in others
+        },
+    }
+
+
+def _value(one: Resampled) -> str:
+    return "undefined" if math.isnan(one.value) else f"{one.value:.3f}"
+
+
+def _change(change: Resampled) -> str:
+    if math.isnan(change.value):
+        return "undefined"
+    return f"{change.value:+.3f} \\[{change.low:+.2f} {change.high:+.2f}]"
+
+
+def _short_names(paths: tuple[Path, ...]) -> list[str]:
+    """The shortest ends of the paths that tell them apart."""
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UserError("a run is named twice")
+    whole = [path.resolve().parts for path in paths]
+    for length in range(1, max(map(len, whole)) + 1):
+        ends = ["/".join(parts[-length:]) for parts in whole]
+        if len(set(ends)) == len(ends):
+            return ends
+    return [str(path) for path in paths]
+
+
+def _outcomes(path: Path, which: str) -> Outcomes:
+    file = path / "evaluation" / f"{which}.json"
+    if not file.is_file():
+        raise UserError(
+            f"{path} has no evaluation {which} training; finish it with python train.py --resume "
+            f"{path}, and without --eval.no-enabled"
+        )
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        found["problems"] = list(found["problems"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise UserError(f"{file} cannot be read as an evaluation's outcomes") from None
+    return found
+
+
+def _check_same(choices: Mapping[str, Any], outcomes: Mapping[str, Outcomes]) -> None:
+    (first, choice), *others = choices.items()
+    for name, other in others:
+        for key in ("env", "roles"):
+            if other[key] != choice[key]:
+                raise UserError(
+                    f"{first} and {name} have different {key}: {choice[key]} and {other[key]}"
+                )
+        if outcomes[name]["problems"] != outcomes[first]["problems"]:
+            raise UserError(
+                f"{first} and {name} were evaluated on different problems, so nothing pairs up: "
+                "train both with the same --seed and --problems, or compare means over seeds "
+                "(benchmark.py seeds)"
+            )

@@ -1,0 +1,179 @@
+"""Who is compared: from ``NAME=WHAT`` to something that can be loaded and told apart."""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experts.naming import is_player, pool_members
+from models.locate import local_folder
+from models.spec import ModelSpec
+from teams.models import check_models, model_spec
+from teams.settings import AgentSettings
+from vocabulary import UserError, user_path
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
+"""What names of suites and policies look like: files are called after them."""
+
+# Names of rows, which policies' rows stand beside.
+_TAKEN = ("vote", "agreement", "routing", "cascade", "verifier")
+
+
+@dataclass(frozen=True)
+class NamedPolicy:
+    """One competitor."""
+
+    name: str
+    model: str
+    """A folder, a hub id, ``tiny:NAME``, or a player."""
+    identity: Any
+    """Tells its answers apart from others': weights by their hash, everything else by its name."""
+    run: Path | None = None
+    """Directory of the run that trained it."""
+
+    @property
+    def settings(self) -> AgentSettings:
+        """What loads it."""
+        return AgentSettings(self.model, trained=False)
+
+
+def find_policy(name: str, what: str, role: str = "") -> NamedPolicy:
+    """What ``what`` names, checked, nothing loaded.
+
+    A run's directory stands for the ``role`` (``name`` without one) that it trained, or its only
+    one.
+
+    Raises:
+        UserError: a run that has not ended, or a model that cannot be had.
+    """
+    members, run = pool_members(what), None
+    if is_player(what):
+        members = [one if is_player(one) else _trained(one, role or name)[0] for one in members]
+        what = members[0] if len(members) == 1 else f"pool:{'|'.join(members)}"
+    else:
+        what, run = _trained(what, role or name)
+        members = [what]
+    check_models({name: AgentSettings(what, trained=False)})
+    return NamedPolicy(name, what, [m if is_player(m) else _identity(m) for m in members], run)
+
+
+def read_policies(texts: Sequence[str]) -> list[NamedPolicy]:
+    """The policies that ``NAME=WHAT`` name.
+
+    Raises:
+        UserError: a name that cannot be, or a model that cannot be had.
+    """
+    if not texts:
+        raise UserError("--policies: name who is compared, such as alice=runs/x bob=tiny:bob")
+    found = [_read(text) for text in texts]
+    if len({policy.name for policy in found}) < len(found):
+        raise UserError("--policies: two policies have the same name")
+    return found
+
+
+def read_verifier(text: str, policies: Sequence[NamedPolicy]) -> NamedPolicy | None:
+    """One of the policies by its name, or another one; None without any.
+
+    Raises:
+        UserError: as for policies, or another one of a name that is taken.
+    """
+    if not text:
+        return None
+    named = {policy.name: policy for policy in policies}
+    if text in named:
+        return named[text]
+    if "=" not in text:
+        raise UserError(f"--verifier {text!r}: name one of {', '.join(named)}, or write NAME=WHAT")
+    found = _read(text)
+    if found.name in named:
+        raise UserError(f"--verifier: {found.name} is a policy already; leave out ={found.model}")
+    return found
+
+
+def _read(text: str) -> NamedPolicy:
+    name, equals, what = text.partition("=")
+    if not equals or not what or not NAME.fullmatch(name) or name in _TAKEN:
+        raise UserError(
+            f"{text!r}: write NAME=WHAT, the name of letters, digits, dots and dashes, and none of "
+            f"{', '.join(_TAKEN)}"
+        )
+    return find_policy(name, what)
+
+
+def _trained(what: str, role: str) -> tuple[str, Path | None]:
+    """(the model, the run that trained it)."""
+    run = user_path(what)
+    trained = sorted(path.name for path in run.glob("final/*") if path.is_dir())
+    if trained:
+        if role not in trained and len(trained) > 1:
+            raise UserError(
+                f"{what} trained {', '.join(trained)}: name one, such as {what}/final/{trained[0]}"
+            )
+        return str(run / "final" / (role if role in trained else trained[0])), run
+    if (run / "checkpoints").is_dir():
+        raise UserError(f"{what} is a run that has not ended: python train.py --resume {what}")
+    return what, None
+
+
+def _identity(model: str) -> str:
+    spec = model_spec(AgentSettings(model, trained=False))
+    base = local_folder(ModelSpec(spec.model))
+    parts = [_fingerprint(base) if base else spec.model]
+    if spec.lora is not None and spec.lora.adapter:
+        parts.append(_fingerprint(user_path(spec.lora.adapter)))
+    return "+".join(parts)
+
+
+def _fingerprint(folder: Path) -> str:
+    """SHA-256 of a model's weights."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+Prices = Mapping[str, tuple[float, float]]
+"""Policy -> money per million prompt tokens, and per million sampled tokens."""
+
+
+def read_prices(texts: Sequence[str], policies: Sequence[str]) -> Prices:
+    """``NAME=IN,OUT``, or a JSON file ``{"NAME": [IN, OUT]}``; none or one for every policy.
+
+    Raises:
+        UserError: anything else.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for text in texts:
+        for name, pair in _priced(text):
+            if name not in policies:
+                raise UserError(f"--prices names {name}; the policies are {', '.join(policies)}")
+            try:
+                given, sampled = (float(price) for price in pair)
+            except (ValueError, TypeError, OverflowError):
+                raise UserError(f"--prices {text!r}: write NAME=IN,OUT, two numbers") from None
+            if not (0 <= given < math.inf and 0 <= sampled < math.inf):
+                raise UserError(f"--prices {text!r}: a price is a number from 0 on")
+            found[name] = given, sampled
+    if found and (missing := [name for name in policies if name not in found]):
+        raise UserError(f"--prices lacks {', '.join(missing)}; what costs nothing has 0,0")
+    return found
+
+
+def _priced(text: str) -> list[tuple[str, Any]]:
+    name, equals, pair = text.partition("=")
+    if equals:
+        return [(name, pair.split(","))]
+    try:
+        content = json.loads(user_path(text).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise UserError(
+            f'--prices {text!r}: write NAME=IN,OUT, or name a JSON file {{"NAME": [IN, OUT]}}'
+        )
+    return list(content.items())

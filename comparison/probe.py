@@ -1,0 +1,187 @@
+"""What a model's own states say of its stored responses: a probe, and the tokens' probabilities.
+
+The probe tells whether an answer is right, read off the hidden states.
+
+COREA (arXiv:2603.03752, section 4.1): an MLP with 2048 and 1024 hidden units on the last layer's
+states, averaged over question and response; cross entropy on one response per question, a ninth
+part held out, the weights with the lowest held-out loss kept.
+"""
+
+# N responses, D hidden units, T tokens
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from algorithms.batching import micro_batches, pad
+from algorithms.logprobs import score
+from comparison.policies import NamedPolicy
+from comparison.responses import Responses
+from evaluation.metrics.means import Floats
+from models.handle import ModelHandle
+from teams.team import build_team
+from vocabulary import Trajectory
+
+_TOKENS_AT_ONCE = 8192
+
+
+def probe_scores(
+    policy: NamedPolicy, fitted: Responses, scored: Responses, *, seed: int, learning_rate: float
+) -> Floats:
+    """(Q, S) what a probe, fitted on one response to each question of ``fitted``, says of every
+    response of ``scored``; NaN where there is none."""
+    handle = _handle(policy)
+    first = [[row[0]] for row in fitted.records]
+    states_ND = pooled_states(handle, [tokens for tokens, _ in _tokens(first)])
+    right_N = fitted.correct_QN[:, 0]
+    probe = fit_probe(
+        states_ND, right_N[~np.isnan(right_N)], seed=seed, learning_rate=learning_rate
+    )
+    with torch.no_grad():
+        rows = [tokens for tokens, _ in _tokens(scored.records)]
+        score_N = probe(pooled_states(handle, rows)).numpy().astype(np.float64)
+    return _placed(score_N, scored)
+
+
+def mean_probabilities(policy: NamedPolicy, own: Responses) -> Floats:
+    """(Q, S) arithmetic mean of the sampled tokens' probabilities in the learner's forward pass at
+    temperature 1, whatever they were sampled at; NaN where there is no response."""
+    handle = _handle(policy)
+    rows = [_row(tokens, prompt) for tokens, prompt in _tokens(own.records)]
+    mean_N = np.zeros(len(rows))
+    with torch.no_grad(), handle.active():
+        for chosen in micro_batches([len(row.tokens) for row in rows], _TOKENS_AT_ONCE):
+            batch = pad([rows[i] for i in chosen], np.zeros(len(chosen)), handle.device)
+            hidden_NH = handle.scored_states(batch.ids_BT, batch.mask_BT)
+            target_N = batch.ids_BT[:, 1:][batch.mask_BT]
+            logp_N, _ = score(hidden_NH, target_N, handle.head, temperature=1.0)
+            place_N = batch.mask_BT.nonzero()[:, 0].cpu().numpy()
+            total = np.bincount(place_N, logp_N.double().exp().cpu().numpy(), len(chosen))
+            mean_N[chosen] = total / np.maximum(np.bincount(place_N, minlength=len(chosen)), 1)
+    return _placed(mean_N, own)
+
+
+def _handle(policy: NamedPolicy) -> ModelHandle:
+    return build_team({policy.name: policy.settings}).loaded[policy.name].handle
+
+
+def _tokens(records: Any) -> list[tuple[list[int], int]]:
+    """(tokens, how many of them are the prompt) of every response that there is."""
+    return [
+        (one["tokens"], int(next(iter(one["used"].values()))[0]))
+        for row in records
+        for one in row
+        if one is not None
+    ]
+
+
+def _placed(values_N: Floats, own: Responses) -> Floats:
+    """Values of all responses that there are, at their places."""
+    values_QS = np.full(own.correct_QN.shape, np.nan)
+    values_QS[~np.isnan(own.correct_QN)] = values_N
+    return values_QS
+
+
+def _row(tokens: list[int], prompt: int) -> Trajectory:
+    return Trajectory(
+        agent="policy_0",
+        role="policy",
+        tokens=np.asarray(tokens, dtype=np.int64),
+        mask=np.arange(len(tokens)) >= prompt,
+        logprobs=np.zeros(len(tokens), dtype=np.float32),
+        reward=0.0,
+        reward_terms={},
+        groups={},
+        turns=((prompt, len(tokens)),),
+    )
+
+
+@torch.no_grad()
+def pooled_states(handle: ModelHandle, rows: Sequence[Sequence[int]]) -> Tensor:
+    """(N, D) mean of the last hidden states of each row of tokens, in float32."""
+    pooled = torch.empty(0)
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+    found: list[tuple[list[int], Tensor]] = []
+    start = 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and len(rows[order[stop]]) * (stop + 1 - start) <= _TOKENS_AT_ONCE:
+            stop += 1
+        chosen = order[start:stop]
+        longest = len(rows[chosen[-1]])
+        ids_NT = torch.zeros((len(chosen), longest), dtype=torch.long, device=handle.device)
+        inside_NT = torch.zeros((len(chosen), longest, 1), device=handle.device)
+        for place, i in enumerate(chosen):
+            ids_NT[place, : len(rows[i])] = torch.tensor(rows[i])
+            inside_NT[place, : len(rows[i])] = 1.0
+        positions_NT = torch.arange(longest, device=handle.device).expand_as(ids_NT)
+        with handle.active():
+            # Padding lies on the right, where a causal model does not look.
+            hidden_NTD = handle.backbone(ids_NT, None, positions_NT).float()
+        mean_ND = (hidden_NTD * inside_NT).sum(1) / inside_NT.sum(1)
+        found.append((chosen, mean_ND.cpu()))
+        start = stop
+    if found:
+        pooled = torch.empty(len(rows), found[0][1].shape[1])
+        for chosen, mean_ND in found:
+            pooled[chosen] = mean_ND
+    return pooled
+
+
+def fit_probe(
+    states_ND: Tensor,
+    correct_N: npt.ArrayLike,
+    *,
+    seed: int = 0,
+    learning_rate: float = 5e-5,
+    epochs: int = 20,
+    batch: int = 32,
+    hidden: tuple[int, int] = (2048, 1024),
+) -> nn.Module:
+    """The probe with the lowest loss on the held-out tenth; (N, D) states to (N,) probabilities."""
+    correct = torch.as_tensor(np.asarray(correct_N, dtype=np.float32))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        centre, spread = states_ND.mean(0), states_ND.std(0) + 1e-6
+        probe = nn.Sequential(
+            _Standardise(centre, spread),
+            nn.Linear(states_ND.shape[1], hidden[0]),
+            nn.ReLU(),
+            nn.Linear(hidden[0], hidden[1]),
+            nn.ReLU(),
+            nn.Linear(hidden[1], 1),
+            nn.Flatten(0),
+        )
+        order = torch.randperm(len(correct))
+        held = max(1, len(order) // 10)
+        test, train = order[:held], order[held:]
+        optimizer = torch.optim.AdamW(probe.parameters(), lr=learning_rate)
+        loss_of = nn.BCEWithLogitsLoss()
+        best, kept = float("inf"), {k: v.clone() for k, v in probe.state_dict().items()}
+        for _ in range(epochs):
+            for part in train[torch.randperm(len(train))].split(batch):
+                optimizer.zero_grad()
+                loss_of(probe(states_ND[part]), correct[part]).backward()
+                optimizer.step()
+            with torch.no_grad():
+                loss = float(loss_of(probe(states_ND[test]), correct[test]))
+            if loss < best:
+                best, kept = loss, {k: v.clone() for k, v in probe.state_dict().items()}
+        probe.load_state_dict(kept)
+    return nn.Sequential(probe, nn.Sigmoid()).eval()
+
+
+class _Standardise(nn.Module):
+    """States of different models have different scales."""
+
+    def __init__(self, centre_D: Tensor, spread_D: Tensor) -> None:
+        super().__init__()
+        self.centre_D = nn.Buffer(centre_D)
+        self.spread_D = nn.Buffer(spread_D)
+
+    def forward(self, states_ND: Tensor) -> Tensor:
+        return (states_ND - self.centre_D) / self.spread_D

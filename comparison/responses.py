@@ -1,0 +1,142 @@
+"""What was answered, as arrays."""
+
+# Q questions, N samples of each; NaN marks a sample that does not exist
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.metrics.means import Floats, mean_present, ratio
+from rewards.answers.votes import vote
+from vocabulary import Problem
+
+# Policy -> (Q, 2) prompt and sampled tokens.
+Used = Mapping[str, Floats]
+
+_NOT_MEASURED = {"problem", "sample", "answer", "text", "used", "tokens"}
+
+
+@dataclass(frozen=True)
+class Responses:
+    """One lineup's responses to one set of problems."""
+
+    correct_QN: Floats
+    confidence_QN: Floats
+    """NaN also where none was stated."""
+    votes: Sequence[Sequence[str | None]]
+    """(Q, N) answers in normal form; None where there is none."""
+    seconds_QN: Floats
+    used_QN2: Mapping[str, Floats]
+    """Policy -> (Q, N, 2) prompt and sampled tokens."""
+    measured: Mapping[str, Floats] = field(default_factory=dict)
+    """Whatever else was measured of each, (Q, N) by name."""
+    records: Sequence[Sequence[Mapping[str, Any] | None]] = ()
+    """(Q, N) as they are stored."""
+
+    @property
+    def samples(self) -> int:
+        return self.correct_QN.shape[1]
+
+    def of(self, chosen_Q: npt.NDArray[np.bool_]) -> "Responses":
+        """Those to the chosen questions."""
+        places = np.flatnonzero(chosen_Q).tolist()
+        return Responses(
+            self.correct_QN[chosen_Q],
+            self.confidence_QN[chosen_Q],
+            [self.votes[q] for q in places],
+            self.seconds_QN[chosen_Q],
+            {name: used[chosen_Q] for name, used in self.used_QN2.items()},
+            {name: table[chosen_Q] for name, table in self.measured.items()},
+            [self.records[q] for q in places] if self.records else (),
+        )
+
+    def used_by(self, count: int) -> Used:
+        """What ``count`` responses cost on average."""
+        return {name: count * mean_present(u, axis=1) for name, u in self.used_QN2.items()}
+
+    def sampled_tokens(self) -> float:
+        """Tokens of one response, on average."""
+        return float(sum(mean_present(used[..., 1]) for used in self.used_QN2.values()))
+
+    def slowest_Q(self, count: int) -> Floats:
+        """(Q,) seconds of the slowest of ``count`` responses: they are drawn side by side."""
+        seconds_QN = self.seconds_QN[:, :count]
+        missing = np.isnan(seconds_QN)
+        slowest_Q = np.where(missing, -np.inf, seconds_QN).max(axis=1)
+        return np.where(missing.all(axis=1), np.nan, slowest_Q)
+
+    def agreement_QN(self) -> Floats:
+        """Share of the question's other samples that give the same answer; NaN without an answer,
+        or without others."""
+        given = np.array([[v is not None for v in row] for row in self.votes], dtype=bool)
+        same_QN = np.array(
+            [[sum(v == w for w in row) - 1 for v in row] for row in self.votes], dtype=np.float64
+        )
+        others_Q = (~np.isnan(self.correct_QN)).sum(axis=1, keepdims=True) - 1
+        shares_QN = ratio(same_QN, np.maximum(others_Q, 0))
+        return np.where(given.reshape(shares_QN.shape), shares_QN, np.nan)
+
+
+def responses(
+    records: Mapping[tuple[str, int], Mapping[str, Any]],
+    problems: Sequence[Problem],
+    samples: int,
+    policies: Sequence[str],
+) -> Responses:
+    """The first ``samples`` records of each problem, as arrays."""
+    rows = [[records.get((problem.id, n)) for n in range(samples)] for problem in problems]
+
+    def table(key: str) -> Floats:
+        values = [[None if r is None else r.get(key) for r in row] for row in rows]
+        return np.array(values, dtype=np.float64).reshape(len(problems), samples)
+
+    def used(name: str) -> Floats:
+        missing = [np.nan, np.nan]
+        values = [[missing if r is None else r["used"].get(name, [0, 0]) for r in w] for w in rows]
+        return np.array(values, dtype=np.float64).reshape(len(problems), samples, 2)
+
+    first: Mapping[str, Any] = next((r for row in rows for r in row if r is not None), {})
+    return Responses(
+        table("correct"),
+        table("confidence"),
+        [
+            [None if r is None else vote(r["answer"], p.kind, p.choices) for r in row]
+            for p, row in zip(problems, rows)
+        ],
+        table("seconds"),
+        {name: used(name) for name in policies if np.nansum(used(name)) > 0},
+        {name: table(name) for name in first if name not in _NOT_MEASURED},
+        rows,
+    )
+
+
+def pool(parts: Sequence[Responses]) -> Responses:
+    """The responses to several sets, one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def joined(tables: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+        shapes = {name: table.shape[1:] for some in tables for name, table in some.items()}
+        # What somebody was not asked on costs nothing of it.
+        return {
+            name: np.concatenate(
+                [
+                    own[name] if name in own else np.zeros((len(part.votes), *shape))
+                    for part, own in zip(parts, tables)
+                ]
+            )
+            for name, shape in shapes.items()
+        }
+
+    return Responses(
+        np.concatenate([part.correct_QN for part in parts]),
+        np.concatenate([part.confidence_QN for part in parts]),
+        [row for part in parts for row in part.votes],
+        np.concatenate([part.seconds_QN for part in parts]),
+        joined([part.used_QN2 for part in parts]),
+        joined([part.measured for part in parts]),
+        [row for part in parts for row in part.records],
+    )

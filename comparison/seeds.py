@@ -1,0 +1,238 @@
+"""Runs of several seeds: ``python benchmark.py seeds --systems "EAPO=runs/e*" "RL=runs/rl*"``."""
+
+import glob
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+
+import envs
+from comparison.output import make_table, mean_over_seeds, write_json
+from comparison.paired import read_choice
+from comparison.pictures import drawing
+from evaluation import evaluation_of
+from evaluation.metrics.intervals import Estimate, t_interval
+from evaluation.numbers import as_json
+from launch.rundir import EVALUATIONS, METRICS, RunDirectory
+from vocabulary import UserError, fits
+
+_TOKENS = "rollout/learner_tokens_total"
+_Values = dict[str, float | None]
+"""A metric -> its value; null where nothing was measured."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One run."""
+
+    path: str
+    seed: int
+    after: Mapping[str, float | None]
+    """Metric -> value on held-out problems."""
+    tokens: float
+    """Sampled by the roles that learn."""
+    steps: Sequence[Mapping[str, float]]
+    """What was logged of each training step."""
+    evaluated: Sequence[Mapping[str, float]]
+    """What was measured between steps; empty without ``--eval.every``."""
+
+
+Systems = Mapping[str, Sequence[Finished]]
+
+
+@dataclass(frozen=True)
+class SeedsComparison:
+    """Means over seeds, paired differences and learning curves of finished runs."""
+
+    systems: tuple[str, ...]
+    """NAME=RUN,RUN,...: directories of runs that differ in their seed; * stands for any characters.
+    Others are compared with the first system."""
+    curves: tuple[str, ...] = ()
+    """Logged numbers to draw over training; without any, those of the progress bar and, from runs
+    with --eval.every, the first one of the table."""
+    out: Path = Path("runs/seeds")
+    """Where seeds.json and seeds.png go."""
+
+
+def compare(settings: SeedsComparison) -> None:
+    """Read the runs, show the table, write results and picture.
+
+    Raises:
+        UserError: a run that has not ended, or runs of different environments.
+    """
+    found = [_paths(text) for text in settings.systems]
+    if not found:
+        raise UserError("--systems: write NAME=RUN,RUN, once or more")
+    systems = {name: [_run(path) for path in paths] for name, paths in found}
+    if len(systems) < len(found):
+        raise UserError("--systems: two systems have the same name")
+    choices = [read_choice(path) for _, paths in found for path in paths]
+    environments = {choice["env"] for choice in choices}
+    if len(environments) > 1:
+        raise UserError(f"these runs are of different environments: {', '.join(environments)}")
+    choice = choices[0]
+    evaluation = evaluation_of(envs.spec(choice["env"]))
+    measured = [run.after for runs in systems.values() for run in runs]
+    rows = evaluation.table(choice["roles"], *measured)
+    curves = settings.curves or (
+        *evaluation.headline(choice["roles"]),
+        *([f"eval/{rows[0].metric}"] if rows and _were_evaluated(systems) else []),
+    )
+    first, *others = systems
+    lines = [(escape(row.label), _cells(systems, row.metric)) for row in rows]
+    headings = [f"{name} ({len(runs)})" for name, runs in systems.items()]
+    headings += [f"{first} - {other}" for other in others]
+    console = Console()
+    console.print(make_table("", "mean over seeds, 95 % (t)", headings, lines))
+    content = _content(systems, [row.metric for row in rows])
+    results = write_json(settings.out / "seeds.json", content)
+    picture = draw(systems, curves, settings.out / "seeds.png")
+    console.print(f"written: {results}, {picture}", soft_wrap=True)
+
+
+def over_seeds(runs: Sequence[Finished], metric: str) -> Estimate:
+    """The metric's mean over runs."""
+    return t_interval([_value(run, metric) for run in runs])
+
+
+def lead(ours: Sequence[Finished], other: Sequence[Finished], metric: str) -> Estimate | None:
+    """``ours - other``, seed by seed; None where their seeds differ."""
+    by_seed = [{run.seed: _value(run, metric) for run in runs} for runs in (ours, other)]
+    if by_seed[0].keys() != by_seed[1].keys():
+        return None
+    return t_interval([by_seed[0][seed] - by_seed[1][seed] for seed in sorted(by_seed[0])])
+
+
+def _cells(systems: Systems, metric: str) -> list[str]:
+    """Every system's mean, and the first one's lead over each other."""
+    first, *others = systems
+    leads = [lead(systems[first], systems[other], metric) for other in others]
+    return [
+        *(mean_over_seeds(over_seeds(runs, metric)) for runs in systems.values()),
+        *("" if one is None else mean_over_seeds(one, "+") for one in leads),
+    ]
+
+
+def _content(systems: Systems, metrics: Sequence[str]) -> dict[str, Any]:
+    """Every value behind the table; differences are from the first system."""
+    first, *others = systems
+    return {
+        "systems": {
+            name: {
+                "runs": [run.path for run in runs],
+                "seeds": [run.seed for run in runs],
+                "tokens": [run.tokens for run in runs],
+                "metrics": {
+                    metric: {
+                        "values": [run.after.get(metric) for run in runs],
+                        **as_json(over_seeds(runs, metric)),
+                    }
+                    for metric in metrics
+                },
+            }
+            for name, runs in systems.items()
+        },
+        "differences": {
+            f"{first} - {other}": {
+                metric: found
+                for metric in metrics
+                if (found := lead(systems[first], systems[other], metric)) is not None
+            }
+            for other in others
+        },
+    }
+
+
+def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
+    """One panel per curve over the learners' tokens: runs thin, the mean of a system thick."""
+    size = (3.2 * len(curves), 2.8)
+    with drawing(path, 1, len(curves), figsize=size, squeeze=False, layout="constrained") as axes:
+        for axis, curve in zip(axes[0], curves):
+            for colour, (name, runs) in enumerate(systems.items()):
+                lines = [line for run in runs if len((line := _line(run, curve))[0])]
+                axis.plot([], [], color=f"C{colour}", label=name)
+                for x, y in lines:
+                    axis.plot(x, y, color=f"C{colour}", linewidth=0.6, alpha=0.4)
+                if lines:
+                    # A mean of fewer runs further on would jump where one ends.
+                    ends = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
+                    grid = np.linspace(*ends, 60)
+                    mean = np.mean([np.interp(grid, x, y) for x, y in lines], axis=0)
+                    axis.plot(grid, mean, color=f"C{colour}", linewidth=1.8)
+            axis.set_title(curve.removeprefix("measured/"), fontsize=9)
+            axis.set_xlabel("learners' tokens, thousands", fontsize=8)
+            axis.tick_params(labelsize=8)
+            axis.set_ylim(bottom=0)
+        if len(systems) > 1:
+            axes[0][0].legend(fontsize=8, frameon=False)
+    return path
+
+
+def _line(run: Finished, curve: str) -> tuple[Any, Any]:
+    """Tokens in thousands and values, where there are any."""
+    tokens = {int(line["step"]): line[_TOKENS] / 1000 for line in run.steps}
+    lines = [line for line in (*run.steps, *run.evaluated) if line.get(curve) is not None]
+    points = [(tokens[int(line["step"])], line[curve]) for line in lines]
+    x, y = np.asarray(points, dtype=np.float64).reshape(-1, 2).T
+    return x, y
+
+
+def _value(run: Finished, metric: str) -> float:
+    value = run.after.get(metric)
+    return float("nan") if value is None else value
+
+
+def _paths(text: str) -> tuple[str, list[Path]]:
+    name, equals, runs = text.partition("=")
+    if not equals or not name.strip():
+        raise UserError(f"--systems {text!r}: write NAME=RUN,RUN")
+    paths = [Path(path) for one in runs.split(",") for path in sorted(glob.glob(one.strip()))]
+    if not paths:
+        raise UserError(f"--systems {name}: no directory is called {runs}")
+    return name.strip(), paths
+
+
+def _run(path: Path) -> Finished:
+    try:
+        found = _read(path)
+        good = (
+            fits(found.after, _Values)
+            and fits(
+                (list(found.steps), list(found.evaluated)), tuple[list[_Values], list[_Values]]
+            )
+            and all(fits(line[_TOKENS], float) for line in found.steps)
+            # Curves are drawn over the tokens of training steps.
+            and {line["step"] for line in found.evaluated} <= {line["step"] for line in found.steps}
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        good, found = False, None
+    if found is None or not good:
+        raise UserError(
+            f"{path} cannot be read: config.json, summary.json, {METRICS} or {EVALUATIONS} is "
+            "damaged; leave that run out"
+        )
+    return found
+
+
+def _read(path: Path) -> Finished:
+    run = RunDirectory.reopen(path)
+    summary = run.read_json("summary.json")
+    if summary is None:
+        raise UserError(f"{path} is a run that has not ended: python train.py --resume {path}")
+    steps = run.read_log(METRICS)
+    return Finished(
+        str(path),
+        int(run.config()["run"]["seed"]),
+        summary["after"],
+        steps[-1][_TOKENS] if steps else 0.0,
+        steps,
+        run.read_log(EVALUATIONS),
+    )
+
+
+def _were_evaluated(systems: Mapping[str, Any]) -> bool:
+    return any(run.evaluated for runs in systems.values() for run in runs)

@@ -1,0 +1,73 @@
+"""What every comparison that asks can be told, and the checks of it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from agents.engine.settings import VllmSettings
+from comparison.policies import NamedPolicy
+from launch.numbers import check_resamples, check_temperature
+from teams.models import check_engines
+from teams.settings import ScoringSettings
+from vocabulary import UserError, user_path
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How questions are put to models, and what is done with the answers."""
+
+    problems: tuple[str, ...] = ()
+    """Sets of problems to score on, each named as for train.py; several are pooled."""
+    questions: int = 128
+    """Questions of each set; a set that has fewer is taken whole."""
+    samples: int = 8
+    """Responses to each question."""
+    temperature: float = 1.0
+    """Sampling temperature."""
+    top_p: float = 1.0
+    """Nucleus filter; 1 is off."""
+    batch: int = 256
+    """Episodes in flight, and stored together: what a kill can cost at most."""
+    resamples: int = 2000
+    """Bootstrap resamples over questions."""
+    seed: int = 0
+    """Everything random derives from it."""
+    out: Path = Path("runs/comparison")
+    """Where responses, results.json and pictures go; responses found there are used again."""
+    engine: Literal["local", "vllm"] = "local"
+    """What samples from models: this process, or vLLM in processes of its own."""
+    vllm: VllmSettings = field(default_factory=VllmSettings)
+    """How engines are run."""
+    scoring: ScoringSettings = field(default_factory=ScoringSettings)
+    """How answers are checked, and who grades programs and free text."""
+
+    def check(self, *positive: str) -> None:
+        """Refuse what cannot be; ``positive`` names more settings that must be at least 1.
+
+        Raises:
+            UserError: one sentence that names the flag.
+        """
+        check_positive(self, "questions", "samples", "batch", "resamples", *positive)
+        check_temperature(self.temperature)
+        if not 0 < self.top_p <= 1:
+            raise UserError("--top-p must be above 0 and at most 1")
+        user_path(self.out)
+
+    def check_engine(self, *policies: NamedPolicy) -> None:
+        """Refuse engines that cannot sample for these policies.
+
+        Raises:
+            UserError: one sentence that names the flag.
+        """
+        check_engines(self.engine, self.vllm, {one.name: one.settings for one in policies})
+
+
+def check_positive(settings: Any, *names: str) -> None:
+    """Raises:
+    UserError: one of these settings is below 1, or there are too many resamples.
+    """
+    for name in names:
+        if getattr(settings, name) < 1:
+            raise UserError(f"--{name.replace('_', '-')} must be at least 1")
+    if "resamples" in names:
+        check_resamples(settings.resamples, "--resamples")

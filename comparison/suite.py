@@ -1,0 +1,224 @@
+"""Policies on suites: ``python benchmark.py --policies alice=runs/x bob=tiny:bob --suite core``."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+
+import envs
+from comparison.brought import Brought, bring, preset_settings, prompting, sampling
+from comparison.output import write_json
+from comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
+from comparison.policies import NamedPolicy, read_policies, read_prices, read_verifier
+from comparison.settings import Asking
+from comparison.suite_scores import Answered, overall, score
+from comparison.suites import Suite, settings_of, suite_called
+from comparison.verifier import verifying
+from envs.corea_deferral.settings import ThresholdSource
+from envs.solo import SoloSettings
+from evaluation.cascade import ThresholdChoice
+from launch.plain import to_plain
+from teams.graders import check_graders
+from vocabulary import UserError
+
+_CONVENTIONS = {
+    "avg": "over all questions; macro: over sets of problems",
+    "over_best": "less the best single policy, which every resample chooses anew",
+    "ece": "10 bins [a, b), the last closed; valid confidences only",
+    "money": "for a thousand answers",
+}
+
+
+@dataclass(frozen=True)
+class SuiteComparison(Asking):
+    """Any policies on any suites: alone, by vote, as a team, in a cascade, and what bounds them.
+
+    A policy is NAME=WHAT: a run directory (the model it trained under that name), a checkpoint, an
+    adapter, a hub id, tiny:NAME, scripted:..., server:... or pool:.... Name cheap and weak ones
+    first: cascade and routing ask the first one first, and the last one where they must. Runs bring
+    the prompt style, token limits and sampling that they were evaluated with; flags win.
+    """
+
+    policies: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--agents"])] = ()
+    """Who is compared, NAME=WHAT each."""
+    suite: tuple[str, ...] = ("core",)
+    """core, corea, eapo, math, or a JSON file with a suite's fields; several one after another."""
+    preset: str = ""
+    """Ask as a paper does: its prompt style, token limits, sampling and problems."""
+    max_new_tokens: int = 0
+    """Longest answer; 0: what the runs, or the suite's environment, allow."""
+    workflow: bool = True
+    """Where the suite has one, also let every policy answer after all others have."""
+    verifier: str = ""
+    """Who judges every answer, by the name of a policy or as NAME=WHAT: a row of the answers that
+    it trusts most. Empty: nobody."""
+    verifier_tokens: int = 1024
+    """Longest judgement."""
+    threshold: ThresholdSource = "accuracy"
+    """How the cascade's threshold on each half of the questions is chosen on the other half."""
+    fixed_threshold: float = 0.5
+    """The threshold of --threshold fixed."""
+    accuracy_loss: float = 0.01
+    """Accuracy against the last policy that --threshold accuracy may give up."""
+    cost_share: float = 0.8
+    """Share of the last policy's cost that --threshold cost may take."""
+    prices: tuple[str, ...] = ()
+    """Money per million prompt and sampled tokens: NAME=IN,OUT for every policy, or a JSON file
+    {"NAME": [IN, OUT]}."""
+    out: Path = Path("runs/suite")
+    """Where responses, results.json and pictures go; responses found there are used again."""
+
+    def brought(self, given: Collection[str]) -> dict[str, Any]:
+        """Sampling as the runs or the preset have it."""
+        return sampling(self.sources(), given)
+
+    def sources(self) -> list[Brought]:
+        """Who brings settings."""
+        return bring([one.run for one in read_policies(self.policies)], self.preset)
+
+    @property
+    def how(self) -> ThresholdChoice:
+        """The cascade's threshold."""
+        return ThresholdChoice(
+            self.threshold, self.accuracy_loss, self.cost_share, self.fixed_threshold
+        )
+
+
+def compare(settings: SuiteComparison) -> None:
+    """Sample what is missing, score everything, show and write it.
+
+    Raises:
+        UserError: a setting or a model that cannot be, before any model is loaded.
+    """
+    console = Console()
+    settings.check("verifier_tokens")
+    for wrong, sentence in [
+        (settings.max_new_tokens < 0, "--max-new-tokens must not be negative"),
+        (not settings.suite, "--suite: name one, such as core"),
+    ]:
+        if wrong:
+            raise UserError(sentence)
+    policies = read_policies(settings.policies)
+    verifier = read_verifier(settings.verifier, policies)
+    everybody = list(policies) if verifier in (None, *policies) else [*policies, verifier]
+    settings.check_engine(*everybody)
+    prices = read_prices(settings.prices, [one.name for one in everybody])
+    suites = [_fitted(suite_called(name), settings) for name in settings.suite]
+    if len({suite.name for suite in suites}) < len(suites):
+        raise UserError("--suite names a suite twice")
+    opened = [(suite, open_questions(suite.problems, settings)) for suite in suites]
+    check_graders(settings.scoring, [p for _, sets in opened for one in sets for p in one.problems])
+    todo = {
+        (suite.name, questions.name): list(_jobs(suite, questions, policies, settings))
+        for suite, sets in opened
+        for questions in sets
+    }
+    ask_missing([job for jobs in todo.values() for job in jobs], settings, console)
+    answered = [
+        Answered.of(suite.name, questions, todo[suite.name, questions.name])
+        for suite, sets in opened
+        for questions in sets
+    ]
+    if verifier:
+        answered = [_verified(one, verifier, settings) for one in answered]
+        ask_missing([one.verifier for one in answered if one.verifier], settings, console)
+    scored = [
+        score([one for one in answered if one.suite == suite.name], prices, settings.how, settings)
+        for suite in suites
+    ]
+    content: dict[str, Any] = {"suites": {one.name: one.content for one in scored}}
+    tables = [table for one in scored for table in one.tables]
+    if len(scored) > 1:
+        table, content["all"] = overall(scored, prices, settings)
+        tables.append(table)
+    for table in tables:
+        console.print(table, "")
+    content |= {"conventions": _CONVENTIONS, "config": to_plain(settings)}
+    files = [write_json(settings.out / "results.json", content)]
+    from comparison.pictures import draw_rows
+
+    files += [draw_rows(one.figures, settings.out / f"{one.name}.png") for one in scored]
+    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True)
+
+
+def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
+    """The suite as runs, the preset and the flags change it."""
+    found = settings.sources()
+    given = {"--max-new-tokens"} if settings.max_new_tokens else ()
+    brought = {
+        name: value
+        for name, value in prompting(found, suite.env, given).items()
+        if name not in suite.settings and hasattr(settings_of(suite), name)
+    }
+    if settings.max_new_tokens:
+        # The mode may have a limit of its own, which is then the same.
+        limits = ("max_new_tokens", "eval_max_new_tokens")
+        known = settings_of(suite)
+        brought |= {n: settings.max_new_tokens for n in limits if hasattr(known, n)}
+    suite = replace(suite, settings={**suite.settings, **brought})
+    if settings.problems:
+        suite = replace(suite, problems=settings.problems)
+    elif settings.preset and (paper := preset_settings(settings.preset)).choice.env == suite.env:
+        suite = replace(suite, problems=(paper.problems.eval or paper.problems.train,))
+    roles = envs.spec(suite.env).roles
+    needed = (suite.seat, "expert") if suite.workflow else (suite.seat,)
+    if unknown := [role for role in needed if role not in roles]:
+        raise UserError(
+            f"suite {suite.name}: {suite.env} has no role {unknown[0]}; its roles are "
+            f"{', '.join(roles)}"
+        )
+    # Its own checks of settings and modes are the best ones.
+    env = envs.make(suite.env, settings=settings_of(suite))
+    for mode in {suite.mode, suite.workflow or suite.mode}:
+        env.reset(seed=0, options={"mode": mode})
+    env.close()
+    return suite
+
+
+def _jobs(
+    suite: Suite, questions: Questions, policies: Sequence[NamedPolicy], settings: SuiteComparison
+) -> Iterator[Job]:
+    """Everybody alone, then workflows."""
+    folder, place = settings.out / "completions" / suite.name, f"{suite.name}, {questions.name}"
+    env_settings = settings_of(suite) or SoloSettings()
+    for one in policies:
+        lineup = Lineup(
+            one.name,
+            suite.env,
+            env_settings,
+            suite.mode,
+            {suite.seat: (one,)},
+            suite.seat,
+            # Policies that share weights must not share their luck.
+            stream=("suite", one.name),
+        )
+        yield make_job(lineup, questions, settings, folder, title=f"{place}: {one.name}")
+    if suite.workflow and settings.workflow:
+        for one in policies:
+            others = tuple(other for other in policies if other is not one) or (one,)
+            lineup = Lineup(
+                f"workflow-{one.name}",
+                suite.env,
+                env_settings,
+                suite.workflow,
+                {suite.seat: (one,), "expert": others},
+                suite.seat,
+                stream=("suite", one.name),
+            )
+            title = f"{place}: {one.name}, told by others"
+            yield make_job(lineup, questions, settings, folder, title=title)
+
+
+def _verified(one: Answered, verifier: NamedPolicy, settings: SuiteComparison) -> Answered:
+    job = verifying(
+        one.questions,
+        one.alone,
+        verifier,
+        settings,
+        suite=one.suite,
+        tokens=settings.verifier_tokens,
+    )
+    return replace(one, verifier=job)

@@ -1,0 +1,129 @@
+"""A suite's results for a terminal of 80 columns."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from comparison.figures import Figures, Pair, PassAtK
+from comparison.output import (
+    figure_cell,
+    figure_with_interval,
+    interval_cell,
+    make_table,
+    short_label,
+)
+from evaluation.evaluation import Resampled
+
+
+def accuracy_table(found: Sequence[Figures], title: str, *, sets: int) -> Table:
+    """One line per system: deployable ones, then oracles, which look at the gold answer."""
+    priced = any(one.money is not None for one in found)
+    # There is no room for both; results.json has them.
+    macro = sets > 1 and not priced
+    headings = [
+        *("avg", "95 %", *(["macro"] if macro else []), "over best policy", "tokens"),
+        *(["/1k"] if priced else []),
+        "s",
+    ]
+
+    def line(one: Figures) -> tuple[str, list[str]]:
+        mark = "*" if one.marked else " "
+        label = short_label(one.system.label)
+        return f"[dim]{label}[/dim]" if one.system.oracle else label, [
+            figure_cell(one.micro.value),
+            interval_cell(one.micro),
+            *([figure_cell(one.macro.value)] if macro else []),
+            f"{figure_cell(one.over_best.value, 3, '+')} {interval_cell(one.over_best, '+')}{mark}",
+            f"{one.tokens:.0f}",
+            *([f"{one.money:.3g}"] if one.money is not None else []),
+            "" if math.isnan(one.seconds) else f"{one.seconds:.2f}",
+        ]
+
+    deployable, oracles = (
+        [line(one) for one in found if one.system.oracle == oracle] for oracle in (False, True)
+    )
+    table = make_table(title, "system", headings, deployable)
+    table.add_section()
+    for label, cells in oracles:
+        table.add_row(label, *cells)
+    return table
+
+
+def pass_table(found: PassAtK, title: str) -> Table:
+    """Pass@k at powers of two and at the end."""
+    samples = len(found.team)
+    chosen = sorted({*(2**i for i in range(12) if 2**i < samples), samples})
+    lines: dict[str, tuple[Sequence[Resampled], str]] = {
+        short_label(name): (own, "") for name, own in found.policies.items()
+    }
+    if len(found.policies) > 1:
+        lines["team, k each"] = found.team, ""
+        lines[f"best policy, {len(found.policies)}k"] = found.control, ""
+        if found.gain:
+            lines["difference"] = found.gain, "+"
+    return make_table(
+        title,
+        "",
+        [f"k={k}" for k in chosen],
+        [
+            (
+                label,
+                [
+                    figure_with_interval(values[k - 1] if k <= len(values) else None, sign)
+                    for k in chosen
+                ],
+            )
+            for label, (values, sign) in lines.items()
+        ],
+    )
+
+
+def pair_table(found: Sequence[Pair], title: str) -> Table:
+    """How far the errors of each pair differ."""
+    names = {
+        "union": "either right",
+        "gain": "gain",
+        "gain_bound": "at most",
+        "both_wrong": "both wrong",
+        "independent_union": "if unrelated",
+        "phi": "phi",
+    }
+
+    def cell(pair: Pair, name: str) -> str:
+        text = figure_cell(pair.measured[name].value, 2)
+        return f"{text} {interval_cell(pair.measured[name])}" if name == "gain" else text
+
+    return make_table(
+        title,
+        "pair",
+        names.values(),
+        [
+            (short_label(f"{one.first} + {one.second}", 24), [cell(one, name) for name in names])
+            for one in found
+        ],
+    )
+
+
+def calibration_table(found: Mapping[str, Mapping[str, Any]], title: str) -> Table:
+    """Confidences, stated and from agreement, and variance, policy by policy."""
+    lines: list[tuple[str, list[str]]] = []
+    for name, one in found.items():
+        spread = [figure_cell(one["variance"].between), figure_cell(one["variance"].within)]
+        kinds = [kind for kind in ("stated", "agreement") if kind in one]
+        for place, kind in enumerate(kinds or [""]):
+            values, cells = one.get(kind), [""] * 4
+            if values:
+                cells = [
+                    f"{values['output_ratio']:.0%}",
+                    figure_with_interval(values["ece"]) or "undefined",
+                    figure_with_interval(values["auroc"]) or "undefined",
+                    figure_cell(values["brier"]),
+                ]
+            first = place == 0
+            lines.append(
+                (short_label(name) if first else "", [kind, *cells, *(spread if first else [])])
+            )
+    headings = ("confidence", "given", "ECE", "AUROC", "Brier", "between", "within")
+    return make_table(title, "policy", headings, lines)

@@ -1,0 +1,147 @@
+"""What a suite is, and the ones that are known by name: data, nothing more."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import envs
+from comparison.policies import NAME
+from envs.solo import SoloSettings
+from vocabulary import UserError, check_fields, user_path
+
+
+@dataclass(frozen=True)
+class Suite:
+    """An environment in which a policy answers alone, and the problems that it is asked there."""
+
+    name: str
+    env: str
+    """Name of the environment, or ``pkg.module:Class``."""
+    seat: str
+    """Role that the policy plays; the environment's other roles stay silent."""
+    problems: tuple[str, ...]
+    """Sets of problems, each named as for ``train.py``."""
+    mode: str = "eval"
+    """Mode of the environment in which the seat is asked once, and cold."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The environment's settings, by their names, over those that ``train.py`` trains with."""
+    workflow: str | None = None
+    """Mode in which the role ``expert`` answers first, and the seat with its replies before it."""
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise UserError(
+                f"suite {self.name[:60]!r}: a name has letters, digits, dots and dashes, at most "
+                "41, a letter or a digit first; files are called after it"
+            )
+        if not self.problems:
+            raise UserError(f"suite {self.name}: name at least one set of problems")
+
+
+_EAPO_PROBLEMS: str = envs.spec("eapo-consultation").defaults["problems"]["train"]
+
+SUITES: Mapping[str, Suite] = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "core",
+            "core-teaching",
+            "alice",
+            # The families that one tiny model knows and the other does not, and their mixture.
+            ("chains?mix=1,0,0", "chains?mix=0,1,0", "chains?mix=0,0,1"),
+            settings={"k_cold": 1, "k_hinted": 0},
+        ),
+        Suite(
+            "corea",
+            "corea-deferral",
+            "small",
+            ("recall",),
+            # Its evaluation defers; in training a learner just answers, with its confidence.
+            mode="train",
+            settings={"traces": 1, "learners": ("small",)},
+        ),
+        Suite(
+            "eapo",
+            "eapo-consultation",
+            "policy",
+            (_EAPO_PROBLEMS,),
+            workflow="workflow",
+        ),
+        Suite(
+            "math",
+            "envs.solo:SoloEnv",
+            "solver",
+            ("gsm8k", "math500", "aime24", "aime25"),
+        ),
+    )
+}
+
+
+def suite_called(name: str) -> Suite:
+    """The suite of that name, or the one that a JSON file with a suite's fields describes.
+
+    Raises:
+        UserError: neither.
+    """
+    if name in SUITES:
+        return SUITES[name]
+    path = user_path(name)
+    if path.suffix != ".json" or not path.is_file():
+        raise UserError(
+            f"unknown suite {name!r}; known: {', '.join(SUITES)}; or a JSON file with a suite's "
+            "fields"
+        )
+    try:
+        fields = _tuples(json.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise UserError(f"{name} is not JSON ({error})") from None
+    except RecursionError:
+        raise UserError(f"{name} describes no suite: it is nested too deeply") from None
+    except OSError as error:
+        raise UserError(f"{name} cannot be read ({error.strerror})") from None
+    given: dict[str, Any] = {"name": path.stem} | fields if isinstance(fields, dict) else {}
+    known = {one.name: one for one in dataclasses.fields(Suite)}
+    nothing = dataclasses.MISSING
+    wanted = {n for n, one in known.items() if one.default is one.default_factory is nothing}
+    if not wanted <= set(given) <= set(known):
+        raise UserError(
+            f"{name} describes no suite: an object with {', '.join(sorted(wanted - {'name'}))}, "
+            f"and as you like {', '.join(sorted(set(known) - wanted | {'name'}))}"
+        )
+    check_fields(Suite, given, at=f"{name}: ")
+    return Suite(**given)
+
+
+def settings_of(suite: Suite) -> Any:
+    """The environment's settings: its class's, what a run in it does by default, the suite's.
+
+    Raises:
+        UserError: a setting that the environment does not have, or a value that it cannot take.
+    """
+    kind: Any = SoloSettings
+    defaults: Mapping[str, Any] = {}
+    if suite.env != "envs.solo:SoloEnv":
+        found = envs.spec(suite.env)
+        kind, defaults = found.settings, found.defaults.get("env", {})
+    if kind is None:
+        if suite.settings:
+            raise UserError(f"suite {suite.name}: {suite.env} takes no settings; leave them out")
+        return None
+    values = {**defaults, **suite.settings}
+    known = {one.name for one in dataclasses.fields(kind)}
+    if unknown := sorted(set(values) - known):
+        raise UserError(
+            f"suite {suite.name}: {suite.env} has no setting {unknown[0]}; "
+            f"known: {', '.join(sorted(known))}"
+        )
+    check_fields(kind, values, at=f"suite {suite.name}: ")
+    return kind(**values)
+
+
+def _tuples(value: Any) -> Any:
+    """JSON has no tuples."""
+    if isinstance(value, dict):
+        return {key: _tuples(one) for key, one in value.items()}
+    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value

@@ -1,0 +1,233 @@
+"""A paper's table in miniature: ``python benchmark.py sweep core-5 --seeds 0 1 2``."""
+
+import json
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from comparison.output import make_table, write_json
+from comparison.sweep_jobs import Job, comparing, run_of, training
+from evaluation.metrics.intervals import t_interval
+from evaluation.numbers import as_json, without_zero
+from launch.command_line import parse
+from launch.sweep import TABLES
+from launch.sweep.table import Table
+from vocabulary import UserError
+
+_WIDE = 4
+
+Values = Mapping[str, Mapping[str, Sequence[float]]]
+"""Row -> column -> what each seed gave; NaN where it is undefined."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Train every variant of a paper's table with every seed, compare, and show means over seeds.
+
+    What is finished is skipped, and what was cut off goes on. Tables share the runs of a folder.
+    """
+
+    name: Annotated[str, tyro.conf.Positional] = ""
+    """Which table, such as core-5, corea-1 or eapo-9; without one, all are listed."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Seeds of every variant; more can be added later."""
+    steps: int | None = None
+    """Training steps of every run; default: as many as train.py takes."""
+    dry_run: bool = False
+    """Print the commands that are still to be run, and run none."""
+    train: tuple[str, ...] = ()
+    """Further settings for every train.py, NAME=VALUE, such as problems.held-out=64."""
+    compare: tuple[str, ...] = ()
+    """Further settings for every comparison, NAME=VALUE, such as questions=64."""
+    out: Path = Path("runs/sweep")
+    """Where runs, comparisons and tables go."""
+
+
+def sweep(settings: Sweep) -> None:
+    """Raises:
+    UserError: an unknown table, one that has no miniature, or a command that failed.
+    """
+    console = Console()
+    if not settings.name:
+        _list(console)
+        return
+    found = _found(settings)
+    more = [_flags(settings.train), _flags(settings.compare)]
+    runs = list(training(found, settings.seeds, settings.out, steps=settings.steps, more=more[0]))
+    comparisons = list(comparing(settings.name, found, settings.seeds, settings.out, more[1]))
+    waiting = [job for job in (*runs, *comparisons) if not job.finished]
+    for job in waiting:
+        program, *flags = job.command()
+        if program == "train.py" and "--resume" not in flags:
+            # A flag that train.py does not have is found before the first run, not at its turn.
+            parse(flags)
+    if settings.dry_run:
+        for job in waiting:
+            print(shlex.join(["python", *job.command()]))
+        return
+    _keep(settings)
+    for place, job in enumerate(waiting, 1):
+        line = shlex.join(["python", *job.command()])
+        console.print(f"{place}/{len(waiting)} {line}", soft_wrap=True, markup=False)
+        job.run()
+    values = _compared(found, comparisons) if comparisons else _trained(found, settings)
+    _show(found, values, settings, console)
+
+
+def _list(console: Console) -> None:
+    for name, one in TABLES.items():
+        console.print(f"{name:9}  {one.title}", soft_wrap=True, markup=False)
+        if one.why_not:
+            console.print(f"{'':9}  no miniature: {one.why_not}", soft_wrap=True, markup=False)
+
+
+def _found(settings: Sweep) -> Table:
+    if settings.name not in TABLES:
+        raise UserError(
+            f"unknown table {settings.name!r}; python benchmark.py sweep lists them: "
+            f"{', '.join(TABLES)}"
+        )
+    found = TABLES[settings.name]
+    if found.why_not:
+        raise UserError(f"{settings.name} ({found.title}) has no miniature: {found.why_not}")
+    if not settings.seeds or len(set(settings.seeds)) < len(settings.seeds):
+        raise UserError("--seeds: name one seed at least, and none twice")
+    if settings.steps is not None and settings.steps < 1:
+        raise UserError("--steps must be at least 1")
+    return found
+
+
+def _flags(texts: Sequence[str]) -> list[str]:
+    flags: list[str] = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name or name.startswith("-"):
+            raise UserError(f"{text!r}: write NAME=VALUE, such as problems.held-out=64")
+        flags += [f"--{name}", value]
+    return flags
+
+
+def _keep(settings: Sweep) -> None:
+    """Refuse to put runs of other settings beside those that are there."""
+    path = settings.out / "sweep.json"
+    wanted: dict[str, Any] = {
+        "steps": settings.steps,
+        "train": list(settings.train),
+        "compare": list(settings.compare),
+    }
+    if path.is_file():
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            stored = {}
+        if differing := [name for name, value in wanted.items() if stored.get(name) != value]:
+            raise UserError(
+                f"{settings.out} holds runs with another --{differing[0]}; name another folder "
+                "with --out"
+            )
+    write_json(path, wanted)
+
+
+def _trained(found: Table, settings: Sweep) -> Values:
+    """From the runs' own evaluations."""
+    values: dict[str, dict[str, list[float]]] = {}
+    read = {
+        (variant.name, seed): json.loads(
+            (run_of(variant, seed, settings.out) / "summary.json").read_text(encoding="utf-8")
+        )
+        for variant in found.variants
+        for seed in settings.seeds
+    }
+    rows = [(variant.label, variant, "after") for variant in found.variants]
+    if found.base:
+        rows.insert(0, (found.base, found.variants[0], "before"))
+    for label, variant, when in rows:
+        values[label] = {
+            heading: [_at(read[variant.name, s][when], keys) for s in settings.seeds]
+            for heading, keys in found.columns.items()
+        }
+    return values
+
+
+def _compared(found: Table, comparisons: Sequence[Job]) -> Values:
+    """From what the comparison found with every seed."""
+    read = [json.loads((job.folder / job.done).read_text(encoding="utf-8")) for job in comparisons]
+    return {
+        label: {
+            heading: [_at(one, tuple(key.replace("{row}", row) for key in keys)) for one in read]
+            for heading, keys in found.columns.items()
+        }
+        for row, label in found.rows.items()
+    }
+
+
+def _at(content: Any, keys: Sequence[str]) -> float:
+    for key in keys:
+        content = content.get(key) if isinstance(content, dict) else None
+    return math.nan if content is None else float(content)
+
+
+def _show(found: Table, values: Values, settings: Sweep, console: Console) -> None:
+    seeds = ", ".join(map(str, settings.seeds))
+    for one in _tables(values, f"{settings.name}: {found.title} (seeds {seeds})"):
+        console.print(one)
+    if found.instead:
+        console.print(f"In place of the paper's: {found.instead}.", soft_wrap=True, markup=False)
+    path = settings.out / f"{settings.name}.json"
+    content = {
+        "table": settings.name,
+        "title": found.title,
+        "instead": found.instead,
+        "seeds": list(settings.seeds),
+        "rows": _content(values),
+    }
+    write_json(path, content)
+    console.print(f"written: {path}", soft_wrap=True)
+
+
+def _tables(values: Values, title: str) -> Iterator[RichTable]:
+    """A line per row; four columns to a table, so that it fits into 80 columns of text."""
+    columns = list(dict.fromkeys(column for row in values.values() for column in row))
+    for start in range(0, len(columns), _WIDE):
+        part = columns[start : start + _WIDE]
+        yield make_table(
+            "" if start else title,
+            "± 95 % (t)",
+            part,
+            [
+                (escape(label), [_cell(row.get(column, ())) for column in part])
+                for label, row in values.items()
+            ],
+        )
+
+
+def _content(values: Values) -> dict[str, Any]:
+    """Every value, mean and interval."""
+    return {
+        label: {
+            column: {"values": list(numbers), **as_json(t_interval(numbers))}
+            for column, numbers in row.items()
+        }
+        for label, row in values.items()
+    }
+
+
+def _cell(numbers: Sequence[float]) -> str:
+    found = t_interval(numbers)
+    if math.isnan(found.value):
+        return "–"
+    text = _figure(found.value)
+    return text if math.isnan(found.low) else f"{text} ± {_figure(found.high - found.value)}"
+
+
+def _figure(value: float) -> str:
+    """Shares without the leading zero (.913), costs without decimals."""
+    return f"{value:.0f}" if abs(value) >= 10 else without_zero(value, 3)

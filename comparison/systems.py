@@ -1,0 +1,355 @@
+"""Every way to get one answer from the stored responses of several policies.
+
+What can be deployed looks at answers, confidences and votes; an oracle also looks at the gold
+answer, and is a bound. Scores are per question, so that any two systems can be compared in pairs.
+"""
+
+# Q questions, N samples of one policy, M policies, S pairs of samples
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from comparison.responses import Responses, Used
+from evaluation.cascade import Answers, Cascade, Mask, ThresholdChoice
+from evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
+from evaluation.metrics.passk import pass_at_k
+from evaluation.metrics.team import majority_vote, union
+
+Prices = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Deferral:
+    """What a cascade does with its questions."""
+
+    cascade: Cascade
+    deferred_QS: npt.NDArray[Any]
+    """Whether, or with what probability, the last policy answers."""
+    threshold_Q: Floats | None = None
+    """Where there is one; a curve can then be drawn."""
+
+    def of(self, chosen_Q: Mask) -> "Deferral":
+        """The same on the chosen questions."""
+        threshold_Q = None if self.threshold_Q is None else self.threshold_Q[chosen_Q]
+        return Deferral(self.cascade.of(chosen_Q), self.deferred_QS[chosen_Q], threshold_Q)
+
+    def mixed(self, kept_QS: Floats, moved_QS: Floats) -> Floats:
+        """What a question comes to, of what it comes to kept and deferred."""
+        return kept_QS + as_floats(self.deferred_QS) * (moved_QS - kept_QS)
+
+
+@dataclass(frozen=True)
+class System:
+    """One row: how well and for how much one set of questions is answered."""
+
+    name: str
+    """Tells rows apart, the same on every set."""
+    label: str
+    score_Q: Floats
+    """Probability that the answer is right."""
+    used: Used
+    seconds_Q: Floats
+    """Samples of one policy are drawn side by side."""
+    oracle: bool = False
+    """Whether it looks at the gold answer."""
+    alone: bool = False
+    """Whether it is one response of one policy."""
+    responses: Responses | None = None
+    """Whose answers they are, where one lineup gives them all."""
+    deferral: Deferral | None = None
+    """How it decides, where it is a cascade."""
+
+    def of(self, chosen_Q: Mask) -> "System":
+        """The system on the chosen questions, with the thresholds that it has."""
+        return replace(
+            self,
+            score_Q=self.score_Q[chosen_Q],
+            used={name: used[chosen_Q] for name, used in self.used.items()},
+            seconds_Q=self.seconds_Q[chosen_Q],
+            responses=self.responses and self.responses.of(chosen_Q),
+            deferral=self.deferral and self.deferral.of(chosen_Q),
+        )
+
+
+def systems(
+    answered: Mapping[str, Responses],
+    *,
+    prices: Prices = MappingProxyType({}),
+    threshold: ThresholdChoice,
+    workflows: Mapping[str, Responses] = MappingProxyType({}),
+) -> Iterator[System]:
+    """Every row that these responses allow.
+
+    Args:
+        answered: policy -> responses, cheap and weak policies first: cascade and routing ask the
+            first one first, and the last one where they must.
+        prices: what the cascade's threshold is chosen by; without any, sampled tokens.
+        threshold: how it is chosen.
+        workflows: policy -> what it answered after the others had.
+    """
+    for name, own in answered.items():
+        yield alone(name, name, own)
+    for name, own in workflows.items():
+        others = ", ".join(other for other in answered if other != name) or name
+        yield alone(f"workflow/{name}", f"{name}, told by {others}", own, is_alone=False)
+    yield from _votes(answered)
+    if len(answered) > 1:
+        yield from _selections(answered, threshold, prices)
+    for name, own in answered.items():
+        if own.samples > 1:
+            yield best_of(name, own, own.samples)
+    for size in range(2, len(answered) + 1) if len(answered) > 1 else ():
+        # All pairs, and the whole team.
+        if size in (2, len(answered)):
+            for members in combinations(answered, size):
+                yield any_of({name: answered[name] for name in members})
+
+
+def alone(name: str, label: str, own: Responses, *, is_alone: bool = True) -> System:
+    """One response."""
+    return System(
+        name,
+        label,
+        mean_at_n(own.correct_QN),
+        own.used_by(1),
+        mean_present(own.seconds_QN, axis=1),
+        alone=is_alone,
+        responses=own,
+    )
+
+
+def best_of(name: str, own: Responses, k: int) -> System:
+    """Whether one of k responses is right."""
+    return System(
+        f"best/{name}",
+        f"{name}, best of {k}",
+        pass_at_k(own.correct_QN, k),
+        own.used_by(k),
+        own.slowest_Q(k),
+        oracle=True,
+    )
+
+
+def any_of(answered: Mapping[str, Responses]) -> System:
+    """Whether one response each holds a right one: the oracle of independently trained models."""
+    solved = {name: mean_at_n(own.correct_QN) for name, own in answered.items()}
+    return System(
+        f"any/{'+'.join(answered)}",
+        f"{' + '.join(answered)}, best of {len(answered)}",
+        union(solved),
+        total_used([own.used_by(1) for own in answered.values()]),
+        np.max([mean_present(own.seconds_QN, axis=1) for own in answered.values()], axis=0),
+        oracle=True,
+    )
+
+
+def affordable(answered: Mapping[str, Responses]) -> tuple[dict[str, int], dict[str, int]]:
+    """(samples of each policy alone, samples of each in a team) for equally many sampled tokens.
+
+    The budget is what the cheapest policy's samples cost together, to the nearest sample. The team
+    takes one of each in turn while it can; each policy has one vote at least.
+    """
+    cost = {name: own.sampled_tokens() for name, own in answered.items()}
+    most = min(own.samples for own in answered.values())
+    budget = min(cost.values()) * most
+    by_itself = {n: max(1, min(most, round(budget / c))) for n, c in cost.items()}
+    together, left = dict.fromkeys(cost, 0), budget
+    for _ in range(most):
+        for name, price in cost.items():
+            if not together[name] or price / 2 <= left:
+                together[name] += 1
+                left -= price
+    return by_itself, together
+
+
+def _votes(answered: Mapping[str, Responses]) -> Iterator[System]:
+    if any(np.isnan(own.sampled_tokens()) or not own.sampled_tokens() for own in answered.values()):
+        return
+    by_itself, together = affordable(answered)
+    for name, count in by_itself.items():
+        if count > 1:
+            yield _voted(f"vote/{name}", f"{name}, vote of {count}", answered, {name: count})
+    if len(answered) > 1:
+        total = sum(together.values())
+        yield _voted("vote", f"team, vote of {total}", answered, together)
+        if min(together.values()) > 1:
+            yield _most_agreed(answered, together)
+
+
+def _voted(
+    name: str, label: str, answered: Mapping[str, Responses], counts: Mapping[str, int]
+) -> System:
+    """The answer that most samples give; ties are broken at random."""
+    scores = [
+        majority_vote(
+            {a: answered[a].votes[q][:n] for a, n in counts.items()},
+            {a: (answered[a].correct_QN[q][:n] > 0).tolist() for a, n in counts.items()},
+        ).expected
+        for q in range(_questions(answered))
+    ]
+    return System(
+        name,
+        label,
+        _known(scores, [answered[a] for a in counts]),
+        total_used([answered[a].used_by(n) for a, n in counts.items()]),
+        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
+    )
+
+
+def _most_agreed(answered: Mapping[str, Responses], counts: Mapping[str, int]) -> System:
+    """The vote of whichever policy agrees most with itself: agreement as confidence."""
+    scores: list[float] = []
+    for q in range(_questions(answered)):
+        polls: list[tuple[float, float]] = []
+        for name, count in counts.items():
+            votes: list[Hashable] = list(answered[name].votes[q][:count])
+            right = (answered[name].correct_QN[q][:count] > 0).tolist()
+            poll = majority_vote({name: votes}, {name: right})
+            agreed = 0 if poll.winner is None else votes.count(poll.winner)
+            polls.append((agreed / count, poll.expected))
+        surest = max(share for share, _ in polls)
+        scores.append(float(np.mean([right for share, right in polls if share == surest])))
+    total = sum(counts.values())
+    return System(
+        "agreement",
+        f"team, surest by agreement of {total}",
+        _known(scores, list(answered.values())),
+        total_used([answered[a].used_by(n) for a, n in counts.items()]),
+        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
+    )
+
+
+def _selections(
+    answered: Mapping[str, Responses], threshold: ThresholdChoice, prices: Prices
+) -> Iterator[System]:
+    first, *between, last = answered
+    if between or answered[first].samples > 1:
+        yield _routed(answered, first, between[0] if between else first, last)
+    states = bool((~np.isnan(answered[first].confidence_QN)).any())
+    if states or answered[first].samples > 1:
+        yield _cascade(answered, first, last, states, threshold, prices)
+
+
+def _routed(answered: Mapping[str, Responses], first: str, second: str, last: str) -> System:
+    """Two cheap answers; where they differ, the last policy's."""
+    one, two, judge = answered[first], answered[second], answered[last]
+    samples = min(own.samples for own in answered.values())
+    shift = 1 if first == second else 0
+    questions = _questions(answered)
+    kept_QS = np.zeros((questions, samples - shift))
+    score_QS = np.zeros_like(kept_QS)
+    for q in range(questions):
+        for s in range(samples - shift):
+            vote = one.votes[q][s]
+            kept_QS[q, s] = vote is not None and vote == two.votes[q][s + shift]
+            own = one if kept_QS[q, s] else judge
+            score_QS[q, s] = own.correct_QN[q, s]
+    asked_Q = 1 - kept_QS.mean(axis=1)
+    both = total_used([one.used_by(1), two.used_by(1)])
+    extra = {name: used * asked_Q[:, None] for name, used in judge.used_by(1).items()}
+    quick = np.maximum(mean_present(one.seconds_QN, axis=1), mean_present(two.seconds_QN, axis=1))
+    pair = f"{first} twice" if first == second else f"{first}, {second}"
+    return System(
+        "routing",
+        f"{pair}, {last} if they differ",
+        mean_present(score_QS, axis=1),
+        total_used([both, extra]),
+        quick + asked_Q * mean_present(judge.seconds_QN, axis=1),
+    )
+
+
+def _cascade(
+    answered: Mapping[str, Responses],
+    first: str,
+    last: str,
+    states: bool,
+    threshold: ThresholdChoice,
+    prices: Prices,
+) -> System:
+    """The first policy's answer where it is sure enough, else the last one's."""
+    small, large = answered[first], answered[last]
+    score_QN = small.confidence_QN if states else small.agreement_QN()
+    # Whoever asks for agreement pays for every sample.
+    calls = 1 if states else small.samples
+    cascade = Cascade(_answers(small, prices, calls), _answers(large, prices, 1), score_QN)
+    threshold_Q = cascade.thresholds(threshold)
+    deferred_QS = cascade.deferred(threshold_Q)
+    how = "confidence" if states else "agreement"
+    return cascaded(
+        "cascade",
+        f"{first}, else {last}, by {how}",
+        Deferral(cascade, deferred_QS, threshold_Q),
+        small,
+        large,
+        calls=calls,
+    )
+
+
+def cascaded(
+    name: str,
+    label: str,
+    deferral: Deferral,
+    small: Responses,
+    large: Responses,
+    *,
+    calls: int = 1,
+    oracle: bool = False,
+) -> System:
+    """``small``'s answer where it is kept, else ``large``'s; what the first one's ``calls`` and
+    the second one's share of the questions take."""
+    deferred_QS = as_floats(deferral.deferred_QS)
+    deferred_Q = deferred_QS.mean(axis=1)
+    mixed_QS = deferral.mixed(small.correct_QN, large.correct_QN)
+    # Who does not answer may have failed.
+    score_QN = np.where(deferred_QS == 0, small.correct_QN, mixed_QS)
+    score_QN = np.where(deferred_QS == 1, large.correct_QN, score_QN)
+    first = small.used_by(calls)
+    waited_Q = mean_present(small.seconds_QN, axis=1) if calls == 1 else small.slowest_Q(calls)
+    if not deferral.cascade.small_always:
+        # The question is routed before the small one answers.
+        first = {name: used * (1 - deferred_Q[:, None]) for name, used in first.items()}
+        waited_Q = waited_Q * (1 - deferred_Q)
+    extra = {name: used * deferred_Q[:, None] for name, used in large.used_by(1).items()}
+    return System(
+        name,
+        label,
+        mean_present(score_QN, axis=1),
+        total_used([first, extra]),
+        waited_Q + deferred_Q * mean_present(large.seconds_QN, axis=1),
+        oracle=oracle,
+        deferral=deferral,
+    )
+
+
+def _answers(own: Responses, prices: Prices, calls: int) -> Answers:
+    """For the choice of a threshold: a failed response is wrong, silent and free."""
+    cost_QN = np.zeros_like(own.correct_QN)
+    for name, used_QN2 in own.used_QN2.items():
+        price = prices.get(name, (0.0, 1.0))
+        cost_QN = cost_QN + np.nan_to_num(used_QN2 @ as_floats(price))
+    return Answers(np.nan_to_num(own.correct_QN), own.confidence_QN, calls * cost_QN)
+
+
+def _known(scores: Sequence[float], whose: Sequence[Responses]) -> Floats:
+    """NaN where one of those who were to answer has not answered at all."""
+    lacking = [np.isnan(own.correct_QN).all(axis=1) for own in whose]
+    return np.where(np.any(lacking, axis=0), np.nan, as_floats(scores))
+
+
+def _questions(answered: Mapping[str, Responses]) -> int:
+    return len(next(iter(answered.values())).votes)
+
+
+def total_used(parts: Sequence[Used]) -> Used:
+    """Policy by policy."""
+    total: dict[str, Floats] = {}
+    for part in parts:
+        for name, used in part.items():
+            total[name] = total[name] + used if name in total else used
+    return total

@@ -1,1 +1,0 @@
-"""A suite: the same agents on several environments, and what follows from what they answered."""

@@ -1,1 +1,0 @@
-"""Comparisons of systems, as ``benchmark.py`` runs them."""

@@ -1,1 +1,0 @@
-"""Agents on a suite: ``benchmark.py --agents ... --suite ...``."""

@@ -1,0 +1,51 @@
+"""Suites as a user starts them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import benchmark
+import comparison.ask
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """All but one test go without."""
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr("comparison.pictures.draw_rows", lambda found, path: path)
+
+
+@pytest.fixture
+def drawn() -> None:
+    """For the test that looks at the picture."""
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def command(*flags: str, code: int = 0, out: str = "out") -> Any:
+        """results.json and what was shown; the message of a refusal."""
+        few = ("--questions", "6", "--samples", "4", "--resamples", "50")
+        flags = (*flags, "--out", str(tmp_path / out))
+        assert benchmark.main([*few, *flags]) == code
+        shown = capsys.readouterr()
+        if code:
+            return shown.err
+        return json.loads((tmp_path / out / "results.json").read_text()), shown.out
+
+    return command
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """(title, how many) of what is sampled from now on."""
+    found: list[tuple[str, int]] = []
+    really = comparison.ask.sample
+
+    async def sample(job: Any, team: Any, wanted: Any, *more: Any) -> Any:
+        found.append((job.lineup.name.removeprefix("workflow-"), len(wanted)))
+        return await really(job, team, wanted, *more)
+
+    monkeypatch.setattr("comparison.ask.sample", sample)
+    return found

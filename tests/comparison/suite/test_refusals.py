@@ -1,0 +1,90 @@
+"""Suites and agents that cannot be: one sentence each, before anything is sampled."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHAINS = "chains?min_length=3&max_length=3"
+SOLO = {"env": "envs.solo:SoloEnv", "seat": "solver", "problems": [CHAINS]}
+GOLD, HALF = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5"))
+TWO = ("--policies", f"half={HALF}", f"gold={GOLD}", "--problems", CHAINS)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--suite", "core"], "name who is compared"),
+        (["--policies", "gold"], "write NAME=WHAT"),
+        (["--policies", "a/b=tiny:bob"], "write NAME=WHAT"),
+        (["--policies", "vote=tiny:bob"], "none of vote"),
+        (["--policies", "a=tiny:bob", "a=tiny:alice"], "the same name"),
+        (["--policies", "a=tiny:nobody"], "unknown tiny model"),
+        (["--policies", "a=./nowhere"], "nowhere"),
+        (["--policies", "a=scripted:loud"], "loud"),
+        (
+            ["--policies", "a=tiny:bob", "--suite", "nope"],
+            "unknown suite 'nope'; known: core, corea",
+        ),
+        (["--policies", "a=tiny:bob", "--suite", "core", "core"], "names a suite twice"),
+        (["--policies", "a=tiny:bob", "--problems", "nope"], "unknown problems"),
+        (["--policies", "a=tiny:bob", "--problems", "chains", "chains"], "the same problems twice"),
+        (["--policies", "a=tiny:bob", "--samples", "0"], "--samples must be at least 1"),
+        (["--policies", "a=tiny:bob", "--batch", "0"], "--batch must be at least 1"),
+        (["--policies", "a=tiny:bob", "--temperature", "-1"], "--temperature must not be negative"),
+        (["--policies", "a=tiny:bob", "--top-p", "0"], "--top-p must be above 0"),
+        (["--policies", "a=tiny:bob", "--prices", "b=1,2"], "--prices names b"),
+        (["--policies", "a=tiny:bob", "--prices", "a=1"], "two numbers"),
+        (["--policies", "a=tiny:bob", "--prices", "a=nan,1"], "a number from 0 on"),
+        (["--policies", "a=tiny:bob", "--prices", "nope.json"], "name a JSON file"),
+        (["--policies", "a=tiny:bob", "b=tiny:bob", "--prices", "a=1,2"], "--prices lacks b"),
+        (["--policies", "a=tiny:bob", "--resamples", "1000000000"], "it must be at most 1000000"),
+        (["--policies", "a=~nosuchuser/x"], "cannot be the name of a file or folder here"),
+        (["--policies", f"a={'x' * 5000}"], "cannot be the name of a file or folder here"),
+        (["--policies", "a=tiny:bob", "--suite", f"{'x' * 5000}.json"], "cannot be the name of a"),
+        (["--policies", "a=tiny:bob", "--verifier", "b"], "name one of a"),
+        (["--policies", "a=tiny:bob", "--verifier", "a=tiny:bob"], "is a policy already"),
+        (["--policies", "a=scripted:silent", "--problems", CHAINS], "nothing was answered"),
+    ],
+)
+def test_mistakes(run: Any, flags: list[str], sentence: str) -> None:
+    assert sentence in run(*flags, code=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "describes no suite"),
+        ('{"env": "core-teaching"}', "an object with env, problems, seat"),
+        ('{"env": "core-teaching", "seat": "alice", "problems": []}', "at least one set"),
+        (
+            '{"env": "core-teaching", "seat": "alice", "problems": ["chains"], '
+            '"settings": {"k": 1}}',
+            "has no setting k",
+        ),
+        ('{"env": "core-teaching", "seat": "zoe", "problems": ["chains"]}', "has no role zoe"),
+        ("[" * 100_000, "nested too deeply"),
+        *(
+            (json.dumps(SOLO | {field: value}), sentence)
+            for field, value, sentence in [
+                ("name", "../../evil", "files are called after it"),
+                ("name", "..", "files are called after it"),
+                ("name", 5, "name is 5; it must be text"),
+                ("problems", "chains", "problems is 'chains'; it must be a list"),
+                ("problems", [1], "problems is (1,); it must be a list, each entry text"),
+                ("env", 5, "env is 5; it must be text"),
+                ("mode", None, "mode is None; it must be text"),
+                ("settings", [1], "settings is (1,); it must be an object"),
+                ("settings", {"max_new_tokens": "x"}, "max_new_tokens is 'x'; it must be a whole"),
+                ("settings", {"max_new_tokens": True}, "it must be a whole number"),
+                ("settings", {"prompt": 5}, "prompt is 5; it must be text"),
+            ]
+        ),
+    ],
+)
+def test_files_that_are_no_suite(run: Any, tmp_path: Path, content: str, sentence: str) -> None:
+    (tmp_path / "mine.json").write_text(content)
+    flags = ("--policies", f"gold={GOLD}", "--suite", str(tmp_path / "mine.json"))
+    assert sentence in run(*flags, code=2)

@@ -1,0 +1,298 @@
+"""Agents on suites, end to end: scripts that speak bytes, tiny models, a server."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comparison.store import Completions
+
+CHAINS = "chains?min_length=3&max_length=3"
+GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
+
+
+def completions(tmp_path: Path, name: str) -> list[dict[str, Any]]:
+    (path,) = (tmp_path / "out" / "completions").glob(f"*/*/{name}.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()[1:]]
+
+
+TWO = ("--policies", f"half={HALF}", f"gold={GOLD}", "--problems", CHAINS)
+
+
+def test_rows_of_two_scripts(run: Any, tmp_path: Path, drawn: None) -> None:
+    found, shown = run(*TWO, "--suite", "core")
+    rows = found["suites"]["core"]["rows"]
+    assert rows["gold"]["avg"]["value"] == 1.0
+    assert 0 < rows["half"]["avg"]["value"] < 1
+    assert rows["half"]["over_best"]["value"] == rows["half"]["avg"]["value"] - 1
+    assert rows["half"]["significant"]
+    assert rows["any/half+gold"]["avg"]["value"] == 1.0
+    assert rows["any/half+gold"]["oracle"]
+    assert {"vote", "vote/half", "best/half", "agreement", "routing", "cascade"} <= set(rows)
+    assert rows["gold"]["money"] is None
+    # "Answer: 7" is nine bytes, and four of them stand for a token.
+    assert rows["gold"]["tokens"] == pytest.approx(9 / 4)
+    passes = found["suites"]["core"]["pass@k"]
+    assert [one["value"] for one in passes["team"]] == [1.0] * 4
+    assert len(passes["best policy, as many candidates"]) == 2
+    assert "half+gold" in found["suites"]["core"]["pairs"]
+    assert max(map(len, shown.splitlines()[:-1])) <= 100
+    assert (tmp_path / "out" / "core.png").stat().st_size > 5000
+    first = completions(tmp_path, "half")[0]
+    assert set(first) == {
+        *("problem", "sample", "correct", "answer", "confidence", "text", "used", "seconds")
+    }
+
+
+def test_nothing_is_sampled_twice_and_more_can_be_added(
+    run: Any, tmp_path: Path, asked: list[tuple[str, int]]
+) -> None:
+    few, _ = run(*TWO, "--questions", "3", "--samples", "2")
+    assert asked == [("half", 6), ("gold", 6)]
+    before = completions(tmp_path, "half")
+    asked.clear()
+    run(*TWO, "--questions", "3", "--samples", "2")
+    assert asked == []
+    # Five questions and three samples are 15; 6 are there.
+    run(*TWO, "--questions", "5", "--samples", "3")
+    assert asked == [("half", 9), ("gold", 9)]
+    after = completions(tmp_path, "half")
+    assert after[:6] == before
+    # All at once gives the same answers.
+    run(*TWO, "--questions", "5", "--samples", "3", out="fresh")
+    (path,) = (tmp_path / "fresh").glob("completions/*/*/half.jsonl")
+    fresh = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+
+    def said(records: list[dict[str, Any]]) -> dict[Any, str]:
+        return {(one["problem"], one["sample"]): one["text"] for one in records}
+
+    assert said(fresh) == said(after)
+    # Fewer of either look at a part of what is stored.
+    again, _ = run(*TWO, "--questions", "3", "--samples", "2")
+    assert again["suites"]["core"]["rows"] == few["suites"]["core"]["rows"]
+
+
+def test_a_kill_costs_what_was_in_flight(
+    run: Any, tmp_path: Path, asked: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, _ = run(*TWO, out="whole")
+    appended = 0
+
+    class Killed(BaseException):
+        pass
+
+    really = Completions.append
+
+    def append(self: Any, records: Any) -> None:
+        nonlocal appended
+        appended += 1
+        if appended == 3:
+            raise Killed
+        really(self, records)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("comparison.store.Completions.append", append)
+        with pytest.raises(Killed):
+            run(*TWO, "--batch", "5")
+    assert len(completions(tmp_path, "half")) == 10
+    # As a kill in the middle of a line would leave it.
+    (path,) = (tmp_path / "out").glob("completions/*/*/half.jsonl")
+    path.write_bytes(path.read_bytes()[:-20])
+    asked.clear()
+    resumed, _ = run(*TWO, "--batch", "5")
+    assert asked == [("half", 24 - 9), ("gold", 24)]
+
+    def scored(found: Any) -> Any:
+        return {
+            name: (row["avg"], row["over_best"], row["tokens"])
+            for name, row in found["suites"]["core"]["rows"].items()
+        }
+
+    assert scored(resumed) == scored(whole)
+
+
+def test_other_agents_and_settings_are_refused(run: Any) -> None:
+    run(*TWO)
+    other = ("--policies", f"half={WRONG}", f"gold={GOLD}", "--problems", CHAINS)
+    for flags, what in [
+        (other, "policies"),
+        ((*TWO, "--temperature", "0.5"), "sampling"),
+        ((*TWO, "--top-p", "0.9"), "sampling"),
+        ((*TWO, "--max-new-tokens", "20"), "settings"),
+        ((*TWO, "--seed", "1"), "problems, seed"),
+    ]:
+        message = run(*flags, code=2)
+        assert f"completions of other {what}; name another folder with --out" in message
+
+
+def test_all_suites_with_workflow_and_verifier(run: Any, asked: list[tuple[str, int]]) -> None:
+    judge = r"judge=scripted:oracle?template=\confidence{{answer}}"
+    flags = (*TWO, "--suite", "core", "corea", "eapo", "math", "--questions", "2", "--samples", "2")
+    found, shown = run(*flags, "--verifier", judge)
+    assert set(found["suites"]) == {"core", "corea", "eapo", "math"}
+    eapo = found["suites"]["eapo"]["rows"]
+    assert eapo["workflow/half"]["label"] == "half, told by gold"
+    # Three experts of the other agent write before it does.
+    assert eapo["workflow/half"]["tokens"] > 3 * eapo["gold"]["tokens"]
+    assert "workflow/half" not in found["suites"]["core"]["rows"]
+    for suite in found["suites"].values():
+        # One that knows picks a right answer wherever there is one.
+        assert suite["rows"]["verifier"]["avg"]["value"] == 1.0
+    assert {"half", "gold", "vote", "verifier"} <= set(found["all"])
+    assert "all 4 suites" in shown
+    asked.clear()
+    run(*flags, "--verifier", judge)
+    assert asked == []
+    # Without the workflow, and with a verifier among the agents.
+    plain, _ = run(*flags, "--no-workflow", "--verifier", "gold", "--verifier-tokens", "9")
+    assert "workflow/half" not in plain["suites"]["eapo"]["rows"]
+    assert plain["suites"]["core"]["rows"]["verifier"]["label"].startswith("team, vetted by gold")
+
+
+def test_prices(run: Any, tmp_path: Path) -> None:
+    found, shown = run(*TWO, "--prices", "half=0,4", "gold=0,40")
+    rows = found["suites"]["core"]["rows"]
+    assert rows["half"]["money"] == pytest.approx(rows["half"]["tokens"] * 4 / 1000)
+    assert rows["gold"]["money"] == pytest.approx(9 / 4 * 40 / 1000)
+    assert "/1k" in shown
+    (tmp_path / "prices.json").write_text('{"half": [0, 4], "gold": [0, 40]}')
+    again, _ = run(*TWO, "--prices", str(tmp_path / "prices.json"))
+    assert again["suites"]["core"]["rows"] == rows
+
+
+def test_thresholds(run: Any) -> None:
+    always, _ = run(*TWO, "--threshold", "fixed", "--fixed-threshold", "1.1")
+    never, _ = run(*TWO, "--threshold", "fixed", "--fixed-threshold", "0")
+    assert always["suites"]["core"]["rows"]["cascade"]["avg"]["value"] == 1.0
+    rows = never["suites"]["core"]["rows"]
+    assert rows["cascade"]["avg"] == rows["half"]["avg"]
+    # Any accuracy may be lost: nobody is asked. None may: everybody is.
+    cheap, _ = run(*TWO, "--accuracy-loss", "1")
+    assert cheap["suites"]["core"]["rows"]["cascade"]["avg"]["value"] < 1
+    exact, _ = run(*TWO, "--accuracy-loss", "0")
+    assert exact["suites"]["core"]["rows"]["cascade"]["avg"]["value"] == 1.0
+    # Four samples for agreement cost four times the other agent's answer, whatever is done.
+    thrifty, _ = run(*TWO, "--threshold", "cost", "--cost-share", "0.1")
+    assert thrifty["suites"]["core"]["rows"]["cascade"]["avg"] == rows["half"]["avg"]
+    rich, _ = run(*TWO, "--threshold", "cost", "--cost-share", "9")
+    assert rich["suites"]["core"]["rows"]["cascade"]["avg"]["value"] == 1.0
+
+
+def test_a_suite_from_a_file(run: Any, tmp_path: Path) -> None:
+    suite = {
+        "env": "envs.solo:SoloEnv",
+        "seat": "solver",
+        "problems": [CHAINS, "chains?mix=1,0,0"],
+        "settings": {"prompt": "Solve {question}", "max_new_tokens": 8},
+    }
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(suite))
+    found, shown = run("--policies", f"gold={GOLD}", "--suite", str(path))
+    sets = found["suites"]["mine"]["sets"]
+    assert [one["questions"] for one in sets.values()] == [6, 6]
+    assert found["suites"]["mine"]["rows"]["gold"]["macro"]["value"] == 1.0
+    assert "macro" in shown
+    # Figures of both would leave no room for the names of rows.
+    _, shown = run("--policies", f"gold={GOLD}", "--suite", str(path), "--prices", "gold=1,4")
+    assert "/1k" in shown
+    assert "macro" not in shown
+
+
+def test_a_whole_file(run: Any, tmp_path: Path, asked: list[tuple[str, int]]) -> None:
+    path = tmp_path / "three.jsonl"
+    lines = [{"question": f"{n} + {n} =", "answer": str(2 * n)} for n in (1, 2, 3)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    flags = ("--policies", f"gold={GOLD}", "--suite", "math", "--problems", str(path))
+    run(*flags, "--questions", "2", "--samples", "1")
+    found, _ = run(*flags, "--questions", "99", "--samples", "1")
+    assert asked == [("gold", 2), ("gold", 1)]
+    assert found["suites"]["math"]["sets"][str(path)]["questions"] == 3
+
+
+def test_tiny_models_with_tokenizers_of_their_own(
+    run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from models.loading import load_team
+    from models.spec import LoraSpec, ModelSpec
+    from teams.models import model_spec
+    from teams.settings import AgentSettings
+
+    # A run's directory, and an adapter that has learned nothing.
+    trained = tmp_path / "run" / "final" / "alice"
+    model = load_team({"alice": model_spec(AgentSettings("tiny:alice"))}, trained={"alice"})
+    model["alice"].handle.save(trained)
+    (tmp_path / "run" / "config.json").write_text("{}")
+    lora = load_team({"bob": ModelSpec("tiny:bob", lora=LoraSpec(rank=2))}, trained={"bob"})
+    lora["bob"].handle.save(tmp_path / "adapter")
+    agents = (
+        f"alice={tmp_path / 'run'}",
+        "twin=tiny:alice",
+        f"bob={tmp_path / 'adapter'}",
+        f"pool=pool:tiny:bob|{GOLD}",
+    )
+    few = ("--questions", "4", "--samples", "2", "--problems", CHAINS)
+    found, _ = run("--policies", *agents, "--suite", "core", *few)
+    rows = found["suites"]["core"]["rows"]
+    assert rows["any/alice+twin+bob+pool"]["avg"]["value"] >= rows["any/alice+bob"]["avg"]["value"]
+    # The same weights with another stream: they do not share their luck.
+    texts = {
+        name: [one["text"] for one in completions(tmp_path, name)] for name in ("alice", "twin")
+    }
+    assert texts["alice"] != texts["twin"]
+    assert all(one["used"]["alice"][1] > 5 for one in completions(tmp_path, "alice"))
+    assert completions(tmp_path, "pool")[0]["used"]["pool"][1] > 0
+
+
+class Busy(BaseHTTPRequestHandler):
+    """Answers every other call; the rest gets a page of HTML."""
+
+    calls = 0
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        Busy.calls += 1
+        reply = {"choices": [{"message": {"content": "Answer: 3"}, "finish_reason": "stop"}]}
+        body = (json.dumps(reply) if Busy.calls % 2 else "<html>busy</html>").encode()
+        self.send_response(200 if Busy.calls % 2 else 503)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Busy)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_server_that_fails_is_asked_again(
+    run: Any, tmp_path: Path, address: str, asked: list[tuple[str, int]]
+) -> None:
+    options = "model=m&retries=0&backoff_s=0&breaker_failures=99&concurrency=1"
+    flags = (
+        "--policies",
+        f"far=server:{address}?{options}",
+        "--suite",
+        "math",
+        "--problems",
+        CHAINS,
+    )
+    flags += ("--questions", "4", "--samples", "1")
+    _, shown = run(*flags)
+    assert "2 of 4 failed" in shown
+    assert len(completions(tmp_path, "far")) == 2
+    run(*flags)
+    assert asked == [("far", 4), ("far", 2)]

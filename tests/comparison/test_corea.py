@@ -1,0 +1,125 @@
+"""The comparison of COREA's systems, end to end on the shipped models."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import benchmark
+from comparison.ask import mean_probability
+
+
+def run(*flags: str) -> int:
+    return benchmark.main(["corea", *flags])
+
+
+def test_every_row_without_sampling_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    small = ("--questions", "24", "--fit-questions", "40", "--resamples", "50", "--out", str(out))
+    trained = [f"--{name}=tiny:small" for name in ("rlvr", "brier", "corea")]
+    quick = ("--router-epochs", "1")
+    assert run(*trained, *small, *quick) == 0
+    text = capsys.readouterr().out
+    for label in ("RLVR-Probe", "Router+RLVR", "COREA", "oracle", "random, as often"):
+        assert label in text
+    results = json.loads((out / "results.json").read_text())
+    assert results["systems"]["oracle"]["accuracy"]["value"] >= max(
+        results["systems"][name]["accuracy"]["value"] for name in ("corea", "llm", "never")
+    )
+    assert results["systems"]["always"]["accuracy"] == results["systems"]["llm"]["accuracy"]
+    assert results["systems"]["random"]["random_gain"]["value"] == pytest.approx(0, abs=1e-6)
+    assert set(results["curves"]) >= {"corea", "rlvr-probe", "router", "slm-isotonic"}
+    curve = results["curves"]["corea"]
+    assert [one["deferred"] for one in curve["budgets"]] == [0.1, 0.25, 0.5]
+    assert all(one["tied"] >= 1 and 0 <= one["tied_deferred"] <= 1 for one in curve["budgets"])
+    assert len(curve["threshold"]) == len(curve["accuracy"]) == len(curve["cost"])
+    assert 0 <= curve["chosen_threshold"] <= curve["threshold"][-1]
+    for picture in ("reliability.png", "accuracy_cost.png", "threshold.png"):
+        assert (out / picture).stat().st_size > 10_000
+
+    # A second look samples nothing.
+    def sampled(*_: object, **__: object) -> None:
+        raise AssertionError("sampled again")
+
+    monkeypatch.setattr("comparison.ask.sample", sampled)
+    assert run(*trained, *small, "--systems", "corea", "--threshold", "cost") == 0
+    again = json.loads((out / "results.json").read_text())
+    assert list(again["systems"]) == ["corea"]
+    assert again["systems"]["corea"]["auroc"] == results["systems"]["corea"]["auroc"]
+
+
+def test_stop_strings_end_responses(tmp_path: Path) -> None:
+    few = ("--questions", "4", "--samples", "1", "--resamples", "10", "--out", str(tmp_path))
+    assert run("--systems", "slm", *few, "--stop", "}") == 0
+    assert run("--systems", "slm", *few) == 0
+    ends = {}
+    for path in (tmp_path / "responses").glob("*/base-*.jsonl"):
+        first, *records = map(json.loads, path.read_text().splitlines())
+        stops = first["identity"]["settings"]["stop"]
+        ends[len(stops)] = [record["text"].strip() for record in records]
+    assert all(text.endswith("}") and "confidence" not in text for text in ends[1])
+    assert all("confidence" in text for text in ends[11])
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--systems", "cora"), "unknown system 'cora'; known: slm, rlvr"),
+        (("--systems", "corea"), "system corea needs a model: --corea RUN"),
+        (("--systems", "rlvr-probe"), "--rlvr RUN"),
+        (("--corea", "./nowhere"), "'./nowhere'"),
+        (("--questions", "0"), "--questions must be at least 1"),
+        (("--temperature", "-1"), "--temperature must not be negative"),
+        (("--problems", "nowhere.jsonl"), "nowhere.jsonl"),
+        (
+            ("--rlvr", "tiny:small", "--systems", "rlvr-agreement", "--samples", "1"),
+            "needs --samples 2",
+        ),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_code_2(
+    flags: tuple[str, ...],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(*flags) == 2
+    said = capsys.readouterr().err.strip()
+    assert sentence in said
+    assert "\n" not in said
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_unfinished_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "run" / "config.json").write_text("{}")
+    assert run("--corea", str(tmp_path / "run")) == 2
+    assert "train.py --resume" in capsys.readouterr().err
+
+
+def test_the_overview(capsys: pytest.CaptureFixture[str]) -> None:
+    assert benchmark.main([]) == 0
+    assert "benchmark.py corea" in capsys.readouterr().out
+    assert benchmark.main(["core"]) == 2
+
+
+def test_mean_probability_is_arithmetic() -> None:
+    import numpy as np
+
+    from vocabulary import Trajectory
+
+    row = Trajectory(
+        agent="a_0",
+        role="a",
+        tokens=np.array([1, 2, 3]),
+        mask=np.array([False, True, True]),
+        logprobs=np.log(np.array([1.0, 0.5, 0.25], dtype=np.float32)),
+        reward=0.0,
+        reward_terms={},
+        groups={},
+    )
+    assert mean_probability(row) == pytest.approx(0.375)

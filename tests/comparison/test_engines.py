@@ -1,0 +1,100 @@
+"""Comparisons that sample with engines: the same answers, and nothing left running."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import benchmark
+
+FEW = ("--questions", "6", "--samples", "2", "--resamples", "20")
+ENGINE = ("--engine", "vllm")
+CHAINS = "chains?min_length=3&max_length=3"
+
+
+def compared(*flags: str, out: Path) -> Any:
+    assert benchmark.main([*flags, *FEW, "--out", str(out)]) == 0
+    return json.loads((out / "results.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("flags", "engines"),
+    [
+        # One agent alone at a time.
+        (("--policies", "alice=tiny:alice", "bob=tiny:bob", "--problems", CHAINS), 2),
+        # Two models alone, then both in each other's workflow; a script needs no engine.
+        (
+            (
+                "--policies",
+                *("policy=tiny:policy", "expert=tiny:expert", "gold=scripted:oracle"),
+                *("--suite", "eapo", "--problems", CHAINS),
+            ),
+            4,
+        ),
+        # Both small models are one.
+        (("corea", "--systems", "slm", "llm", "--corea", "tiny:small"), 2),
+        # The base alone and with itself, then with an expert.
+        (("eapo", "--no-peers", "--no-noise", "--problems", CHAINS), 3),
+    ],
+    ids=("suite", "suite-workflow", "corea", "eapo"),
+)
+def test_the_same_answers_as_in_this_process(
+    tmp_path: Path, file_engine: Any, flags: tuple[str, ...], engines: int
+) -> None:
+    """The stand-in samples from what an engine is given as this process would."""
+    here = compared(*flags, out=tmp_path / "here")
+    assert not file_engine.started
+    there = compared(*flags, *ENGINE, out=tmp_path / "there")
+    assert _measured(here) == _measured(there)
+    assert len(file_engine.started) == engines
+    assert all(engine.closed for engine in file_engine.started)
+    # What is stored is not sampled again, whoever sampled it.
+    compared(*flags, *ENGINE, out=tmp_path / "here")
+    assert len(file_engine.started) == engines
+
+
+def test_adapters_of_a_model_are_asked_on_its_engine(tmp_path: Path, file_engine: Any) -> None:
+    adapted = tmp_path / "run" / "final"
+    quick = ("--steps", "1", "--problems-per-step", "2", "--solutions", "1", "--tuning", "lora")
+    assert benchmark.main(["distill", "--out", str(tmp_path / "run"), *quick]) == 0
+    one = compared(
+        *("--policies", f"policy={adapted}/policy", "--problems", CHAINS, *ENGINE),
+        out=tmp_path / "out",
+    )
+    assert "policy" in one["suites"]["core"]["rows"]
+    (engine,) = file_engine.started
+    assert engine.spec.adapters == 1
+    assert engine.closed
+
+
+@pytest.mark.parametrize("command", [(), ("corea",), ("eapo",)], ids=("suite", "corea", "eapo"))
+def test_what_cannot_be_is_told_before_anything_is_loaded(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], file_engine: Any
+) -> None:
+    agents = () if command else ("--policies", "alice=tiny:alice")
+    for flags, sentence in [
+        (("--vllm.gpu-memory", "0.3"), "--vllm.* and --agents.ROLE.engine-device need --engine"),
+        ((*ENGINE, "--vllm.gpu-memory", "3"), "--vllm.gpu-memory is a share"),
+    ]:
+        assert benchmark.main([*command, *agents, *flags]) == 2
+        assert sentence in capsys.readouterr().err
+    assert not file_engine.started
+
+
+def test_agents_without_models_need_no_engine(
+    capsys: pytest.CaptureFixture[str], file_engine: Any
+) -> None:
+    assert benchmark.main(["--policies", "gold=scripted:oracle", *ENGINE]) == 2
+    assert "no model to sample from" in capsys.readouterr().err
+
+
+def _measured(results: Any) -> Any:
+    """Without what depends on the clock and on the folder."""
+    if isinstance(results, dict):
+        return {
+            key: _measured(value)
+            for key, value in results.items()
+            if key not in ("seconds", "config", "files")
+        }
+    return [_measured(one) for one in results] if isinstance(results, list) else results

@@ -1,0 +1,101 @@
+"""What is stored survives a kill at any moment, and is never mixed."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comparison.store import Completions
+from vocabulary import UserError
+
+WHO = {"policies": ["a", "weights"], "seed": 0}
+
+
+def record(problem: str, number: int, **more: Any) -> dict[str, Any]:
+    return {"problem": problem, "sample": number, "correct": 1, "text": "x"} | more
+
+
+def test_what_was_added_is_read_back(tmp_path: Path) -> None:
+    stored = Completions(tmp_path / "deep" / "a.jsonl", WHO)
+    assert stored.read() == {}
+    stored.append([record("p", 0), record("p", 1, text="\ud800 <b>\n")])
+    stored.append([record("q", 0)])
+    found = stored.read()
+    assert list(found) == [("p", 0), ("p", 1), ("q", 0)]
+    assert found["p", 1]["text"] == "\ud800 <b>\n"
+    # The first of two counts.
+    stored.append([record("p", 0, correct=0)])
+    assert stored.read()["p", 0]["correct"] == 1
+
+
+@pytest.mark.parametrize("left", [1, 10, 40])
+def test_a_torn_line_is_cut_off(tmp_path: Path, left: int) -> None:
+    stored = Completions(tmp_path / "a.jsonl", WHO)
+    stored.append([record("p", 0)])
+    whole = stored.path.read_bytes()
+    stored.append([record("q", 0)])
+    stored.path.write_bytes(whole + stored.path.read_bytes()[len(whole) :][:left])
+    assert list(stored.read()) == [("p", 0)]
+    stored.append([record("r", 0)])
+    assert list(stored.read()) == [("p", 0), ("r", 0)]
+    assert stored.path.read_bytes().startswith(whole)
+
+
+def test_a_torn_first_line_is_no_line(tmp_path: Path) -> None:
+    stored = Completions(tmp_path / "a.jsonl", WHO)
+    stored.path.write_bytes(b'{"identity": {"ag')
+    assert stored.read() == {}
+    stored.append([record("p", 0)])
+    assert list(stored.read()) == [("p", 0)]
+
+
+def test_others_are_refused(tmp_path: Path) -> None:
+    Completions(tmp_path / "a.jsonl", WHO).append([record("p", 0)])
+    other = Completions(tmp_path / "a.jsonl", WHO | {"seed": 1, "sampling": [1.0]})
+    with pytest.raises(UserError, match="of other sampling, seed; name another folder with --out"):
+        other.read()
+
+
+def test_damage_is_told(tmp_path: Path) -> None:
+    stored = Completions(tmp_path / "a.jsonl", WHO)
+    stored.append([record("p", 0)])
+    for damage in (b"<html>\n", b"[]\n", b'{"problem": "p"}\n'):
+        whole = stored.path.read_bytes()
+        stored.path.write_bytes(whole + damage)
+        with pytest.raises(UserError, match="damaged; delete it"):
+            stored.read()
+        stored.path.write_bytes(whole)
+
+
+def test_kill_9_while_writing(tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from comparison.store import Completions
+stored = Completions(Path({str(tmp_path / "a.jsonl")!r}), {WHO!r})
+n = 0
+while True:
+    stored.append([{{"problem": "p" * 5000, "sample": n + k}} for k in range(20)])
+    n += 20
+"""
+    writer = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
+    stored = Completions(tmp_path / "a.jsonl", WHO)
+    try:
+        until = time.monotonic() + 60
+        while not stored.read() and time.monotonic() < until:
+            time.sleep(0.02)
+    finally:
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+    before = len(stored.read())
+    assert before > 0
+    stored.append([record("after", 0)])
+    found = stored.read()
+    assert len(found) == before + 1
+    # Nothing lies between them that is not a whole line.
+    for line in stored.path.read_text().splitlines():
+        json.loads(line)
