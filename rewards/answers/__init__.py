@@ -4,11 +4,11 @@ from rewards.answers.checker import Checker
 from rewards.answers.choice import letter_of
 from rewards.answers.extract import after_thinking, boxes, candidates, extract
 from rewards.answers.normalise import plain
-from rewards.answers.rational import Exact, exact
+from rewards.answers.values import Value, exact
 
 __all__ = [
     "Checker",
-    "Exact",
+    "Value",
     "after_thinking",
     "boxes",
     "candidates",

@@ -1,7 +1,7 @@
 """The chain that decides whether a response is right.
 
-string -> exact rational -> choice or list -> math-verify in a process of its own -> False
-(CoRe arXiv:2601.21600; math-verify 0.9 for what needs algebra).
+string -> exact value -> choice or list -> algebra in a process of its own -> False
+(CoRe, arXiv:2601.21600, appendix A).
 """
 
 from collections import Counter, OrderedDict
@@ -10,21 +10,21 @@ from dataclasses import dataclass
 
 from rewards.answers.caps import MAX_LENGTH, refuses
 from rewards.answers.choice import choose, letter_of
-from rewards.answers.equality import AtomRule, by_value, is_arithmetic, notation, same, same_words
+from rewards.answers.equality import AtomRule, Pair, compare, same, same_words
 from rewards.answers.extract import extract
 from rewards.answers.normalise import key, plain, words
-from rewards.answers.pool import Outcome, Pair, WorkerPool
-from rewards.answers.rational import drop_units
+from rewards.answers.pool import Outcome, WorkerPool
 from rewards.answers.structure import Shape, readings, shape
+from rewards.answers.values import exact
 from rewards.overlap import exact_match
 from vocabulary import Problem, UserError, Verdict
 
 MAX_RAW = 16 * MAX_LENGTH
 """Characters of an answer as written, spaces and typesetting included; a longer one is refused."""
 MAX_PAIRS = 1024
-"""Pairs of parts that one answer may send to math-verify; more are refused."""
+"""Pairs of parts that one answer may send to algebra; more are refused."""
 REMEMBERED = 1 << 16
-"""Comparisons by math-verify that are kept."""
+"""Comparisons by algebra that are kept."""
 
 UNGRADED = {
     "code": "programs that models write are run only where --scoring.programs allows it",
@@ -36,23 +36,23 @@ UNGRADED = {
 
 @dataclass(frozen=True)
 class _Open:
-    """An answer that the short-cuts leave open."""
+    """An answer that needs algebra."""
 
     answer: str
     problem: Problem
     gold_shapes: tuple[Shape, ...]
     answer_shapes: tuple[Shape, ...]
     pairs: tuple[Pair, ...]
-    """What math-verify has to say before it is decided."""
+    """What has to be compared before it is decided."""
 
 
 class Checker:
     r"""Checks responses against gold answers; never raises for what a model wrote.
 
     Args:
-        shortcuts: decide by string and exact rational where that is conclusive. Without them every
-            comparison of kinds ``math``, ``number`` and ``list`` goes to math-verify.
-        workers: processes for math-verify, started when one is needed.
+        shortcuts: decide by string and exact value where that is conclusive. Without them every
+            comparison of kinds ``math``, ``number`` and ``list`` goes to algebra.
+        workers: processes for algebra, started when one is needed.
         deadline_s: seconds for one comparison; then its process is killed and it counts as wrong.
 
     Example: ``Checker().check(r"... \boxed{0.5}", problem).correct``
@@ -72,7 +72,7 @@ class Checker:
         return self.check_many([(response, problem)])[0]
 
     def check_many(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
-        """As :meth:`check`, with every comparison for math-verify in one batch."""
+        """As :meth:`check`, with every comparison by algebra in one batch."""
         drafts = [self._draft(response, problem) for response, problem in requests]
         self._resolve([pair for d in drafts if isinstance(d, _Open) for pair in d.pairs])
         verdicts = [self._close(d) if isinstance(d, _Open) else d for d in drafts]
@@ -84,7 +84,7 @@ class Checker:
         self.pool.close()
 
     def _draft(self, response: str, problem: Problem) -> Verdict | _Open:
-        """The verdict of every rule but math-verify's."""
+        """The verdict of every rule but algebra's."""
         if problem.kind in ("code", "judged"):
             raise UserError(f"{problem.id}: {UNGRADED[problem.kind]}")
         if problem.kind == "choice":
@@ -104,46 +104,41 @@ class Checker:
         named = same_words(problem.gold, answer)
         if named is not None:
             return Verdict(named, answer, "string")
-        if self.shortcuts:
-            if key(answer, fold=False) == key(problem.gold, fold=False):
-                return Verdict(True, answer, "string")
-            if problem.kind == "number" and (verdict := _check_number(answer, problem)):
-                return verdict
+        if self.shortcuts and key(answer, fold=False) == key(problem.gold, fold=False):
+            return Verdict(True, answer, "string")
         return self._compare(answer, problem)
 
     def _compare(self, answer: str, problem: Problem) -> Verdict | _Open:
-        """Take both sides apart; list what only math-verify can tell."""
+        """Take both sides apart; list what only algebra can tell."""
         gold_shapes, answer_shapes = (
             (readings(problem.gold)[:1], readings(answer))
             if problem.kind == "list"
             else ((shape(problem.gold),), (shape(answer),))
         )
         pairs: dict[Pair, None] = {}
+        refused = False
 
-        def atom(gold: str, written: str) -> bool | None:
-            verdict = self._atom(gold, written, problem)
-            if verdict is None:
-                pairs.update(dict.fromkeys(_spellings(gold, written, problem)))
-            return verdict
+        def atom(gold: Shape, written: Shape) -> bool | None:
+            nonlocal refused
+            verdict = compare(gold, written, problem, exact=self.shortcuts)
+            if isinstance(verdict, bool):
+                refused |= not verdict and refuses(written.text)
+                return verdict
+            pairs[verdict] = None
+            return None
 
         verdict = _any_equal(gold_shapes, answer_shapes, atom, problem)
-        if verdict is not None:
-            return Verdict(verdict, answer, _settled(gold_shapes[0], answer_shapes[0]))
-        open_pairs = tuple(pair for pair in pairs if not any(map(refuses, pair)))
-        if len(open_pairs) > MAX_PAIRS:
+        if len(pairs) > MAX_PAIRS:
             return Verdict(False, answer, "refused")
-        return _Open(answer, problem, gold_shapes, answer_shapes, open_pairs)
-
-    def _atom(self, gold: str, answer: str, problem: Problem) -> bool | None:
-        """One value against another, as far as it can be told without algebra."""
-        verdict = notation(gold, answer)
-        # math-verify knows no tolerance.
-        if verdict is None and (self.shortcuts or problem.tolerance):
-            verdict = by_value(gold, answer, percent=problem.percent, tolerance=problem.tolerance)
-        return verdict
+        if verdict is None:
+            return _Open(answer, problem, gold_shapes, answer_shapes, tuple(pairs))
+        method = _settled(gold_shapes[0], answer_shapes[0], problem)
+        if refused and not verdict and problem.kind != "number":
+            method = "refused"
+        return Verdict(verdict, answer, method)
 
     def _resolve(self, pairs: Sequence[Pair]) -> None:
-        """Ask math-verify about every pair that it has not been asked about."""
+        """Compare every pair that has not been compared."""
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
@@ -157,35 +152,20 @@ class Checker:
         return self._known[pair]
 
     def _close(self, draft: _Open) -> Verdict:
-        """The verdict once math-verify has spoken."""
-        seen: Counter[str] = Counter()
+        """The verdict once algebra has spoken."""
+        seen: set[Outcome] = set()
 
-        def atom(gold: str, written: str) -> bool | None:
-            verdict = self._atom(gold, written, draft.problem)
-            if verdict is not None:
+        def atom(gold: Shape, written: Shape) -> bool:
+            verdict = compare(gold, written, draft.problem, exact=self.shortcuts)
+            if isinstance(verdict, bool):
                 return verdict
-            pairs = _spellings(gold, written, draft.problem)
-            outcomes = {
-                "refused" if any(map(refuses, pair)) else self._outcome(pair) for pair in pairs
-            }
-            if "equal" in outcomes:
-                return True
-            # A gold answer that nothing can parse is compared as a string.
-            if outcomes & {"unparsed", "refused"} and (
-                key(gold, fold=False) == key(written, fold=False)
-            ):
-                seen["string"] += 1
-                return True
-            seen.update(outcomes - {"different"})
-            return False
+            outcome = self._outcome(verdict)
+            seen.add(outcome)
+            return outcome == "equal"
 
         correct = bool(_any_equal(draft.gold_shapes, draft.answer_shapes, atom, draft.problem))
-        method = "math-verify"
-        if not correct:
-            method = next((m for m in ("timeout", "error", "refused") if seen[m]), method)
-        if seen["string"] or (not correct and method == "math-verify" and seen["unparsed"]):
-            method = "string"
-        return Verdict(correct, draft.answer, method)
+        failed = next((outcome for outcome in ("timeout", "error") if outcome in seen), None)
+        return Verdict(correct, draft.answer, "algebra" if correct else failed or "algebra")
 
 
 def _any_equal(
@@ -203,36 +183,13 @@ def _any_equal(
     return None if None in verdicts else False
 
 
-def _settled(gold: Shape, answer: Shape) -> str:
-    """The name of the rule that settled a comparison without math-verify."""
+def _settled(gold: Shape, answer: Shape, problem: Problem) -> str:
+    """The name of the rule that settled a comparison without algebra."""
+    if problem.kind == "number":
+        return "rational"
     if not gold.is_value or not answer.is_value:
         return "list"
-    alike = key(gold.text, fold=False) == key(answer.text, fold=False)
-    return "string" if alike or notation(gold.text, answer.text) is not None else "rational"
-
-
-def _spellings(gold: str, answer: str, problem: Problem) -> tuple[Pair, ...]:
-    """The comparisons of which one must succeed; units and percent signs are dropped."""
-    bare_gold, bare_answer = (drop_units(text).rstrip("% ") for text in (gold, answer))
-    pairs = [(bare_gold, bare_answer)]
-    if problem.percent and gold.endswith("%") != answer.endswith("%"):
-        pairs.append(
-            (rf"\frac{{{bare_gold}}}{{100}}", bare_answer)
-            if gold.endswith("%")
-            else (bare_gold, rf"\frac{{{bare_answer}}}{{100}}")
-        )
-    return tuple(pairs)
-
-
-def _check_number(answer: str, problem: Problem) -> Verdict | None:
-    """Exact values decide both ways, and prose is no number; None for what has to be worked out."""
-    gold, answered = plain(problem.gold), plain(answer)
-    equal = by_value(gold, answered, percent=problem.percent, tolerance=problem.tolerance)
-    # "3 + 4" is no answer to "3 + 4 =".
-    asked = key(answer, fold=False) in key(problem.question, fold=False)
-    if equal is None and is_arithmetic(gold, answered) and not asked:
-        return None
-    return Verdict(equal is True, answer, "rational")
+    return "string" if exact(gold.text) is None else "rational"
 
 
 def _check_choice(response: str, problem: Problem) -> Verdict:

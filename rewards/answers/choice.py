@@ -17,6 +17,7 @@ _ANOTHER = re.compile(
     r"(?P<joined>(?:(?i:and|or|nor)\b|[&/+])\s?)?(?:(?i:option|choice) )?"
     r"[(\[{*]{0,4}(?P<letter>[A-Z])(?![A-Za-z])(?P<set_off>\s?[)\]}.:*,;]|\s?\Z)?"
 )
+_EDGES = " .:,;)*-"
 _MAX_LENGTH = 4096
 
 
@@ -33,7 +34,7 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
     text = plain(text)
     match = _LETTER.fullmatch(text)
     letter = match["letter"].upper() if match else ""
-    rest = match["rest"].strip(" .:,;)*-") if match else ""
+    rest = match["rest"].strip(_EDGES) if match else ""
     stated = bool(letter) and letter in allowed and not rest
     # "c" is the option that reads c, where there is one; "C" is always the letter.
     if stated and not (text.islower() and [plain(c) for c in choices].count(text) == 1):
@@ -43,8 +44,10 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
         return LETTERS[options.index(key(text, fold=True))]
     if match is None or letter not in allowed:
         return None
-    if choices and key(rest, fold=True) == options[LETTERS.index(letter)]:
-        return letter
+    if choices and rest:
+        option = plain(choices[LETTERS.index(letter)]).strip(_EDGES)
+        if key(rest, fold=True) == key(option, fold=True):
+            return letter
     if _names_another(rest, allowed.replace(letter, "")):
         return None
     set_off = text[match.start("letter") - 1 : match.start("letter")] in ("(", "[") or text[

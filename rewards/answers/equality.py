@@ -1,35 +1,32 @@
 """When two answers are equal: the rules that need no computer algebra, and how parts combine.
 
-An atom rule gives True or False, or None where it cannot tell. A pair that stays open goes to
-math-verify, and the same rules then run once more with its verdicts.
+An atom rule gives True or False, or the pair of formulas that algebra has to compare; once it has,
+the same rules run again with its verdicts.
 """
 
 import re
 from collections.abc import Callable, Sequence
 
+from rewards.answers.formula import Formula, ordered
 from rewards.answers.normalise import is_words, key, words
-from rewards.answers.rational import drop_units, exact, same_value
-from rewards.answers.structure import Shape
+from rewards.answers.structure import Shape, equation
+from rewards.answers.values import Value, same_value, says_a_value, value_of
+from vocabulary import Problem
 
-AtomRule = Callable[[str, str], bool | None]
-"""(gold, answer) -> equal, different, or not known."""
+Pair = tuple[Formula, Formula]
+"""(gold, answer): two formulas, or two equations ``("equation", left, right)``."""
+AtomRule = Callable[[Shape, Shape], bool | None]
+"""(gold, answer) -> equal, different, or not known yet."""
 
-_BASE = re.compile(r"([0-9A-Fa-f]+)\s?_\s?(?:\{\s?([0-9]{1,3})\s?\}|([0-9]))")
-_NAMED = re.compile(
-    r"(?P<name>(?:\\[a-z]+ ?)?[A-Za-z](?:_(?:\{[A-Za-z0-9]{1,8}\}|[A-Za-z0-9]))?"
-    r"(?:\([A-Za-z]\))?)\s?=(?P<value>[^=<>]+)"
-)
-_COMMAND = re.compile(r"\\[A-Za-z]+")
-_OPERATOR = re.compile(r"[-+*/^!|]|\\[A-Za-z]")
-# A numeric value holds no variable; e and i are numbers.
-_UNKNOWN = re.compile(r"[=<>]|[A-Za-df-hj-z]|[ei]{2}")
+_BASE = re.compile(r"([0-9A-Fa-f]+)\s?_\s?(?:\{\s?([0-9]{1,3}|[a-z]{3,8})\s?\}|([0-9]))")
+_BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
 _PARENTHESES = "()[]"
 
 
 def same_words(gold: str, answer: str) -> bool | None:
     r"""Words as words, ``\text{east}`` against ``East``; None where the gold answer is a formula.
 
-    A parser of formulas would read ``teas`` as the same product of letters.
+    A reader of formulas would take ``teas`` for the same product of letters.
     """
     if not is_words(gold):
         return None
@@ -40,62 +37,91 @@ def same_words(gold: str, answer: str) -> bool | None:
 def in_base(text: str) -> tuple[str, int] | None:
     """The digits and the base of ``204_5`` or ``4210_{5}``."""
     match = _BASE.fullmatch(text)
-    return (match[1].upper().lstrip("0"), int(match[2] or match[3])) if match else None
+    if match is None:
+        return None
+    base = match[2] or match[3]
+    return match[1].upper().lstrip("0"), int(base) if base.isdigit() else _BASES.get(base, 0)
 
 
-def notation(gold: str, answer: str) -> bool | None:
-    """What holds before any comparison of values, because a parser would lose it.
-
-    Numerals of a base are compared by digit and base; a missing base is the one that the question
-    names.
-    """
+def same_numeral(gold: str, answer: str) -> bool | None:
+    """Numerals of a base by digit and base, None for any other gold answer; a missing base is the
+    one that the question names."""
     gold_base, answer_base = in_base(gold), in_base(answer)
-    if gold_base and answer_base:
-        return gold_base == answer_base
-    if gold_base and answer.isalnum() and answer.isascii():
+    if gold_base is None:
+        return None
+    if answer_base is None and answer.isalnum() and answer.isascii():
         return gold_base[0] == answer.upper().lstrip("0")
-    if answer_base and exact(gold) is not None:
-        return False
-    return None
+    return gold_base == answer_base
 
 
-def by_value(gold: str, answer: str, *, percent: bool, tolerance: float = 0.0) -> bool | None:
-    """The short-cuts: the same string, or two exact rationals, which decide both ways."""
-    if key(gold, fold=False) == key(answer, fold=False):
-        return True
-    gold, answer = _unnamed(gold, answer)
-    left, right = exact(gold), exact(answer)
-    if left is not None and right is not None:
-        return same_value(left, right, percent=percent, tolerance=tolerance)
-    return None
+def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True) -> bool | Pair:
+    """One value against another: equal, different, or what algebra has to compare.
 
+    A text that is not read whole equals nothing but itself.
 
-def is_arithmetic(gold: str, answer: str) -> bool:
-    r"""Whether ``answer`` may work out to the number ``gold``: ``2^{10}``, ``\sqrt{16}``, ``4!``.
-
-    It holds a digit and an operator or a command, and neither words, variables nor relations, so
-    that prose and the garbage of a small model need no algebra.
+    Args:
+        exact: decide literals here; they are left to algebra otherwise.
     """
-    answer = drop_units(_unnamed(gold, answer)[1])
-    return (
-        any(character.isdigit() for character in answer)
-        and _OPERATOR.search(answer) is not None
-        and _UNKNOWN.search(_COMMAND.sub(" ", answer)) is None
-    )
+    if gold.name and answer.name and gold.name != answer.name:
+        gold, answer = _with_name(gold), _with_name(answer)
+    alike = key(gold.text, fold=False) == key(answer.text, fold=False)
+    if alike and exact:
+        return True
+    if (verdict := same_numeral(gold.text, answer.text)) is not None:
+        return verdict
+    if (sides := equation(answer.text)) or equation(gold.text):
+        left = equation(gold.text) or (gold.name and (gold.name, gold.text))
+        right = sides or (answer.name and (answer.name, answer.text))
+        return (left and right and _equations(left, right)) or alike
+    left = value_of(gold.text)
+    if left is None:
+        return alike
+    counting = left.literal is not None
+    right = value_of(answer.text, problem.question if counting else None)
+    if right is None or not _same_unit(left, right):
+        return False
+    if left.literal is not None and right.literal is not None and says_a_value(left, right):
+        if exact or problem.tolerance or problem.percent:
+            return same_value(left, right, percent=problem.percent, tolerance=problem.tolerance)
+    elif not _may_be_equal(left, right):
+        return False
+    elif ordered(left.formula) == ordered(right.formula):
+        return True
+    elif _restates(answer, problem.question):
+        return False
+    return left.formula, right.formula
 
 
-def without_name(text: str) -> str:
-    """``x = 5`` as ``5``."""
-    match = _NAMED.fullmatch(text)
-    return match["value"].strip() if match else text
+def _with_name(part: Shape) -> Shape:
+    return Shape(f"{part.name}={part.text}")
 
 
-def _unnamed(gold: str, answer: str) -> tuple[str, str]:
-    """Both sides without ``x =``, where at most one side names the value or both name it alike."""
-    left, right = _NAMED.fullmatch(gold), _NAMED.fullmatch(answer)
-    if left and right and left["name"].replace(" ", "") != right["name"].replace(" ", ""):
-        return gold, answer
-    return without_name(gold), without_name(answer)
+def _equations(gold: tuple[str, str], answer: tuple[str, str]) -> Pair | None:
+    values = [value_of(side) for side in (*gold, *answer)]
+    formulas = [value.formula for value in values if value is not None]
+    if len(formulas) < len(values):
+        return None
+    return ("equation", *formulas[:2]), ("equation", *formulas[2:])
+
+
+def _same_unit(gold: Value, answer: Value) -> bool:
+    """Whether the units of two values agree; a missing one is the one that is asked for."""
+    if gold.percent and answer.percent:
+        return True
+    units = [value.unit or "%" * value.percent for value in (gold, answer)]
+    return "" in units or units[0] == units[1]
+
+
+def _may_be_equal(gold: Value, answer: Value) -> bool:
+    return gold.is_number == answer.is_number and says_a_value(gold, answer)
+
+
+def _restates(answer: Shape, question: str) -> bool:
+    """Whether the formula ``answer`` stands in the question: "3 + 4" is no answer to "3 + 4 ="."""
+    stated = key(answer.text, fold=False)
+    before, after = (r"(?<![\w.])" * stated[:1].isalnum(), r"(?![\w.])" * stated[-1:].isalnum())
+    asked = key(question, fold=False)
+    return re.search(before + re.escape(stated) + after, asked) is not None
 
 
 def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool | None:
@@ -105,18 +131,15 @@ def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool
     (``[1, 2]`` for the list 1, 2).
     """
     if gold.is_value and answer.is_value:
-        return atom(gold.text, answer.text)
-    if gold.is_value or answer.is_value:
-        # One number is no collection (a parser would take -2 for the set of -2 and -2); else
-        # one text against another: "x \in [0,1]" against "[0,1]".
-        value = gold if gold.is_value else answer
-        return False if exact(value.text) is not None else atom(gold.text, answer.text)
+        return atom(gold, answer)
+    if gold.name and answer.name and gold.name != answer.name:
+        return False
     ends = {gold.ends, answer.ends}
     if unordered and ends == {",", "[]"}:
         ends = {","}
     if len(ends) > 1 or len(gold.items) != len(answer.items):
         return False
-    if "," in ends:
+    if ends & {",", r"\cup"}:
         return _same_collection(gold.items, answer.items, atom, unordered=unordered)
     parts = [
         same(left, right, atom, unordered=unordered)

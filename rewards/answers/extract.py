@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from rewards.answers.normalise import plain
-from rewards.answers.rational import exact
+from rewards.answers.values import exact
 
 _CLOSE_THINK = ("</think>", "[/THINK]")
 _OPEN_THINK = ("<think>", "[THINK]")

@@ -35,14 +35,25 @@ _UNICODE = str.maketrans(
         "∪": r"\cup ",
         "∈": r"\in ",
         "°": r"^\circ ",
+        "²": "^2",
+        "³": "^3",
+        "⋅": r"\cdot ",
+        "½": r"\frac{1}{2}",
+        "¼": r"\frac{1}{4}",
+        "¾": r"\frac{3}{4}",
+        "⅓": r"\frac{1}{3}",
+        "⅔": r"\frac{2}{3}",
     }
 )
+
+DOLLAR = "＄"
+r"""Money, ``\$`` in LaTeX, where ``$`` only opens and closes formulas."""
 
 _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
-        # A comma in braces, or before a thin space, is a thousands separator.
-        (r"(?<=[0-9])(?:\{,\}|,\\!)\s*(?=[0-9])", ""),
+        # A comma in braces, or before a thin space, is a thousands separator before three digits.
+        (r"(?<=[0-9])(?:\{,\}|,\\!)\s*(?=[0-9]{3}(?![0-9]))", ""),
         # \[ \] \( \) only where no other backslash stands before them (as in "\\[2pt]").
         (r"(?<!\\)\\[\[\]()]", " "),
         (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\.?", ""),
@@ -55,7 +66,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\\(?:geqslant|geq)(?![A-Za-z])", r"\\ge"),
         (r"\\(?:lbrace)(?![A-Za-z])", r"\\{"),
         (r"\\(?:rbrace)(?![A-Za-z])", r"\\}"),
-        (r"\\\$|\$", ""),
+        (r"\\\$", DOLLAR),
+        (r"\$", " "),
         # "About 7" in signs: how far a rounded value may be off is the problem's to say.
         (r"\A[\s*]*\\approx(?![A-Za-z])", ""),
         (r"\\%", "%"),
@@ -65,13 +77,15 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 _WRAPPERS = re.compile(
-    r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox|operatorname)"
+    r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox"
+    r"|operatorname|boxed|fbox)"
     r"\s{0,4}\{([^{}]*)\}"
 )
 _WORDY = re.compile(r"\s*\\(?:text|textbf|textit|textrm|mathrm|mbox)\s{0,4}\{([^{}]*)\}\s*\.?\s*")
 _SPACE = re.compile(r"\s+")
 # A space between two letters, or between a command and a letter, may carry meaning.
 _LOOSE = re.compile(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])")
+_UNTOLD = re.compile(r"(?<![A-Za-z.])\.{3,}\Z")
 _EDGES = " \t\r\n*_。"
 _NESTING = 4
 
@@ -92,7 +106,9 @@ def _plain(text: str) -> str:
         text, count = _WRAPPERS.subn(r" \1 ", text)
         if not count:
             break
-    return _SPACE.sub(" ", text).lstrip(_EDGES).rstrip(_EDGES + ".")
+    text = _SPACE.sub(" ", text).strip(_EDGES)
+    # A full stop ends a sentence, three of them stand for digits that are not told.
+    return text if _UNTOLD.search(text) else text.rstrip(_EDGES + ".")
 
 
 # One answer passes through several rules, and each of them starts from its plain form.
@@ -104,7 +120,7 @@ def key(text: str, *, fold: bool) -> str:
 
     ``fold`` ignores case (words do not carry meaning in it, variables do).
     """
-    text = plain(text)
+    text = plain(text).replace(DOLLAR, "").strip()
     if fold:
         return text.casefold()
     return _LOOSE.sub("", text)

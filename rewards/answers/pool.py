@@ -1,7 +1,7 @@
 """Worker processes that are killed when they miss their deadline, and replaced.
 
 Plain subprocesses on pipes: they need neither signals nor a main thread, they do not import the
-caller's main module, and killing one ends whatever sympy is doing in it.
+caller's main module, and killing one ends whatever it is computing.
 """
 
 import contextlib
@@ -18,16 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Literal, cast
 
+from rewards.answers.equality import Pair
 from vocabulary import UserError
 
-Outcome = Literal["equal", "different", "unparsed", "timeout", "error"]
-Pair = tuple[str, str]
-"""(gold, answer), both as ``normalise.plain`` writes them."""
+Outcome = Literal["equal", "different", "timeout", "error"]
 
 _WORKER = Path(__file__).with_name("worker.py")
-_OUTCOMES = frozenset({"equal", "different", "unparsed", "error"})
+_OUTCOMES = frozenset({"equal", "different", "error"})
 START_S = 120.0
-"""Seconds that a worker may take to import sympy."""
+"""Seconds that a worker may take to start."""
 PAIRS_PER_WORKER = 8
 """A second worker is started only when there is this much for each."""
 
@@ -58,7 +57,7 @@ class _Worker:
         self.job = job
         self.due = time.monotonic() + self.deadline_s
         with contextlib.suppress(OSError):
-            self.questions.write(json.dumps(pair).encode() + b"\n")
+            self.questions.write(json.dumps(pair, default=str).encode() + b"\n")
             self.questions.flush()
 
     def receive(self) -> str | None:
@@ -172,8 +171,8 @@ class WorkerPool:
                             failed_starts += 1
                             if failed_starts > self.size:
                                 raise UserError(
-                                    "the worker for math-verify does not start; try "
-                                    "`python -c 'import math_verify'`"
+                                    "the worker for formulas does not start; try "
+                                    "`python -c 'import mpmath'`"
                                 )
                     elif worker.job is not None and line in _OUTCOMES:
                         outcomes[worker.job] = cast(Outcome, line)
@@ -189,7 +188,7 @@ class WorkerPool:
                         self.timeouts += 1
                         replace(worker)
                     elif not worker.ready and now >= worker.due:
-                        raise UserError(f"the worker for math-verify took over {START_S:.0f} s")
+                        raise UserError(f"the worker for formulas took over {START_S:.0f} s")
         return outcomes
 
     def close(self) -> None:

@@ -1,24 +1,49 @@
-r"""The shape of an answer: one value, an ordered tuple or interval, an unordered collection.
+r"""The shape of an answer: one value, a tuple or interval, a collection, a union, a matrix.
 
-Brackets are part of the shape: ``(0,1)``, ``[0,1]`` and ``(0,1]`` are three different answers.
+Brackets are part of the shape: ``(0,1)``, ``[0,1]`` and ``(0,1]`` are three different answers. A
+name is not: ``x = 5`` is 5 by the name of x, ``0 \le x < 1`` and ``x \in [0,1)`` are one interval.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from rewards.answers.grammar import SYMBOLS
 from rewards.answers.normalise import plain
-from rewards.answers.rational import drop_thousands
+from rewards.answers.values import drop_thousands
 
-_TOKEN = re.compile(
-    r"\\\\|\\[{}]|\\[lr]angle(?![A-Za-z])|[()\[\]{}]|[,;]"
-    r"|(?<=[\s\d)}\]])(?:and|or)(?=[\s\d(\\-])"
-)
+_BRACKET = r"\\\\|\\[{}]|\\[lr]angle(?![A-Za-z])|[()\[\]{}]"
 _OPEN = frozenset({"(", "[", "{", r"\{", r"\langle"})
 _CLOSE = frozenset({")", "]", "}", r"\}", r"\rangle"})
-_SEPARATORS = frozenset({",", ";", "and", "or"})
-_BRACKETS = {"(": "()", "[": "[]"}
+
+
+def _between(separator: str) -> re.Pattern[str]:
+    return re.compile(rf"(?P<bracket>{_BRACKET})|{separator}")
+
+
+_COMMA = _between(r"[,;]|(?<=[\s\d)}\]])(?:and|or)(?=[\s\d(\\-])")
+_UNION = _between(r"\\cup(?![A-Za-z])")
+_RELATION = _between(r"\\(?:le|ge|lt|gt|in)(?![A-Za-z])|[<>]=?|=")
+_LESS = {"<": ")", r"\lt": ")", "<=": "]", r"\le": "]"}
+_MORE = {">": "(", r"\gt": "(", ">=": "[", r"\ge": "["}
 _LOOSE_COMMA = re.compile(r"[,;]\s|\s(?:and|or)\s")
+_PAIRS = (
+    (r"\{", r"\}", ","),
+    (r"\langle", r"\rangle", "<>"),
+    *((left, right, left + right) for left in "([" for right in ")]"),
+)
 _SIGNS = re.compile(r"\\pm(?![A-Za-z])")
+_MATRIX = re.compile(
+    r"\\begin ?\{ ?(?P<name>[pbB]?matrix|array) ?\}(?: ?\{[lcr| ]{0,16}\})?(?P<body>[^\0]*)"
+    r"\\end ?\{ ?(?P=name) ?\}"
+)
+_INDEX = r"(?: ?_ ?(?:\{[^{}]{1,16}\}|[A-Za-z0-9]))?"
+_SYMBOL = rf"(?:[A-Za-z]|(?P<greek>\\[A-Za-z]+))'{{0,3}}{_INDEX}"
+_NAME = re.compile(
+    rf"{_SYMBOL}(?: ?\([A-Za-z0-9](?:, ?[A-Za-z0-9]){{0,3}}\))?"
+    rf"|(?:\\angle ?)?[A-Z]{_INDEX}(?: ?[A-Z]{_INDEX}){{0,3}}"
+    rf"|\( ?[A-Za-z]{_INDEX}(?: ?, ?[A-Za-z]{_INDEX}){{1,5}} ?\)"
+)
 
 
 @dataclass(frozen=True)
@@ -26,11 +51,13 @@ class Shape:
     """An answer taken apart."""
 
     text: str
-    """The whole of it, as ``normalise.plain`` writes it."""
+    """The whole of it without its name, as ``normalise.plain`` writes it."""
     ends: str = ""
-    """Opening and closing bracket of a tuple or interval (``"(]"``), ``","`` for an unordered
-    collection, empty for one value."""
+    r"""Opening and closing bracket of a tuple or interval (``"(]"``), ``","`` for an unordered
+    collection, ``"\cup"`` for a union, ``"matrix"`` and ``"row"``; empty for one value."""
     items: tuple["Shape", ...] = ()
+    name: str = ""
+    """The variable whose value it is said to be."""
 
     @property
     def is_value(self) -> bool:
@@ -38,88 +65,31 @@ class Shape:
         return not self.ends
 
 
-def _split(text: str) -> tuple[list[str], bool] | None:
-    """The pieces between top-level separators, and whether one pair of brackets spans the text.
-
-    None where the brackets do not balance.
-    """
-    depth = 0
+def split(text: str, separators: re.Pattern[str]) -> tuple[list[str], list[str]] | None:
+    """(pieces, separators between them) where no bracket is open; None if brackets do not match."""
+    depth = start = 0
     pieces: list[str] = []
-    start = 0
-    spans = True
-    last = 0
-    for match in _TOKEN.finditer(text):
+    found: list[str] = []
+    for match in separators.finditer(text):
         token = match.group()
-        if token in _OPEN:
-            if depth == 0 and match.start() > 0:
-                spans = False
-            depth += 1
-        elif token in _CLOSE:
-            depth -= 1
+        if match["bracket"]:
+            depth += (token in _OPEN) - (token in _CLOSE)
             if depth < 0:
                 return None
-            if depth == 0:
-                last = match.end()
-        elif depth == 0 and token in _SEPARATORS:
+        elif depth == 0:
             pieces.append(text[start : match.start()])
+            found.append(token)
             start = match.end()
-    if depth:
-        return None
-    pieces.append(text[start:])
-    return pieces, spans and last == len(text)
+    return None if depth else ([*map(plain, pieces), plain(text[start:])], found)
 
 
-def _expand_signs(text: str) -> list[str]:
-    r"""``1 \pm \sqrt{19}`` as the two values that it stands for."""
-    if len(_SIGNS.findall(text)) != 1:
-        return [text]
-    return [_SIGNS.sub(sign, text) for sign in ("+", "-")]
+def equation(text: str) -> tuple[str, str] | None:
+    """The sides of a text with one equals sign and no other relation."""
+    parts = split(text, _RELATION)
+    return (parts[0][0], parts[0][1]) if parts is not None and parts[1] == ["="] else None
 
 
-def _inside(text: str) -> tuple[str, str] | None:
-    """(ends, content) of a text that is one bracket; the caller knows that a pair spans it."""
-    for opening, name in ((r"\{", ","), (r"\langle", "<")):
-        closing = {r"\{": r"\}", r"\langle": r"\rangle"}[opening]
-        if text.startswith(opening) and text.endswith(closing):
-            ends = "," if name == "," else "<>"
-            return ends, text[len(opening) : -len(closing)]
-    if text[:1] in _BRACKETS and text[-1:] in ")]":
-        return text[0] + text[-1], text[1:-1]
-    return None
-
-
-def _shape(text: str, depth: int) -> Shape:
-    text = plain(text)
-    parts = _split(text)
-    if parts is None or depth == 0:
-        return Shape(text)
-    pieces, spans = parts
-    pieces = [piece for piece in map(plain, pieces) if piece]
-    if len(pieces) > 1:
-        values = [value for piece in pieces for value in _expand_signs(piece)]
-        return Shape(text, ",", tuple(_shape(value, depth - 1) for value in values))
-    bracket = _inside(text) if spans else None
-    if bracket is not None:
-        ends, content = bracket
-        inner = _split(content)
-        if inner is None:
-            return Shape(text)
-        within = [piece for piece in map(plain, inner[0]) if piece]
-        if len(within) == 1:
-            # A single value in brackets is that value: "[42]", "(C)", "\{7\}".
-            return _shape(within[0], depth - 1)
-        if not within:
-            return Shape(text)
-        if ends == ",":
-            within = [value for piece in within for value in _expand_signs(piece)]
-        return Shape(text, ends, tuple(_shape(piece, depth - 1) for piece in within))
-    signs = _expand_signs(text)
-    if len(signs) == 2:
-        return Shape(text, ",", tuple(Shape(plain(value)) for value in signs))
-    return Shape(text)
-
-
-def shape(text: str, *, thousands: bool = True, depth: int = 4) -> Shape:
+def shape(text: str, *, thousands: bool = True, depth: int = 5) -> Shape:
     """Take an answer apart.
 
     ``thousands`` reads ``1,080`` as one number; brackets always separate (``(1,080)`` is a
@@ -131,12 +101,113 @@ def shape(text: str, *, thousands: bool = True, depth: int = 4) -> Shape:
     return _shape(text, depth)
 
 
+def _shape(text: str, depth: int) -> Shape:
+    parts = split(text, _COMMA) if depth else None
+    if parts is None:
+        return Shape(text)
+    pieces = [piece for piece in parts[0] if piece]
+    if len(pieces) > 1:
+        items = _shapes(pieces, depth)
+        bounds = all(item.name and item.ends for item in items)
+        ends = r"\cup" if bounds and set(parts[1]) == {"or"} else ","
+        return Shape(text, ends, items)
+    return (
+        _matrix(text, depth)
+        or _named(text, depth)
+        or _union(text, depth)
+        or _bracketed(text, depth)
+        or _two_signs(text)
+        or Shape(text)
+    )
+
+
+def _shapes(pieces: Sequence[str], depth: int) -> tuple[Shape, ...]:
+    return tuple(_shape(sign, depth - 1) for piece in pieces for sign in _expand_signs(piece))
+
+
+def _expand_signs(text: str) -> list[str]:
+    r"""``1 \pm \sqrt{19}`` as the two values that it stands for."""
+    if len(_SIGNS.findall(text)) != 1:
+        return [text]
+    return [plain(_SIGNS.sub(sign, text)) for sign in ("+", "-")]
+
+
+def _two_signs(text: str) -> Shape | None:
+    signs = _expand_signs(text)
+    return Shape(text, ",", tuple(map(Shape, signs))) if len(signs) == 2 else None
+
+
+def _matrix(text: str, depth: int) -> Shape | None:
+    match = _MATRIX.fullmatch(text)
+    if match is None or "\\begin" in match["body"]:
+        return None
+    rows = [row for row in map(plain, re.split(r"\\\\", match["body"])) if row]
+    cells = [tuple(_shape(plain(cell), depth - 1) for cell in row.split("&")) for row in rows]
+    lines = tuple(Shape(row, "row", items) for row, items in zip(rows, cells, strict=True))
+    return Shape(text, "matrix", lines)
+
+
+def _named(text: str, depth: int) -> Shape | None:
+    """An equation or membership by its right side, bounds of a variable as an interval."""
+    parts = split(text, _RELATION)
+    if parts is None or not parts[1]:
+        return None
+    sides, signs = parts
+    if len(signs) == 1 and signs[0] in ("=", r"\in"):
+        name = _name(sides[0])
+        return replace(_shape(sides[1], depth - 1), name=name) if name else None
+    if all(sign in _MORE for sign in signs):
+        # 1 > x >= 0 is 0 <= x < 1.
+        turned = {**dict(zip(_MORE, _LESS, strict=True))}
+        sides, signs = sides[::-1], [turned[sign] for sign in signs[::-1]]
+    if not all(sign in _LESS for sign in signs) or len(signs) > 2:
+        return None
+    if len(signs) == 1:
+        if _name(sides[0]):
+            sides, signs = [r"-\infty", *sides], ["<", *signs]
+        else:
+            sides, signs = [*sides, r"\infty"], [*signs, "<"]
+    name = _name(sides[1])
+    if not name:
+        return None
+    left = {")": "(", "]": "["}[_LESS[signs[0]]]
+    bounds = tuple(_shape(side, 0) for side in (sides[0], sides[2]))
+    return Shape(text, left + _LESS[signs[1]], bounds, name)
+
+
+def _name(text: str) -> str:
+    """The variable (or function of one, or tuple of several) that ``text`` is; empty for none."""
+    match = _NAME.fullmatch(text)
+    if match is None or (match["greek"] and match["greek"] not in SYMBOLS):
+        return ""
+    return text.replace(" ", "")
+
+
+def _union(text: str, depth: int) -> Shape | None:
+    parts = split(text, _UNION)
+    if parts is None or not parts[1]:
+        return None
+    return Shape(text, r"\cup", tuple(_shape(piece, depth - 1) for piece in parts[0]))
+
+
+def _bracketed(text: str, depth: int) -> Shape | None:
+    """A text that one pair of brackets spans; a single value in brackets is that value."""
+    pairs = (pair for pair in _PAIRS if text.startswith(pair[0]) and text.endswith(pair[1]))
+    opening, closing, ends = next(pairs, ("", "", ""))
+    inner = split(text[len(opening) : -len(closing)], _COMMA) if ends else None
+    within = [piece for piece in inner[0] if piece] if inner else []
+    if len(within) < 2:
+        return _shape(within[0], depth - 1) if within else None
+    if ends == ",":
+        return Shape(text, ends, _shapes(within, depth))
+    return Shape(text, ends, tuple(_shape(piece, depth - 1) for piece in within))
+
+
 def _outside_brackets(text: str) -> str:
     """Drop the commas of thousands where no bracket is open."""
     pieces: list[str] = []
-    depth = 0
-    start = 0
-    for match in _TOKEN.finditer(text):
+    depth = start = 0
+    for match in re.finditer(_BRACKET, text):
         token = match.group()
         if token in _OPEN:
             if depth == 0:

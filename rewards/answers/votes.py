@@ -4,10 +4,9 @@ import hashlib
 from collections.abc import Sequence
 
 from rewards.answers.choice import letter_of
-from rewards.answers.equality import without_name
 from rewards.answers.normalise import is_words, key, words
-from rewards.answers.rational import exact
 from rewards.answers.structure import Shape, readings, shape
+from rewards.answers.values import exact
 from rewards.overlap import normalise
 from vocabulary import AnswerKind
 
@@ -44,10 +43,9 @@ def _form(part: Shape, *, unordered: bool) -> str:
     ``unordered`` lets square brackets hold a collection, as in the comparison with a gold answer.
     """
     if part.is_value:
-        text = without_name(part.text)
-        number = exact(text)
+        number = exact(part.text)
         # A percent sign is a unit.
-        return key(text, fold=False) if number is None else str(number.value)
+        return key(part.text, fold=False) if number is None else str(number.literal)
     ends = "," if unordered and part.ends == "[]" else part.ends
     items = [_form(item, unordered=unordered) for item in part.items]
-    return ends[0] + ";".join(sorted(items) if ends == "," else items) + ends[-1]
+    return ends[0] + ";".join(sorted(items) if ends in (",", r"\cup") else items) + ends[-1]

@@ -148,10 +148,6 @@ class AnswerScorer:
 
 def _key(response: str, problem: Problem) -> Hashable:
     """What a verdict depends on."""
-    key = (response, problem.gold, problem.kind, problem.choices)
+    key = (response, problem.gold, problem.kind, problem.choices, problem.question)
     key = (*key, problem.percent, problem.tolerance)
-    if problem.kind == "number":
-        return (*key, problem.question)
-    if problem.kind in ("code", "judged"):
-        return (*key, problem.question, str(problem.meta.get("test", "")))
-    return key
+    return (*key, str(problem.meta.get("test", ""))) if problem.kind == "code" else key

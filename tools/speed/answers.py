@@ -1,25 +1,32 @@
-"""How many answers a second are checked: ``python tools/speed/answers.py``.
+"""How many answers a second are checked: ``python tools/speed/answers.py --data FOLDER``.
 
-Generated answers, half of them right. Numbers are settled by the short-cuts; formulas need
-math-verify, so they show what a second worker is worth.
+Half of the answers are right. Numbers are settled by the short-cuts; formulas need algebra, so they
+show what a second worker is worth. ``golds`` are the gold answers of GSM8K and MATH-500, as many of
+the one as of the other, from a folder that holds ``gsm8k_test.jsonl`` and ``math500.jsonl``: each
+is answered by itself in another spelling, or by the gold answer of another problem.
 """
 
 import argparse
 import os
 import random
 import time
+from dataclasses import replace
+from pathlib import Path
 
+from problems.files import load_file
 from rewards.answers import Checker
 from vocabulary import Problem
 
 Request = tuple[str, Problem]
+
+SETS = ("gsm8k_test.jsonl", "math500.jsonl")
 
 
 def numbers(rng: random.Random, count: int) -> list[Request]:
     """Fractions in several spellings."""
     requests: list[Request] = []
     for index in range(count):
-        top, bottom = rng.randint(-999, 999), rng.choice((1, 2, 4, 5, 8))
+        top, bottom = rng.randint(-999, 999), rng.choice((2, 4, 5, 8))
         stated = top + rng.randint(0, 1)
         spelling = rng.choice(
             (rf"\frac{{{stated}}}{{{bottom}}}", f"{stated}/{bottom}", f"{stated / bottom:.3f}")
@@ -41,8 +48,31 @@ def formulas(rng: random.Random, count: int) -> list[Request]:
     return requests
 
 
-def rate(requests: list[Request], *, shortcuts: bool, workers: int) -> tuple[float, int]:
-    """(answers per second with warm workers, answers that were right)."""
+def golds(rng: random.Random, count: int, folder: Path) -> list[Request]:
+    """Gold answers of :data:`SETS`, in turn."""
+    requests: list[Request] = []
+    for name in SETS:
+        source = load_file(folder / name)
+        for _ in range(count // len(SETS)):
+            problem, other = (source[rng.randrange(source.size)] for _ in range(2))
+            stated = rng.choice((_respelled(problem.gold), other.gold))
+            # No two alike, so that nothing is remembered.
+            problem = replace(problem, question=f"{problem.question} ({len(requests)})")
+            requests.append((rf"So the answer is $\boxed{{{stated}}}$.", problem))
+    rng.shuffle(requests)
+    return requests
+
+
+def _respelled(gold: str) -> str:
+    if gold.isdigit():
+        return f"{int(gold):,}.00"
+    return gold.replace(r"\frac", r"\dfrac").replace("+", " + ").replace("(", r"\left( ")
+
+
+def rate(requests: list[Request], *, shortcuts: bool, workers: int) -> tuple[float, float, int]:
+    """(answers per second with warm workers, CPU milliseconds an answer, answers that were right);
+    the CPU time of the workers counts, that of their start too."""
+    before = _cpu_s()
     checker = Checker(shortcuts=shortcuts, workers=workers, deadline_s=20.0)
     warm = [(rf"\boxed{{{i}+y}}", Problem(id="w", question="", gold=f"z+{i}")) for i in range(32)]
     checker.check_many(warm)
@@ -50,27 +80,38 @@ def rate(requests: list[Request], *, shortcuts: bool, workers: int) -> tuple[flo
     verdicts = checker.check_many(requests)
     elapsed = time.perf_counter() - start
     checker.close()
-    return len(requests) / elapsed, sum(verdict.correct for verdict in verdicts)
+    cpu_ms = (_cpu_s() - before) / len(requests) * 1000
+    return len(requests) / elapsed, cpu_ms, sum(verdict.correct for verdict in verdicts)
+
+
+def _cpu_s() -> float:
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def main() -> None:
     """Print one row for each kind of answer, with and without short-cuts, by workers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=400, help="answers of each kind")
+    parser.add_argument("--data", type=Path, help=f"folder that holds {' and '.join(SETS)}")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    if options.count < 1:
-        parser.error("--count must be at least 1")
+    if options.count < 2:
+        parser.error("--count must be at least 2")
     rng = random.Random(options.seed)
+    kinds = {"numbers": numbers(rng, options.count), "formulas": formulas(rng, options.count)}
+    if options.data is not None:
+        kinds["golds"] = golds(rng, options.count, options.data)
     print(f"{options.count} answers of each kind, {os.cpu_count()} cores")
-    print(f"{'answers':<10}{'short-cuts':<12}{'workers':>8}{'answers/s':>12}{'right':>8}")
-    for name, make in (("numbers", numbers), ("formulas", formulas)):
-        requests = make(rng, options.count)
+    print(
+        f"{'answers':<10}{'short-cuts':<12}{'workers':>8}{'answers/s':>12}{'CPU ms':>9}{'right':>8}"
+    )
+    for name, requests in kinds.items():
         for shortcuts in (True, False):
             for workers in (1, 2):
-                speed, right = rate(requests, shortcuts=shortcuts, workers=workers)
+                speed, cpu_ms, right = rate(requests, shortcuts=shortcuts, workers=workers)
                 switch = "on" if shortcuts else "off"
-                print(f"{name:<10}{switch:<12}{workers:>8}{speed:>12,.0f}{right:>8}")
+                print(f"{name:<10}{switch:<12}{workers:>8}{speed:>12,.0f}{cpu_ms:>9.2f}{right:>8}")
 
 
 if __name__ == "__main__":

@@ -112,14 +112,16 @@ def decimal_of(value: Fraction) -> str | None:
 
 def spellings_of_value(value: Fraction) -> Iterator[str]:
     top, bottom = value.numerator, value.denominator
-    yield f"{top}/{bottom}"
-    yield f"{2 * top}/{2 * bottom}"
-    for command in ("frac", "dfrac"):
-        yield rf"\{command}{{{top}}}{{{bottom}}}"
-        yield rf"\{command}{{{3 * top}}}{{{3 * bottom}}}"
+    if bottom > 1:
+        yield f"{top}/{bottom}"
+        yield f"{2 * top}/{2 * bottom}"
+        for command in ("frac", "dfrac"):
+            yield rf"\{command}{{{top}}}{{{bottom}}}"
+            yield rf"\{command}{{{3 * top}}}{{{3 * bottom}}}"
     if value < 0:
-        yield rf"-\frac{{{-top}}}{{{bottom}}}"
-        yield f"\N{MINUS SIGN}{-top}/{bottom}"
+        yield f"\N{MINUS SIGN}{decimal_of(-value) or f'{-top}/{bottom}'}"
+        if bottom > 1:
+            yield rf"-\frac{{{-top}}}{{{bottom}}}"
     decimal = decimal_of(value)
     if decimal is not None:
         yield decimal
@@ -164,7 +166,7 @@ def spellings(problem: Problem) -> Iterator[str]:
         if all(value is not None for value in values):
             yield ", ".join(reversed(parts))
             yield rf"\{{{', '.join(parts)}\}}"
-            yield ", ".join(f"{v.numerator}/{v.denominator}" for v in values if v is not None)
+            yield ", ".join(map(str, values))
         return
     value = value_of(gold)
     if value is not None:
@@ -179,7 +181,7 @@ WRAPPERS = (
 )
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["shortcuts", "math-verify"])
+@pytest.fixture(scope="module", params=[True, False], ids=["shortcuts", "algebra"])
 def checker(request: pytest.FixtureRequest) -> Iterator[Checker]:
     checker = Checker(shortcuts=request.param, workers=1, deadline_s=20.0)
     yield checker

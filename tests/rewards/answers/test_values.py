@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from rewards.answers import exact, plain
 from rewards.answers.caps import refuses, tower
-from rewards.answers.rational import drop_units
+from rewards.answers.grammar import read
 from rewards.answers.structure import Shape, readings, shape
+from rewards.answers.units import split_unit
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ from rewards.answers.structure import Shape, readings, shape
 def test_numbers_have_their_exact_value(text: str, value: str) -> None:
     found = exact(plain(text))
     assert found is not None
-    assert found.value == Fraction(value)
+    assert found.literal == Fraction(value)
     assert not found.percent
 
 
@@ -92,7 +93,7 @@ def test_other_texts_are_no_numbers(text: str) -> None:
 def test_a_percent_sign_is_marked_and_not_converted() -> None:
     found = exact(plain(r"8 \%"))
     assert found is not None
-    assert (found.value, found.percent) == (8, True)
+    assert (found.literal, found.percent) == (8, True)
 
 
 @given(st.fractions(max_denominator=10**6), st.sampled_from(["frac", "dfrac", "tfrac"]))
@@ -101,7 +102,7 @@ def test_fractions_keep_their_value_in_every_spelling(value: Fraction, command: 
     for text in (f"{top}/{bottom}", rf"\{command}{{{top}}}{{{bottom}}}", rf"$ {top} / {bottom} $"):
         found = exact(plain(text))
         assert found is not None
-        assert found.value == value
+        assert found.literal == value
 
 
 @given(st.integers(), st.integers(0, 5))
@@ -109,7 +110,7 @@ def test_integers_keep_their_value_in_every_spelling(value: int, zeros: int) -> 
     spelled = f"{value:,}" + ("." + "0" * zeros if zeros else "")
     found = exact(plain(spelled))
     assert found is not None
-    assert found.value == value
+    assert found.literal == value
 
 
 @given(st.text(alphabet="0123456789.,/\\{}()[]$%^_+-eE frac\ud800\x00", max_size=40))
@@ -129,10 +130,101 @@ def test_typesetting_goes_and_meaning_stays() -> None:
     assert plain(r"a \\ b") == r"a \\ b"
 
 
-def test_units_go_and_words_that_change_the_value_stay() -> None:
-    assert drop_units("5 km/h") == "5"
-    assert drop_units("5 million") == "5 million"
-    assert drop_units("5 m") == "5 m"
+@pytest.mark.parametrize(
+    ("text", "body", "unit"),
+    [
+        ("5 km/h", "5", "kilometer/hour"),
+        ("5 cm", "5", "centimeter"),
+        ("15 cm ^2", "15", "centimeter^2"),
+        ("15 square centimeters", "15", "centimeter^2"),
+        ("5 feet", "5", "foot"),
+        (r"12\pi cm", r"12\pi", "centimeter"),
+        ("5 pieces of candy", "5", ""),
+        ("5 years old", "5", "year"),
+        ("5 in total", "5", ""),
+        ("5 million", None, ""),
+        ("5 thousand dollars", None, ""),
+        ("5 zebras", None, ""),
+        ("5 of the", None, ""),
+        ("at most 5 cm", "at most 5", "centimeter"),
+        ("cm", None, ""),
+        # Letters may be variables where no number is asked for.
+        ("5 m", None, ""),
+        ("2cm", None, ""),
+        ("x", None, ""),
+    ],
+)
+def test_known_units_go_and_other_words_stay(text: str, body: str | None, unit: str) -> None:
+    assert split_unit(text) == (text if body is None else body, unit)
+
+
+def test_where_a_number_is_asked_for_the_question_tells_units() -> None:
+    assert split_unit("5 m", "") == ("5", "meter")
+    assert split_unit("2cm", "") == ("2", "centimeter")
+    assert split_unit("5 x", "") == ("5 x", "")
+    assert split_unit("5 red zebras", "How many zebras are red?") == ("5", "")
+    # A word that changes the value does so in a question too, and a formula holds no words.
+    assert split_unit("5 thirds", "How many thirds?") == ("5 thirds", "")
+    assert split_unit("5 xyz", "Find $xyz$.") == ("5 xyz", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "3 4",
+        "x2",
+        "a/2b",
+        "--3",
+        "2 + -3",
+        "n!!",
+        "x^y^z",
+        r"\sqrt12",
+        r"\frac12\lor\frac13",
+        r"\ne 3",
+        r"x \ldots",
+        r"\int_0^1 x dx",
+        "3:4",
+        "5 ?",
+        "(1",
+        "1)",
+        "1,2",
+        "x = 2",
+        "1e99999",
+        "|x",
+        r"\frac{1}{2",
+        r"\lfloor 2 \rceil",
+    ],
+)
+def test_what_the_grammar_does_not_know_is_not_read(text: str) -> None:
+    assert read(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("2x", r"2 \cdot x"),
+        ("1/2 n", r"\frac12 n"),
+        (r"\frac\pi2", r"\pi/2"),
+        ("2^10", "2^{10}"),
+        ("x^{-1}", "x^-1"),
+        (r"\sin^{-1} x", r"\arcsin(x)"),
+        (r"\cos 60^\circ", r"\cos(60^\circ)"),
+        (r"\sin 2x \cos x", r"\sin(2x) \cdot \cos(x)"),
+        ("sqrt(3)", r"\sqrt3"),
+        (r"{n \choose 2}", r"\binom n2"),
+        ("(n-2) 2^{n}", r"(n-2) \cdot 2^n"),
+        (r"1\frac45", r"\frac95"),
+        (r"3 \times 10^{-2}", "0.03"),
+        ("x_{1}'", "x_1'"),
+    ],
+)
+def test_two_ways_to_write_one_formula(text: str, other: str) -> None:
+    left, right = read(text), read(other)
+    assert left is not None
+    assert right is not None
+    # The form of a literal is how it is written.
+    assert str(left).replace("fraction", "plain") == str(right).replace("fraction", "plain")
 
 
 def test_shapes_keep_brackets_and_order() -> None:
@@ -153,7 +245,20 @@ def test_brackets_that_do_not_balance_stay_one_value() -> None:
     for text in ("(1,2", "1,2)", "]0,1["):
         assert shape(text).is_value
     # Two brackets are not one pair around everything.
-    assert shape(r"(0,9) \cup (9,36)").is_value
+    assert shape("(0,9)(9,36)").is_value
+    both = shape(r"(0,9) \cup (9,36)")
+    assert (both.ends, both.items) == (r"\cup", (shape("(0,9)"), shape("(9,36)")))
+
+
+def test_bounds_of_a_variable_are_an_interval() -> None:
+    for text in (r"0 \le x < 1", "1 > x >= 0", r"x \in [0,1)"):
+        found = shape(text)
+        assert (found.ends, found.items, found.name) == ("[)", shape("[0,1)").items, "x")
+    assert shape("x > 3").items == shape(r"(3, \infty)").items
+    assert shape(r"x \le 3").ends == "(]"
+    # Of no variable, of no interval, of two kinds.
+    for text in ("0 < 1", "x + y < 1", "0 < x > 1", r"x \ne 1", r"x \notin [0,1)"):
+        assert shape(text).is_value
 
 
 def test_both_signs_are_two_values() -> None:

@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from rewards.answers.equality import Pair
+from rewards.answers.grammar import read
 from rewards.grading.scorer import AnswerScorer
 from vocabulary import Problem, Scorer, ScoreRequests
 
-GOLD = Problem(id="p", question="", gold="1+x")
+GOLD = Problem(id="p", question="", gold="2+2x")
 NUMBER = Problem(id="n", question="", gold="4", kind="number")
 
 
@@ -34,23 +36,25 @@ def test_prefetch_computes_everything_in_one_batch(monkeypatch: pytest.MonkeyPat
     encoder = CountingEncoder()
     scorer: Scorer = AnswerScorer(encoder=encoder)
     assert isinstance(scorer, AnswerScorer)
-    batches: list[list[tuple[str, str]]] = []
+    batches: list[list[Pair]] = []
 
-    def run(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    def run(pairs: Sequence[Pair]) -> list[str]:
         if pairs:
             batches.append(list(pairs))
         return ["equal"] * len(pairs)
 
     monkeypatch.setattr(scorer._checker.pool, "run", run)
+    right = r"\boxed{2(x+1)}"
     requests = [
-        ScoreRequests(checks=((r"\boxed{x+1}", GOLD), (r"\boxed{4}", NUMBER)), embeddings=("a",)),
-        ScoreRequests(checks=((r"\boxed{2+x}", GOLD), (r"\boxed{x+1}", GOLD))),
+        ScoreRequests(checks=((right, GOLD), (r"\boxed{4}", NUMBER)), embeddings=("a",)),
+        ScoreRequests(checks=((r"\boxed{2+x}", GOLD), (right, GOLD))),
         ScoreRequests(embeddings=("bb", "a")),
     ]
     scorer.prefetch(requests)
-    assert batches == [[("1+x", "x+1"), ("1+x", "2+x")]]
+    gold = read("2+2x")
+    assert batches == [[(gold, read("2(x+1)")), (gold, read("2+x"))]]
     assert encoder.batches == [["a", "bb"]]
-    assert scorer.check(r"\boxed{x+1}", GOLD).method == "math-verify"
+    assert scorer.check(right, GOLD).method == "algebra"
     assert scorer.check(r"\boxed{4}", NUMBER).correct
     vectors_nD = scorer.embed(["bb", "a", "bb"])
     assert len(batches) == 1
@@ -58,7 +62,7 @@ def test_prefetch_computes_everything_in_one_batch(monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(vectors_nD[0], vectors_nD[2])
     np.testing.assert_allclose(vectors_nD[:, 0], np.cos([2, 1, 2]), rtol=1e-6)
     # Three questions, each counted once.
-    assert scorer.stats() == {"checks/math-verify": 2, "checks/string": 1, "timeouts": 0}
+    assert scorer.stats() == {"checks/algebra": 2, "checks/string": 1, "timeouts": 0}
 
 
 def test_step_without_prefetch_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +114,7 @@ number = Problem(id="n", question="", gold="4", kind="number")
 math = Problem(id="m", question="", gold="4")
 checks = tuple((f"Final answer: {a}", p) for a in ("4", "5", "1/2") for p in (number, math))
 scorer.prefetch([ScoreRequests(checks=checks, embeddings=("some text",))])
-heavy = {"sympy", "torch", "math_verify", "sentence_transformers", "transformers"}
+heavy = {"mpmath", "sympy", "torch", "sentence_transformers", "transformers"}
 print(sorted(heavy & set(sys.modules)), scorer._checker.pool.alive)
 """
 

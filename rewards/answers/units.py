@@ -1,0 +1,145 @@
+"""Units: the words that may stand behind a number and leave its value as it is.
+
+Measures, currencies and common things that are counted, and whatever the question itself counts
+("9 apples"), never a word that is not known: "5 quadrillion", "5 factorial" and "5 is not the
+answer" are no five of anything.
+"""
+
+import re
+from functools import lru_cache
+
+_MEASURES = """
+meter metre m|centimeter centimetre cm|millimeter millimetre mm|kilometer kilometre km|inch
+foot feet ft|yard yd|mile mi|gram gramme g|kilogram kg kgs kilo|milligram mg|ton tonne|ounce oz
+pound lb lbs|liter litre l|milliliter millilitre ml|gallon gal|quart|pint|acre|hectare
+second sec s|minute min|hour hr hrs h|day|week|month|year yr yrs|decade
+dollar usd buck|cent|euro eur|rupee|yuan|yen|peso|degree deg|radian rad
+celsius|fahrenheit|kelvin|mph|kph|kmph|watt|volt|joule|newton|hertz|byte|kb|mb|gb|calorie
+"""
+_COUNTED = """
+adult altogether animal apple bag ball balloon banana bead bean bird block bolt book bottle bouquet
+bowl box boy brick bunch bus buses cake caller can candle candy car card carrot case cat chair
+chicken child children choice class classroom clip coin cookie cow crayon cube cup cupcake customer
+digit dog donut drink duck each egg employee family fish flower friend fruit game gift girl glass
+goat golf grape group guest hat homework horse house item jar kid kitten lap leg lemon lesson letter
+man marble marker meal member men mice minivan mouse muffin necklace nickel object onion option
+orange outfit page painting pair pancake pant paper parent participant passenger pastry peach pear
+pen pencil penny people person photo picture pie piece pig pizza plane plant plate player point
+possibility post potato present prize problem puppy puzzle question rabbit ride ring rock room rose
+round row sandwich seat seed sheep sheet shelf shell shelve shelves shirt shoe slice snack sock
+solution song square stamp star step sticker stone store story student table tablet task teacher
+team test thing ticket tile time tire tomato total toy train tree triangle trip truck tulip unit
+vase visit vote walnut watch water way wheel window woman women word worker
+"""
+_CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"})
+_POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3"}
+_VALUE_WORDS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred
+thousand million billion trillion quadrillion quintillion lakh crore dozen gross half halve once
+twice thrice double triple quadruple percent percentage pi sqrt plus minus multiplied divided into
+by over under mod modulo squared cubed factorial choose inverse reciprocal negative positive and or
+nor not no none never neither but except without if unless is isn are was were be been wrong
+incorrect false invalid impossible undefined unknown uncertain maybe perhaps possibly about around
+approximately roughly almost nearly exactly only just least most more less fewer than up to from
+between within above below beyond after before off other rather instead equal equals versus times
+"""
+_CHANGING = frozenset(_VALUE_WORDS.split())
+"""Words that change a value, or take it back; where a question holds one, it is no unit."""
+_PARTS = frozenset(
+    f"{rank}th" for rank in ("four", "fif", "six", "seven", "eigh", "nin", "ten", "hundred")
+) | {"third"}
+"""Three of them are a share, but not three of "third graders"."""
+
+_ENDINGS = (
+    ("ies", "y"),
+    ("sses", "ss"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("xes", "x"),
+    ("oes", "o"),
+    ("s", ""),
+)
+_TAIL = re.compile(
+    r"(?<![\\A-Za-z])(?P<words>[A-Za-z][A-Za-z.'/ -]{0,79}?)"
+    r"\s?(?:\^\s?(?:\{\s?(?P<group>[23])\s?\}|(?P<digit>[23])))?\s?\Z"
+)
+_BEFORE = re.compile(r"(?:[0-9)}\]!%.]|\\pi|\\circ)(?P<gap>\s*)\Z")
+_WORD = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*")
+_FORMULA = re.compile(r"\$[^$]*\$|\\\(.*?\\\)|\\[A-Za-z]+")
+
+
+def _singular(word: str) -> str:
+    for plural, single in _ENDINGS:
+        if word.endswith(plural) and not word.endswith("ss") and len(word) > 3:
+            return word.removesuffix(plural) + single
+    return word
+
+
+_NAMES = {
+    alias: names.split()[0]
+    for names in re.split(r"[|\n]", _MEASURES.strip())
+    for alias in names.split()
+} | {"mph": "mile/hour", "kph": "kilometer/hour", "kmph": "kilometer/hour"}
+_LETTERS = frozenset("mgshlL")
+_THINGS = frozenset(_COUNTED.split())
+
+
+@lru_cache(maxsize=1024)
+def things_of(question: str) -> frozenset[str]:
+    """The words of a question outside its formulas, in the singular, that may follow a number as
+    what is counted."""
+    words = _WORD.findall(_FORMULA.sub(" ", question[:8192]))
+    # "xy" may be a product, "CD" is none.
+    known = (word for word in words if len(word) > 2 or word.isupper())
+    return frozenset(_singular(word.casefold()) for word in known) - _CHANGING
+
+
+def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
+    """``text`` without the unit at its end, and that unit's name.
+
+    The name is empty where there is none, and where it is no measure (``5 apples``).
+
+    Args:
+        question: given where a number is asked for. What it counts is then a unit as well, and
+            ``5 m`` and ``5cm`` are no products (``5m`` is one).
+
+    >>> split_unit("5.4 cents"), split_unit("15 cm ^2"), split_unit("5 million")
+    (('5.4', 'cent'), ('15', 'centimeter^2'), ('5 million', ''))
+    """
+    if not text or not (text[-1].isalpha() or text[-1] in "23}."):
+        return text, ""
+    match = _TAIL.search(text, max(0, len(text) - 96))
+    before = _BEFORE.search(text, 0, match.start()) if match else None
+    if match is None or before is None:
+        return text, ""
+    letter = match["words"].strip()
+    lone = len(letter) == 1
+    if (lone and letter not in _LETTERS) or (question is None and lone):
+        return text, ""
+    if not before["gap"] and (question is None or lone):
+        return text, ""
+    words = match["words"].replace("/", " per ").replace(".", " ").casefold().split()
+    name = _name(words, match["group"] or match["digit"] or "", question or "")
+    return (text, "") if name is None else (text[: before.start("gap")], name)
+
+
+def _name(words: list[str], power: str, question: str) -> str | None:
+    """The name of the measure; empty for a thing; None where a word is neither."""
+    named: list[str] = []
+    counted = False
+    if words[-1:] == ["in"]:
+        words = [*words[:-1], "inch"]
+    for word in words:
+        single = _singular(word)
+        if word in _POWERS:
+            power = _POWERS[word]
+        elif word in _NAMES or single in _NAMES:
+            named.append(_NAMES.get(word) or _NAMES[single])
+        elif {word, single} & _THINGS or single in things_of(question):
+            counted = single not in _PARTS
+        elif word not in _CONNECTORS:
+            return None
+    if not named:
+        return "" if counted else None
+    return "/".join(named) + (f"^{power}" if power else "")

@@ -1,0 +1,177 @@
+r"""What a number that stands as an answer is worth, and whether it is a value at all.
+
+An answer has to say a value. Where the gold answer is a number, arithmetic that is left to do
+(``17*23``, ``20!``, ``782/2``) is no answer, whatever it would come to: else a policy is paid for
+restating the question. How much may be left follows from the gold answer:
+
+=====================  ===========================================================
+gold answer            what may stand for it
+=====================  ===========================================================
+``391``, ``0.5``       a literal: an integer, a decimal, a fraction that does not come out
+                       whole, a mixed number, a repeating decimal, a power of ten, ``3.91e2``
+``\frac12``            a literal, or one function of one number: ``\cos 60^\circ``
+``2\sqrt3``, ``5!``    a literal, or a closed form with no more additions, at most two more
+                       operations, and no two literals left to add or to multiply
+``x+1``                whatever algebra finds equal
+=====================  ===========================================================
+"""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from rewards.answers.caps import refuses
+from rewards.answers.formula import FUNCTIONS, LEAVES, Formula, parts
+from rewards.answers.grammar import read
+from rewards.answers.normalise import DOLLAR
+from rewards.answers.units import split_unit
+
+EXTRA_OPERATIONS = 2
+"""By which a closed form may exceed the gold answer's."""
+
+_THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9]|,[0-9])")
+_SPACED = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?: [0-9]{3})+(?![0-9,]| ?/)")
+_PLAIN = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})")
+_CURRENCIES = {DOLLAR: "dollar", "U": "dollar", "€": "euro", "£": "sterling", "¥": "yen"}
+_MONEY = re.compile(
+    rf"(?P<sign>[+-]?)\s?(?P<before>USD?(?=[ {DOLLAR}]?[0-9.]))?\s?(?P<mark>[{DOLLAR}€£¥])?"
+    rf"\s?(?P<amount>.*[^\s{DOLLAR}€£¥])\s?(?P<after>[{DOLLAR}€£¥])?"
+)
+_PERCENT = re.compile(r"\s?(?:%|percent)\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Value:
+    """One number or formula, read whole."""
+
+    formula: Formula
+    unit: str = ""
+    """The name of the measure behind it."""
+    percent: bool = False
+
+    @property
+    def literal(self) -> Fraction | None:
+        """The exact value, where nothing is left to compute."""
+        return self.formula[1] if self.formula[0] == "number" else None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds no variable."""
+        return all(part[0] != "symbol" for part in parts(self.formula))
+
+
+def drop_thousands(text: str) -> str:
+    """``text`` without the commas in numbers such as ``1,080``; tuples are the caller's care."""
+    return _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
+
+
+@lru_cache(maxsize=8192)
+def value_of(text: str, question: str | None = None) -> Value | None:
+    r"""The value that all of ``text`` states, in the form of ``normalise.plain``; None where it is
+    not read whole.
+
+    Reads numbers (``042``, ``1,080``, ``-3.50``, ``\frac43``, ``7/2``, ``137 \frac{1}{2}``,
+    ``6.72\times10^{-5}``, ``8%``) and formulas, with a unit or currency (:func:`split_unit`).
+    """
+    if _PLAIN.fullmatch(text):
+        return Value(("number", Fraction(text), "plain"))
+    money = _MONEY.fullmatch(text)
+    if money is None:
+        return None
+    mark = money["mark"] or money["before"] or money["after"] or ""
+    text = drop_thousands(money["sign"] + money["amount"])
+    text = _SPACED.sub(lambda match: match.group().replace(" ", ""), text)
+    text, unit = split_unit(text, question)
+    unit = unit or _CURRENCIES.get(mark[:1], "")
+    bare = _PERCENT.sub("", text)
+    formula = None if refuses(bare) else read(bare)
+    if formula is None:
+        return None
+    if _ends_in_degrees(formula):
+        formula, unit = _without_degrees(formula), unit or "degree"
+    return Value(formula, unit, percent=bare != text)
+
+
+def exact(text: str) -> Value | None:
+    """The value of a text that is nothing but a literal; None for any other."""
+    value = value_of(text) if len(text) <= 512 else None
+    return value if value is not None and value.literal is not None else None
+
+
+def _ends_in_degrees(formula: Formula) -> bool:
+    return formula[0] == "degrees" or (formula[0] == "negative" and formula[1][0] == "degrees")
+
+
+def _without_degrees(formula: Formula) -> Formula:
+    if formula[0] == "degrees":
+        return formula[1]
+    inside = formula[1][1]
+    return ("number", -inside[1], inside[2]) if inside[0] == "number" else ("negative", inside)
+
+
+def says_a_value(gold: Value, answer: Value) -> bool:
+    """Whether ``answer`` leaves no more work than ``gold`` does; see the table above."""
+    if not gold.is_number:
+        return True
+    if gold.literal is not None and gold.formula[2] != "fraction":
+        # 782/2 is a division left to do.
+        literal = answer.literal
+        return literal is not None and (literal.denominator > 1 or answer.formula[2] != "fraction")
+    if answer.literal is not None:
+        return True
+    if gold.literal is not None:
+        return _is_one_function(answer.formula)
+    return (
+        _additions(answer.formula) <= _additions(gold.formula)
+        and _operations(answer.formula) <= _operations(gold.formula) + EXTRA_OPERATIONS
+        and _pending(answer.formula) <= _pending(gold.formula)
+    )
+
+
+def _is_one_function(formula: Formula) -> bool:
+    """``\\cos\\frac{\\pi}{3}``: one function, of literals and pi."""
+    inside = [part[0] for argument in formula[1:] for part in parts(argument)]
+    simple = {"number", "constant", "degrees", "quotient", "product"}
+    return formula[0] in FUNCTIONS | {"root", "log"} and simple.issuperset(inside)
+
+
+def _additions(formula: Formula) -> int:
+    return sum(len(part) - 2 for part in parts(formula) if part[0] == "sum")
+
+
+def _operations(formula: Formula) -> int:
+    free = LEAVES | {"negative", "degrees"}
+    flat = {"sum", "product"}
+    return sum(
+        len(part) - 2 if part[0] in flat else 1 for part in parts(formula) if part[0] not in free
+    )
+
+
+def _pending(formula: Formula) -> int:
+    """How many literals stand beside another one in a sum or a product."""
+    return sum(
+        max(0, sum(term[0] == "number" for term in part[1:]) - 1)
+        for part in parts(formula)
+        if part[0] in ("sum", "product")
+    )
+
+
+def same_value(gold: Value, answer: Value, *, percent: bool, tolerance: float = 0.0) -> bool:
+    """Whether two literals are equal, or no further apart than ``tolerance``.
+
+    A percent sign is a unit, so 50 % equals 50. With ``percent`` it is also a hundredth: 50 %
+    equals 0.5 as well.
+    """
+    left, right = gold.formula[1], answer.formula[1]
+    if left == right:
+        return True
+    # |gold - answer| <= tolerance   OlympiadBench, arXiv:2402.14008; the decimal, not its float
+    if tolerance and abs(left - right) <= Fraction(str(tolerance)):
+        return True
+    if percent and gold.percent != answer.percent:
+        hundredth = Fraction(1, 100)
+        return left * (hundredth if gold.percent else 1) == right * (
+            hundredth if answer.percent else 1
+        )
+    return False
