@@ -1,18 +1,18 @@
 """From settings to models in memory, sharing a base where roles can."""
 
 from collections.abc import Mapping, Set
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from models import rope
-from models.bars import without_bars
 from models.codec import HFCodec
+from models.damage import check_complete, check_finite, in_one_sentence
 from models.handle import ModelHandle, Switch
 from models.locate import check, local_folder
 from models.lora import add_adapter
+from models.quiet import quietly
 from models.spec import ModelSpec
 from vocabulary import UserError, derive_seed
 
@@ -79,9 +79,10 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
     if adapter is None:
         base.module.requires_grad_(trained)
     _check_head(handle)
-    codec = HFCodec(
-        base.tokenizer, chat=spec.chat, vocab_size=handle.vocab_size, eos_ids=base.eos_ids
-    )
+    with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be used"):
+        codec = HFCodec(
+            base.tokenizer, chat=spec.chat, vocab_size=handle.vocab_size, eos_ids=base.eos_ids
+        )
     return LoadedRole(handle, codec, base.tokenizer)
 
 
@@ -104,7 +105,6 @@ def _base_key(spec: ModelSpec) -> tuple[Any, ...]:
 
 
 def _load_base(spec: ModelSpec) -> _Base:
-    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = local_folder(spec)
@@ -114,22 +114,22 @@ def _load_base(spec: ModelSpec) -> _Base:
     else:
         common["local_files_only"] = True
     name = spec.model if folder is None else str(folder)
-    try:
-        with without_bars() if folder is not None else nullcontext():
+    with quietly(bars=folder is None):
+        with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"):
             tokenizer = AutoTokenizer.from_pretrained(name, **common)
+        with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
             loaded: Any = AutoModelForCausalLM.from_pretrained(
-                name, dtype=_dtype(spec), use_safetensors=True, output_loading_info=True, **common
+                name,
+                dtype=_dtype(spec),
+                use_safetensors=True,
+                output_loading_info=True,
+                # Told below, by name.
+                ignore_mismatched_sizes=True,
+                **common,
             )
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
-        raise UserError(f"model {spec.model!r} cannot be loaded: {reason}") from error
     module, info = loaded
-    lacking = sorted(info["missing_keys"]) + sorted(str(k) for k in info["mismatched_keys"])
-    if lacking:
-        raise UserError(
-            f"the weights of {spec.model!r} do not fit its config.json; "
-            f"missing or of another shape: {', '.join(lacking[:3])}"
-        )
+    check_complete(info, spec.model, folder)
+    check_finite(dict(module.named_parameters()), spec.model, folder)
     module = module.to(_device(spec)).eval()  # type: ignore[arg-type]
     rope.pin(module, _context(module.config, spec))
     return _Base(module, tokenizer, Switch(), _eos_ids(module, tokenizer))
