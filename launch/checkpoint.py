@@ -97,7 +97,7 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
         sync(root)
     except (OSError, SafetensorError) as error:
         what = f"the checkpoint of step {progress.step}"
-        raise not_written(f"{what} under {root}", error, root.parent) from None
+        raise not_written(what, error, root.parent) from None
     for old in _complete(root)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return target
