@@ -40,17 +40,17 @@ def load_team(
     unknown = set(trained) - set(specs)
     if unknown:
         raise UserError(f"no model is given for trained roles {', '.join(sorted(unknown))}")
-    for spec in specs.values():
-        check(spec)
+    for role, spec in specs.items():
+        check(spec, role=role, trained=role in trained)
     bases: dict[tuple[Any, ...], _Base] = {}
     roles: dict[str, tuple[_Base, ModelSpec]] = {}
     for role, spec in specs.items():
         if spec.lora is None:
-            base = _load_base(spec)
+            base = _load_base(spec, number_format(spec, trained=role in trained))
         else:
             key = _base_key(spec)
             if key not in bases:
-                bases[key] = _load_base(spec)
+                bases[key] = _load_base(spec, number_format(spec))
             base = bases[key]
             name = _adapter_name(role)
             base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
@@ -97,14 +97,14 @@ def _base_key(spec: ModelSpec) -> tuple[Any, ...]:
     return (
         name,
         spec.revision,
-        _dtype(spec),
+        number_format(spec),
         _device(spec),
         spec.trust_remote_code,
         spec.context,
     )
 
 
-def _load_base(spec: ModelSpec) -> _Base:
+def _load_base(spec: ModelSpec, dtype: torch.dtype) -> _Base:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = local_folder(spec)
@@ -120,7 +120,7 @@ def _load_base(spec: ModelSpec) -> _Base:
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 name,
-                dtype=_dtype(spec),
+                dtype=dtype,
                 use_safetensors=True,
                 output_loading_info=True,
                 # Told below, by name.
@@ -172,11 +172,10 @@ def _device(spec: ModelSpec) -> torch.device:
     return torch.device(spec.device)
 
 
-def _dtype(spec: ModelSpec) -> torch.dtype:
+def number_format(spec: ModelSpec, *, trained: bool = False) -> torch.dtype:
+    """What weights are held in. Full weights that are ``trained`` keep 32 bits on a GPU as well:
+    with 16, all but the smallest of them are further from the next number than an update goes."""
     if spec.dtype == "auto":
-        return torch.float32 if _device(spec).type == "cpu" else torch.bfloat16
-    return {
-        "float32": torch.float32,
-        "bfloat16": torch.bfloat16,
-        "float16": torch.float16,
-    }[spec.dtype]
+        wide = _device(spec).type == "cpu" or (trained and spec.lora is None)
+        return torch.float32 if wide else torch.bfloat16
+    return getattr(torch, spec.dtype)

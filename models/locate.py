@@ -27,9 +27,16 @@ _OBJECTS = (
 )
 
 
-def check(spec: ModelSpec) -> None:
-    """Raise :class:`UserError` where ``spec`` cannot be loaded; reads no weights."""
+def check(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None:
+    """Raise :class:`UserError` where ``spec`` cannot be loaded, or cannot learn if it is to be
+    ``trained`` for a ``role``; reads no weights."""
     _check_device(spec.device)
+    if trained and spec.lora is None and spec.dtype not in ("auto", "float32"):
+        raise UserError(
+            f"full weights do not learn in {spec.dtype}: at usual rates an update is less than "
+            "half the distance to the next such number, and is rounded away; leave out "
+            f"--agents.{role}.dtype (float32), or say --agents.{role}.tuning lora"
+        )
     if spec.context is not None and spec.context < 2:
         raise UserError(f"context is {spec.context} tokens; it must hold a prompt and an answer")
     if spec.lora is not None:

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from models.damage import all_finite
-from models.loading import load_team
+from models.loading import load_team, number_format
 from models.locate import TINY, check
 from models.lora import resolve_targets
 from models.sampler import Row, Sampler
@@ -334,3 +334,32 @@ def test_a_tokenizer_that_means_nothing_is_told(checkpoint, tmp_path: Path, cont
 def test_a_tiny_name_is_one_word(name: str) -> None:
     with pytest.raises(UserError, match="unknown tiny model"):
         check(ModelSpec(name))
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "lora", "trained", "wanted"),
+    [
+        # A GPU computes in 16 bits, but what is trained as a whole is held in 32.
+        ("cuda:0", "auto", None, True, torch.float32),
+        ("cuda:0", "auto", None, False, torch.bfloat16),
+        ("cuda:0", "auto", LoraSpec(), True, torch.bfloat16),
+        ("cuda:0", "float32", None, False, torch.float32),
+        ("cuda:0", "bfloat16", LoraSpec(), True, torch.bfloat16),
+        ("cpu", "auto", None, True, torch.float32),
+        ("cpu", "bfloat16", None, False, torch.bfloat16),
+    ],
+)
+def test_the_format_that_weights_are_held_in(device, dtype, lora, trained, wanted) -> None:
+    found = ModelSpec("tiny:alice", device=device, dtype=dtype, lora=lora)
+    assert number_format(found, trained=trained) == wanted
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_full_weights_that_would_not_learn_are_refused(checkpoint, dtype) -> None:
+    narrow = spec(checkpoint("qwen3"), dtype=dtype)
+    with pytest.raises(UserError, match=r"do not learn in .*\.a\.dtype \(float32\), or .*lora"):
+        load_team({"a": narrow}, {"a"})
+    assert load_team({"a": narrow}, set())["a"].handle.causal_lm.dtype == getattr(torch, dtype)
+    lora = spec(checkpoint("qwen3"), dtype=dtype, lora=LoraSpec(rank=2))
+    adapter = load_team({"a": lora}, {"a"})["a"].handle.parameters()
+    assert {one.dtype for one in adapter.values()} == {torch.float32}
