@@ -52,7 +52,6 @@ class Learner:
         self.settings = settings
         self._temperature = temperature or 1.0
         self._total = total_steps
-        self._warmup = warmup_steps(settings.warmup, total_steps)
         self._parameters = model.parameters()
         if not self._parameters:
             raise UserError("this model has no trainable parameters; a frozen role has no learner")
@@ -125,6 +124,12 @@ class Learner:
         self._updates, self._skipped = int(plain["updates"]), int(plain["skipped"])
         self.model.version = int(plain["version"])
 
+    def reached(self) -> Iterator[tuple[str, Tensor]]:
+        """Which weights a gradient has reached so far: true or false for each, by parameter."""
+        for name, parameter in self._parameters.items():
+            if state := self._optimizer.state.get(parameter):
+                yield name, state["exp_avg"] != 0
+
     def _parts(self, rows: int) -> Iterator[range]:
         """The rows of each optimizer step of one training step."""
         for _ in range(self.settings.epochs):
@@ -181,7 +186,7 @@ class Learner:
         factor = lr_factor(
             done,
             self.settings.schedule,
-            warmup=self._warmup,
+            warmup=warmup_steps(self.settings.warmup, self._total),
             total=self._total,
             step=1 / self.settings.optimizer_steps,
         )

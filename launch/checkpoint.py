@@ -13,7 +13,6 @@ A checkpoint is written beside its place and renamed into it, so a kill leaves t
 disk holds it before anything older goes, so a power cut does too.
 """
 
-import errno
 import json
 import re
 import shutil
@@ -26,7 +25,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from launch.disk import make_folder, sync, sync_tree
+from launch.disk import make_folder, not_written, sync, sync_tree
 from models import checksums
 from models.saving import store
 from vocabulary import UserError, fits
@@ -97,7 +96,8 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
         draft.rename(target)
         sync(root)
     except (OSError, SafetensorError) as error:
-        raise UserError(_not_written(progress.step, root, error)) from None
+        what = f"the checkpoint of step {progress.step}"
+        raise not_written(what, error, root.parent) from None
     for old in _complete(root)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return target
@@ -159,16 +159,6 @@ def _damaged(path: Path, reason: str) -> UserError:
     return UserError(
         f"the checkpoint {path} is damaged ({reason}); delete that folder, and --resume "
         f"{path.parent.parent} {then}"
-    )
-
-
-def _not_written(step: int, root: Path, error: OSError | SafetensorError) -> str:
-    reason = getattr(error, "strerror", None) or error
-    mended = getattr(error, "errno", None) in (errno.EACCES, errno.EROFS, errno.ENOENT)
-    way_out = "mend that" if mended else "free some disk"
-    return (
-        f"the checkpoint of step {step} could not be written under {root} ({reason}); {way_out}, "
-        f"then --resume {root.parent}"
     )
 
 

@@ -4,8 +4,11 @@ What is written stands in memory until the disk is asked to take it, and so does
 content and the entry of its folder are two things. A rename is seen before or after, never halfway.
 """
 
+import errno
 import os
 from pathlib import Path
+
+from vocabulary import UserError
 
 # A file's time of change may be lost; to write it costs as much as the content.
 _sync_file = getattr(os, "fdatasync", os.fsync)
@@ -41,3 +44,11 @@ def write_whole(path: Path, content: str) -> None:
     sync(draft)
     draft.replace(path)
     sync(path.parent)
+
+
+def not_written(what: str, error: Exception, run: Path) -> UserError:
+    """One sentence about ``what`` a disk did not take of the run in ``run``."""
+    reason = getattr(error, "strerror", None) or str(error)
+    full = getattr(error, "errno", None) in (None, errno.ENOSPC, errno.EDQUOT)
+    way_out = "free some disk" if full else "mend that"
+    return UserError(f"{what} could not be written ({reason}); {way_out}, then --resume {run}")

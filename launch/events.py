@@ -4,6 +4,7 @@ import re
 import socket
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,9 @@ class EventFile:
         self._write(step=step, summary={"value": [value]})
 
     def close(self) -> None:
-        """Write what is left."""
-        self._file.close()
+        """Nothing is left to write, and what could not be written has been raised."""
+        with suppress(OSError):
+            self._file.close()
 
     def _write(self, **content: Any) -> None:
         event = self._proto.Event(wall_time=time.time(), **content)

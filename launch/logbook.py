@@ -41,7 +41,8 @@ class Logbook:
         self._since = time.perf_counter()
 
     def __enter__(self) -> "Logbook":
-        self._events = EventFile(self._run.path / "tensorboard", first=self._first)
+        with self._run.writing("tensorboard"):
+            self._events = EventFile(self._run.path / "tensorboard", first=self._first)
         self._bar.start()
         return self
 
@@ -54,7 +55,8 @@ class Logbook:
         """Record one training step."""
         assert self._events is not None
         self._run.append(METRICS, [{"step": step, **metrics}])
-        self._events.scalars(step, metrics)
+        with self._run.writing("tensorboard"):
+            self._events.scalars(step, metrics)
         numbers = "  ".join(
             f"{name.rpartition('/')[2] if name.count('/') < 2 else name.partition('/')[2]} "
             f"{metrics[name]:.2f}"
@@ -70,13 +72,15 @@ class Logbook:
     def text(self, step: int, name: str, markdown: str) -> None:
         """Show a transcript in TensorBoard."""
         assert self._events is not None
-        self._events.text(step, name, markdown)
+        with self._run.writing("tensorboard"):
+            self._events.text(step, name, markdown)
 
     def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record what was measured after a step."""
         assert self._events is not None
         self._run.append(EVALUATIONS, [{"step": step, **metrics}])
-        self._events.scalars(step, metrics)
+        with self._run.writing("tensorboard"):
+            self._events.scalars(step, metrics)
 
 
 def record(value: Any) -> Any:

@@ -21,7 +21,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
 from envs.contract import as_unicode
-from launch.disk import make_folder, sync, sync_tree, write_whole
+from launch.disk import make_folder, not_written, sync, sync_tree, write_whole
 from models import checksums
 from vocabulary import UserError, user_path
 
@@ -63,7 +64,7 @@ class RunDirectory:
         try:
             make_folder(path)
             run.own()
-            run.write_json("config.json", config)
+            write_whole(path / "config.json", _json(config))
         except OSError as error:
             raise UserError(f"cannot write to the run directory {path}: {error.strerror}") from None
         return run
@@ -127,12 +128,11 @@ class RunDirectory:
         """Append one JSON line a record.
 
         Raises:
-            UserError: a record holds what is no plain data, or the directory has gone; nothing is
-                written then.
+            UserError: a record holds what is no plain data (nothing is written then), or the disk
+                does not take it.
         """
         lines = b"".join(_line(record, log) for record in records)
-        self._check_place()
-        with (self.path / log).open("ab") as file:
+        with self.writing(log), (self.path / log).open("ab") as file:
             file.write(lines)
 
     def read_log(self, log: str) -> list[Any]:
@@ -146,12 +146,12 @@ class RunDirectory:
         """Bytes in each log, which the disk holds from here on; a checkpoint remembers them.
 
         Raises:
-            UserError: the directory has gone.
+            UserError: the directory has gone, or the disk does not take them.
         """
-        self._check_place()
-        if logs := [path for log in LOGS if (path := self.path / log).exists()]:
-            sync(*logs, self.path)
-        return {log: _size(self.path / log) for log in LOGS}
+        with self.writing("metrics.jsonl"):
+            if logs := [path for log in LOGS if (path := self.path / log).exists()]:
+                sync(*logs, self.path)
+            return {log: _size(self.path / log) for log in LOGS}
 
     def cut_logs(self, sizes: Mapping[str, int]) -> None:
         """Cut every log back to what it held at a checkpoint; one that is gone begins anew.
@@ -173,33 +173,39 @@ class RunDirectory:
         """Write one JSON file, whole or not at all.
 
         Raises:
-            UserError: the directory has gone.
+            UserError: the directory has gone, or the disk does not take it.
         """
-        self._check_place()
-        target = self.path / name
-        make_folder(target.parent)
-        write_whole(target, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        with self.writing(name):
+            make_folder((self.path / name).parent)
+            write_whole(self.path / name, _json(value))
 
     def write_model(self, role: str, save: Callable[[Path], None]) -> None:
         """Have ``save`` fill ``final/ROLE``; its checksums are written last.
 
         Raises:
-            UserError: the directory has gone, or the disk is full or cannot be written.
+            UserError: the directory has gone, or the disk does not take it.
         """
-        self._check_place()
-        folder = self.path / "final" / role
-        try:
+        with self.writing(f"final/{role}"):
+            folder = self.path / "final" / role
             make_folder(folder)
             (folder / checksums.NAME).unlink(missing_ok=True)
             save(folder)
             checksums.write_checksums(folder)
             sync_tree(folder)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[None]:
+        """What is written inside goes to ``name`` of this directory, or is refused.
+
+        Raises:
+            UserError: the directory was moved or deleted, or the disk does not take it.
+        """
+        self._check_place()
+        try:
+            yield
         except (OSError, SafetensorError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise UserError(
-                f"the trained model could not be written to {folder} ({reason}); make room there, "
-                f"then --resume {self.path}"
-            ) from None
+            self._check_place()
+            raise not_written(f"{self.path / name}", error, self.path) from None
 
     def read_json(self, name: str) -> Any | None:
         """What :meth:`write_json` wrote, or None."""
@@ -272,6 +278,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def _size(path: Path) -> int:

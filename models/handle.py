@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from models.damage import check_finite
 from models.forward import TreeForward
-from models.process import few_threads, without_bars
+from models.process import few_threads, quietly
 from models.saving import CheckpointWriter
 from vocabulary import UserError
 
@@ -185,7 +186,7 @@ class ModelHandle:
         module: Any = self.module
         if not (folder / "config.json").is_file():
             raise UserError(f"{folder} holds no checkpoint of full weights: no config.json")
-        with without_bars():
+        with quietly():
             stored = type(module).from_pretrained(
                 folder, dtype=module.dtype, use_safetensors=True, local_files_only=True
             )
@@ -248,6 +249,7 @@ def load_adapter(module: Any, folder: Path, adapter: str) -> None:
     if not path.is_file():
         raise UserError(f"{folder} holds no adapter: adapter_model.safetensors is missing")
     saved = load_file(path)
+    check_finite(saved, str(folder), folder)
     own = get_peft_model_state_dict(module, adapter_name=adapter)
     if {k: v.shape for k, v in saved.items()} != {k: v.shape for k, v in own.items()}:
         raise UserError(f"{folder} holds an adapter for other layers or of another rank")

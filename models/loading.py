@@ -1,18 +1,18 @@
 """From settings to models in memory, sharing a base where roles can."""
 
 from collections.abc import Mapping, Set
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from models.codec import HFCodec
+from models.damage import check_complete, check_finite, in_one_sentence
 from models.family import pin_rope
 from models.handle import ModelHandle, Switch
 from models.locate import check, local_folder
 from models.lora import add_adapter
-from models.process import without_bars
+from models.process import quietly
 from models.spec import ModelSpec
 from vocabulary import UserError, derive_seed
 
@@ -40,17 +40,17 @@ def load_team(
     unknown = set(trained) - set(specs)
     if unknown:
         raise UserError(f"no model is given for trained roles {', '.join(sorted(unknown))}")
-    for spec in specs.values():
-        check(spec)
+    for role, spec in specs.items():
+        check(spec, role=role, trained=role in trained)
     bases: dict[tuple[Any, ...], _Base] = {}
     roles: dict[str, tuple[_Base, ModelSpec]] = {}
     for role, spec in specs.items():
         if spec.lora is None:
-            base = _load_base(spec)
+            base = _load_base(spec, number_format(spec, trained=role in trained))
         else:
             key = _base_key(spec)
             if key not in bases:
-                bases[key] = _load_base(spec)
+                bases[key] = _load_base(spec, number_format(spec))
             base = bases[key]
             name = _adapter_name(role)
             base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
@@ -79,9 +79,10 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
     if adapter is None:
         base.module.requires_grad_(trained)
     _check_head(handle)
-    codec = HFCodec(
-        base.tokenizer, chat=spec.chat, vocab_size=handle.vocab_size, eos_ids=base.eos_ids
-    )
+    with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be used"):
+        codec = HFCodec(
+            base.tokenizer, chat=spec.chat, vocab_size=handle.vocab_size, eos_ids=base.eos_ids
+        )
     return LoadedRole(handle, codec, base.tokenizer)
 
 
@@ -96,15 +97,14 @@ def _base_key(spec: ModelSpec) -> tuple[Any, ...]:
     return (
         name,
         spec.revision,
-        _dtype(spec),
+        number_format(spec),
         _device(spec),
         spec.trust_remote_code,
         spec.context,
     )
 
 
-def _load_base(spec: ModelSpec) -> _Base:
-    from safetensors import SafetensorError
+def _load_base(spec: ModelSpec, dtype: torch.dtype) -> _Base:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = local_folder(spec)
@@ -114,22 +114,22 @@ def _load_base(spec: ModelSpec) -> _Base:
     else:
         common["local_files_only"] = True
     name = spec.model if folder is None else str(folder)
-    try:
-        with without_bars() if folder is not None else nullcontext():
+    with quietly(bars=folder is None):
+        with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"):
             tokenizer = AutoTokenizer.from_pretrained(name, **common)
+        with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
             loaded: Any = AutoModelForCausalLM.from_pretrained(
-                name, dtype=_dtype(spec), use_safetensors=True, output_loading_info=True, **common
+                name,
+                dtype=dtype,
+                use_safetensors=True,
+                output_loading_info=True,
+                # Told below, by name.
+                ignore_mismatched_sizes=True,
+                **common,
             )
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
-        raise UserError(f"model {spec.model!r} cannot be loaded: {reason}") from error
     module, info = loaded
-    lacking = sorted(info["missing_keys"]) + sorted(str(k) for k in info["mismatched_keys"])
-    if lacking:
-        raise UserError(
-            f"the weights of {spec.model!r} do not fit its config.json; "
-            f"missing or of another shape: {', '.join(lacking[:3])}"
-        )
+    check_complete(info, spec.model, folder)
+    check_finite(dict(module.named_parameters()), spec.model, folder)
     module = module.to(_device(spec)).eval()  # type: ignore[arg-type]
     pin_rope(module, _context(module.config, spec))
     return _Base(module, tokenizer, Switch(), _eos_ids(module, tokenizer))
@@ -172,11 +172,10 @@ def _device(spec: ModelSpec) -> torch.device:
     return torch.device(spec.device)
 
 
-def _dtype(spec: ModelSpec) -> torch.dtype:
+def number_format(spec: ModelSpec, *, trained: bool = False) -> torch.dtype:
+    """What weights are held in. Full weights that are ``trained`` keep 32 bits on a GPU as well:
+    with 16, all but the smallest of them are further from the next number than an update goes."""
     if spec.dtype == "auto":
-        return torch.float32 if _device(spec).type == "cpu" else torch.bfloat16
-    return {
-        "float32": torch.float32,
-        "bfloat16": torch.bfloat16,
-        "float16": torch.float16,
-    }[spec.dtype]
+        wide = _device(spec).type == "cpu" or (trained and spec.lora is None)
+        return torch.float32 if wide else torch.bfloat16
+    return getattr(torch, spec.dtype)

@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+from safetensors import SafetensorError, safe_open
+
 from models.spec import ModelSpec
 from vocabulary import UserError, user_path
 
@@ -12,11 +14,29 @@ _HUB_ID = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 # All that describes a checkpoint, but no weights.
 _DESCRIPTION = ("*.json", "*.jinja", "*.txt", "*.model")
+# Of it, what is read as a JSON object.
+_OBJECTS = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "adapter_config.json",
+    "model.safetensors.index.json",
+)
 
 
-def check(spec: ModelSpec) -> None:
-    """Raise :class:`UserError` where ``spec`` cannot be loaded; reads no weights."""
+def check(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None:
+    """Raise :class:`UserError` where ``spec`` cannot be loaded, or cannot learn if it is to be
+    ``trained`` for a ``role``; reads no weights."""
     _check_device(spec.device)
+    if trained and spec.lora is None and spec.dtype not in ("auto", "float32"):
+        raise UserError(
+            f"full weights do not learn in {spec.dtype}: at usual rates an update is less than "
+            "half the distance to the next such number, and is rounded away; leave out "
+            f"--agents.{role}.dtype (float32), or say --agents.{role}.tuning lora"
+        )
     if spec.context is not None and spec.context < 2:
         raise UserError(f"context is {spec.context} tokens; it must hold a prompt and an answer")
     if spec.lora is not None:
@@ -40,11 +60,10 @@ def local_folder(spec: ModelSpec) -> Path | None:
     """
     name = spec.model
     if name.startswith("tiny:"):
-        folder = TINY / name.removeprefix("tiny:")
         known = sorted(p.parent.name for p in TINY.glob("*/config.json"))
-        if folder.name not in known:
+        if name.removeprefix("tiny:") not in known:
             raise UserError(f"unknown tiny model {name!r}; known: {', '.join(known) or 'none'}")
-        return folder
+        return TINY / name.removeprefix("tiny:")
     folder = _folder(name)
     if folder.is_dir():
         return folder
@@ -89,6 +108,7 @@ def _check_adapter(folder: Path) -> None:
         raise UserError(
             f"{folder} is no adapter: it needs adapter_config.json and adapter_model.safetensors"
         )
+    _check_files(folder)
 
 
 def _check_folder(folder: Path, name: str) -> None:
@@ -96,7 +116,7 @@ def _check_folder(folder: Path, name: str) -> None:
         hint = " (it holds a LoRA adapter: name its base model and set lora.adapter)"
         extra = hint if (folder / "adapter_config.json").is_file() else ""
         raise UserError(f"{name} is no checkpoint: it has no config.json{extra}")
-    _read_json(folder / "config.json")
+    _check_files(folder)
     index = folder / "model.safetensors.index.json"
     if index.is_file():
         named = _read_json(index).get("weight_map")
@@ -114,6 +134,19 @@ def _check_folder(folder: Path, name: str) -> None:
         raise UserError(f"{name} has no weights: model.safetensors is missing")
     if not any((folder / f).is_file() for f in ("tokenizer.json", "tokenizer_config.json")):
         raise UserError(f"{name} has no tokenizer: tokenizer.json is missing")
+
+
+def _check_files(folder: Path) -> None:
+    """Refuse a file that is damaged as a whole; of weights, their headers are read."""
+    for name in _OBJECTS:
+        if (folder / name).is_file():
+            _read_json(folder / name)
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(path, "np"):
+                pass
+        except (OSError, SafetensorError) as error:
+            raise UserError(f"{path} cannot be read as safetensors ({error})") from error
 
 
 def _read_json(path: Path) -> dict[str, object]:
@@ -156,6 +189,7 @@ def _check_hub(spec: ModelSpec) -> None:
     except (OSError, ValueError, HFValidationError):
         cached = None
     if cached is not None and any(Path(cached).glob("*.safetensors")):
+        _check_files(Path(cached))
         return
     way_out = "check the name and the network, or give the folder of a local copy"
     if constants.HF_HUB_OFFLINE:

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from models.damage import in_one_sentence
 from models.handle import load_adapter
 from models.spec import LoraSpec
 from vocabulary import UserError, user_path
@@ -64,12 +65,14 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
             target_modules=resolve_targets(base, spec.targets),
         )
     else:
-        config = LoraConfig.from_pretrained(spec.adapter)
+        with in_one_sentence(f"{spec.adapter}/adapter_config.json cannot be used"):
+            config = LoraConfig.from_pretrained(spec.adapter)
         if not isinstance(config, LoraConfig):
             raise UserError(f"{spec.adapter} is no LoRA adapter but of type {config.peft_type}")
         config.inference_mode = False
         config.lora_dropout = 0.0
-    with torch.random.fork_rng(devices=[]):
+    what = f"{spec.adapter or 'LoRA'} cannot be put on this model"
+    with torch.random.fork_rng(devices=[]), in_one_sentence(what):
         torch.manual_seed(seed)
         if isinstance(module, PeftModel):
             module.add_adapter(name, config)

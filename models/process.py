@@ -1,4 +1,4 @@
-"""What a model's work does to this process: its threads, and the progress bars of transformers."""
+"""What a model's work does to this process: its threads, and what transformers tells a terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,14 +26,18 @@ def few_threads(device: torch.device, weight_bytes: int) -> Iterator[None]:
 
 
 @contextmanager
-def without_bars() -> Iterator[None]:
-    """No progress bar of transformers while open: a local folder is read and written at once."""
+def quietly(*, bars: bool = False) -> Iterator[None]:
+    """No reports of transformers while open, and no progress bars, which would only flicker where a
+    local folder is read and written; ``bars``: a download shows them."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    level, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    if not bars:
+        logging.disable_progress_bar()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()

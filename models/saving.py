@@ -9,7 +9,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save, save_file
 
-from models.process import without_bars
+from models.process import quietly
 
 _WEIGHTS = "model.safetensors"
 _METADATA = {"format": "pt"}
@@ -48,7 +48,7 @@ class CheckpointWriter:
     def write(self, folder: Path) -> None:
         """Fill ``folder``, which is there; files of an earlier checkpoint are written over."""
         if self._constant is None:
-            with without_bars():
+            with quietly():
                 self._module.save_pretrained(folder)
             self._tokenizer.save_pretrained(folder)
             self._remember(folder)

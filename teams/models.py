@@ -56,5 +56,5 @@ def check_models(agents: Mapping[str, AgentSettings]) -> None:
         UserError: one that cannot be had.
     """
     check_players(agents)
-    for settings in local_models(agents).values():
-        check(model_spec(settings))
+    for role, settings in local_models(agents).items():
+        check(model_spec(settings), role=role, trained=settings.trained)

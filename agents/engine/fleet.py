@@ -67,6 +67,7 @@ class Fleet:
         self._settings = settings
         self._seed = seed
         self._benches: dict[tuple[Any, ...], _Bench] = {}
+        self._dtypes = {seat.role: _dtype(seat) for seat in seats}
         self.policies: dict[str, VllmPolicy] = {}
         try:
             placed = [(seat, self._bench(seat, seats)) for seat in seats]
@@ -118,6 +119,10 @@ class Fleet:
         """What its engines run."""
         return [bench.engine.spec for bench in self._benches.values()]
 
+    def dtype_of(self, role: str) -> torch.dtype:
+        """What the role's engine computes in."""
+        return self._dtypes[role]
+
     async def refresh(self) -> None:
         """Have every role answer with its newest weights; no request may be under way."""
         if self._settings.sleep_level:
@@ -153,7 +158,11 @@ class Fleet:
             bench = _Bench(folder, width=_width(seat), transfer=transfer)
             if _full(seat):
                 bench.checkpoints = CheckpointWriter(
-                    seat.loaded.handle, folder, width=bench.width, untie=not _on_gpu(seat)
+                    seat.loaded.handle,
+                    folder,
+                    width=bench.width,
+                    untie=not _on_gpu(seat),
+                    dtype=_dtype(seat),
                 )
             bench.engine = Engine(self._spec(seat, mates, bench), self._settings)
             self._benches[key] = bench
@@ -175,15 +184,15 @@ class Fleet:
             export_checkpoint(source, bench.folder / "base", width=bench.width, untie=False)
             model = str(bench.folder / "base")
         ranks = [_rank(mate) for mate in mates if mate.spec.lora is not None]
-        dtype = str(next(handle.module.parameters()).dtype).rpartition(".")[2]
-        if ranks and dtype == "float32" and _on_gpu(seat):
+        dtype = _dtype(seat)
+        if ranks and dtype == torch.float32 and _on_gpu(seat):
             raise UserError(
                 f"vLLM's adapters on a GPU have 16 bits: say --agents.{seat.role}.dtype bfloat16"
             )
         return EngineSpec(
             model=model,
             tokenizer=spec.model if source is None else str(source),
-            dtype=dtype,
+            dtype=str(dtype).rpartition(".")[2],
             device=_device(seat),
             context=handle.context,
             revision=spec.revision if model == spec.model else None,
@@ -239,6 +248,14 @@ def _device(seat: Seat) -> str:
 
 def _on_gpu(seat: Seat) -> bool:
     return _device(seat).startswith("cuda")
+
+
+def _dtype(seat: Seat) -> torch.dtype:
+    """What the engine computes in: the format that weights are held in, except that a GPU has 16
+    bits for full weights that are held in 32 so that they can learn."""
+    held = next(seat.loaded.handle.module.parameters()).dtype
+    learns = _full(seat) and seat.spec.dtype == "auto"
+    return torch.bfloat16 if learns and _on_gpu(seat) else held
 
 
 def by_transfer(seat: Seat, settings: VllmSettings) -> bool:

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from agents.engine.engine import Adapter
@@ -162,15 +163,24 @@ class CheckpointWriter:
     """Full weights as an engine reads them, one folder a version; the one before goes."""
 
     def __init__(
-        self, handle: ModelHandle, folder: Path, *, width: int | None, untie: bool
+        self,
+        handle: ModelHandle,
+        folder: Path,
+        *,
+        width: int | None,
+        untie: bool,
+        dtype: torch.dtype | None = None,
     ) -> None:
         """Args:
         folder: where versions are written.
         width: dimensions that heads are widened to; None: as they are.
         untie: give a tied head its own copy.
+        dtype: what the engine computes in; None: as the weights are held.
         """
         self._handle, self._folder = handle, folder
         self._width, self._untie = width, untie
+        held = next(handle.module.parameters()).dtype
+        self._dtype = None if dtype == held else dtype
         self._current: Path | None = None
         self._count = 0
 
@@ -179,10 +189,12 @@ class CheckpointWriter:
         self._count += 1
         target, draft = self._folder / f"v{self._count}", self._folder / "draft"
         self._handle.save(draft)
-        if self._width is None and not self._untie:
+        if self._width is None and not self._untie and self._dtype is None:
             draft.rename(target)
         else:
-            export_checkpoint(draft, target, width=self._width, untie=self._untie)
+            export_checkpoint(
+                draft, target, width=self._width, untie=self._untie, dtype=self._dtype
+            )
         previous, self._current = self._current, target
         if previous is not None:
             shutil.rmtree(previous, ignore_errors=True)
@@ -192,4 +204,5 @@ class CheckpointWriter:
         """Weights by their names in a checkpoint, which does not name a tied head."""
         model = self._handle.causal_lm
         tied = set(getattr(model, "all_tied_weights_keys", None) or ())
-        return [(name, t) for name, t in model.state_dict().items() if name not in tied]
+        state = model.state_dict().items()
+        return [(name, t.to(self._dtype or t.dtype)) for name, t in state if name not in tied]

@@ -11,6 +11,7 @@ from experts.naming import is_player
 from launch.doctor import memory
 from launch.doctor.contract import check_answers, check_contract
 from launch.doctor.finding import Finding, judged, table
+from launch.doctor.movement import check_movement
 from launch.doctor.neutrality import check_neutrality
 from launch.doctor.observe import Observed, few, observe
 from launch.doctor.parity import check_parity, tolerance
@@ -169,7 +170,7 @@ def _updated(
     except UserError as mistake:
         findings.append(Finding("groups", "all", str(mistake), "wrong", "see --group-by"))
         advantage_B = np.zeros(len(rows))
-    with restored(team.trained):
+    with restored(team.trained) as start:
         moved = {}
         for role, one in team.trained.items():
             mine = [i for i, row in enumerate(rows) if row.role == role]
@@ -177,6 +178,7 @@ def _updated(
                 one,
                 [rows[i] for i in mine],
                 advantage_B[mine],
+                start[role],
                 temperature=session.settings.rollout.temperature,
                 least=_CLEARLY * _tolerance(session, role),
             )
@@ -189,11 +191,13 @@ def _updated(
 def _after(session: Session, observed: Observed, role: str, moved: Moved | None) -> list[Finding]:
     if moved is None:
         return [Finding(_UPDATED, role, "no rows to learn from", "not measured")]
+    movement = check_movement(role, moved.movement)
     scored = _rescored(session, observed, role)
     limit = _tolerance(session, role)
     said = f"{moved.updates} update{'s' * (moved.updates > 1)} up to lr {moved.lr:.1e}"
     if not moved.mean >= _CLEARLY * limit:
         return [
+            movement,
             Finding(
                 _UPDATED,
                 role,
@@ -201,11 +205,11 @@ def _after(session: Session, observed: Observed, role: str, moved: Moved | None)
                 "wrong" if np.isnan(moved.mean) else "not measured",
                 "choose another --learner.lr, or --agents.*.dtype float32, in which small "
                 "updates are not rounded away",
-            )
+            ),
         ]
     version = session.team.loaded[role].handle.version
     old = [row for row in observed.rows(role) if row.trainable and row.weight_version != version]
-    findings = _parity(session, {role: scored}, _UPDATED, _OLD_WEIGHTS)
+    findings = [movement, *_parity(session, {role: scored}, _UPDATED, _OLD_WEIGHTS)]
     findings.append(
         judged(
             "weight version",
@@ -244,4 +248,7 @@ def _memory(
 
 
 def _tolerance(session: Session, role: str) -> float:
-    return tolerance(next(session.team.loaded[role].handle.module.parameters()).dtype)
+    """Of two that compute in different formats, the coarser one decides."""
+    fleet = session.team.fleet
+    held = next(session.team.loaded[role].handle.module.parameters()).dtype
+    return max(tolerance(held), tolerance(held if fleet is None else fleet.dtype_of(role)))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from launch.doctor.movement import Movement, measure_movement
 from launch.doctor.rescore import rescore
 from teams.team import TrainedRole
 from vocabulary import Trajectory
@@ -26,11 +27,17 @@ class Moved:
     """Of the last one."""
     mean: float
     """|change| of the log-probabilities of the tokens that were trained on."""
+    movement: Movement
+    """What the first one did to the weights."""
+
+
+Weights = Mapping[str, torch.Tensor]
 
 
 @contextmanager
-def restored(trained: Mapping[str, TrainedRole]) -> Iterator[None]:
-    """Weights, optimisers, counters and torch's generator are afterwards what they are now."""
+def restored(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str, Weights]]:
+    """Weights, optimisers, counters and torch's generator are afterwards what they are now; gives
+    the weights of each role, by name."""
     generator = torch.get_rng_state()
     weights = {
         role: {name: p.detach().to("cpu", copy=True) for name, p in parameters(one).items()}
@@ -38,7 +45,7 @@ def restored(trained: Mapping[str, TrainedRole]) -> Iterator[None]:
     }
     states = {role: one.state_dict() for role, one in trained.items()}
     try:
-        yield
+        yield weights
     finally:
         for role, one in trained.items():
             with torch.no_grad():
@@ -64,17 +71,20 @@ def learn(
     one: TrainedRole,
     rows: Sequence[Trajectory],
     advantage_B: Floats,
+    start: Weights,
     *,
     temperature: float,
     least: float,
 ) -> Moved | None:
     """Update until log-probabilities have moved by ``least``, so that an old copy of the weights
-    shows: once with the run's own learning rate, then with higher ones. None without rows.
+    shows: once with the run's own learning rate after its warm-up, then with higher ones. None
+    without rows.
 
     Args:
         one: the role that learns.
         rows: its own.
         advantage_B: theirs.
+        start: its weights as they are.
         temperature: what they were sampled at.
         least: mean change that is enough.
     """
@@ -84,16 +94,19 @@ def learn(
     before = rescore(handle, rows, temperature=temperature, budget=budget)
     if before is None:
         return None
-    updates, mean = 0, 0.0
+    updates, mean, movement = 0, 0.0, None
     try:
         # Negated, so that weights that are not finite any more end it.
         while updates < _ATTEMPTS and not (mean >= least or np.isnan(mean)):
-            learner.settings = replace(settings, lr=settings.lr * _FACTOR**updates)
+            lr = settings.lr * _FACTOR**updates
+            learner.settings = replace(settings, lr=lr, warmup=0.0, schedule="constant")
             learner.update(rows, made_up(advantage_B))
             updates += 1
+            movement = movement or measure_movement(one, start, lr=lr)
             after = rescore(handle, rows, temperature=temperature, budget=budget)
             assert after is not None
             mean = float(np.abs(after.learner_N - before.learner_N).mean())
-        return Moved(updates, learner.settings.lr, mean)
+        assert movement is not None
+        return Moved(updates, learner.settings.lr, mean, movement)
     finally:
         learner.settings = settings

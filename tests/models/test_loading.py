@@ -11,8 +11,9 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from models.loading import load_team
-from models.locate import check
+from models.damage import all_finite
+from models.loading import load_team, number_format
+from models.locate import TINY, check
 from models.lora import resolve_targets
 from models.sampler import Row, Sampler
 from models.spec import LoraSpec, ModelSpec
@@ -227,17 +228,138 @@ def test_what_cannot_be_loaded_is_told_before_weights_are_read(
     refused("has no config.json")
 
 
-def test_weights_that_do_not_fit_are_told(checkpoint, tmp_path: Path) -> None:
+NAME = "model.layers.1.mlp.up_proj.weight"
+
+
+def refusal(folder: Path, **settings) -> str:
+    with pytest.raises(UserError) as caught:
+        load_team({"a": ModelSpec(str(folder), device="cpu", **settings)}, {"a"})
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def rewritten(checkpoint, tmp_path: Path, **tensors: torch.Tensor | None) -> Path:
     folder = broken(checkpoint, tmp_path)
-    weights = load_file(folder / "model.safetensors")
-    del weights["model.layers.1.mlp.up_proj.weight"]
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(UserError, match=r"missing or of another shape: model\.layers\.1\.mlp\.up"):
-        load_team({"a": ModelSpec(str(folder))}, set())
-    (folder / "model.safetensors").write_bytes(b"\x00" * 50)
-    with pytest.raises(UserError, match="cannot be loaded"):
-        load_team({"a": ModelSpec(str(folder))}, set())
-    with pytest.raises(UserError, match="more than the 128 tokens"):
-        load_team({"a": spec(checkpoint("qwen3"), context=129)}, set())
+    weights = load_file(folder / "model.safetensors") | {NAME: tensors["wrong"]}
+    kept = {name: one for name, one in weights.items() if one is not None}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def test_weights_that_do_not_fit_are_told(checkpoint, tmp_path: Path, capfd) -> None:
+    folder = rewritten(checkpoint, tmp_path, wrong=None)
+    assert refusal(folder).endswith(f"do not fit its config.json; missing: {NAME}")
+    # The sentence is all that is said.
+    assert "LOAD REPORT" not in capfd.readouterr().err
+    assert "more than the 128 tokens" in refusal(checkpoint("qwen3"), context=129)
     with pytest.raises(UserError, match="no model is given for trained roles bob"):
         load_team({"a": spec(checkpoint("qwen3"))}, {"bob"})
+
+
+def test_weights_of_another_shape_are_told_by_their_file(checkpoint, tmp_path: Path) -> None:
+    folder = rewritten(checkpoint, tmp_path, wrong=torch.zeros(7, 9))
+    assert refusal(folder) == (
+        f"{folder}/model.safetensors: the weights {NAME} are of shape (7, 9), and its config.json "
+        "wants (48, 32)"
+    )
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_weights_that_are_no_numbers_are_told_by_their_file(
+    checkpoint, tmp_path: Path, value: str, dtype: torch.dtype
+) -> None:
+    wrong = torch.zeros(48, 32, dtype=dtype)
+    wrong[47, 31] = float(value)
+    folder = rewritten(checkpoint, tmp_path, wrong=wrong)
+    file = folder / "model.safetensors"
+    assert refusal(folder).startswith(f"{file}: the weights {NAME} are no finite numbers; ")
+
+
+def test_large_weights_are_numbers() -> None:
+    """Their sum is none."""
+    assert all_finite(torch.full((2, 9), 3e38))
+    assert not all_finite(torch.tensor([3e38, 3e38, float("nan")]))
+
+
+@pytest.mark.parametrize("value", [float("nan"), None])
+def test_adapters_that_are_damaged_are_told_by_their_file(
+    checkpoint, tmp_path: Path, value: float | None
+) -> None:
+    role = load_team({"a": spec(checkpoint("qwen3"), lora=LoraSpec(rank=4))}, {"a"})["a"]
+    role.handle.save(tmp_path)
+    path = tmp_path / "adapter_model.safetensors"
+    weights = load_file(path)
+    first = min(weights)
+    if value is None:
+        path.write_bytes(path.read_bytes()[:-8])
+    else:
+        save_file(weights | {first: torch.full_like(weights[first], value)}, path)
+    found = refusal(checkpoint("qwen3"), lora=LoraSpec(adapter=str(tmp_path)))
+    assert found.startswith(f"{path}")
+    assert (first in found) == (value is not None)
+
+
+DAMAGED = {"empty": b"", "list": b"[]", "null": b"null", "bytes": b"\xff\xfe", "cut": None,
+           "deep": b"[" * 100_000}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+@pytest.mark.parametrize(
+    "name",
+    ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json",
+     "tokenizer_config.json"],
+)  # fmt: skip
+def test_a_damaged_file_is_named_before_weights_are_read(
+    checkpoint, tmp_path: Path, name: str, content: str
+) -> None:
+    path = broken(checkpoint, tmp_path) / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if content == "cut" else DAMAGED[content])
+    with pytest.raises(UserError) as caught:
+        check(ModelSpec(str(path.parent)))
+    assert str(caught.value).startswith(f"{path} ")
+
+
+@pytest.mark.parametrize("content", ["{}", '{"model": 5}', '{"added_tokens": 5}'])
+def test_a_tokenizer_that_means_nothing_is_told(checkpoint, tmp_path: Path, content: str) -> None:
+    folder = broken(checkpoint, tmp_path)
+    (folder / "tokenizer.json").write_text(content)
+    assert refusal(folder).startswith(f"the tokenizer of '{folder}' cannot be loaded (")
+
+
+@pytest.mark.parametrize(
+    "name", ["tiny:../tiny/alice", f"tiny:{TINY}/alice", "tiny:./alice", "tiny:alice/", "tiny:"]
+)
+def test_a_tiny_name_is_one_word(name: str) -> None:
+    with pytest.raises(UserError, match="unknown tiny model"):
+        check(ModelSpec(name))
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "lora", "trained", "wanted"),
+    [
+        # A GPU computes in 16 bits, but what is trained as a whole is held in 32.
+        ("cuda:0", "auto", None, True, torch.float32),
+        ("cuda:0", "auto", None, False, torch.bfloat16),
+        ("cuda:0", "auto", LoraSpec(), True, torch.bfloat16),
+        ("cuda:0", "float32", None, False, torch.float32),
+        ("cuda:0", "bfloat16", LoraSpec(), True, torch.bfloat16),
+        ("cpu", "auto", None, True, torch.float32),
+        ("cpu", "bfloat16", None, False, torch.bfloat16),
+    ],
+)
+def test_the_format_that_weights_are_held_in(device, dtype, lora, trained, wanted) -> None:
+    found = ModelSpec("tiny:alice", device=device, dtype=dtype, lora=lora)
+    assert number_format(found, trained=trained) == wanted
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_full_weights_that_would_not_learn_are_refused(checkpoint, dtype) -> None:
+    narrow = spec(checkpoint("qwen3"), dtype=dtype)
+    with pytest.raises(UserError, match=r"do not learn in .*\.a\.dtype \(float32\), or .*lora"):
+        load_team({"a": narrow}, {"a"})
+    assert load_team({"a": narrow}, set())["a"].handle.causal_lm.dtype == getattr(torch, dtype)
+    lora = spec(checkpoint("qwen3"), dtype=dtype, lora=LoraSpec(rank=2))
+    adapter = load_team({"a": lora}, {"a"})["a"].handle.parameters()
+    assert {one.dtype for one in adapter.values()} == {torch.float32}

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from agents.engine.fleet import Fleet, Seat, by_transfer
 from agents.engine.settings import VllmSettings
+from agents.engine.versions import CheckpointWriter
 from agents.local import LocalPolicy
 from models.loading import load_team
 from models.locate import TINY
@@ -290,6 +292,53 @@ async def test_adapters_of_32_bits_are_refused_on_a_gpu(file_engine) -> None:
     loaded = load_team({"alice": spec}, {"alice"})
     with pytest.raises(UserError, match=r"--agents\.alice\.dtype bfloat16"):
         Fleet([Seat("alice", loaded["alice"], spec, True, "cuda:0")], VllmSettings())
+
+
+def placed_on(device: str, dtype: str, *, trained: bool = True) -> Seat:
+    """Full weights of the tiny alice, whose engine is elsewhere than they are."""
+    spec = ModelSpec("tiny:alice", dtype=dtype)  # type: ignore[arg-type]
+    loaded = load_team({"alice": spec}, {"alice"} if trained else set())
+    return Seat("alice", loaded["alice"], spec, trained, device)
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "wanted"),
+    [
+        ("cuda:0", "auto", torch.bfloat16),
+        # Whoever asks for 32 bits gets them everywhere.
+        ("cuda:0", "float32", torch.float32),
+        ("cpu", "auto", torch.float32),
+    ],
+)
+def test_engines_get_copies_in_the_format_that_their_device_computes_in(
+    file_engine, device: str, dtype: str, wanted: torch.dtype
+) -> None:
+    """What learns is held in 32 bits; nobody samples from it there."""
+    seat = placed_on(device, dtype)
+    fleet = Fleet([seat], VllmSettings(weights="reload"))
+    spec = file_engine.started[0].spec
+    assert (spec.dtype, fleet.dtype_of("alice")) == (str(wanted).removeprefix("torch."), wanted)
+    written = load_file(Path(spec.model) / "model.safetensors")
+    held = {
+        name: p for name, p in seat.loaded.handle.module.state_dict().items() if name in written
+    }
+    assert {one.dtype for one in written.values()} == {wanted}
+    assert {one.dtype for one in held.values()} == {torch.float32}
+    # On a CPU, heads are widened.
+    same = [name for name in written if written[name].shape == held[name].shape]
+    assert len(same) > len(written) // 2
+    assert all(torch.equal(written[name], held[name].to(wanted)) for name in same)
+    fleet.close()
+
+
+def test_weights_by_transfer_are_copies_in_16_bits_too(tmp_path: Path) -> None:
+    handle = placed_on("cuda:0", "auto").loaded.handle
+    wide = CheckpointWriter(handle, tmp_path, width=None, untie=False).tensors()
+    narrow = CheckpointWriter(handle, tmp_path, width=None, untie=False, dtype=torch.bfloat16)
+    assert {tensor.dtype for _, tensor in wide} == {torch.float32}
+    for (name, held), (same, sent) in zip(wide, narrow.tensors(), strict=True):
+        assert name == same
+        assert torch.equal(sent, held.to(torch.bfloat16))
 
 
 @pytest.mark.parametrize(

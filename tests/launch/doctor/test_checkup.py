@@ -143,13 +143,47 @@ def test_everything_is_put_back(opened: Opened) -> None:
     assert "lr 1.0e-05" not in updates.measured
     assert same(state(session), before)
     rows = [row for row in batch.rows if row.role == "alice"]
-    with contextlib.suppress(KeyboardInterrupt), restored(session.team.trained):
-        found = learn(alice, rows, np.zeros(len(rows)), temperature=1.0, least=1e-2)
+    with contextlib.suppress(KeyboardInterrupt), restored(session.team.trained) as start:
+        found = learn(alice, rows, np.zeros(len(rows)), start["alice"], temperature=1.0, least=1e-2)
         assert found is not None
         assert found.mean >= 1e-2
         assert not same(state(session), before)
         raise KeyboardInterrupt
     assert same(state(session), before)
+
+
+def in_bfloat16(session: Session, role: str) -> None:
+    """Weights and moments as they were held on a GPU, which the settings refuse."""
+    one = session.team.trained[role]
+    one.loaded.handle.module.to(torch.bfloat16)
+    one.learner._parameters = one.loaded.handle.parameters()
+
+
+@pytest.mark.parametrize(("lr", "share"), [("5e-7", 0.1), ("1e-6", 0.1), ("1e-5", 0.5)])
+def test_weights_of_16_bits_that_do_not_move_are_found(
+    opened: Opened, lr: str, share: float
+) -> None:
+    """The negative control: at the papers' rates almost nothing of bfloat16 weights moves."""
+    session = opened("--learner.lr", lr)
+    in_bfloat16(session, "alice")
+    findings = examine.checkup(session, PROBLEMS)
+    alice, bob = (
+        next(f for f in findings if (f.check, f.role) == ("weights that move", role))
+        for role in ("alice", "bob")
+    )
+    assert (alice.verdict, bob.verdict) == ("wrong", "ok")
+    assert float(alice.measured.split("%")[0]) < 100 * share
+    assert float(bob.measured.split("%")[0]) > 80
+    assert "and the next bfloat16 is " in alice.measured
+    assert "float32" in alice.way_out
+
+
+def test_weights_are_moved_at_the_rate_after_the_warm_up(opened: Opened) -> None:
+    session = opened("--learner.lr", "1e-5", "--learner.warmup", "1.9", "--learner.schedule=cosine")
+    findings = examine.checkup(session, PROBLEMS)
+    found = next(f for f in findings if f.check == "weights that move")
+    assert "at lr 1.0e-05" in found.measured
+    assert found.verdict == "ok"
 
 
 @pytest.mark.parametrize("env", ["corea-deferral", "eapo-consultation"])

@@ -1,5 +1,6 @@
 """The doctor's arithmetic, by hand."""
 
+import dataclasses
 import io
 import math
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.console import Console
 
 from launch.doctor import memory
 from launch.doctor.finding import Finding, judged, table
+from launch.doctor.movement import Movement, check_movement
 from launch.doctor.neutrality import check_neutrality, surplus_z
 from launch.doctor.parity import check_parity, parity, tolerance
 from launch.doctor.rescore import Scored, variance
@@ -132,3 +134,19 @@ def test_the_table_shows_what_a_server_wrote_as_it_is() -> None:
     assert "way out" not in text
     console.print(table([fine, Finding("b", "y", "2", "wrong", "say --this")]))
     assert "say --this" in console.export_text()
+
+
+def test_weights_that_move() -> None:
+    # Of four with a gradient three are another number; they are .02 each, in [2^-6, 2^-5), where
+    # bfloat16 (8 bits) has steps of 2^-7 * 2^-6.
+    found = Movement(reached=4, moved=3, size=0.02, lr=1e-6, dtype=torch.bfloat16)
+    assert (found.share, found.next_number) == (0.75, 2.0**-13)
+    assert check_movement("a", found).verdict == "ok"
+    few = dataclasses.replace(found, moved=1)
+    assert check_movement("a", few).verdict == "wrong"
+    assert check_movement("a", few).measured == (
+        "25.0% of 4 with a gradient, at lr 1.0e-06; the others are about 2.0e-02, and the next "
+        "bfloat16 is 1.2e-04 off"
+    )
+    nobody = dataclasses.replace(found, reached=0, moved=0)
+    assert check_movement("a", nobody).verdict == "not measured"

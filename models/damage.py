@@ -1,0 +1,91 @@
+"""Files of models that are damaged: told in one sentence that names them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from vocabulary import UserError
+
+
+@contextmanager
+def in_one_sentence(what: str) -> Iterator[None]:
+    """Whatever a library makes of somebody's files.
+
+    Raises:
+        UserError: ``what``, and why.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().split("\n", 1)[0][:200]
+        raise UserError(f"{what} ({type(error).__name__}: {reason})") from error
+
+
+def all_finite(tensor: Tensor) -> bool:
+    """Whether no element is infinite or NaN."""
+    # A sum takes one pass and no memory; a sum of finite numbers may still be too large.
+    total = tensor.detach().sum(dtype=torch.float32)
+    return bool(torch.isfinite(total)) or bool(torch.isfinite(tensor).all())
+
+
+def check_finite(tensors: Mapping[str, Tensor], model: str, folder: Path | None) -> None:
+    """Refuse weights that are no numbers: every answer of their model would be noise.
+
+    Args:
+        tensors: by their names in memory.
+        model: what the user called it.
+        folder: where its files are, if it is a local one.
+
+    Raises:
+        UserError: one sentence that names the file and the tensor in it.
+    """
+    wrong = next((name for name, one in tensors.items() if not all_finite(one)), None)
+    if wrong is not None:
+        where = _stored(folder, lambda name, read: not all_finite(read(name))) or (model, wrong)
+        raise UserError(
+            f"{where[0]}: the weights {where[1]} are no finite numbers; take another copy of that "
+            "checkpoint"
+        )
+
+
+def check_complete(info: Mapping[str, Any], model: str, folder: Path | None) -> None:
+    """Refuse weights that are not those of the architecture: the others would be random.
+
+    Args:
+        info: what transformers says of loading them.
+        model: what the user called it.
+        folder: where its files are, if it is a local one.
+
+    Raises:
+        UserError: one sentence that names the file and the tensors.
+    """
+    for wrong, stored, wanted in info["mismatched_keys"]:
+        file, _ = _stored(folder, lambda name, _, wrong=wrong: name == wrong) or (model, wrong)
+        raise UserError(
+            f"{file}: the weights {wrong} are of shape {tuple(stored)}, and its config.json wants "
+            f"{tuple(wanted)}"
+        )
+    if lacking := sorted(info["missing_keys"]):
+        raise UserError(
+            f"the weights of {model!r} do not fit its config.json; missing: "
+            f"{', '.join(lacking[:3])}"
+        )
+
+
+def _stored(
+    folder: Path | None, wanted: Callable[[str, Callable[[str], Tensor]], bool]
+) -> tuple[Path, str] | None:
+    """The first file of a checkpoint, and the name of a tensor in it, that are ``wanted``."""
+    for path in sorted(folder.glob("*.safetensors")) if folder else ():
+        with safe_open(path, "pt") as file:
+            for name in sorted(file.keys()):
+                if wanted(name, file.get_tensor):
+                    return path, name
+    return None
