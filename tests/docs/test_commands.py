@@ -54,7 +54,9 @@ def flags_of(part: str, *settings: type) -> set[str]:
     for one in settings:
         for field in dataclasses.fields(one):
             name = f"{part}.{field.name.replace('_', '-')}"
-            inner = [t for t in typing.get_args(field.type) or [field.type] if is_dataclass(t)]
+            kinds = [t for t in typing.get_args(field.type) or [field.type] if is_dataclass(t)]
+            # A field may hold any subclass of its type.
+            inner = [kind for t in kinds for kind in (t.__subclasses__() or [t])]
             found |= flags_of(name, *inner) if inner else {name, name.replace(".", ".no-", 1)}
     return found
 
