@@ -11,6 +11,7 @@ from typing import Literal
 from vocabulary import UserError, refuse
 
 
+@dataclass(frozen=True)
 class Surrogate:
     """What is maximised in place of the expected advantage: a frozen dataclass of its numbers, for
     which :mod:`algorithms.surrogates` has a function."""
