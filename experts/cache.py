@@ -110,7 +110,7 @@ class CachedPolicy:
         return completion
 
     def _store(self, path: Path, request: Mapping[str, Any], completion: Completion) -> None:
-        stored = _stored(completion)
+        stored = _as_json(completion)
         entry = {"request": request, "completion": stored, "sha256": _digest(stored)}
         data = json.dumps(entry, allow_nan=False).encode()
         temporary = ""
@@ -152,7 +152,7 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _stored(completion: Completion) -> dict[str, Any]:
+def _as_json(completion: Completion) -> dict[str, Any]:
     # JSON has only finite numbers; a float32 goes through a double and back unchanged.
     logprobs = [x if math.isfinite(x) else None for x in completion.logprobs.tolist()]
     return {

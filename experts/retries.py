@@ -44,7 +44,7 @@ class CircuitBreaker:
     Closed: everything passes. After ``failures`` failures in a row it opens and nothing passes for
     ``cooldown_s``. Then one probe at a time passes: its success closes the breaker, its failure
     opens it anew. Each ``allow()`` that said yes is followed by exactly one of ``success()``,
-    ``failure()`` and ``abandoned()``.
+    ``failure()`` and ``abandon()``.
     """
 
     def __init__(
@@ -88,6 +88,6 @@ class CircuitBreaker:
             self._probing = False
             self.opened += 1
 
-    def abandoned(self) -> None:
+    def abandon(self) -> None:
         """The request was cancelled: nothing was learnt."""
         self._probing = False

@@ -166,7 +166,7 @@ class ServerPolicy:
                     counters.examples[failure.kind] = self._without_key(failure.example)
                 last = failure
             except BaseException:
-                self.breaker.abandoned()
+                self.breaker.abandon()
                 raise
             else:
                 self.breaker.success()

@@ -15,7 +15,7 @@ from experts.retries import retry_after_s
 # The idle limit of uvicorn, on which most of these servers run, is 5 s: closing earlier on this
 # side keeps a request from meeting a connection that is just being closed.
 _IDLE_S = 4.0
-_SHOWN = 160
+_EXCERPT = 160
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
@@ -133,7 +133,7 @@ def _check_status(response: httpx2.Response, body: bytes | None) -> None:
     status = response.status_code
     if status == 200:
         return
-    example = "" if status in (401, 403) else shown(body or b"")  # may repeat parts of the key
+    example = "" if status in (401, 403) else excerpt(body or b"")  # may repeat parts of the key
     wait = retry_after_s(response.headers.get("retry-after"), now=time.time())
     if status == 429:
         raise AttemptFailure(
@@ -174,16 +174,16 @@ def read_reply(body: bytes, content_type: str) -> Reply:
     """
     start = body[:512].lstrip()
     if "html" in content_type.lower() or start.startswith(b"<"):
-        raise AttemptFailure("html", "server sent a web page", retry=True, example=shown(body))
+        raise AttemptFailure("html", "server sent a web page", retry=True, example=excerpt(body))
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
         raise AttemptFailure(
-            "bad_json", "server sent no whole JSON", retry=True, example=shown(body)
+            "bad_json", "server sent no whole JSON", retry=True, example=excerpt(body)
         ) from None
     choice = _first(data.get("choices")) if isinstance(data, dict) else None
     if not isinstance(choice, dict):
-        raise AttemptFailure("schema", "server's JSON has no choice", example=shown(body))
+        raise AttemptFailure("schema", "server's JSON has no choice", example=excerpt(body))
     message = choice.get("message")
     if isinstance(message, dict):
         text = message.get("content")
@@ -193,7 +193,7 @@ def read_reply(body: bytes, content_type: str) -> Reply:
     else:
         text, thinking = choice.get("text"), None
     if not isinstance(text, str):
-        raise AttemptFailure("schema", "server's choice has no text", example=shown(body))
+        raise AttemptFailure("schema", "server's choice has no text", example=excerpt(body))
     stop = choice.get("stop_reason")
     usage = data.get("usage")
     return Reply(
@@ -206,10 +206,10 @@ def read_reply(body: bytes, content_type: str) -> Reply:
     )
 
 
-def shown(body: bytes) -> str:
+def excerpt(body: bytes) -> str:
     """The beginning of ``body`` in one printable line."""
-    text = body[: 4 * _SHOWN].decode("utf-8", "replace")
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:_SHOWN]
+    text = body[: 4 * _EXCERPT].decode("utf-8", "replace")
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:_EXCERPT]
 
 
 def _first(value: Any) -> Any:

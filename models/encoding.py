@@ -35,7 +35,7 @@ class PlainText:
     def encode_framed(self, before: str, after: str, message: str) -> list[int]:
         """Ids of ``before + message + after`` exactly as the tokenizer would encode the whole,
         but with control tokens in the message spelt out."""
-        message = _sound(message)
+        message = _clean(message)
         encoding = self._encode(before + message + after, literal=False)
         start, end = len(before), len(before) + len(message)
         ids: list[int] = []
@@ -53,10 +53,10 @@ class PlainText:
     def encode_after(self, text: str) -> list[int]:
         """Ids of ``text`` as the continuation of other text: without the space that some
         tokenizers put before the first word."""
-        text = _sound(text)
+        text = _clean(text)
         for anchor in _ANCHORS:
             alone = self.encode(anchor)
-            if not alone or self._decoded(alone) != anchor:
+            if not alone or self._decode(alone) != anchor:
                 continue
             ids = self.encode(anchor + text)
             if ids[: len(alone)] == alone:
@@ -67,14 +67,14 @@ class PlainText:
         """Text of ids as the continuation of other text: a space at their start stays. Never
         raises for ids in the vocabulary."""
         if not self._lead or not ids:
-            return self._decoded(ids)
-        return self._decoded(self._lead + ids)[1:]
+            return self._decode(ids)
+        return self._decode(self._lead + ids)[1:]
 
     def truncate(self, text: str, limit: int, keep: Literal["head", "tail"]) -> str:
         """A head (tail) of at most ``limit`` tokens that cannot be lengthened by a character."""
         if limit <= 0:
             return ""
-        text = _sound(text)
+        text = _clean(text)
         offsets = self._encode(text, literal=True).offsets
         if len(offsets) <= limit:
             return text
@@ -94,7 +94,7 @@ class PlainText:
 
     def unknown(self, text: str) -> list[str]:
         """Parts of ``text`` that become the unknown token, or no token at all (spaces aside)."""
-        text = _sound(text)
+        text = _clean(text)
         encoding = self._encode(text, literal=True)
         pairs = zip(encoding.ids, encoding.offsets)
         unknown = [text[left:right] for token, (left, right) in pairs if token == self._unknown_id]
@@ -103,16 +103,16 @@ class PlainText:
 
     def _encode(self, text: str, *, literal: bool) -> Any:
         self._rust.encode_special_tokens = literal
-        return self._rust.encode(_sound(text), add_special_tokens=False)
+        return self._rust.encode(_clean(text), add_special_tokens=False)
 
-    def _decoded(self, ids: list[int]) -> str:
+    def _decode(self, ids: list[int]) -> str:
         return self._rust.decode(ids, skip_special_tokens=False)
 
     def _read_lead(self) -> list[int]:
         """Ids of one character to decode before others, where decoding strips a first space."""
         alone, word, spaced = self.encode("a"), self.encode_after("a"), self.encode_after(" a")
-        strips = self._decoded(spaced) == "a" == self._decoded(alone)
-        helps = self._decoded(alone + spaced) == "a a" and self._decoded(alone + word) == "aa"
+        strips = self._decode(spaced) == "a" == self._decode(alone)
+        helps = self._decode(alone + spaced) == "a a" and self._decode(alone + word) == "aa"
         return alone if strips and helps else []
 
     def _read_start_ids(self) -> list[int]:
@@ -125,7 +125,7 @@ class PlainText:
         return []
 
 
-def _sound(text: str) -> str:
+def _clean(text: str) -> str:
     """``text`` without lone surrogates, which no tokenizer accepts."""
     try:
         text.encode()

@@ -55,14 +55,14 @@ def read_row(
     for what, text in (("question", problem.question), ("answer", problem.gold)):
         if not text.strip():
             raise UnusableRowError(f"the {what} is empty")
-        if not _encodable(text):
+        if not _is_encodable(text):
             raise UnusableRowError(f"the {what} holds half a surrogate pair, which is not text")
     if problem.kind == "code" and kind is not None:
         raise UnusableRowError("it asks for a program, so its answer kind cannot be changed")
     if problem.choices:
         if kind is not None:
             raise UnusableRowError("it is multiple choice, so its answer kind cannot be changed")
-        if not all(_encodable(choice) for choice in problem.choices):
+        if not all(_is_encodable(choice) for choice in problem.choices):
             raise UnusableRowError("an option holds half a surrogate pair, which is not text")
         if form.permute:
             problem = permute_choices(problem, choice_seed)
@@ -110,7 +110,7 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, (str, int, bool)) or (isinstance(value, float) and value == value)
 
 
-def _encodable(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     return text.isascii() or not _SURROGATE.search(text)
 
 
@@ -144,7 +144,7 @@ FORMATS: tuple[Format, ...] = (
     *(pair_format(question, "answer") for question in ("problem", "question", "prompt")),
     *(pair_format(question, "Answer") for question in ("Problem", "Question")),
     *(
-        Format(f"{question}+solution", (question, "solution"), readers.worked(question))
+        Format(f"{question}+solution", (question, "solution"), readers.solution(question))
         for question in ("problem", "prompt", "question")
     ),
 )  # fmt: skip

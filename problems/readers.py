@@ -206,7 +206,7 @@ def pair(question: str, answer: str) -> Reader:
     return read
 
 
-def worked(question: str) -> Reader:
+def solution(question: str) -> Reader:
     """A question with its worked solution, which marks the answer."""
 
     def read(row: Row) -> Problem:

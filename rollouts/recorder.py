@@ -51,7 +51,7 @@ class Recorder:
 
     def add(self, completion: Completion) -> None:
         """Record the policy's answer to the context given last."""
-        self._rows[-1].append_sampled(completion)
+        self._rows[-1].append_sample(completion)
         self.turn += 1
 
     def fail(self, reason: str) -> None:
@@ -119,7 +119,7 @@ class _Row:
         self._logprobs.append(np.zeros(len(tokens), dtype=np.float32))
         self.length += len(tokens)
 
-    def append_sampled(self, completion: Completion) -> None:
+    def append_sample(self, completion: Completion) -> None:
         start = self.length
         self.append(completion.tokens)
         self._logprobs[-1] = np.asarray(completion.logprobs, dtype=np.float32)

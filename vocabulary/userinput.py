@@ -74,7 +74,7 @@ def user_path(text: str | Path) -> Path:
         # Too long, a NUL or half a surrogate pair in it; ~nobody; a folder that is closed.
         reason = (isinstance(error, OSError) and error.strerror) or str(error).rstrip(".")
         raise UserError(
-            f"{_shortened(str(text))} cannot be the name of a file or folder here ({reason}); "
+            f"{_shorten(str(text))} cannot be the name of a file or folder here ({reason}); "
             "name another"
         ) from None
     return path
@@ -116,7 +116,7 @@ def reason_of(error: Exception) -> str:
     return str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return repr(text) if len(text) <= 80 else f"{text[:80]!r}..."
 
 
@@ -142,7 +142,7 @@ def check_fields(kind: type, values: Mapping[str, Any], *, at: str = "") -> None
     for name, value in values.items():
         if name in hints and not fits(value, hints[name]):
             raise UserError(
-                f"{at}{name} is {reprlib.repr(value)}; it must be {_described(hints[name])}"
+                f"{at}{name} is {reprlib.repr(value)}; it must be {_describe(hints[name])}"
             )
 
 
@@ -181,16 +181,16 @@ def _holds(value: Any, inner: tuple[Any, ...]) -> bool:
     return True
 
 
-def _described(hint: Any) -> str:
+def _describe(hint: Any) -> str:
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _described(inner[0])
+        return _describe(inner[0])
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_described(one) for one in inner))
+        return " or ".join(dict.fromkeys(_describe(one) for one in inner))
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
     if origin is tuple and inner[-1:] == (Ellipsis,):
-        return f"a list, each entry {_described(inner[0])}"
+        return f"a list, each entry {_describe(inner[0])}"
     if dataclasses.is_dataclass(hint) or (origin is not None and issubclass(origin, Mapping)):
         return "an object"
     return _WORDS.get(origin or hint, getattr(hint, "__name__", str(hint)))

@@ -41,10 +41,10 @@ def cpu_width(config: dict[str, Any]) -> int | None:
     Raises :class:`UserError` where no kernel holds them.
     """
     head_dim = head_dim_of(config)
-    return None if head_dim in CPU_HEADS else wide_enough(head_dim, CPU_HEADS)
+    return None if head_dim in CPU_HEADS else fit_width(head_dim, CPU_HEADS)
 
 
-def wide_enough(head_dim: int, supported: Sequence[int]) -> int:
+def fit_width(head_dim: int, supported: Sequence[int]) -> int:
     """The narrowest supported head that holds ``head_dim`` dimensions a whole number of times.
 
     Raises :class:`UserError` where there is none.
@@ -141,7 +141,7 @@ def export_checkpoint(
         if untie and _EMBEDDING in tensors:
             tensors[_HEAD] = tensors[_EMBEDDING].clone()
         if width is not None:
-            tensors = _widened(tensors, config, width)
+            tensors = _widen_all(tensors, config, width)
         if dtype is not None:
             tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}
         save_file(tensors, target / path.name, metadata={"format": "pt"})
@@ -163,11 +163,11 @@ def widen_adapter(folder: Path, config: dict[str, Any], width: int) -> None:
     from safetensors.torch import load_file, save_file
 
     path = folder / "adapter_model.safetensors"
-    tensors = _widened(load_file(path), config, width)
+    tensors = _widen_all(load_file(path), config, width)
     save_file(tensors, path, metadata={"format": "pt"})
 
 
-def _widened(tensors: dict[str, Tensor], config: dict[str, Any], width: int) -> dict[str, Tensor]:
+def _widen_all(tensors: dict[str, Tensor], config: dict[str, Any], width: int) -> dict[str, Tensor]:
     head_dim, qk_norm = head_dim_of(config), config.get("model_type") == "qwen3"
     return {
         name: widen(name, tensor, head_dim=head_dim, width=width, qk_norm=qk_norm).contiguous()

@@ -154,7 +154,7 @@ class Fleet:
         if key not in self._benches:
             mates = [other for other in seats if _key(other) == key]
             folder = self._folder / f"engine-{len(self._benches)}"
-            transfer = _full(seat) and by_transfer(seat, self._settings)
+            transfer = _full(seat) and uses_transfer(seat, self._settings)
             bench = _Bench(folder, width=_width(seat), transfer=transfer)
             if _full(seat):
                 bench.checkpoints = CheckpointWriter(
@@ -258,7 +258,7 @@ def _dtype(seat: Seat) -> torch.dtype:
     return torch.bfloat16 if learns and _on_gpu(seat) else held
 
 
-def by_transfer(seat: Seat, settings: VllmSettings) -> bool:
+def uses_transfer(seat: Seat, settings: VllmSettings) -> bool:
     """Whether full weights are handed over as tensors: model and engine are on one GPU, and what
     an engine gives up in sleep it need not read from files again."""
     files = settings.weights == "reload" or settings.sleep_level == 2
@@ -307,5 +307,5 @@ def _free_gpu() -> None:
 
 def _written_bytes(seat: Seat, settings: VllmSettings) -> int:
     """Full weights on their way through files: the version that is read, and the next one."""
-    written = _full(seat) and not by_transfer(seat, settings)
+    written = _full(seat) and not uses_transfer(seat, settings)
     return 2 * seat.loaded.handle.weight_bytes if written else 0

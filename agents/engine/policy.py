@@ -107,6 +107,6 @@ class VllmPolicy:
             return len(ids), False
         finder, tokens = self._finder(stop), np.array(ids, np.int64)
         for place in finder.suspects(tokens):
-            if finder.completed(tokens[: place + 1]):
+            if finder.completes(tokens[: place + 1]):
                 return int(place) + 1, True
         return len(ids), False

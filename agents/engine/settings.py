@@ -92,7 +92,7 @@ def check_engine(engine: str, settings: VllmSettings, devices: Sequence[tuple[st
             "say --vllm.weights reload",
         ),
         (
-            settings.weights == "transfer" and any(_apart(*pair) for pair in devices),
+            settings.weights == "transfer" and any(_differ(*pair) for pair in devices),
             "--vllm.weights transfer needs a model and its engine on one GPU; say --vllm.weights "
             "reload",
         ),
@@ -113,5 +113,5 @@ def _place(device: str, own: str) -> str:
     return "cuda:0" if torch.cuda.is_available() else "cpu"
 
 
-def _apart(device: str, own: str) -> bool:
+def _differ(device: str, own: str) -> bool:
     return _place(device, "auto") != _place(device, own)

@@ -40,7 +40,7 @@ class Turns:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((engine, turn))
             self._hand_over()
-            await self._granted(turn)
+            await self._wait_for(turn)
         try:
             yield
         finally:
@@ -55,7 +55,7 @@ class Turns:
         for engine in self._engines:
             await engine.sleep()
 
-    async def _granted(self, turn: asyncio.Future[None]) -> None:
+    async def _wait_for(self, turn: asyncio.Future[None]) -> None:
         try:
             await turn
         except asyncio.CancelledError:

@@ -123,7 +123,7 @@ class Batch:
             mine_N = np.nonzero(self._kind_B[live_B] == kind)[0]
             for place in mine_N[finder.suspects(tokens_B[mine_N])]:
                 row = live_B[place]
-                if finder.completed(self._tokens_BT[row, : self._step]):
+                if finder.completes(self._tokens_BT[row, : self._step]):
                     self._finish[row] = "stop"
                     over_B[place] = True
         if len(self._eos):

@@ -30,7 +30,7 @@ class StopFinder:
             self._table_V[token] = _MAYBE if self._may_complete(int(token)) else _NO
         return np.nonzero(self._table_V[tokens_B] == _MAYBE)[0]
 
-    def completed(self, tokens_N: npt.NDArray[np.int64]) -> bool:
+    def completes(self, tokens_N: npt.NDArray[np.int64]) -> bool:
         """Whether the text of ``tokens_N`` holds a stop string near its end; asked after every
         suspect, so that the newest token is the one that completed it."""
         # A few characters more than the longest: decoding may alter those at a cut.

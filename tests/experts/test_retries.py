@@ -67,7 +67,7 @@ def test_breaker_walks_through_its_states():
     clock.now = 10.0
     assert breaker.allow()
     assert not breaker.allow()  # one probe at a time
-    breaker.abandoned()
+    breaker.abandon()
     assert breaker.allow()
     breaker.failure()
     clock.now = 19.9

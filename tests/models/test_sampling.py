@@ -190,11 +190,11 @@ def test_stop_finder_decodes_little() -> None:
     assert finder.suspects(np.arange(8)).tolist() == [3, 5, 6, 7]
     text = np.array([4] * 5000 + [0, 1, 2, 3])
     decoded.clear()
-    assert finder.completed(text)
-    assert not finder.completed(text[:-1])
-    assert finder.completed(np.array([0, 1, 2, 7, 7, 5]))
-    assert finder.completed(np.array([6]))
-    assert not finder.completed(np.array([0, 1, 3]))
+    assert finder.completes(text)
+    assert not finder.completes(text[:-1])
+    assert finder.completes(np.array([0, 1, 2, 7, 7, 5]))
+    assert finder.completes(np.array([6]))
+    assert not finder.completes(np.array([0, 1, 3]))
     # "</final_answer>" has 15 characters: a tail of at most 2 * 20 of these tokens.
     assert max(decoded) <= 40
 

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from agents.engine.export import export_checkpoint, wide_enough, widen, widen_adapter, widen_config
+from agents.engine.export import export_checkpoint, fit_width, widen, widen_adapter, widen_config
 from models.loading import load_team
 from models.locate import TINY
 from models.spec import LoraSpec, ModelSpec
@@ -25,12 +25,12 @@ def logp(folder: Path) -> torch.Tensor:
 
 @pytest.mark.parametrize(("head_dim", "width"), [(16, 32), (24, 96), (8, 32), (32, 32), (40, 80)])
 def test_the_narrowest_whole_multiple_is_taken(head_dim: int, width: int) -> None:
-    assert wide_enough(head_dim, (32, 64, 80, 96, 112)) == width
+    assert fit_width(head_dim, (32, 64, 80, 96, 112)) == width
 
 
 def test_a_head_that_no_kernel_holds_is_refused() -> None:
     with pytest.raises(UserError, match=r"heads of 48 dimensions, only 32, 64; .*--engine local"):
-        wide_enough(48, (32, 64))
+        fit_width(48, (32, 64))
 
 
 def test_dimensions_move_with_their_frequency() -> None:

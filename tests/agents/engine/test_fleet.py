@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from agents.engine.fleet import Fleet, Seat, by_transfer
+from agents.engine.fleet import Fleet, Seat, uses_transfer
 from agents.engine.settings import VllmSettings
 from agents.engine.versions import CheckpointWriter
 from agents.local import LocalPolicy
@@ -356,7 +356,7 @@ def test_adapters_that_engines_cannot_read_are_refused(file_engine, has) -> None
 
 def test_weights_by_transfer_are_not_written(file_engine, monkeypatch) -> None:
     """The engine starts from the model's own files, and is handed newer weights at once."""
-    monkeypatch.setattr("agents.engine.fleet.by_transfer", lambda seat, settings: True)
+    monkeypatch.setattr("agents.engine.fleet.uses_transfer", lambda seat, settings: True)
     specs = {"alice": ModelSpec("tiny:alice")}
     loaded = load_team(specs, {"alice"})
     fleet = Fleet([Seat("alice", loaded["alice"], specs["alice"], True, "cuda:0")], VllmSettings())
@@ -388,7 +388,7 @@ def test_tensors_are_handed_over_on_one_gpu_that_keeps_them(
     handle = SimpleNamespace(device=torch.device("cuda:0"))
     loaded = SimpleNamespace(handle=handle)
     seat = Seat("alice", loaded, ModelSpec("tiny:alice"), True, device)  # type: ignore[arg-type]
-    assert by_transfer(seat, settings) is transfers
+    assert uses_transfer(seat, settings) is transfers
 
 
 async def test_numbers_of_adapters_are_never_used_twice(file_engine) -> None:
