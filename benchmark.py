@@ -20,7 +20,7 @@ All settings of one comparison:  python benchmark.py eapo --help
 _COMPARISONS = {
     "corea": ("comparison.corea", "CoreaComparison", "compare"),
     "eapo": ("comparison.eapo", "EapoComparison", "compare"),
-    "distill": ("launch.distill", "Distillation", "distill"),
+    "distill": ("training.distill", "Distillation", "distill"),
     "seeds": ("comparison.seeds", "SeedsComparison", "compare"),
     "compare": ("comparison.paired", "PairedComparison", "compare"),
     "sweep": ("comparison.sweep", "Sweep", "sweep"),
@@ -30,7 +30,7 @@ _COMPARISONS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
-    from launch.ending import ended
+    from training.ending import ended
 
     return ended(
         lambda: _compare(sys.argv[1:] if argv is None else argv),
@@ -50,7 +50,7 @@ def _compare(argv: Sequence[str]) -> int:
     if argv[0] not in _COMPARISONS:
         raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
     from comparison.brought import parse
-    from launch.numbers import check_seeds
+    from training.numbers import check_seeds
     from vocabulary import check_no_nan
 
     module, settings, run = _COMPARISONS[argv[0]]

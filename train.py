@@ -7,7 +7,7 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, build, loop; returns the exit code: 0 done, 1 the doctor found something,
     2 the user's mistake, 130 interrupted."""
-    from launch.ending import ended
+    from training.ending import ended
 
     return ended(
         lambda: _train(sys.argv[1:] if argv is None else argv),
@@ -17,21 +17,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _train(argv: Sequence[str]) -> int:
-    from launch.command_line import parse
+    from training.command_line import parse
 
     settings = parse(argv)
 
     # What takes time to import waits until everything that can be checked has been.
-    from launch.preflight import preflight
+    from training.preflight import preflight
 
     problems = preflight(settings)
     if settings.run.doctor:
-        from launch.doctor.examine import examine
+        from training.doctor.examine import examine
 
         return examine(settings, problems)
 
-    from launch.interrupt import Interruptible, Stop
-    from launch.session import open_session
+    from training.interrupt import Interruptible, Stop
+    from training.session import open_session
 
     with open_session(settings, problems) as session, Interruptible() as interrupt:
         try:

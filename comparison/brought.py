@@ -7,11 +7,11 @@ from typing import Any
 
 import tyro
 
-from launch.choice import Choice
-from launch.plain import override
 from launch.presets import preset
-from launch.rundir import RunDirectory
-from launch.train_settings import TrainSettings, defaults, restore
+from training.choice import Choice
+from training.plain import override
+from training.rundir import RunDirectory
+from training.train_settings import TrainSettings, defaults, restore
 from vocabulary import UserError
 
 _LIMIT = "max_new_tokens"

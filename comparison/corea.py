@@ -32,8 +32,8 @@ from evaluation.cascade import ThresholdChoice, measure
 from evaluation.evaluation import Resampled
 from evaluation.metrics.means import Floats
 from experts.naming import is_player
-from launch.plain import to_plain
 from teams.graders import check_graders
+from training.plain import to_plain
 from vocabulary import UserError
 
 _ENV, _ROLE = "corea-deferral", "small"

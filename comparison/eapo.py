@@ -23,8 +23,8 @@ from envs.leap.settings import LeapSettings
 from evaluation.evaluation import Resampled, column_means
 from evaluation.metrics.means import Variance, mean_at_n, mean_present, variance
 from evaluation.metrics.passk import pass_at_k
-from launch.plain import override, to_plain
 from teams.graders import check_graders
+from training.plain import override, to_plain
 from vocabulary import UserError
 
 _ENV, _ROLE = "eapo-consultation", "policy"

@@ -17,7 +17,7 @@ from comparison.output import make_table, write_json
 from comparison.settings import check_positive
 from evaluation import evaluation_of
 from evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
-from launch.rundir import RunDirectory
+from training.rundir import RunDirectory
 from vocabulary import UserError, fits, user_path
 
 Runs = Mapping[str, Mapping[str, Resampled]]

@@ -15,11 +15,11 @@ from comparison.policies import NamedPolicy
 from comparison.responses import Responses, responses
 from comparison.settings import Asking
 from comparison.store import Completions, Record
-from launch.plain import to_plain
 from problems.canonical import problem_key
 from problems.opening import open_source
 from problems.source import ProblemSet
 from problems.split import held_out, sample
+from training.plain import to_plain
 from vocabulary import Problem, UserError
 
 # Nothing is trained here, so a set may be measured as a whole.

@@ -17,7 +17,7 @@ from comparison.pictures import drawing
 from evaluation import evaluation_of
 from evaluation.metrics.intervals import Estimate, t_interval
 from evaluation.numbers import as_json
-from launch.rundir import EVALUATIONS, METRICS, RunDirectory
+from training.rundir import EVALUATIONS, METRICS, RunDirectory
 from vocabulary import UserError, fits
 
 _TOKENS = "rollout/learner_tokens_total"

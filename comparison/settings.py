@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from agents.engine.settings import VllmSettings
 from comparison.policies import NamedPolicy
-from launch.numbers import check_resamples, check_temperature
 from teams.models import check_engines
 from teams.settings import ScoringSettings
+from training.numbers import check_resamples, check_temperature
 from vocabulary import UserError, user_path
 
 

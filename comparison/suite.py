@@ -20,8 +20,8 @@ from comparison.verifier import verifying
 from envs.corea_deferral.settings import ThresholdSource
 from envs.solo import SoloSettings
 from evaluation.cascade import ThresholdChoice
-from launch.plain import to_plain
 from teams.graders import check_graders
+from training.plain import to_plain
 from vocabulary import UserError
 
 _CONVENTIONS = {

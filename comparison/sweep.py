@@ -17,9 +17,9 @@ from comparison.output import make_table, write_json
 from comparison.sweep_jobs import Job, comparing, run_of, training
 from evaluation.metrics.intervals import t_interval
 from evaluation.numbers import as_json, without_zero
-from launch.command_line import parse
 from launch.sweep import TABLES
 from launch.sweep.table import Table
+from training.command_line import parse
 from vocabulary import UserError
 
 _WIDE = 4

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from launch.plain import override
-from launch.train_settings import TrainSettings
+from training.plain import override
+from training.train_settings import TrainSettings
 
 # The papers name AdamW and no decay rates: those of PyTorch, which their frameworks leave alone.
 ADAMW_BETAS = (0.9, 0.999)

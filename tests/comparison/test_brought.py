@@ -12,8 +12,8 @@ from comparison.brought import parse
 from comparison.corea import CoreaComparison
 from comparison.eapo import EapoComparison
 from comparison.suite import SuiteComparison
-from launch.command_line import parse as parse_training
 from models.locate import TINY
+from training.command_line import parse as parse_training
 from vocabulary import UserError
 
 EAPO = ("--env", "eapo-consultation", "--env.prompt-style", "panel", "--env.reply-tokens", "7")

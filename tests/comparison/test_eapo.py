@@ -11,8 +11,8 @@ import benchmark
 from comparison.eapo import EapoComparison, measure_responses
 from comparison.responses import responses
 from envs.bytes_codec import BytesCodec
-from launch.command_line import parse
-from launch.distill import as_row, as_trace
+from training.command_line import parse
+from training.distill import as_row, as_trace
 from vocabulary import Problem, UserError
 
 

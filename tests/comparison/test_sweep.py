@@ -13,9 +13,9 @@ import tyro
 
 import benchmark
 import train
-from launch.command_line import parse
 from launch.sweep import TABLES
 from launch.sweep.table import Variant
+from training.command_line import parse
 
 VARIANTS = {v: None for table in TABLES.values() for v in table.variants}
 SMALL = ("--steps", "1", "--train", "problems.held-out=4", "rollout.problems-per-step=2")
@@ -51,7 +51,7 @@ def test_every_table_of_the_papers_is_known(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_every_variant_can_be_trained(variant: Variant) -> None:
     if variant.program == "distill":
-        from launch.distill import Distillation
+        from training.distill import Distillation
 
         tyro.cli(Distillation, args=[*variant.flags, "--out", "x"])
     else:

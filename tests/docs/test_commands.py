@@ -15,10 +15,10 @@ import pytest
 import algorithms
 import envs
 from envs.plugins import plugin_names
-from launch.command_line import parse
-from launch.settings import EvalSettings, RolloutSettings
 from problems.prepare import ProblemSettings
 from teams.settings import ScoringSettings
+from training.command_line import parse
+from training.settings import EvalSettings, RolloutSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import envs
-from launch.command_line import parse
 from train import main
+from training.command_line import parse
 from vocabulary import UserError
 
 GOOD = """

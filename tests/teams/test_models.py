@@ -8,12 +8,12 @@ import pytest
 import torch
 
 import train
-from launch.command_line import parse
 from launch.presets import PRESETS
 from models.loading import number_format
 from models.spec import LoraSpec, ModelSpec
 from teams.models import model_spec
 from teams.settings import AgentSettings
+from training.command_line import parse
 from vocabulary import UserError
 
 
@@ -60,7 +60,7 @@ def test_on_a_gpu_no_preset_holds_what_it_trains_as_a_whole_in_16_bits(name: str
 def test_full_weights_in_bfloat16_are_refused_before_anything_is_loaded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("launch.session.Session.__init__", lambda *_: pytest.fail("was loaded"))
+    monkeypatch.setattr("training.session.Session.__init__", lambda *_: pytest.fail("was loaded"))
     narrow = ["--agents.alice.dtype", "bfloat16", "--run-dir", str(tmp_path / "run")]
     assert train.main(narrow) == 2
     said = capsys.readouterr().err

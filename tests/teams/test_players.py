@@ -8,10 +8,10 @@ import pytest
 
 from envs.bytes_codec import BytesCodec
 from experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
-from launch.command_line import parse
-from launch.preflight import preflight
 from teams.players import build_player, check_players, local_models, player_counters
 from teams.settings import AgentSettings
+from training.command_line import parse
+from training.preflight import preflight
 from vocabulary import Problem, Prompt, Sampling, UserError
 
 CODEC = BytesCodec()

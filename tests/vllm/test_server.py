@@ -22,11 +22,11 @@ import pytest
 from agents.local import LocalPolicy
 from experts import ServerPolicy
 from experts.naming import read_player
-from launch.command_line import parse
-from launch.preflight import preflight
-from launch.session import open_session
 from models.loading import load_team
 from models.spec import ModelSpec
+from training.command_line import parse
+from training.preflight import preflight
+from training.session import open_session
 from vocabulary import Prompt, Sampling
 
 pytestmark = [

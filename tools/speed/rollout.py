@@ -33,11 +33,11 @@ from rich.console import Console
 from rich.table import Table
 
 from envs.token_view import TokenView
-from launch.command_line import parse
-from launch.preflight import preflight
-from launch.session import Session, open_session
 from rewards.grading.scorer import AnswerScorer
 from rollouts import play
+from training.command_line import parse
+from training.preflight import preflight
+from training.session import Session, open_session
 from vocabulary import Completion, Policy, Prompt, Sampling
 
 _EPISODE: ContextVar[int] = ContextVar("episode")

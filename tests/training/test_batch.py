@@ -1,0 +1,79 @@
+"""What one training step takes of what was played."""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from algorithms import Algorithm, get
+from training.batch import Batch, sample_batch
+from vocabulary import Episode, Trajectory
+
+
+def row(agent: str, problem: str, reward: float) -> Trajectory:
+    role = agent.rpartition("_")[0]
+    mask, logprobs = np.array([False, True, True]), np.zeros(3, np.float32)
+    groups = {"problem": problem, "problem+role": f"{problem}/{role}"}
+    return Trajectory(agent, role, np.arange(3), mask, logprobs, reward, {"x": reward}, groups)
+
+
+def sampled(
+    algorithm: Algorithm,
+    problems: int,
+    episode: Callable[[int], dict[str, float]],
+    learners: tuple[str, ...] = ("alice",),
+) -> tuple[Batch, list[int]]:
+    """The batch, and how many problems each round asked for; ``episode`` is told how many
+    problems its round played before."""
+    rounds: list[int] = []
+
+    async def play(count: int) -> list[Episode]:
+        rounds.append(count)
+        names = [f"p{len(rounds)}.{place}" for place in range(count)]
+        rows = [
+            tuple(row(agent, name, reward) for agent, reward in episode(place).items())
+            for place, name in enumerate(names)
+        ]
+        return [Episode(name, 0, 1, "train", found) for name, found in zip(names, rows)]
+
+    batch = asyncio.run(sample_batch(play, algorithm, "problem+role", problems, learners))
+    return batch, rounds
+
+
+def twenty_informative(place: int) -> dict[str, float]:
+    return {"alice_0": 0.0, "alice_1": float(place < 20)}
+
+
+def test_a_step_trains_on_its_number_of_problems() -> None:
+    batch, rounds = sampled(get("dapo"), 32, twenty_informative)
+    assert rounds == [32, 32]
+    groups = list(dict.fromkeys(one.groups["problem"] for one in batch.rows))
+    # The first twenty of the first round, and twelve of the twenty of the second.
+    assert groups == [f"p1.{i}" for i in range(20)] + [f"p2.{i}" for i in range(12)]
+    assert len(batch.rows) == 64
+    assert len(batch.episodes) == 64
+
+
+def test_a_round_plays_a_generation_batch() -> None:
+    algorithm = dataclasses.replace(get("dapo"), generation_batch=96)
+    batch, rounds = sampled(algorithm, 16, twenty_informative)
+    assert rounds == [96]
+    assert len(batch.rows) == 32
+
+
+def test_a_group_in_which_nobody_learns_is_not_informative() -> None:
+    def only_bob_varies(place: int) -> dict[str, float]:
+        return {"alice_0": 0.0, "alice_1": 0.0, "bob_0": 0.0, "bob_1": 1.0}
+
+    algorithm = dataclasses.replace(get("dapo"), max_generation_batches=3)
+    batch, rounds = sampled(algorithm, 4, only_bob_varies)
+    assert (rounds, batch.rows) == ([4, 4, 4], [])
+    batch, rounds = sampled(algorithm, 4, only_bob_varies, learners=("alice", "bob"))
+    assert rounds == [4]
+    assert {one.role for one in batch.rows} == {"bob"}
+
+
+def test_without_dynamic_sampling_everything_is_trained_on() -> None:
+    batch, rounds = sampled(get("grpo"), 32, twenty_informative)
+    assert (rounds, len(batch.rows)) == ([32], 64)

@@ -1,0 +1,221 @@
+"""Checkpoints are whole or absent, and give back exactly what was saved."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import SafetensorError
+
+from models import checksums
+from training import checkpoint
+from training.checkpoint import Progress
+from vocabulary import UserError
+
+
+class Role:
+    """Two numbers as weights, one moment, one counter."""
+
+    def __init__(self, weight: float) -> None:
+        self.weight = torch.tensor([weight, 0.1])
+        self.moment = torch.tensor([weight * 2])
+        self.count = int(weight)
+        self.broken = False
+
+    def save(self, directory: Path) -> None:
+        if self.broken:
+            raise OSError(28, "No space left on device")
+        (directory / "weight.json").write_text(json.dumps(self.weight.tolist()))
+
+    def load(self, directory: Path) -> None:
+        self.weight = torch.tensor(json.loads((directory / "weight.json").read_text()))
+
+    def state_dict(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        return {"moment": self.moment}, {"count": self.count}
+
+    def load_state_dict(self, tensors: dict[str, torch.Tensor], plain: dict[str, Any]) -> None:
+        self.moment, self.count = tensors["moment"], plain["count"]
+
+
+def progress(step: int) -> Progress:
+    return Progress(step, 10 * step, {"episodes.jsonl": 7}, {"wall_s": 1.5, "tokens": 3})
+
+
+def newest(root: Path) -> Path:
+    found = checkpoint.latest(root)
+    assert found is not None
+    return found
+
+
+def test_a_checkpoint_gives_back_what_was_saved(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    torch.rand(3)
+    checkpoint.save(tmp_path, progress(4), {"a": Role(3.0)}, keep=2)
+    expected = torch.rand(2)
+    role = Role(9.0)
+    assert checkpoint.load(newest(tmp_path), {"a": role}) == progress(4)
+    assert (role.weight[0].item(), role.moment.item(), role.count) == (3.0, 6.0, 3)
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_a_step_that_is_saved_is_not_saved_again(tmp_path: Path) -> None:
+    """A kill in the middle would leave the run without any checkpoint."""
+    role = Role(3.0)
+    for step in (3, 4):
+        checkpoint.save(tmp_path, progress(step), {"a": role}, keep=2)
+    role.broken = True
+    assert checkpoint.save(tmp_path, progress(4), {"a": role}, keep=2) == newest(tmp_path)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["step-000003", "step-000004"]
+
+
+def test_a_disk_that_is_full_is_told_whoever_notices(tmp_path: Path, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise SafetensorError("I/O error: No space left on device")
+
+    monkeypatch.setattr(checkpoint, "store", full)
+    with pytest.raises(UserError, match=r"No space left on device.*free some disk, then --resume"):
+        checkpoint.save(tmp_path, progress(4), {"a": Role(3.0)}, keep=2)
+
+
+def test_only_the_newest_are_kept_and_steps_sort_as_numbers(tmp_path: Path) -> None:
+    for step in (999_998, 999_999, 1_000_000):
+        checkpoint.save(tmp_path, progress(step), {"a": Role(1.0)}, keep=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-1000000", "step-999999"]
+    assert newest(tmp_path).name == "step-1000000"
+
+
+@pytest.mark.parametrize("keep", [1, 2, 3])
+def test_a_folder_that_is_used_again_holds_nothing_of_before(tmp_path: Path, keep: int) -> None:
+    role = Role(1.0)
+    for step in range(1, 7):
+        role.count = step
+        role.weight[0] = float(step)
+        checkpoint.save(tmp_path, progress(step), {"a": role}, keep=keep)
+        assert len(list(tmp_path.iterdir())) == min(step, keep)
+        again = Role(0.0)
+        assert checkpoint.load(newest(tmp_path), {"a": again}) == progress(step)
+        assert (again.count, again.weight[0].item()) == (step, step)
+
+
+def test_a_checkpoint_that_fails_leaves_the_one_before(tmp_path: Path) -> None:
+    role = Role(1.0)
+    checkpoint.save(tmp_path, progress(1), {"a": role}, keep=2)
+    role.broken = True
+    with pytest.raises(UserError, match=r"step 2 could not be written .*No space left"):
+        checkpoint.save(tmp_path, progress(2), {"a": role}, keep=2)
+    assert newest(tmp_path).name == "step-000001"
+
+
+def test_a_half_written_one_is_not_seen(tmp_path: Path) -> None:
+    (tmp_path / ".step-000009.part").mkdir()
+    assert checkpoint.latest(tmp_path) is None
+    checkpoint.save(tmp_path, progress(9), {"a": Role(1.0)}, keep=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000009"]
+
+
+@pytest.mark.parametrize("name", ["state.json", "a/optimizer.safetensors", "rng.safetensors"])
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff" * 40])
+def test_a_damaged_one_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2) / name
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises(UserError, match=r"step-000004 is damaged .* delete that folder"):
+        checkpoint.load(newest(tmp_path), {"a": Role(1.0)})
+
+
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= 1 << place % 8
+    path.write_bytes(content)
+
+
+def silent(sentence: str) -> None:
+    raise AssertionError(sentence)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["state.json", "a/optimizer.safetensors", "a/weight.json", "rng.safetensors", checksums.NAME],
+)
+@pytest.mark.parametrize("place", [0, 7, 40, -1])
+def test_a_bit_that_flips_is_told_by_the_name_of_its_file(
+    tmp_path: Path, name: str, place: int
+) -> None:
+    """Whatever the bit is part of: many a number is another number then, and no fault."""
+    for step in (3, 4):
+        path = checkpoint.save(tmp_path / "checkpoints", progress(step), {"a": Role(1.0)}, keep=2)
+    checkpoint.load(path, {"a": Role(0.0)}, silent)
+    flip(path / name, place)
+    # Of a flip among the checksums, the file whose line it hit may be named.
+    named = r"\S+" if name == checksums.NAME else name
+    with pytest.raises(UserError) as caught:
+        checkpoint.load(path, {"a": Role(0.0)}, silent)
+    assert re.fullmatch(
+        rf"the checkpoint {path} is damaged \({named}(, \S+)?: not what SHA256SUMS says was "
+        rf"written\); delete that folder, and --resume {tmp_path} goes on from step 3",
+        str(caught.value),
+    )
+    shutil.rmtree(path)
+    assert checkpoint.load(newest(path.parent), {"a": Role(0.0)}, silent) == progress(3)
+
+
+def test_the_only_one_that_is_damaged_has_none_before_it(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
+    flip(path / "rng.safetensors", 99)
+    with pytest.raises(UserError, match=r"rng\.safetensors: not what .* begins again"):
+        checkpoint.load(path, {"a": Role(1.0)})
+
+
+@pytest.mark.parametrize("change", ["cut", "empty", "gone", "new"])
+def test_files_that_come_and_go_are_told_too(tmp_path: Path, change: str) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
+    sums = path / checksums.NAME
+    if change == "gone":
+        (path / "a" / "weight.json").unlink()
+    elif change == "new":
+        (path / "a" / "adapter.json").write_text("{}")
+    else:
+        sums.write_text("" if change == "empty" else sums.read_text().split("\n", 1)[1])
+    with pytest.raises(UserError, match="not what SHA256SUMS says"):
+        checkpoint.load(path, {"a": Role(1.0)})
+
+
+def test_what_a_desktop_leaves_is_no_damage(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
+    (path / ".DS_Store").write_text("x")
+    checkpoint.load(path, {"a": Role(1.0)}, silent)
+
+
+def test_one_from_before_there_were_checksums_says_that_nothing_is_checked(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(3.0)}, keep=2)
+    (path / checksums.NAME).unlink()
+    told: list[str] = []
+    role = Role(0.0)
+    assert checkpoint.load(path, {"a": role}, told.append) == progress(4)
+    assert role.count == 3
+    assert told == [
+        f"{path} was written without checksums: whether it is damaged cannot be checked."
+    ]
+
+
+@pytest.mark.parametrize("name", ["config.json", "evaluation/before.json"])
+def test_what_changed_beside_it_is_told_and_no_reason_to_stop(tmp_path: Path, name: str) -> None:
+    (tmp_path / "evaluation").mkdir()
+    (tmp_path / name).write_text('{"seed": 1}')
+    path = checkpoint.save(tmp_path / "checkpoints", progress(4), {"a": Role(1.0)}, keep=2)
+    checkpoint.load(path, {"a": Role(1.0)}, silent)
+    (tmp_path / name).write_text('{"seed": 3}')
+    told: list[str] = []
+    checkpoint.load(path, {"a": Role(1.0)}, told.append)
+    assert [f"{tmp_path / name} is not what it was at step 4" in one for one in told] == [True]
+
+
+def test_checksums_are_what_everybody_s_tool_reads(tmp_path: Path) -> None:
+    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
+    tool = shutil.which("sha256sum")
+    if tool is None:
+        pytest.skip("no sha256sum here")
+    subprocess.run([tool, "--quiet", "--strict", "-c", checksums.NAME], cwd=path, check=True)

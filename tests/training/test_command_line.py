@@ -1,0 +1,233 @@
+"""What the command line accepts, shows and refuses, before any model is loaded."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import train
+from algorithms import ALGORITHMS
+from training.choice import Choice
+from training.command_line import parse
+from training.plain import to_plain
+from training.train_settings import defaults, restore
+from vocabulary import UserError
+
+NO_NAME = "cannot be the name of a file or folder here"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What is printed when ``argv`` is refused with exit code 2."""
+    assert train.main(argv) == 2
+    return capsys.readouterr().err.strip()
+
+
+def help_text(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as left:
+        parse([*argv, "--help"])
+    assert left.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_without_a_choice_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_text([], capsys)
+    for name in ("core-teaching", *ALGORITHMS, "core-qwen-gsm8k", "--resume"):
+        assert name in text
+
+
+def test_help_shows_exactly_the_settings_of_the_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    gspo = help_text(["--env", "core-teaching", "--algo", "gspo"], capsys)
+    sapo = help_text(["--algo", "sapo", "--roles", "alice", "carol"], capsys)
+    assert "--algo.surrogate.low" in gspo
+    assert "--algo.surrogate.tau" not in gspo
+    assert "--algo.surrogate.tau-positive" in sapo
+    assert "--algo.surrogate.low" not in sapo
+    assert "--env.k-cold" in gspo
+    assert "--agents.bob.model" in gspo
+    assert "--agents.carol.model" in sapo
+    assert "--agents.bob.model" not in sapo
+
+
+def _leaves(settings: object, prefix: str = "") -> list[str]:
+    """The flag of every field."""
+    flags = []
+    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
+        value, name = getattr(settings, field.name), field.name.replace("_", "-")
+        if dataclasses.is_dataclass(value):
+            flags += _leaves(value, f"{prefix}{name}.")
+        else:
+            flags.append(f"--{prefix}{name}")
+    return flags
+
+
+def test_every_setting_has_a_flag_with_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_text(["--env", "core-teaching"], capsys)
+    settings = defaults(Choice("core-teaching", "gspo", ("alice", "bob")))
+    flags = _leaves(settings.run)
+    for part in ("env", "algo", "learner", "problems", "scoring", "rollout", "eval"):
+        flags += _leaves(getattr(settings, part), f"{part}.")
+    flags += _leaves(settings.agents["alice"], "agents.alice.")
+    lines = [line.strip("│ ").strip() for line in text.splitlines()]
+    for flag in flags:
+        places = [i for i, line in enumerate(lines) if line.split(" ")[0].rstrip(",") == flag]
+        assert places, f"{flag} is missing from --help"
+        explained = lines[places[0] + 1]
+        assert explained, flag
+        assert not explained.startswith(("--", "(")), f"{flag} has no help text"
+
+
+def test_who_is_named_learns_and_the_others_are_frozen() -> None:
+    settings = parse(["--train-role", "bob"])
+    assert {role: agent.trained for role, agent in settings.agents.items()} == {
+        "alice": False,
+        "bob": True,
+    }
+    assert restore(settings.plain()) == settings
+
+
+def test_an_environment_says_what_follows_from_who_learns() -> None:
+    env = ["--env", "corea-deferral"]
+    assert parse(env).env.learners == ("small",)
+    assert parse([*env, "--train-role", "large"]).env.learners == ("large",)
+    told = [*env, "--train-role", "small", "large", "--env.learners", "small"]
+    assert parse(told).env.learners == ("small",)
+
+
+def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        parse(["--env", "core-teaching", "--env.k-colt", "3"])
+    assert left.value.code == 2
+    assert "--env.k-colt" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["--env", "nope"], "unknown env 'nope'; known: core-teaching"),
+        (["--algo", "ppo"], "unknown algorithm 'ppo'; known: grpo, dr-grpo"),
+        (["--preset", "core"], "unknown preset 'core'"),
+        (["--env.k-cold", "0"], "k_cold is 0"),
+        (["--roles", "alice"], "has no peer"),
+        (["--roles", "alice", "alice"], "--roles names alice twice"),
+        (["--roles", "a b", "c"], "'a b' is no name for a role"),
+        (["--roles", "0", "bob"], "--roles: '0' is no name for a role"),
+        (["--roles", "../x", "bob"], "'../x' is no name for a role"),
+        (["--roles", "class", "bob"], "'class' is no name for a role"),
+        (["--seed", "-1"], "--seed must be 0 to 2^63 - 1"),
+        (["--seed", "99999999999999999999"], "--seed must be 0 to 2^63 - 1"),
+        (["--threads", "100000"], "--threads must be 0 to"),
+        (["--steps", "0"], "--steps is 0"),
+        (["--checkpoint-every", "0"], "--checkpoint-every must be at least 1"),
+        (["--rollout.temperature", "0"], "--rollout.temperature must be above 0"),
+        (["--group-by", "moon"], "no such group; known: problem, problem+role"),
+        (["--agents.alice.model", "./nowhere"], "'./nowhere'"),
+        (["--agents.alice.model", "tiny:zed"], "unknown tiny model 'tiny:zed'"),
+        (["--problems.train", "missing.jsonl"], "missing.jsonl"),
+        (["--problems.train", "reasoning-gym:chain_sun"], "chain_sum"),
+        (["--learner.lr", "-1"], "learner.lr must be above 0"),
+        (["--algo.kl-coefficient", "0.1", "--algo.kl-estimator", "k1"], "k1"),
+        (["--agents.alice.no-trained", "--agents.bob.no-trained"], "no role is trained"),
+        (["--train-role", "carol"], "--train-role names carol; the roles here are alice, bob"),
+        (["--agents.alice.model", ""], "a model has no name; give a folder"),
+        (["--agents.alice.model", "~nosuchuser/x"], NO_NAME),
+        (["--agents.alice.model", "x" * 5000], NO_NAME),
+        (["--agents.alice.device", "meta"], "no device 'meta' here; say auto or cpu"),
+        (["--problems.train", "~nosuchuser/x"], NO_NAME),
+        (["--problems.train", "x" * 5000], NO_NAME),
+        (["--problems.train", "a\0b.jsonl"], NO_NAME),
+        (["--problems.train", "\ud800.jsonl"], NO_NAME),
+        (["--problems.train", "hub:"], "write hub:OWNER/NAME"),
+        (["--run-dir", "x" * 300], NO_NAME),
+        (["--run-dir", "a\0b"], NO_NAME),
+        (["--resume", "x" * 300], NO_NAME),
+        (["--problems.held-out", "100000000000"], "at most 100000 can be held out"),
+        (["--problems.limit", "100000000000"], "lower --problems.held-out or --problems.limit"),
+        (["--eval.resamples", "1000000000"], "--eval.resamples is 1000000000; it must be at most"),
+        (["--env.k-cold", "100000000"], "k_cold is 100000000: it must be 4096 at most"),
+        (["--env.k-hinted", "100000000"], "k_hinted is 100000000: it must be 4096 at most"),
+        (["--env", "corea-deferral", "--env.traces", "5000"], "traces is 5000: it must be 4096"),
+        (["--env", "sd-e2", "--env.eval-traces", "5000"], "traces is 5000: it must be 4096"),
+        (["--env", "eapo-consultation", "--env.experts", "5000"], "experts is 5000: it must"),
+        (["--roles", "\ufb01", "bob"], "is no name for a role"),
+        (["--roles", "__init__", "bob"], "'__init__' is no name for a role"),
+        (["--roles", "a" * 300, "bob"], "is no name for a role"),
+        (["--roles", "_a", "bob"], "'_a' is no name for a role"),
+        (["--roles", "mro", "bob"], "'mro' is no name for a role"),
+        (["--resume", "nowhere"], "nowhere is not a run"),
+        (["--resume", "nowhere", "--algo", "grpo"], "leave out --algo"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_code_2(
+    argv: list[str],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = said(argv, capsys)
+    assert sentence in text
+    assert text.startswith("train.py: ")
+    assert "\n" not in text
+    assert not any(tmp_path.iterdir()), "a refused run leaves nothing behind"
+
+
+def test_broken_data_is_refused_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"question": "1+1", "answer": "2"}\n{"question": "2+\n')
+    text = said(["--problems.train", str(data), "--run-dir", str(tmp_path / "run")], capsys)
+    assert "data.jsonl" in text
+    assert "line 2" in text
+    data.write_text("")
+    assert "data.jsonl" in said(["--problems.train", str(data)], capsys)
+
+
+def test_a_run_directory_in_use_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.txt").write_text("")
+    assert "is not empty" in said(["--run-dir", str(tmp_path)], capsys)
+
+
+def test_nothing_heavy_is_imported_before_a_mistake_is_told(tmp_path: Path) -> None:
+    code = (
+        "import sys, train; assert train.main(['--steps', '0']) == 2; "
+        "heavy = {'torch', 'transformers', 'sympy', 'sentence_transformers', 'datasets'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_bounds_and_rounds_of_dapo_are_flags() -> None:
+    algo = parse(["--algo", "dapo"]).algo
+    assert (algo.generation_batch, to_plain(algo.surrogate)["dual"]) == (0, None)
+    flags = ["--algo.generation-batch", "24", "--algo.surrogate.dual", "5"]
+    algo = parse(["--algo", "dapo", *flags]).algo
+    assert (algo.generation_batch, to_plain(algo.surrogate)["dual"]) == (24, 5.0)
+
+
+def test_settings_are_restored_from_their_file() -> None:
+    argv = ["--algo", "sapo", "--roles", "alice", "bob", "carol", "--env.w-explore", "0.3", "0.1"]
+    settings = parse([*argv, "--agents.bob.no-trained", "--algo.surrogate.tau-positive", "2"])
+    again = restore(json.loads(json.dumps(settings.plain())))
+    assert again == settings
+
+
+def test_resume_takes_up_the_stored_settings(tmp_path: Path) -> None:
+    settings = parse(["--algo", "cispo", "--env.k-cold", "3", "--steps", "7"])
+    (tmp_path / "config.json").write_text(json.dumps(settings.plain()))
+    resumed = parse(["--resume", str(tmp_path), "--steps", "9"])
+    assert (resumed.choice.algo, resumed.env.k_cold, resumed.run.steps) == ("cispo", 3, 9)
+    assert resumed.run.run_dir == tmp_path
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"config\.json is damaged or of another version"):
+        parse(["--resume", str(tmp_path)])

@@ -1,0 +1,147 @@
+"""A run directory that something else wrote into: one sentence on --resume, and no traceback."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import train
+from evaluation.core_teaching import EVALUATION
+from training import checkpoint
+from training.checkpoint import Progress
+from training.command_line import parse
+from training.examiner import Examiner
+from training.rundir import RunDirectory
+from training.session import Session
+from vocabulary import UserError
+
+
+def changed(content: Any, place: str, value: Any) -> Any:
+    """A copy with one field replaced, ``a.b.c`` deep."""
+    copy = inner = json.loads(json.dumps(content))
+    *path, last = place.split(".")
+    for name in path:
+        inner = inner[name]
+    inner[last] = value
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        ("agents", [], "damaged or of another version"),
+        ("agents", {}, "damaged or of another version"),
+        ("agents.alice", 5, "damaged or of another version"),
+        ("agents.alice.trained", "yes", "agents.alice.trained is 'yes'; it must be true or false"),
+        ("algo", 5, "algo is 5; it must be an object"),
+        ("algo.surrogate", 5, "algo.surrogate is 5; it must be an object"),
+        ("algo.surrogate", {"moon": 1}, "no setting is called algo.surrogate.moon"),
+        ("choice", 5, "damaged or of another version"),
+        ("choice.roles", ["../x", "bob"], "'../x' is no name for a role"),
+        ("choice.roles", "ab", "roles is 'ab'; it must be a list"),
+        ("env", None, "env does not hold the settings of core-teaching"),
+        ("env", 5, "env does not hold the settings of core-teaching"),
+        ("env.k_cold", "2", "env.k_cold is '2'; it must be a whole number"),
+        ("problems.train", 5, "problems.train is 5; it must be text"),
+        ("rollout.temperature", "x", "rollout.temperature is 'x'; it must be a number"),
+        ("run.seed", None, "run.seed is None; it must be a whole number"),
+    ],
+)
+def test_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str, value: Any, sentence: str
+) -> None:
+    plain = parse([]).plain()
+    (tmp_path / "config.json").write_text(json.dumps(changed(plain, place, value)))
+    assert train.main(["--resume", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"train.py: {tmp_path / 'config.json'} is damaged")
+    assert sentence in told
+
+
+@pytest.mark.parametrize("content", ["[]", "null", "{", "[" * 100_000])
+def test_no_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
+    (tmp_path / "config.json").write_text(content)
+    assert train.main(["--resume", str(tmp_path)]) == 2
+    assert "config.json is damaged" in capsys.readouterr().err
+
+
+STATE = {"step": 3, "cursor": 24, "logs": {"metrics.jsonl": 7}, "counters": {"wall_s": 1.5}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(json.dumps(value) for value in ([], None, 5, {})),
+        "[" * 100_000,
+        *(
+            json.dumps(STATE | {"learners": {}, field: value})
+            for field, value in [
+                ("step", 2.5), ("step", None), ("step", -1), ("step", True),
+                ("cursor", "x"), ("cursor", -1),
+                ("logs", []), ("logs", {"metrics.jsonl": "x"}), ("logs", {"metrics.jsonl": -1}),
+                ("counters", 5), ("counters", {"wall_s": None}),
+            ]
+        ),
+    ],
+)  # fmt: skip
+def test_a_state(tmp_path: Path, content: str) -> None:
+    path = checkpoint.save(tmp_path, Progress(**STATE), {}, keep=1)
+    assert checkpoint.load(path, {}) == Progress(**STATE)
+    (path / "state.json").write_text(content)
+    with pytest.raises(UserError, match=r"step-000003 is damaged .* delete that folder"):
+        checkpoint.load(path, {})
+
+
+def test_logs_of_a_state_are_the_runs_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("kept")
+    (tmp_path / "run").mkdir()
+    RunDirectory(tmp_path / "run").cut_logs({"../mine.txt": 0, "metrics.jsonl": 0})
+    assert (tmp_path / "mine.txt").read_text() == "kept"
+
+
+LEARNERS: list[Any] = [
+    [],
+    {},
+    {"alice": 5},
+    *(
+        {"alice": {"steps": {}, "updates": 1, "skipped": 0, "version": 1} | {field: value}}
+        for field, value in [("steps", []), ("steps", {"moon": 1}), ("updates", "x"),
+                             ("skipped", None), ("version", [])]
+    ),
+]  # fmt: skip
+
+
+def test_learners_of_a_state(opened: Callable[..., Session]) -> None:
+    session = opened("--train-role", "alice")
+    session.save()
+    path = checkpoint.latest(session.run.checkpoints)
+    assert path is not None
+    state = json.loads((path / "state.json").read_text())
+    checkpoint.load(path, session.team.trained)
+    for learners in LEARNERS:
+        (path / "state.json").write_text(json.dumps(state | {"learners": learners}))
+        with pytest.raises(UserError, match="is damaged"):
+            checkpoint.load(path, session.team.trained)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", "[" * 100_000, '{"problems": 5}'])
+def test_outcomes(tmp_path: Path, content: str) -> None:
+    run = RunDirectory(tmp_path)
+    (tmp_path / "evaluation").mkdir()
+    (tmp_path / "evaluation" / "before.json").write_text(content)
+    settings = parse([]).eval
+    examiner = Examiner(
+        EVALUATION,
+        None,  # type: ignore[arg-type]
+        [None],  # type: ignore[list-item]
+        roles=("alice", "bob"),
+        env_settings=None,
+        settings=settings,
+        seed=0,
+        run=run,
+    )
+    with pytest.raises(UserError, match=r"before\.json cannot be read as an evaluation's"):
+        asyncio.run(examiner.named("before"))

@@ -1,0 +1,191 @@
+"""Training with engines: the same contract as in this process, and one step ahead of it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import envs
+from train import main
+from training.batch import Batch, without_stale
+from training.session import Session
+from vocabulary import Trajectory
+
+Opened = Callable[..., Session]
+Train = Callable[[Session], list[dict[str, float]]]
+ENGINE = ("--engine", "vllm")
+
+
+@pytest.mark.parametrize("env", [name for name in envs.names() if ":" not in name])
+def test_every_environment_trains_on_engines(
+    opened: Opened, train: Train, file_engine, env: str
+) -> None:
+    session = opened("--env", env, *ENGINE, "--rollout.problems-per-step", "4")
+    for metrics in train(session):
+        for role in session.team.trained:
+            assert metrics[f"learner/{role}/mismatch/mean"] < 1e-4
+            assert metrics[f"learner/{role}/staleness"] == 0
+        assert metrics["rollout/failed"] == 0
+    # Before each of the two steps' episodes, and not in between.
+    assert {engine.reloads for engine in file_engine.started} <= {0, 2}
+
+
+def test_adapters_train_on_one_engine(opened: Opened, train: Train, file_engine) -> None:
+    session = opened(
+        *ENGINE,
+        *("--agents.alice.model", "tiny:alice", "--agents.alice.tuning", "lora"),
+        *("--agents.bob.model", "tiny:alice", "--agents.bob.tuning", "lora"),
+    )
+    for metrics in train(session):
+        assert max(metrics[f"learner/{role}/mismatch/max"] for role in ("alice", "bob")) < 1e-3
+    assert len(file_engine.started) == 1
+
+
+def test_a_pool_and_a_frozen_role_are_answered_by_engines(
+    opened: Opened, train: Train, file_engine
+) -> None:
+    session = opened(
+        *(
+            "--env",
+            "eapo-consultation",
+            "--agents.expert.model",
+            "pool:tiny:expert|scripted:oracle",
+        ),
+        *ENGINE,
+    )
+    assert all(m["rollout/failed"] == 0 for m in train(session))
+    assert len(file_engine.started) == 2
+
+
+def test_sampling_ahead_uses_the_weights_before_the_update(
+    opened: Opened, train: Train, file_engine
+) -> None:
+    session = opened(*ENGINE, "--rollout.overlap", "--steps", "3")
+    first, second, third = train(session)
+    assert [m["learner/alice/staleness"] for m in (first, second, third)] == [0, 1, 1]
+    # One update lies between sampler and learner: the mismatch is real, and weighed.
+    assert first["learner/alice/mismatch/mean"] < 1e-4
+    assert min(second["learner/alice/mismatch/mean"], third["learner/alice/mismatch/mean"]) > 1e-3
+    assert third["learner/alice/mismatch/ess"] < 1
+    assert {m["rollout/stale"] for m in (first, second, third)} == {0}
+
+
+def test_an_evaluation_between_steps_asks_the_newest_weights(
+    opened: Opened, train: Train, file_engine
+) -> None:
+    session = opened(
+        *(*ENGINE, "--rollout.overlap", "--steps", "2", "--eval.enabled", "--eval.every", "1"),
+        *("--problems.held-out", "8"),
+    )
+    versions = []
+    examine = session._examiner.examine
+
+    async def noted():
+        versions.append({p._version for p in session.team.policies.values()})
+        return await examine()
+
+    session._examiner.examine = noted
+    train(session)
+    assert versions == [{1}]
+
+
+def test_a_run_on_engines_is_resumed_where_it_stood(
+    tmp_path: Path, file_engine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = (*ENGINE, "--eval.no-enabled", "--rollout.problems-per-step", "4")
+    for name, steps in (("whole", "2"), ("cut", "1")):
+        assert main([*flags, "--steps", steps, "--run-dir", str(tmp_path / name)]) == 0
+    assert main(["--resume", str(tmp_path / "cut"), "--steps", "2"]) == 0
+    lines = [
+        (tmp_path / name / "episodes.jsonl").read_text().splitlines() for name in ("whole", "cut")
+    ]
+    assert len(lines[0]) == 8
+    assert lines[0] == lines[1]
+
+
+def test_a_resumed_run_ahead_samples_what_was_in_flight_again(
+    tmp_path: Path, opened: Opened, train: Train, file_engine
+) -> None:
+    """The checkpoint stands before the problems that were sampled ahead."""
+    session = opened(*ENGINE, "--rollout.overlap", "--steps", "3")
+    cursors = []
+    checkpoint = session.checkpoint
+
+    def noted(step: int) -> None:
+        checkpoint(step)
+        state = session.run.checkpoints / f"step-{step:06d}" / "state.json"
+        cursors.append(json.loads(state.read_text())["cursor"])
+
+    session.checkpoint = noted
+    train(session)
+    assert cursors == [8, 16, 24]
+
+
+def row(role: str, version: int) -> Trajectory:
+    return Trajectory(
+        agent=f"{role}_0",
+        role=role,
+        tokens=np.zeros(1, np.int64),
+        mask=np.ones(1, bool),
+        logprobs=np.zeros(1, np.float32),
+        reward=0.0,
+        reward_terms={},
+        groups={},
+        weight_version=version,
+    )
+
+
+def test_rows_older_than_allowed_are_dropped_and_counted() -> None:
+    rows = [row("alice", 5), row("alice", 4), row("alice", 3), row("bob", 0), row("frozen", 0)]
+    batch = Batch([], rows, 1)
+    kept = without_stale(batch, {"alice": 5, "bob": 1}, 1)
+    assert [(r.role, r.weight_version) for r in kept.rows] == [
+        ("alice", 5),
+        ("alice", 4),
+        ("bob", 0),
+        ("frozen", 0),
+    ]
+    assert kept.stale == 1
+    assert without_stale(batch, {"alice": 5, "bob": 1}, 0).stale == 3
+
+
+@pytest.mark.parametrize(
+    ("flags", "way_out"),
+    [
+        (("--rollout.overlap",), "--engine vllm"),
+        (("--rollout.overlap", "--rollout.max-staleness", "0", *ENGINE), "must allow 1"),
+        (("--rollout.max-staleness", "-1"), "--rollout.max-staleness"),
+        (("--vllm.eager",), "--engine vllm"),
+        (("--vllm.log", "INFO"), "--engine vllm"),
+        (("--agents.bob.engine-device", "cuda:1"), "--engine vllm"),
+        ((*ENGINE, "--vllm.sleep-level", "1"), "cannot sleep"),
+        ((*ENGINE, "--vllm.cpu-cache-gb", "0"), "--vllm.cpu-cache-gb"),
+        ((*ENGINE, "--vllm.gpu-memory", "2"), "--vllm.gpu-memory"),
+        ((*ENGINE, "--vllm.max-sequences", "0"), "--vllm.max-sequences"),
+        ((*ENGINE, "--vllm.time-share"), "--vllm.sleep-level"),
+        ((*ENGINE, "--vllm.weights", "transfer"), "--vllm.weights reload"),
+    ],
+)
+def test_what_engines_cannot_do_is_one_sentence_and_exit_code_2(
+    file_engine, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], way_out: str
+) -> None:
+    assert main([*flags, "--steps", "1"]) == 2
+    assert way_out in capsys.readouterr().err
+    assert not file_engine.started
+
+
+def test_a_step_that_is_played_ahead_begins_where_the_loop_says_so(
+    opened: Opened, file_engine
+) -> None:
+    session = opened(*ENGINE, "--rollout.overlap", "--steps", "2")
+    batch = session.sample(1)
+    credit = session.credit(batch)
+    assert not session.sampler.is_ahead
+    session.sample_ahead(2)
+    assert session.sampler.is_ahead
+    session.update(batch, credit)
+    session.sample(2)
+    session.sample_ahead(3)  # there is no third step
+    assert not session.sampler.is_ahead

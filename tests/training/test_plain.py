@@ -1,0 +1,39 @@
+"""Settings to JSON and back."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from training.plain import override, to_plain
+from vocabulary import UserError
+
+
+@dataclass(frozen=True)
+class Inner:
+    weights: tuple[float, ...] = (0.2, 0.05)
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Inner = field(default_factory=Inner)
+    place: Path = Path("a/b")
+    steps: int = 3
+
+
+def test_plain_data_comes_back_as_it_was() -> None:
+    changed = Outer(Inner((1.0, 2.0, 3.0), "x"), Path("c"), 7)
+    assert override(Outer(), json.loads(json.dumps(to_plain(changed)))) == changed
+
+
+def test_values_reach_into_nested_settings_and_leave_the_rest() -> None:
+    assert override(Outer(), {"inner": {"name": "y"}}) == Outer(Inner(name="y"))
+
+
+def test_a_name_that_does_not_exist_is_refused_with_its_place() -> None:
+    with pytest.raises(
+        UserError, match=r"no setting is called inner\.wieghts; known here: name, w"
+    ):
+        override(Outer(), {"inner": {"wieghts": [1.0]}})

@@ -1,0 +1,244 @@
+"""Presets against the papers' tables, written down here a second time."""
+
+import pytest
+
+from launch.presets import PRESETS, preset
+from problems.hub import HUB_SETS
+from training.choice import Choice
+from training.command_line import parse
+from training.plain import to_plain
+from training.train_settings import TrainSettings, defaults
+from vocabulary import UserError
+
+
+def settings_of(name: str, algo: str = "grpo") -> TrainSettings:
+    return parse(["--preset", name, "--algo", algo])
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("core-")])
+def test_core_presets_equal_the_papers_settings(name: str) -> None:
+    # arXiv:2601.21600, section 5, tables 3 and the reference configuration.
+    run = settings_of(name)
+    env = to_plain(run.env)
+    assert (env["k_cold"], env["k_hinted"], env["hint_probability"]) == (2, 1, 0.75)
+    assert (env["hint_tokens"], env["truncate"]) == (1536, "head")
+    assert (env["max_new_tokens"], env["eval_max_new_tokens"]) == (3072, 4096)
+    assert (env["r_teach"], env["delta"], env["cap"], env["alpha"]) == (0.15, 0.15, 10, 0.3)
+    assert (env["w_exploit"], env["w_explore"]) == (1.0, [0.2, 0.05])
+    assert (env["lambda_cm"], env["delta_cm"], env["eta"]) == ([0.0, 0.1], 0.15, 0.1)
+    assert (env["lambda_ta"], env["trace_accuracy"], env["lambda_b"]) == (0.2, "v2", 0.8)
+    # The literal readings: eq. 3 as printed, no gate on correctness in eq. 6, F1 for every gold.
+    assert (env["explore_mode"], env["explore_pool"]) == ("literal", "question")
+    assert not env["explore_correct_only"]
+    assert not env["cross_requires_correct"]
+    assert env["partial_on_numbers"]
+    assert (env["prompt_style"], env["teacher"], env["teacher_lift"]) == ("plain", "best", 0.0)
+
+    assert (run.learner.lr, run.learner.weight_decay) == (1e-5, 0.01)
+    assert (run.learner.warmup, run.learner.schedule) == (0.1, "cosine")
+    assert run.learner.max_grad_norm == 1.0
+    assert run.rollout.problems_per_step == 4
+    assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (0.7, 0.9, 0)
+    assert run.rollout.learner_temperature == 1.0
+    assert run.problems.limit == 1000
+    # Two epochs over 1,000, 770 (80 % of 963) or 358 (80 % of 448) problems, four a step.
+    steps = {"gsm8k": 500, "math": 500, "aime": 385, "gpqa": 179}[name.rpartition("-")[2]]
+    assert (run.run.steps, run.run.seed, run.run.group_by) == (steps, 42, "problem")
+    assert run.learner.importance_correction == "none"
+    assert run.learner.betas == (0.9, 0.999)
+    assert run.scoring.encoder == "minilm"
+    for agent in run.agents.values():
+        assert (agent.tuning, agent.lora_rank, agent.lora_alpha) == ("lora", 16, 32)
+
+    # Equation 7 (population deviation), equation 20 and its coefficients.
+    assert (run.algo.baseline, run.algo.scale) == ("group-mean", "group-std")
+    assert (run.algo.ddof, run.algo.epsilon) == (0, 1e-8)
+    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
+    assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (0.04, "k3")
+    assert run.algo.reduction == "sequence-mean"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_of_real_models_have_pytorchs_decay_rates(name: str) -> None:
+    assert PRESETS[name].values["learner"]["betas"] == (0.9, 0.999)
+
+
+def test_core_pairs_are_the_papers_models() -> None:
+    qwen = settings_of("core-qwen-gsm8k").agents
+    assert qwen["alice"].model == "Qwen/Qwen2.5-3B-Instruct"
+    assert qwen["bob"].model == "Qwen/Qwen3-4B-Instruct-2507"
+    reasoning = settings_of("core-reasoning-math").agents
+    assert reasoning["alice"].model == "microsoft/Phi-4-mini-reasoning"
+    assert reasoning["bob"].model == "mistralai/Ministral-3-3B-Reasoning-2512"
+
+
+@pytest.mark.parametrize(
+    ("data", "train"),
+    [
+        ("gsm8k", "gsm8k"),
+        ("math", "math-8020"),
+        ("aime", "aime-1983-2025"),
+        ("gpqa", "gpqa-main"),
+    ],
+)
+def test_core_data_are_the_papers_sets_with_their_own_test_part(data: str, train: str) -> None:
+    problems = settings_of(f"core-qwen-{data}").problems
+    assert (problems.train, problems.eval, problems.held_out) == (train, None, None)
+    assert train in HUB_SETS
+
+
+def test_the_other_objectives_of_the_paper_have_their_constants() -> None:
+    gspo = settings_of("core-qwen-math", "gspo").algo
+    assert to_plain(gspo.surrogate) == {
+        "level": "sequence",
+        "low": 3e-4,
+        "high": 4e-4,
+        "dual": None,
+    }
+    assert gspo.kl_coefficient == 0.0
+    sapo = settings_of("core-qwen-math", "sapo").algo
+    assert to_plain(sapo.surrogate) == {"tau_positive": 1.0, "tau_negative": 1.05}
+
+
+@pytest.mark.parametrize(
+    ("name", "small", "ratio", "steps"),
+    [
+        ("corea-qwen-7b", "Qwen/Qwen2.5-7B-Instruct", 32 / 7, 80),
+        ("corea-qwen-1.5b", "Qwen/Qwen2.5-1.5B-Instruct", 32 / 1.5, 150),
+        ("corea-llama-8b", "meta-llama/Llama-3.1-8B-Instruct", 4, 120),
+    ],
+)
+def test_corea_presets_equal_the_papers_settings(
+    name: str, small: str, ratio: float, steps: int
+) -> None:
+    # arXiv:2603.03752, section 4.1; the rest is its framework's.
+    run = settings_of(name)
+    env = to_plain(run.env)
+    assert (run.agents["small"].model, run.agents["large"].model) == (
+        small,
+        "Qwen/Qwen2.5-32B-Instruct",
+    )
+    assert (run.agents["small"].trained, run.agents["large"].trained) == (True, False)
+    assert run.agents["small"].tuning == "full"
+    assert (env["traces"], env["eval_traces"], env["max_new_tokens"]) == (8, 10, 4096)
+    assert env["stop"] == []
+    assert (env["confidence_reward"], env["p_hat"]) == ("l1", "group")
+    assert (env["w_correct"], env["w_format"], env["w_confidence"]) == (1, 1, 1)
+    assert (env["threshold_source"], env["threshold_on_test"]) == ("large-pass@1", True)
+    assert (env["output_weight"], env["size_ratio"]) == (4, ratio)
+    assert (run.learner.lr, run.learner.minibatches, run.learner.epochs) == (5e-7, 4, 1)
+    assert (run.learner.max_grad_norm, run.learner.schedule) == (1.0, "constant")
+    assert run.rollout.problems_per_step == 1024
+    assert (run.rollout.temperature, run.eval.temperature) == (1.0, 0.6)
+    assert (run.problems.train, run.problems.limit, run.problems.held_out) == (
+        "deepmath",
+        16_000,
+        500,
+    )
+    assert (run.learner.weight_decay, run.learner.importance_correction) == (0.01, "none")
+    assert run.run.steps == steps
+    assert (run.algo.scale, run.algo.ddof, run.algo.epsilon) == ("group-std", 1, 1e-6)
+    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
+    assert run.algo.reduction == "token-mean"
+    assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (1e-4, "k3")
+    assert run.algo.entropy_coefficient == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "opens"),
+    [
+        ("eapo-r1-7b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True),
+        ("eapo-r1-14b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", True),
+        ("eapo-qwen3-8b", "Qwen/Qwen3-8B", False),
+    ],
+)
+def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: bool) -> None:
+    # arXiv:2509.23730, table 5; group size, clipping of lengths and weight decay are DAPO's.
+    run = parse(["--preset", name])
+    env = to_plain(run.env)
+    assert (run.choice.env, run.choice.algo) == ("eapo-consultation", "dapo")
+    assert (env["experts"], env["budget"], env["budget_unit"]) == (3, 10, "rounds")
+    assert (env["schedule"], env["accept_scale"], env["accept_start"]) == ("inv", 1.0, 0)
+    assert env["accept_total"] == 0.0
+    assert (env["turns_end"], env["anneal_steps"]) == (0, 320)
+    assert (env["coin"], env["draw_before_dispatch"]) == ("response", False)
+    assert (env["answer_reward"], env["consult_penalty"]) == ("f1_literal", 0.0)
+    assert (env["penalty_start"], env["at_once"]) == (0, 0)
+    assert (env["prompt_style"], env["opens_thinking"]) == ("panel", opens)
+    assert (env["max_new_tokens"], env["reply_tokens"]) == (20480, 1024)
+    assert (env["group_size"], env["eval_samples"]) == (16, 32)
+
+    assert (run.learner.lr, run.learner.warmup, run.learner.schedule) == (1e-6, 10, "constant")
+    assert (run.learner.weight_decay, run.learner.max_grad_norm) == (0.1, 1.0)
+    assert run.rollout.problems_per_step == 32
+    assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (1.0, 1.0, 0)
+    assert (run.eval.temperature, run.eval.top_p) == (1.0, 0.7)
+    assert (run.problems.train, run.problems.eval) == ("dapo-17k", "aime24")
+    assert run.problems.held_out is None
+    assert (run.run.steps, run.run.group_by) == (320, "problem+role")
+
+    algo = run.algo
+    assert to_plain(algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.28, "dual": 10.0}
+    assert (algo.reduction, algo.kl_coefficient, algo.entropy_coefficient) == ("token-mean", 0, 0)
+    assert (algo.dynamic_sampling, algo.max_generation_batches) == (True, 10)
+    assert algo.generation_batch == 96
+    assert (algo.overlong_limit, algo.overlong_buffer, algo.overlong_factor) == (20480, 4096, 1.0)
+
+    assert (run.agents["policy"].model, run.agents["policy"].tuning) == (policy, "full")
+    assert run.agents["policy"].trained
+    assert not run.agents["expert"].trained
+    assert run.agents["expert"].model.startswith("server:http://127.0.0.1:8000/v1?model=expert")
+
+
+@pytest.mark.parametrize(
+    ("name", "train", "limit"),
+    [
+        ("sd-e2-gsm8k", "gsm8k", None),
+        ("sd-e2-medmcqa", "medmcqa", 7500),
+        ("sd-e2-math", "math-8020", None),
+        ("sd-e2-aime", "aime-1983-2025", None),
+        ("sd-e2-gpqa", "gpqa-main", None),
+    ],
+)
+def test_sd_e2_presets_equal_the_public_configuration(
+    name: str, train: str, limit: int | None
+) -> None:
+    # arXiv:2601.17982: group of six, four equal weights, LoRA of rank 64 with alpha 16.
+    run = parse(["--preset", name])
+    env = to_plain(run.env)
+    assert (run.choice.env, run.choice.algo, run.choice.roles) == ("sd-e2", "grpo", ("alice",))
+    assert (env["traces"], env["max_new_tokens"], env["prompt_style"]) == (6, 1536, "strategies")
+    assert env["normalise"]
+    assert [env[f"w_{name}"] for name in ("outcome", "explore", "exploit", "format")] == [1] * 4
+    assert (env["gamma_correct"], env["gamma_rate"], env["gamma_cap"]) == (1, 0.1, 0.5)
+    assert env["same_above"] == 0.8
+    assert (env["format_strategy"], env["format_answer"], env["format_complete"]) == (0.2, 0.3, 0.1)
+    assert (run.learner.lr, run.rollout.problems_per_step) == (5e-6, 1)
+    assert (run.rollout.temperature, run.rollout.top_p) == (0.1, 0.95)
+    assert (run.problems.train, run.problems.limit, run.run.steps) == (train, limit, 7500)
+    assert run.scoring.encoder == "minilm"
+    alice = run.agents["alice"]
+    assert (alice.tuning, alice.lora_rank, alice.lora_alpha) == ("lora", 64, 16)
+    assert alice.model == "Qwen/Qwen2.5-3B-Instruct"
+    pair = parse(["--preset", name, "--roles", "alice", "bob"]).agents
+    assert pair["bob"].model == "Qwen/Qwen3-4B-Instruct-2507"
+
+
+def test_flags_lie_over_presets_and_presets_over_defaults() -> None:
+    run = parse(["--preset", "core-qwen-gsm8k", "--env.k-cold", "4", "--agents.bob.model", "x"])
+    assert (run.env.k_cold, run.env.k_hinted) == (4, 1)
+    assert (run.agents["alice"].model, run.agents["bob"].model) == ("Qwen/Qwen2.5-3B-Instruct", "x")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_names_settings_that_exist(name: str) -> None:
+    chosen = PRESETS[name]
+    roles = tuple(chosen.models)
+    for algo in (chosen.algo, *chosen.algo_values):
+        choice = Choice(chosen.env, algo, roles, preset=name)
+        chosen.over(defaults(choice))
+
+
+def test_an_unknown_preset_names_its_neighbours() -> None:
+    with pytest.raises(UserError, match=r"unknown preset 'core-qwen-gsmk'.*core-qwen-gsm8k"):
+        preset("core-qwen-gsmk")

@@ -1,0 +1,202 @@
+"""Every algorithm in every environment: two updates, real gradients, frozen weights left alone."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import envs
+import train
+from algorithms import ALGORITHMS
+from training.session import Session
+
+Opened = Callable[..., Session]
+Train = Callable[[Session], list[dict[str, float]]]
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize("env", [name for name in envs.names() if ":" not in name])
+def test_two_updates_of_every_pair_reach_every_role(
+    opened: Opened, train: Train, env: str, algo: str
+) -> None:
+    session = opened("--env", env, "--algo", algo)
+    start = {
+        role: {name: p.detach().clone() for name, p in one.loaded.handle.parameters().items()}
+        for role, one in session.team.trained.items()
+    }
+    steps = train(session)
+    assert len(steps) == 2
+    for role, one in session.team.trained.items():
+        assert all(step[f"learner/{role}/grad_norm"] > 0 for step in steps)
+        now = one.loaded.handle.parameters()
+        assert any(not torch.equal(now[name], value) for name, value in start[role].items())
+
+
+def test_a_frozen_role_answers_and_stays_as_it_is(opened: Opened, train: Train) -> None:
+    session = opened("--agents.bob.no-trained")
+    assert set(session.team.trained) == {"alice"}
+    bob = session.team.loaded["bob"].handle.module
+    before = {name: value.clone() for name, value in bob.state_dict().items()}
+    steps = train(session)
+    assert all(torch.equal(before[name], value) for name, value in bob.state_dict().items())
+    assert "reward/bob" in steps[0]
+    assert "learner/bob/loss" not in steps[0]
+
+
+def test_two_adapters_learn_on_one_base_that_stays_as_it_is(opened: Opened, train: Train) -> None:
+    session = opened(
+        *("--agents.alice.model", "tiny:alice", "--agents.alice.tuning", "lora"),
+        *("--agents.bob.model", "tiny:alice", "--agents.bob.tuning", "lora"),
+        *("--learner.lr", "0.002"),
+    )
+    alice, bob = (session.team.loaded[role].handle for role in ("alice", "bob"))
+    assert alice.module is bob.module
+    base = {n: p.detach().clone() for n, p in alice.module.named_parameters() if "lora" not in n}
+    steps = train(session)
+    assert all(steps[1][f"learner/{role}/grad_norm"] > 0 for role in ("alice", "bob"))
+    now = dict(alice.module.named_parameters())
+    assert all(torch.equal(now[name], value) for name, value in base.items())
+    saved = session.run.path / "checkpoints" / "step-000002" / "alice"
+    assert (saved / "adapter_model.safetensors").is_file()
+
+
+def test_three_roles_train_too(opened: Opened, train: Train) -> None:
+    steps = train(opened("--roles", "alice", "bob", "carol"))
+    assert all(steps[1][f"learner/{role}/grad_norm"] > 0 for role in ("alice", "bob", "carol"))
+    assert steps[0]["credit/group_size"] == 9
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--env.k-hinted", "0"),
+        ("--env.k-cold", "3", "--env.k-hinted", "2", "--group-by", "problem+role"),
+        ("--env.teacher", "rotating", "--env.teacher-lift", "0.1"),
+        ("--env.teacher", "difficulty-routed", "--env.explore-mode", "literal"),
+        ("--env.teacher", "prefer-peer", "--env.prompt-style", "strategies"),
+        ("--learner.epochs", "2", "--learner.minibatches", "2", "--algo.kl-coefficient", "0.01"),
+        ("--rollout.temperature", "0.8", "--rollout.top-p", "0.9", "--rollout.top-k", "20"),
+        ("--problems.train", "reasoning-gym:chain_sum", "--env.max-new-tokens", "16"),
+    ],
+)
+def test_options_train(opened: Opened, train: Train, flags: tuple[str, ...]) -> None:
+    assert len(train(opened(*flags))) == 2
+
+
+def test_sampler_and_trainer_agree_on_the_tiny_team(opened: Opened, train: Train) -> None:
+    steps = train(opened())
+    for step in steps:
+        for role in ("alice", "bob"):
+            assert step[f"learner/{role}/mismatch/max"] < 1e-4
+
+
+def test_dynamic_sampling_goes_on_until_enough_problems_are_informative(
+    opened: Opened, train: Train
+) -> None:
+    # Of additions alone alice gets all and bob few: most groups of one role are all alike.
+    flags = ("--group-by", "problem+role", "--problems.train", "chains?mix=1,0,0")
+    session = opened("--algo", "dapo", *flags)
+    steps = train(session)
+    assert all(step["credit/zero_variance"] == 0 for step in steps)
+    assert all(step["credit/groups"] >= 8 for step in steps)
+    assert max(step["rollout/rounds"] for step in steps) >= 2
+
+
+def test_an_overlong_penalty_is_a_reward_term(opened: Opened) -> None:
+    session = opened("--algo.overlong-limit", "8", "--algo.overlong-buffer", "4")
+    batch = session.sample(1)
+    rows = [row for row in batch.rows if row.mask.sum() >= 8]
+    assert rows
+    assert all(row.reward_terms["overlong"] == -1.0 for row in rows)
+    assert all(abs(sum(row.reward_terms.values()) - row.reward) < 1e-9 for row in rows)
+
+
+def test_an_episode_record_holds_every_sampled_token(opened: Opened, train: Train) -> None:
+    session = opened()
+    steps = train(session)
+    lines = (session.run.path / "episodes.jsonl").read_text().splitlines()
+    assert len(lines) == 16
+    rows = [row for line in lines for row in json.loads(line)["trajectories"]]
+    sampled = sum(end - start for row in rows for start, end in row["turns"])
+    assert sampled == sum(step["rollout/tokens"] for step in steps)
+    for episode in map(json.loads, lines):
+        assert re.fullmatch(r"-?[0-9]+", episode["gold"])
+        assert episode["kind"] == "number"
+    for row in rows:
+        (start, end), (logprobs,) = row["turns"][0], row["logprobs"]
+        assert len(logprobs) == end - start
+        assert all(value <= 0 for value in logprobs)
+        assert len(row["texts"]) == 2
+        assert row["texts"][0].startswith("Question: ")
+        assert row["advantage"] is not None
+
+
+ELSEWHERE = '''
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+
+class Digits(ParallelEnv):
+    """Plain PettingZoo, one turn: every digit in the answer pays."""
+
+    metadata = {"name": "digits_v0", "render_modes": []}
+
+    def __init__(self):
+        self.possible_agents = ["poet_0", "poet_1"]
+        self.agents = []
+        self._text = {agent: spaces.Text(1000) for agent in self.possible_agents}
+
+    def observation_space(self, agent):
+        return self._text[agent]
+
+    def action_space(self, agent):
+        return self._text[agent]
+
+    def reset(self, seed=None, options=None):
+        self.agents = list(self.possible_agents)
+        return dict.fromkeys(self.agents, "1 + 1 ="), {agent: {} for agent in self.agents}
+
+    def step(self, actions):
+        agents, self.agents = self.agents, []
+        paid = {agent: float(sum(c.isdigit() for c in actions[agent])) for agent in agents}
+        done, going = dict.fromkeys(agents, True), dict.fromkeys(agents, False)
+        return dict.fromkeys(agents, "-"), paid, done, going, {agent: {} for agent in agents}
+'''
+
+
+def test_an_environment_from_elsewhere_trains_as_it_is(
+    opened: Opened, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
+    monkeypatch.syspath_prepend(tmp_path)
+    session = opened("--env", "elsewhere:Digits", "--agents.poet.model", "tiny:alice")
+    steps = train(session)
+    # Eight replicas of each of eight seeds, two poets each.
+    assert steps[0]["credit/group_size"] == 16
+    assert steps[0]["credit/groups"] == 8
+    assert all(step["learner/poet/grad_norm"] > 0 for step in steps)
+
+
+def test_a_run_that_could_not_begin_leaves_its_name_free(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--run-dir", str(tmp_path / "run"), "--steps", "1", "--problems.held-out", "4"]
+    assert train.main([*flags, "--agents.alice.context", "99999999"]) == 2
+    assert "context" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    assert train.main([*flags, "--rollout.problems-per-step", "2"]) == 0
+
+
+def test_a_role_that_never_answers_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--steps", "2", "--rollout.problems-per-step", "2", "--problems.held-out", "4"]
+    cut = ["--agents.alice.context", "10", "--run-dir", str(tmp_path / "run")]
+    assert train.main([*flags, *cut]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("alice has nothing to learn from: failed: ") == 1
+    # Two cold answers and a probe's ones to each of four problems; alice's are lost, both times.
+    assert shown.count("answers failed and count in no figure") == 2

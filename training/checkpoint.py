@@ -1,0 +1,200 @@
+"""Checkpoints: directories that are there whole or not at all.
+
+::
+
+    checkpoints/step-000150/
+        state.json                      step, cursor, log sizes, each learner's counters
+        rng.safetensors                 torch's generator
+        alice/model.safetensors ...     weights in their own format (peft's for an adapter)
+        alice/optimizer.safetensors     moments by parameter name
+        SHA256SUMS                      of all these, and of what else a run reads again
+
+A checkpoint is written beside its place and renamed into it, so a kill leaves the one before; the
+disk holds it before anything older goes, so a power cut does too.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, get_type_hints
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from models import checksums
+from models.saving import store
+from training.disk import make_folder, not_written, sync, sync_tree
+from vocabulary import UserError, fits
+
+_NAME = re.compile(r"step-(\d{6,})")
+# Of the run that a checkpoint is of, seen from the checkpoint.
+_BESIDE = ("../../config.json", "../../evaluation/before.json")
+
+
+class Learning(Protocol):
+    """What is saved of one trained role."""
+
+    def save(self, directory: Path) -> None: ...
+
+    def load(self, directory: Path) -> None: ...
+
+    def state_dict(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]: ...
+
+    def load_state_dict(self, tensors: dict[str, torch.Tensor], plain: dict[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands: all that a step depends on, apart from weights and optimisers."""
+
+    step: int
+    cursor: int
+    logs: Mapping[str, int]
+    counters: Mapping[str, float]
+
+
+_FIELDS = get_type_hints(Progress)
+# RuntimeError: a tensor that does not fit, and JSON that is nested too deeply.
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError)
+
+
+def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep: int) -> Path:
+    """Write one checkpoint and delete all but the newest ``keep``; a step that is saved already
+    stays as it is.
+
+    Raises:
+        UserError: the disk is full or cannot be written.
+    """
+    target = root / f"step-{progress.step:06d}"
+    draft = root / f".{target.name}.part"
+    if target.is_dir():
+        # Nothing has changed since, and to write it anew would leave a moment without it.
+        return target
+    try:
+        _make_room(root, draft, keep)
+        learners = {}
+        for name, role in roles.items():
+            (draft / name).mkdir(exist_ok=True)
+            role.save(draft / name)
+            tensors, learners[name] = role.state_dict()
+            store(tensors, draft / name / "optimizer.safetensors")
+        store({"torch": torch.get_rng_state()}, draft / "rng.safetensors")
+        state = {
+            "step": progress.step,
+            "cursor": progress.cursor,
+            "logs": dict(progress.logs),
+            "counters": dict(progress.counters),
+            "learners": learners,
+        }
+        (draft / "state.json").write_text(json.dumps(state))
+        checksums.write_checksums(draft, beside=_BESIDE)
+        sync_tree(draft)
+        draft.rename(target)
+        sync(root)
+    except (OSError, SafetensorError) as error:
+        what = f"the checkpoint of step {progress.step}"
+        raise not_written(what, error, root.parent) from None
+    for old in _complete(root)[:-keep]:
+        shutil.rmtree(old, ignore_errors=True)
+    return target
+
+
+def latest(root: Path) -> Path | None:
+    """The newest checkpoint, if there is one."""
+    return next(reversed(_complete(root)), None)
+
+
+def load(
+    path: Path, roles: Mapping[str, Learning], tell: Callable[[str], None] = print
+) -> Progress:
+    """Restore every role from ``path``, and torch's generator; returns where the run stands.
+
+    Args:
+        path: the checkpoint.
+        roles: those that learn.
+        tell: is given a sentence about what could not be checked, or has changed beside it.
+
+    Raises:
+        UserError: a file is missing or damaged.
+    """
+    try:
+        _check(path, tell)
+        state = json.loads((path / "state.json").read_text())
+        progress = _progress(state)
+        for name, role in roles.items():
+            role.load(path / name)
+            role.load_state_dict(
+                load_file(path / name / "optimizer.safetensors"), state["learners"][name]
+            )
+        torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
+        return progress
+    except UserError as error:
+        raise _damaged(path, f"{error}") from None
+    except _DAMAGED as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _check(path: Path, tell: Callable[[str], None]) -> None:
+    """Compare every file with its checksum."""
+    changed = checksums.changed_files(path)
+    if changed is None:
+        tell(f"{path} was written without checksums: whether it is damaged cannot be checked.")
+        return
+    if own := [name for name in changed if name not in _BESIDE]:
+        raise UserError(f"{', '.join(own)}: not what {checksums.NAME} says was written")
+    for name in changed:
+        tell(
+            f"{(path / name).resolve()} is not what it was at step {_step(path)}, by an edit or by "
+            "damage; the run goes on with what it holds now."
+        )
+
+
+def _damaged(path: Path, reason: str) -> UserError:
+    earlier = [one for one in _complete(path.parent) if _step(one) < _step(path)]
+    then = f"goes on from step {_step(earlier[-1])}" if earlier else "begins again"
+    return UserError(
+        f"the checkpoint {path} is damaged ({reason}); delete that folder, and --resume "
+        f"{path.parent.parent} {then}"
+    )
+
+
+def _progress(state: Any) -> Progress:
+    found = Progress(state["step"], state["cursor"], state["logs"], state["counters"])
+    wrong = [name for name, hint in _FIELDS.items() if not fits(getattr(found, name), hint)]
+    if wrong or min(found.step, found.cursor, *found.logs.values()) < 0:
+        raise ValueError(f"{wrong[0] if wrong else 'a count'} is not what a checkpoint has there")
+    return found
+
+
+def _make_room(root: Path, draft: Path, keep: int) -> None:
+    """An empty draft, or the oldest checkpoint's folder, whose files are written over.
+
+    Making and deleting a dozen small files costs more than writing them. At least one whole
+    checkpoint stays beside the draft.
+    """
+    make_folder(root)
+    complete = _complete(root)
+    spare = complete[: max(0, len(complete) - max(keep - 1, 1))]
+    for old in spare[:-1]:
+        shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(draft, ignore_errors=True)
+    if spare:
+        spare[-1].rename(draft)
+        for name in ("state.json", checksums.NAME):
+            (draft / name).unlink(missing_ok=True)
+    else:
+        draft.mkdir()
+
+
+def _complete(root: Path) -> list[Path]:
+    if not root.is_dir():
+        return []
+    return sorted((path for path in root.iterdir() if _NAME.fullmatch(path.name)), key=_step)
+
+
+def _step(path: Path) -> int:
+    return int(path.name.removeprefix("step-"))

@@ -1,0 +1,133 @@
+"""The second look at the command line: exactly the settings of what was chosen.
+
+The types of ``--env.*``, ``--algo.*`` and ``--agents.ROLE.*`` depend on the choice, so the class
+that tyro parses into is put together here.
+"""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+import algorithms
+import envs
+from launch.presets import PRESETS, preset
+from teams.settings import AgentSettings
+from training.choice import DEFAULT_ALGO, DEFAULT_ENV, Choice, choose, overview
+from training.settings import RunSettings
+from training.train_settings import TrainSettings, defaults, restore
+from vocabulary import UserError, user_path
+
+
+def parse(argv: Sequence[str]) -> TrainSettings:
+    """Settings from a command line.
+
+    Prints help and exits with 0 on ``--help``; says so and exits with 0 where a run that is to be
+    resumed has ended; prints what is wrong and exits with 2 on a flag that does not exist or a
+    value of the wrong type.
+
+    Raises:
+        UserError: an unknown environment, algorithm, preset or role; a run that cannot be resumed.
+    """
+    named, rest = choose(argv)
+    if not named and {"-h", "--help"} & set(rest):
+        print(overview(envs.names(), algorithms.names(), sorted(PRESETS)))
+        sys.exit(0)
+    if "resume" in named:
+        return _resumed(named, rest)
+    chosen = preset(str(named["preset"])) if "preset" in named else None
+    env = str(named.get("env", chosen.env if chosen else DEFAULT_ENV))
+    algo = str(named.get("algo", chosen.algo if chosen else DEFAULT_ALGO))
+    if chosen and env != chosen.env:
+        raise UserError(f"preset {named['preset']} is for --env {chosen.env}, not for {env}")
+    roles = tuple(named.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
+    learners = tuple(named.get("train_role", ()))  # type: ignore[arg-type]
+    choice = Choice(env, algo, roles, learners, named.get("preset"))  # type: ignore[arg-type]
+    default = defaults(choice)
+    return _from_flags(chosen.over(default) if chosen else default, rest)
+
+
+def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
+    """A stored run's settings; only its length may be changed."""
+    if "--doctor" in rest:
+        raise UserError(
+            "--doctor checks a configuration, --resume continues a run; leave out one of the two"
+        )
+    directory = user_path(str(named["resume"]))
+    others = [f"--{name.replace('_', '-')}" for name in named if name != "resume"]
+    if others:
+        raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
+    path = directory / "config.json"
+    try:
+        settings = restore(json.loads(path.read_text()))
+    except RecursionError:
+        raise UserError(f"{path} is damaged: it is nested too deeply") from None
+    except OSError:
+        raise UserError(
+            f"{directory} is not a run (it has no config.json); --resume takes what --run-dir named"
+        ) from None
+    except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{path} is damaged or of another version ({error})") from None
+
+    @dataclass(frozen=True)
+    class Resume:
+        steps: int = settings.run.steps
+        """Training steps in all."""
+
+    more = tyro.cli(Resume, args=rest, prog="train.py --resume RUN_DIR")
+    _leave_if_ended(directory, more.steps)
+    return dataclasses.replace(
+        settings,
+        choice=dataclasses.replace(settings.choice, resume=directory),
+        run=dataclasses.replace(settings.run, steps=more.steps, run_dir=directory),
+    )
+
+
+def _leave_if_ended(directory: Path, steps: int) -> None:
+    """Exit with 0 where a run has done all that is asked of it."""
+    try:
+        ended = json.loads((directory / "summary.json").read_text())["config"]["run"]["steps"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return
+    if steps == ended:
+        print(f"{directory} has ended; --steps above {steps} takes it further")
+        sys.exit(0)
+
+
+def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
+    """Lay the remaining flags over ``default``."""
+    roles = default.choice.roles
+    agents_type = dataclasses.make_dataclass(
+        "Agents", [(role, AgentSettings, default.agents[role]) for role in roles], frozen=True
+    )
+    parts: dict[str, Any] = {
+        name: getattr(default, name)
+        for name in ("algo", "learner", "problems", "scoring", "rollout", "vllm", "eval")
+    }
+    parts["agents"] = agents_type()
+    if default.env is not None:
+        parts["env"] = default.env
+    fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
+    # The run's own flags have no prefix: --steps, --seed, --run-dir.
+    fields.append(("run", Annotated[RunSettings, tyro.conf.arg(name="")], default.run))
+    settings_type = dataclasses.make_dataclass("Settings", fields, frozen=True)
+    parsed = tyro.cli(
+        settings_type,
+        args=args,
+        prog=f"train.py --env {default.choice.env} --algo {default.choice.algo}",
+        description=(
+            f"Train {', '.join(roles)} in {default.choice.env} with {default.choice.algo}. "
+            "Also: --roles A B ..., --train-role A ..., --preset NAME, --resume RUN_DIR."
+        ),
+        config=(tyro.conf.AvoidSubcommands,),
+    )
+    values = {name: getattr(parsed, name) for name in (*parts, "run")}
+    if parsed.run.run_dir is not None:
+        values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
+    values["agents"] = {role: getattr(parsed.agents, role) for role in roles}
+    return dataclasses.replace(default, **values)

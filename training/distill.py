@@ -1,0 +1,187 @@
+"""Supervised training on an expert's solutions: ``python benchmark.py distill --out runs/d``."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from rich.console import Console
+
+import envs
+from algorithms import Algorithm, LearnerSettings
+from envs.prompts import ExpertStyle, lone_prompt
+from experts.naming import is_player
+from problems.opening import open_source
+from problems.split import held_out
+from problems.stream import ProblemStream
+from rewards.consultation import ANSWER, THINK
+from teams.models import check_models
+from teams.settings import AgentSettings
+from teams.team import Learning, build_team
+from training.rundir import check_new
+from vocabulary import (
+    Completion,
+    PolicyFailure,
+    Problem,
+    Prompt,
+    Sampling,
+    Trajectory,
+    UserError,
+    derive_seed,
+)
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """Train a policy on what an expert writes about training problems (arXiv:2509.23730, baseline).
+
+    The paper names neither the data nor the epochs of its distillation.
+    """
+
+    out: Path
+    """Folder of the trained policy; must be new or empty."""
+    policy: str = "tiny:policy"
+    """The policy before training."""
+    expert: str = "tiny:expert"
+    """Whose solutions are learned."""
+    tuning: Literal["auto", "full", "lora"] = "auto"
+    """Full weights or LoRA; auto: full for tiny models, LoRA for all others."""
+    problems: str = envs.spec("eapo-consultation").defaults["problems"]["train"]
+    """Training problems, named as for train.py."""
+    questions: int = 128
+    """Evaluation problems that are kept out of training."""
+    steps: int = 100
+    """Training steps."""
+    problems_per_step: int = 16
+    """Problems in a step."""
+    solutions: int = 4
+    """Solutions of each problem."""
+    lr: float = 1e-3
+    """Learning rate."""
+    prompt_style: ExpertStyle = "plain"
+    """How problems are put to both."""
+    max_new_tokens: int = 96
+    """Longest solution."""
+    temperature: float = 1.0
+    """The expert's sampling temperature."""
+    seed: int = 0
+    """Everything random derives from it."""
+
+
+def distill(settings: Distillation) -> None:
+    """Sample solutions, learn them, and keep the policy.
+
+    Raises:
+        UserError: a setting or a model that cannot be, before any model is loaded.
+    """
+    for name in ("steps", "problems_per_step", "solutions", "max_new_tokens", "questions"):
+        if getattr(settings, name) < 1:
+            raise UserError(f"--{name.replace('_', '-')} must be at least 1")
+    if is_player(settings.policy):
+        raise UserError(f"{settings.policy} is no model to train; name one with --policy")
+    check_new(settings.out, may_hold_runs=False)
+    agents = {
+        "policy": AgentSettings(settings.policy, tuning=settings.tuning),
+        "expert": AgentSettings(settings.expert, trained=False),
+    }
+    check_models(agents)
+    stream = _stream(settings)
+
+    team = build_team(
+        agents,
+        learning=Learning(
+            # One step on each batch with the advantage 1: the gradient is the log-likelihood's.
+            Algorithm(scale="none", reduction="token-mean"),
+            LearnerSettings(lr=settings.lr, importance_correction="none"),
+            temperature=1.0,
+            total_steps=settings.steps,
+        ),
+        seed=settings.seed,
+    )
+    trained, console = team.trained["policy"], Console()
+
+    async def run() -> int:
+        tokens = 0
+        for step in range(1, settings.steps + 1):
+            rows = await _solutions(team, stream.take(settings.problems_per_step), step, settings)
+            metrics = trained.learner.update(rows, np.ones(len(rows)))
+            tokens += sum(int(row.mask.sum()) for row in rows)
+            if step % max(1, settings.steps // 10) == 0 and rows:
+                entropy = metrics["entropy"]
+                console.print(f"step {step}/{settings.steps}  entropy {entropy:.3f}")
+        await team.aclose()
+        return tokens
+
+    tokens = asyncio.run(run())
+    trained.save(settings.out / "final" / "policy")
+    console.print(
+        f"{tokens:,} tokens learned; the policy is in {settings.out / 'final' / 'policy'}"
+    )
+
+
+async def _solutions(
+    team: Any, problems: Sequence[Problem], step: int, settings: Distillation
+) -> list[Trajectory]:
+    """Training rows: the policy's prompt, and the expert's solution in the policy's words."""
+    expert, mine, theirs = team.policies["expert"], team.codecs["policy"], team.codecs["expert"]
+    sampling = Sampling(settings.max_new_tokens, settings.temperature)
+
+    async def one(problem: Problem, copy: int) -> Trajectory | None:
+        text = lone_prompt(problem.question, settings.prompt_style)
+        prompt = Prompt(
+            np.asarray(theirs.open(text), dtype=np.int64),
+            text,
+            "expert_0",
+            derive_seed(settings.seed, "distill", step, problem.id, copy),
+            problem,
+        )
+        try:
+            said: Completion = await expert(prompt, sampling)
+        except PolicyFailure:
+            return None
+        return as_row(mine, text, as_trace(theirs.decode(said.tokens)), problem.id)
+
+    asked = [one(problem, copy) for problem in problems for copy in range(settings.solutions)]
+    return [row for row in await asyncio.gather(*asked) if row is not None]
+
+
+def as_trace(solution: str) -> str:
+    """An expert's solution in the form of a policy's answer: thought first, then the answer.
+
+    >>> as_trace("1 + 1 = 2\\nAnswer: 2")
+    ' <think> 1 + 1 = 2 </think>\\nAnswer: 2'
+    """
+    thought, stated, answer = solution.rpartition(ANSWER)
+    if not stated:
+        thought, answer = solution, ""
+    for tag in THINK:
+        thought = thought.replace(tag, " ")
+    return f" {THINK[0]} {thought.strip()} {THINK[1]}\n{ANSWER} {answer.strip()}"
+
+
+def as_row(codec: Any, prompt: str, answer: str, problem: str) -> Trajectory:
+    """A row whose answer is learned, its end included."""
+    given, told = codec.open(prompt), [*codec.extend(answer), *codec.eos_ids[:1]]
+    tokens = np.asarray([*given, *told], dtype=np.int64)
+    mask = np.arange(len(tokens)) >= len(given)
+    return Trajectory(
+        agent="policy_0",
+        role="policy",
+        tokens=tokens,
+        mask=mask,
+        logprobs=np.zeros(len(tokens), dtype=np.float32),
+        reward=1.0,
+        reward_terms={"likelihood": 1.0},
+        groups={"problem": problem},
+        turns=((len(given), len(tokens)),),
+    )
+
+
+def _stream(settings: Distillation) -> ProblemStream:
+    """Training problems without those on which ``benchmark.py eapo`` scores."""
+    scored = open_source(settings.problems, purpose="eval", seed=settings.seed)
+    _, exclude = held_out(scored, scored, settings.questions, settings.seed)
+    source = open_source(settings.problems, seed=settings.seed)
+    return ProblemStream(source, settings.seed, exclude, epoch_size=1024)

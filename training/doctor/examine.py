@@ -1,0 +1,254 @@
+"""The whole examination, from settings to an exit code."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from algorithms import assign_credit
+from experts import ScriptedPolicy, ScriptedSettings
+from experts.naming import is_player
+from problems.prepare import PreparedProblems
+from training.doctor import memory
+from training.doctor.contract import check_answers, check_contract
+from training.doctor.finding import Finding, judged, table
+from training.doctor.movement import check_movement
+from training.doctor.neutrality import check_neutrality
+from training.doctor.observe import Observed, few, observe
+from training.doctor.parity import check_parity, tolerance
+from training.doctor.players import asked_experts, check_calls, check_expert
+from training.doctor.rescore import Scored, rescore
+from training.doctor.stops import check_stops
+from training.doctor.templates import check_round_trip, check_template
+from training.doctor.update import Moved, learn, restored
+from training.rundir import RunDirectory
+from training.session import MAX_NEW_TOKENS, Session
+from training.train_settings import TrainSettings
+from vocabulary import Policy, Problem, Sampling, UserError
+
+# An update shows in log-probabilities that move by so many tolerances.
+_CLEARLY = 3.0
+_PARITY, _UPDATED = "parity", "parity after an update"
+_SAME_WEIGHTS = (
+    "sampler and learner disagree about the same weights: try --agents.*.dtype float32, "
+    "--vllm.eager or --engine local; --learner.importance-correction bounds what it does"
+)
+_OLD_WEIGHTS = (
+    "the sampler did not take the new weights over: try --vllm.weights reload or --engine local"
+)
+
+
+def examine(settings: TrainSettings, problems: PreparedProblems) -> int:
+    """Print what is wrong; returns the exit code: 0 nothing, 1 something, 130 interrupted."""
+    try:
+        return _examine(settings, problems)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _examine(settings: TrainSettings, problems: PreparedProblems) -> int:
+    # Nothing is ever written to it.
+    nowhere = RunDirectory(Path("doctor"))
+    with Session(settings, problems, nowhere) as session:
+        session.console.print(
+            f"Examining {settings.choice.env} with {settings.choice.algo}, sampled by "
+            f"{settings.run.engine}: nothing is written, and nothing stays changed."
+        )
+        step = settings.rollout.problems_per_step
+        findings = checkup(session, [problems.train.at(place) for place in range(step)])
+        session.console.print(table(findings))
+        wrong = sum(one.verdict == "wrong" for one in findings)
+        session.console.print(f"{wrong} wrong." if wrong else "Nothing is wrong.")
+    return 1 if wrong else 0
+
+
+def checkup(session: Session, problems: Sequence[Problem]) -> list[Finding]:
+    """Every check of one session; weights and optimisers are afterwards as before."""
+    settings, team = session.settings, session.team
+    rollout = settings.rollout
+    if team.fleet is not None:
+        # What engines give up in their sleep is the learner's to take.
+        session.run_async(team.fleet.rest())
+    free = memory.free_by_device(team)
+    sampling = Sampling(MAX_NEW_TOKENS, rollout.temperature, rollout.top_p, rollout.top_k)
+    policies: dict[str, Policy] = dict(team.policies)
+    findings: list[Finding] = []
+
+    experts = asked_experts(settings.agents)
+    for role in experts:
+        found = session.ask(check_expert(role, team, sampling, deadline_s=rollout.call_deadline_s))
+        findings += found
+        if any(one.verdict == "wrong" for one in found):
+            policies[role] = ScriptedPolicy(ScriptedSettings("silent"), team.codecs[role])
+
+    observed = session.ask(observe(session, problems, policies, name="before"))
+    findings += [check_calls(role, team) for role in experts]
+    findings += _texts(session, observed)
+    findings += _trajectories(session, observed)
+    scored = _scored(session, observed)
+    findings += _parity(session, scored, _PARITY, _SAME_WEIGHTS)
+    filtered = rollout.top_p < 1 or rollout.top_k > 0
+    findings += [
+        check_neutrality(role, one, filtered=filtered) for role, one in scored.items() if one
+    ]
+    findings += [
+        session.ask(check_stops(role, team.policies[role], one.codec, observed.asked[role]))
+        for role, one in team.loaded.items()
+    ]
+    findings += _updated(session, problems, policies, observed)
+    findings += _memory(session, problems, observed, free)
+    return findings
+
+
+def _texts(session: Session, observed: Observed) -> list[Finding]:
+    """Chat templates and tokenizers."""
+    findings = []
+    for role, one in session.team.loaded.items():
+        chat = session.settings.agents[role].chat
+        findings.append(check_template(role, one.codec, one.tokenizer, chat=chat))
+        shown = "".join(asked.prompt.text for asked in observed.asked[role][:1])
+        findings.append(check_round_trip(role, one.codec, shown))
+    return findings
+
+
+def _trajectories(session: Session, observed: Observed) -> list[Finding]:
+    findings = []
+    rollout = session.settings.rollout
+    filtered = rollout.top_p < 1 or rollout.top_k > 0
+    for role, agent in session.settings.agents.items():
+        played = is_player(agent.model)
+        if not played:
+            findings.append(check_answers(observed, role))
+        findings.append(check_contract(observed, role, blind=played or filtered))
+    return findings
+
+
+def _scored(session: Session, observed: Observed) -> dict[str, Scored | None]:
+    """Each model's rows, by the learner's forward pass; None for one that it cannot score."""
+    scored = {}
+    for role, one in session.team.loaded.items():
+        # An engine has the weights of a frozen role to itself.
+        here = one.handle.device.type != "meta"
+        scored[role] = _rescored(session, observed, role) if here else None
+    return scored
+
+
+def _rescored(session: Session, observed: Observed, role: str) -> Scored | None:
+    return rescore(
+        session.team.loaded[role].handle,
+        observed.rows(role),
+        temperature=session.settings.rollout.temperature,
+        budget=session.settings.learner.micro_batch_tokens,
+    )
+
+
+def _parity(
+    session: Session, scored: Mapping[str, Scored | None], check: str, way_out: str
+) -> list[Finding]:
+    findings = []
+    for role, one in scored.items():
+        if one is None:
+            why = "nothing to compare: no tokens, or weights that only an engine holds"
+            findings.append(Finding(check, role, why, "not measured"))
+            continue
+        findings.append(check_parity(check, role, one, _tolerance(session, role), way_out=way_out))
+    return findings
+
+
+def _updated(
+    session: Session,
+    problems: Sequence[Problem],
+    policies: Mapping[str, Policy],
+    observed: Observed,
+) -> list[Finding]:
+    """Update every learner, sample with the new weights, and put the old ones back."""
+    team = session.team
+    rows = [row for row in observed.rows() if row.loss_weight > 0 or row.role in team.trained]
+    findings = []
+    try:
+        advantage_B = assign_credit(rows, session.group_key, session.settings.algo).advantage_B
+    except UserError as mistake:
+        findings.append(Finding("groups", "all", str(mistake), "wrong", "see --group-by"))
+        advantage_B = np.zeros(len(rows))
+    with restored(team.trained) as start:
+        moved = {}
+        for role, one in team.trained.items():
+            mine = [i for i, row in enumerate(rows) if row.role == role]
+            moved[role] = learn(
+                one,
+                [rows[i] for i in mine],
+                advantage_B[mine],
+                start[role],
+                temperature=session.settings.rollout.temperature,
+                least=_CLEARLY * _tolerance(session, role),
+            )
+        after = session.ask(observe(session, problems, policies, name="after"))
+        for role, change in moved.items():
+            findings += _after(session, after, role, change)
+    return findings
+
+
+def _after(session: Session, observed: Observed, role: str, moved: Moved | None) -> list[Finding]:
+    if moved is None:
+        return [Finding(_UPDATED, role, "no rows to learn from", "not measured")]
+    movement = check_movement(role, moved.movement)
+    scored = _rescored(session, observed, role)
+    limit = _tolerance(session, role)
+    said = f"{moved.updates} update{'s' * (moved.updates > 1)} up to lr {moved.lr:.1e}"
+    if not moved.mean >= _CLEARLY * limit:
+        return [
+            movement,
+            Finding(
+                _UPDATED,
+                role,
+                f"{said} moved log-probabilities by {moved.mean:.1e} only",
+                "wrong" if np.isnan(moved.mean) else "not measured",
+                "choose another --learner.lr, or --agents.*.dtype float32, in which small "
+                "updates are not rounded away",
+            ),
+        ]
+    version = session.team.loaded[role].handle.version
+    old = [row for row in observed.rows(role) if row.trainable and row.weight_version != version]
+    findings = [movement, *_parity(session, {role: scored}, _UPDATED, _OLD_WEIGHTS)]
+    findings.append(
+        judged(
+            "weight version",
+            role,
+            f"{said}; {len(old)} rows name other weights than the newest",
+            wrong=bool(old),
+            way_out=_OLD_WEIGHTS,
+        )
+    )
+    return findings
+
+
+def _memory(
+    session: Session,
+    problems: Sequence[Problem],
+    observed: Observed,
+    free: Mapping[str, int | None],
+) -> list[Finding]:
+    settings, team = session.settings, session.team
+    taken, replicas = few(session, problems)
+    scale = settings.rollout.problems_per_step * session.replicas / (len(taken) * replicas)
+    rows = {
+        role: (
+            round(scale * len(observed.rows(role))),
+            max((len(row.tokens) for row in observed.rows(role)), default=0),
+        )
+        for role in team.loaded
+    }
+    found = memory.needs(team, micro_batch_tokens=settings.learner.micro_batch_tokens, rows=rows)
+    if team.fleet is not None:
+        devices = [spec.device for spec in team.fleet.specs]
+        if size := memory.engine_needs(devices, settings.vllm.cpu_cache_gb):
+            found.setdefault("cpu", {})["engines' caches"] = size
+    # A device that has nothing but frozen roles' engines on it was measured by the engines.
+    return [memory.check_memory(place, found[place], free.get(place)) for place in sorted(found)]
+
+
+def _tolerance(session: Session, role: str) -> float:
+    """Of two that compute in different formats, the coarser one decides."""
+    fleet = session.team.fleet
+    held = next(session.team.loaded[role].handle.module.parameters()).dtype
+    return max(tolerance(held), tolerance(held if fleet is None else fleet.dtype_of(role)))

@@ -1,0 +1,112 @@
+"""One real update of every learner, after which everything is as it was."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from teams.team import TrainedRole
+from training.doctor.movement import Movement, measure_movement
+from training.doctor.rescore import rescore
+from vocabulary import Trajectory
+
+Floats = npt.NDArray[np.float64]
+
+_ATTEMPTS, _FACTOR = 8, 4.0
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What updates did to one role."""
+
+    updates: int
+    lr: float
+    """Of the last one."""
+    mean: float
+    """|change| of the log-probabilities of the tokens that were trained on."""
+    movement: Movement
+    """What the first one did to the weights."""
+
+
+Weights = Mapping[str, torch.Tensor]
+
+
+@contextmanager
+def restored(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str, Weights]]:
+    """Weights, optimisers, counters and torch's generator are afterwards what they are now; gives
+    the weights of each role, by name."""
+    generator = torch.get_rng_state()
+    weights = {
+        role: {name: p.detach().to("cpu", copy=True) for name, p in parameters(one).items()}
+        for role, one in trained.items()
+    }
+    states = {role: one.state_dict() for role, one in trained.items()}
+    try:
+        yield weights
+    finally:
+        for role, one in trained.items():
+            with torch.no_grad():
+                for name, parameter in parameters(one).items():
+                    parameter.copy_(weights[role][name])
+            one.load_state_dict(*states[role])
+        torch.set_rng_state(generator)
+
+
+def parameters(one: TrainedRole) -> dict[str, torch.nn.Parameter]:
+    """What the role trains, by name."""
+    return one.loaded.handle.parameters()
+
+
+def made_up(advantage_B: Floats) -> Floats:
+    """``advantage_B``, or, where nothing differs, +1 and -1 in turn."""
+    if np.any(np.abs(advantage_B) > 1e-9):
+        return advantage_B
+    return np.where(np.arange(len(advantage_B)) % 2 == 0, 1.0, -1.0)
+
+
+def learn(
+    one: TrainedRole,
+    rows: Sequence[Trajectory],
+    advantage_B: Floats,
+    start: Weights,
+    *,
+    temperature: float,
+    least: float,
+) -> Moved | None:
+    """Update until log-probabilities have moved by ``least``, so that an old copy of the weights
+    shows: once with the run's own learning rate after its warm-up, then with higher ones. None
+    without rows.
+
+    Args:
+        one: the role that learns.
+        rows: its own.
+        advantage_B: theirs.
+        start: its weights as they are.
+        temperature: what they were sampled at.
+        least: mean change that is enough.
+    """
+    learner, handle = one.learner, one.loaded.handle
+    settings = learner.settings
+    budget = settings.micro_batch_tokens
+    before = rescore(handle, rows, temperature=temperature, budget=budget)
+    if before is None:
+        return None
+    updates, mean, movement = 0, 0.0, None
+    try:
+        # Negated, so that weights that are not finite any more end it.
+        while updates < _ATTEMPTS and not (mean >= least or np.isnan(mean)):
+            lr = settings.lr * _FACTOR**updates
+            learner.settings = replace(settings, lr=lr, warmup=0.0, schedule="constant")
+            learner.update(rows, made_up(advantage_B))
+            updates += 1
+            movement = movement or measure_movement(one, start, lr=lr)
+            after = rescore(handle, rows, temperature=temperature, budget=budget)
+            assert after is not None
+            mean = float(np.abs(after.learner_N - before.learner_N).mean())
+        assert movement is not None
+        return Moved(updates, learner.settings.lr, mean, movement)
+    finally:
+        learner.settings = settings

@@ -1,0 +1,100 @@
+"""Evaluation of a run's team on its held-out problems."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from evaluation.evaluation import Evaluation, Outcomes, Resampled
+from rollouts import Collector, tasks_for
+from training.rundir import RunDirectory
+from training.settings import EvalSettings
+from vocabulary import Episode, Problem, UserError, derive_seed
+
+
+class Examiner:
+    """Samples the evaluation's episodes, and keeps what came out."""
+
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        collector: Collector,
+        held_out: Sequence[Problem],
+        *,
+        roles: Sequence[str],
+        env_settings: Any,
+        settings: EvalSettings,
+        seed: int,
+        run: RunDirectory,
+    ) -> None:
+        self.evaluation = evaluation
+        self.roles = roles
+        self._collector = collector
+        self._held_out = held_out
+        self._env_settings = env_settings
+        self._settings = settings
+        self._seed = seed
+        self._run = run
+        self.failed: Counter[str] = Counter()
+        """Of the evaluation sampled last: why answers failed -> how many."""
+        self.answers = 0
+        """All of them."""
+
+    async def examine(self) -> Outcomes:
+        """Play every held-out problem, with the same seeds each time."""
+
+        async def play(
+            problems: Sequence[Problem], *, mode: str, replicas: int = 1
+        ) -> list[Episode]:
+            seed = derive_seed(self._seed, "evaluation")
+            episodes = await self._collector.collect(
+                tasks_for(problems, seed=seed, mode=mode, replicas=replicas)
+            )
+            rows = [row for episode in episodes for row in episode.trajectories]
+            self.failed.update(row.status for row in rows if row.status != "ok")
+            self.answers += len(rows)
+            return episodes
+
+        self.failed.clear()
+        self.answers = 0
+        return await self.evaluation.examine(play, self._held_out, self.roles, self._env_settings)
+
+    async def named(self, name: str) -> Outcomes | None:
+        """The evaluation called ``name``, stored with the run; None without held-out problems.
+
+        What a run that is resumed had evaluated before, it does not sample again.
+
+        Raises:
+            UserError: what is stored is damaged.
+        """
+        if not self._held_out:
+            return None
+        file = f"evaluation/{name}.json"
+        outcomes = self._stored(file) if name == "before" else None
+        if outcomes is None:
+            outcomes = await self.examine()
+            self._run.write_json(file, outcomes)
+        return outcomes
+
+    def _stored(self, file: str) -> Outcomes | None:
+        try:
+            found = self._run.read_json(file)
+            if found is not None:
+                # Now rather than when training has ended.
+                self.estimate({**found}, resamples=1)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise UserError(
+                f"{self._run.path / file} cannot be read as an evaluation's outcomes, and what it "
+                "measured before training cannot be measured now; put it back, or begin anew with "
+                "another --run-dir"
+            ) from None
+        return found
+
+    def estimate(
+        self, outcomes: Outcomes | None, resamples: int | None = None
+    ) -> dict[str, Resampled]:
+        """Metrics of what was sampled."""
+        if outcomes is None:
+            return {}
+        return self.evaluation.estimate(
+            outcomes, self._settings.resamples if resamples is None else resamples, self._seed
+        )

@@ -1,0 +1,90 @@
+"""What can be found wrong before any model is loaded, between the settings and with the machine.
+
+A class of settings refuses values that cannot be when it is made; what spans several stands here.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import envs
+from evaluation import evaluation_of
+from problems.prepare import PreparedProblems, prepare
+from teams.graders import check_graders
+from teams.models import check_engines, check_models
+from training.rundir import check_new
+from training.train_settings import TrainSettings
+from vocabulary import UserError, check_no_nan, refuse
+
+_MOST_THREADS = 4 * (os.cpu_count() or 1)
+
+
+def preflight(settings: TrainSettings) -> PreparedProblems:
+    """Refuse settings that cannot work; gives the problems, which it had to open.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
+    check_no_nan(settings)
+    run, rollout = settings.run, settings.rollout
+    refuse(
+        (
+            run.threads > _MOST_THREADS,
+            f"--threads must be 0 to {_MOST_THREADS}, four for each processor here",
+        ),
+        (
+            rollout.overlap and run.engine != "vllm",
+            "--rollout.overlap needs --engine vllm: this process cannot sample while it learns",
+        ),
+        (
+            rollout.overlap and settings.vllm.sleep_level > 0,
+            "--rollout.overlap keeps engines busy while the learner updates, so they cannot sleep; "
+            "leave out --vllm.sleep-level",
+        ),
+        (
+            not any(agent.trained for agent in settings.agents.values()),
+            "no role is trained; name one with --train-role",
+        ),
+        *_idle_learners(settings),
+    )
+    _check_environment(settings)
+    check_models(settings.agents)
+    check_engines(run.engine, settings.vllm, settings.agents)
+    if settings.choice.resume is None and not run.doctor:
+        check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
+    problems = prepare(settings.problems, run.seed)
+    # Generators have no problem that needs a grader.
+    source = problems.train.source
+    training = (source[place] for place in range(source.size or 0))
+    check_graders(settings.scoring, (*problems.evaluation, *training))
+    return problems
+
+
+def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
+    """Roles that would learn in an environment that does not ask them in training."""
+    learns = envs.spec(settings.choice.env).learns
+    asked = tuple(settings.agents) if learns is None else learns(settings.env)
+    for role, agent in settings.agents.items():
+        yield (
+            agent.trained and role not in asked,
+            f"{role} is trained, but {', '.join(asked)} alone can learn here; name who "
+            "learns with --train-role",
+        )
+
+
+def _check_environment(settings: TrainSettings) -> None:
+    """Build it once, speaking bytes: its own checks are the best ones."""
+    choice = settings.choice
+    env = envs.make(
+        choice.env,
+        settings=settings.env,
+        roles=choice.roles if settings.env is not None else None,
+    )
+    known = env.metadata.get("group_keys", ("problem+role",))
+    if settings.run.group_by not in (None, *known):
+        raise UserError(
+            f"--group-by {settings.run.group_by}: {choice.env} has no such group; "
+            f"known: {', '.join(known)}"
+        )
+    env.close()
+    evaluation_of(envs.spec(choice.env))

@@ -1,0 +1,306 @@
+"""A run's directory: what is written where, and how it is taken up again.
+
+::
+
+    runs/x/
+        config.json          every setting, resolved
+        environment.json     package versions, problem fingerprints
+        episodes.jsonl       every training episode
+        metrics.jsonl        every scalar of every step
+        evaluations.jsonl    what was measured between steps (--eval.every)
+        evaluation/          before.json, after.json: outcomes problem by problem
+        tensorboard/         scalars and sample transcripts
+        checkpoints/         step-000150/ ...
+        final/alice/ ...     the trained models, in the format they came in
+        summary.json         the result
+        .lock                held by the process that writes here
+"""
+
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+from filelock import FileLock, Timeout
+from safetensors import SafetensorError
+
+from envs.contract import as_unicode
+from models import checksums
+from training.disk import make_folder, not_written, sync, sync_tree, write_whole
+from vocabulary import UserError, user_path
+
+METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.jsonl"
+LOGS = ("episodes.jsonl", METRICS, EVALUATIONS)
+_SPARE_BYTES = 64 * 2**20
+# What a run that was killed before it had settings leaves.
+_UNBEGUN = (".lock", ".config.json.part")
+
+
+class RunDirectory:
+    """Paths of one run, and its append-only logs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # Released with this process, however it ends.
+        self._lock = FileLock(path / ".lock", timeout=0)
+        self._owned: tuple[int, int] | None = None
+        """Device and number of the folder that :meth:`own` found at ``path``."""
+
+    @classmethod
+    def create(cls, path: Path, config: Mapping[str, Any]) -> "RunDirectory":
+        """Start a new run.
+
+        Raises:
+            UserError: the directory holds something, cannot be written, or has no room left.
+        """
+        check_new(path)
+        run = cls(path)
+        try:
+            make_folder(path)
+            run.own()
+            write_whole(path / "config.json", _json(config))
+        except OSError as error:
+            raise UserError(f"cannot write to the run directory {path}: {error.strerror}") from None
+        return run
+
+    @classmethod
+    def reopen(cls, path: Path) -> "RunDirectory":
+        """Open an existing run, to read it; :meth:`own` it to go on with it.
+
+        Raises:
+            UserError: there is no run at ``path``.
+        """
+        run = cls(user_path(path))
+        if not (run.path / "config.json").is_file():
+            if (run.path / ".lock").exists() and not _content(run.path):
+                raise UserError(
+                    f"the run {path} was stopped before it had written its settings: nothing is "
+                    "lost, begin it anew with the flags that it was given"
+                )
+            raise UserError(
+                f"{path} is not a run (no config.json in it); name the directory that "
+                "--run-dir named"
+            )
+        return run
+
+    def own(self) -> None:
+        """Have this process be the one that writes here, until it ends or :meth:`close`.
+
+        Raises:
+            UserError: another process is.
+        """
+        try:
+            self._lock.acquire()
+            self._owned = _identity(self.path)
+        except Timeout:
+            raise UserError(
+                f"another process is at work on the run {self.path}; wait for it, or stop it first"
+            ) from None
+
+    def discard(self) -> None:
+        """Delete a run in which nothing has happened, so that its name is free again."""
+        self.close()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def close(self) -> None:
+        """Let other processes write here."""
+        self._lock.release()
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where checkpoints are kept."""
+        return self.path / "checkpoints"
+
+    def config(self) -> dict[str, Any]:
+        """The settings that the run was started with."""
+        try:
+            return json.loads((self.path / "config.json").read_text())
+        except (OSError, ValueError, RecursionError):
+            raise UserError(f"{self.path / 'config.json'} cannot be read as JSON") from None
+
+    def append(self, log: str, records: list[Any]) -> None:
+        """Append one JSON line a record.
+
+        Raises:
+            UserError: a record holds what is no plain data (nothing is written then), or the disk
+                does not take it.
+        """
+        lines = b"".join(_line(record, log) for record in records)
+        with self.writing(log), (self.path / log).open("ab") as file:
+            file.write(lines)
+
+    def read_log(self, log: str) -> list[Any]:
+        """The records of a log; none where nothing was logged."""
+        path = self.path / log
+        return (
+            [orjson.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+        )
+
+    def log_sizes(self) -> dict[str, int]:
+        """Bytes in each log, which the disk holds from here on; a checkpoint remembers them.
+
+        Raises:
+            UserError: the directory has gone, or the disk does not take them.
+        """
+        with self.writing("metrics.jsonl"):
+            if logs := [path for log in LOGS if (path := self.path / log).exists()]:
+                sync(*logs, self.path)
+            return {log: _size(self.path / log) for log in LOGS}
+
+    def cut_logs(self, sizes: Mapping[str, int]) -> None:
+        """Cut every log back to what it held at a checkpoint; one that is gone begins anew.
+
+        Raises:
+            UserError: a log has lost lines since.
+        """
+        for log in (log for log in LOGS if log in sizes):
+            path, size = self.path / log, sizes[log]
+            if path.exists() and _size(path) < size:
+                raise UserError(
+                    f"{path} is shorter than it was at the last checkpoint; put it back, or "
+                    "delete it to go on without what it held"
+                )
+            if _size(path) > size:
+                os.truncate(path, size)
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write one JSON file, whole or not at all.
+
+        Raises:
+            UserError: the directory has gone, or the disk does not take it.
+        """
+        with self.writing(name):
+            make_folder((self.path / name).parent)
+            write_whole(self.path / name, _json(value))
+
+    def write_model(self, role: str, save: Callable[[Path], None]) -> None:
+        """Have ``save`` fill ``final/ROLE``; its checksums are written last.
+
+        Raises:
+            UserError: the directory has gone, or the disk does not take it.
+        """
+        with self.writing(f"final/{role}"):
+            folder = self.path / "final" / role
+            make_folder(folder)
+            (folder / checksums.NAME).unlink(missing_ok=True)
+            save(folder)
+            checksums.write_checksums(folder)
+            sync_tree(folder)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[None]:
+        """What is written inside goes to ``name`` of this directory, or is refused.
+
+        Raises:
+            UserError: the directory was moved or deleted, or the disk does not take it.
+        """
+        self._check_place()
+        try:
+            yield
+        except (OSError, SafetensorError) as error:
+            self._check_place()
+            raise not_written(f"{self.path / name}", error, self.path) from None
+
+    def read_json(self, name: str) -> Any | None:
+        """What :meth:`write_json` wrote, or None."""
+        path = self.path / name
+        return json.loads(path.read_text()) if path.is_file() else None
+
+    def _check_place(self) -> None:
+        """Refuse to write where the directory was; a run that only reads has none to lose."""
+        if self._owned is not None and _identity(self.path) != self._owned:
+            raise UserError(
+                f"the run directory {self.path} was moved or deleted while the run was at work; "
+                "where it is now, --resume goes on from its last checkpoint"
+            )
+
+
+def check_new(path: Path, *, may_hold_runs: bool = False) -> None:
+    """Refuse a directory in which a new run cannot start.
+
+    Args:
+        path: the run's own directory, or the one that it will be made in.
+        may_hold_runs: whether it is the latter.
+
+    Raises:
+        UserError: it is a file, is not empty, cannot be there, or its disk is full.
+    """
+    user_path(path)
+    if path.is_file():
+        raise UserError(f"the run directory {path} is a file; name another with --run-dir")
+    if path.is_dir() and not may_hold_runs and (content := _content(path)):
+        resumable = "config.json" in content
+        way_out = f"continue that run with --resume {path} or " if resumable else ""
+        raise UserError(
+            f"the run directory {path} is not empty; {way_out}name another with --run-dir"
+        )
+    parent = next((p for p in (path, *path.parents) if p.exists()), Path("/"))
+    if not os.access(parent, os.W_OK):
+        raise UserError(f"cannot write in {parent}; name another place with --run-dir")
+    free = shutil.disk_usage(parent).free
+    if free < _SPARE_BYTES:
+        raise UserError(
+            f"only {free // 2**20} MiB of disk are free under {parent}; a run needs at least "
+            f"{_SPARE_BYTES // 2**20} MiB: free some or name another disk with --run-dir"
+        )
+
+
+def default_path(env: str, algo: str) -> Path:
+    """A new directory's name under ``runs/``."""
+    name = (
+        f"{re.sub(r'[^A-Za-z0-9]+', '-', env).strip('-')}-{algo}-{time.strftime('%Y%m%d-%H%M%S')}"
+    )
+    path, count = Path("runs") / name, 1
+    while path.exists():
+        count += 1
+        path = Path("runs") / f"{name}-{count}"
+    return path
+
+
+def _content(path: Path) -> set[str]:
+    """What is in a directory, apart from what was left there by a run that never began."""
+    found = {one.name for one in path.iterdir()} - set(_UNBEGUN)
+    if found == {"checkpoints"} and not any((path / "checkpoints").iterdir()):
+        return set()
+    return found
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tells a folder from another one of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _line(record: Any, log: str) -> bytes:
+    def dumped(value: Any) -> bytes:
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+
+    try:
+        return dumped(record)
+    except TypeError:
+        pass  # perhaps only a lone surrogate in what a model wrote
+    try:
+        return dumped(as_unicode(record))
+    except TypeError as error:
+        raise UserError(
+            f"{log} cannot hold what the environment says of an episode ({error}); infos are str, "
+            "int of at most 64 bits, float, bool, None, lists, and dictionaries whose keys are "
+            "strings: `python -m envs.check` tells which one is not"
+        ) from None

@@ -1,0 +1,82 @@
+"""The episodes of training steps, one step ahead of the learner where that is asked for."""
+
+import asyncio
+
+from algorithms import Algorithm
+from problems.stream import ProblemStream
+from rollouts import Collector, tasks_for
+from teams.team import Team
+from training.batch import Batch, sample_batch
+from vocabulary import Episode, derive_seed
+
+
+class StepSampler:
+    """Plays each step's problems with the weights of its start."""
+
+    def __init__(
+        self,
+        team: Team,
+        collector: Collector,
+        stream: ProblemStream,
+        algorithm: Algorithm,
+        *,
+        group_key: str,
+        problems: int,
+        replicas: int,
+        seed: int,
+    ) -> None:
+        """Args:
+        group_key: the groups that rewards are compared within.
+        problems: problems in a step.
+        replicas: episodes per problem.
+        seed: the run's.
+        """
+        self.collector = collector
+        self._team, self._stream = team, stream
+        self._algorithm, self._group_key = algorithm, group_key
+        self._problems, self._replicas, self._seed = problems, replicas, seed
+        self._ahead: asyncio.Task[tuple[Batch, int]] | None = None
+
+    async def batch(self, step: int) -> tuple[Batch, int]:
+        """(the episodes of ``step``, where the stream of problems stands after them)."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            return await ahead
+        async with self._team.answering():
+            return await self._sample(step)
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether a step is being played that :meth:`batch` has not been asked for."""
+        return self._ahead is not None
+
+    async def begin(self, step: int) -> None:
+        """Play ``step`` from now on, whenever the event loop runs, with the weights of now."""
+        # All weights are handed over before the learner changes them.
+        await self._team.refresh()
+        self._ahead = asyncio.create_task(self._sample(step))
+
+    async def settle(self) -> None:
+        """Wait until nobody is being asked."""
+        if self._ahead is not None:
+            await asyncio.wait([self._ahead])
+
+    async def aclose(self) -> None:
+        """Give up what is being sampled ahead."""
+        if self._ahead is not None:
+            self._ahead.cancel()
+            await asyncio.wait([self._ahead])
+            self._ahead = None
+
+    async def _sample(self, step: int) -> tuple[Batch, int]:
+        async def play(problems: int) -> list[Episode]:
+            # Both belong to the state before the problems are taken; epochs count from 1.
+            seed = derive_seed(self._seed, "train", self._stream.cursor)
+            epoch = self._stream.epoch + 1
+            taken = self._stream.take(problems)
+            tasks = tasks_for(taken, seed=seed, step=step, epoch=epoch, replicas=self._replicas)
+            return await self.collector.collect(tasks)
+
+        learners = self._team.trained
+        batch = await sample_batch(play, self._algorithm, self._group_key, self._problems, learners)
+        return batch, self._stream.cursor

@@ -1,0 +1,361 @@
+"""One run: its team, its environment, its problems and its directory, held together."""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import torch
+from rich.console import Console
+
+import envs
+from algorithms import Credit, assign_credit
+from evaluation import evaluation_of
+from evaluation.evaluation import Outcomes
+from evaluation.table import comparison
+from problems.prepare import PreparedProblems
+from rollouts import Collector, Deadlines
+from teams.graders import build_scorer
+from teams.players import player_counters
+from teams.team import Learning, build_team
+from training import checkpoint
+from training.batch import Batch, advantages_by_row, rows_of, without_stale
+from training.examiner import Examiner
+from training.logbook import Logbook
+from training.records import episode_record, reward_metrics, transcript
+from training.rundir import LOGS, RunDirectory, default_path
+from training.sampling import StepSampler
+from training.summary import summary
+from training.surroundings import surroundings
+from training.tally import Tally
+from training.train_settings import TrainSettings
+from training.trouble import troubles
+from vocabulary import Sampling, UserError
+
+T = TypeVar("T")
+
+# What an environment that sets no limit of its own lets an agent write.
+MAX_NEW_TOKENS = 256
+# How often an environment from elsewhere is played from one seed.
+_REPLICAS = 8
+
+
+class Session:
+    """What the training loop works with: its methods are the loop's verbs."""
+
+    def __init__(
+        self, settings: TrainSettings, problems: PreparedProblems, run: RunDirectory
+    ) -> None:
+        self.settings = settings
+        self.run = run
+        self.console = Console()
+        self._runner = asyncio.Runner()
+        self._timings: dict[str, float] = {}
+        self._warned: set[str] = set()
+        """Roles that the user has been told of."""
+        if settings.run.threads:
+            torch.set_num_threads(settings.run.threads)
+        torch.manual_seed(settings.run.seed)
+
+        self._stream = problems.train
+        rollout = settings.rollout
+        self.team = build_team(
+            settings.agents,
+            learning=Learning(
+                settings.algo,
+                settings.learner,
+                temperature=rollout.learner_temperature or rollout.temperature,
+                total_steps=settings.run.steps,
+            ),
+            vllm=settings.vllm if settings.run.engine == "vllm" else None,
+            seed=settings.run.seed,
+        )
+        self.run_async(self.team.start())
+        self._scorer, self._graders = build_scorer(settings.scoring)
+        metadata = self.make_env().metadata
+        self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
+        # An environment from elsewhere knows no groups: it is compared with replicas of itself.
+        alone = 1 if settings.env is not None else _REPLICAS
+        self.replicas = rollout.replicas or int(metadata.get("replicas", alone))
+        self.sampler = StepSampler(
+            self.team,
+            self._collecting(rollout.temperature, rollout.top_p),
+            self._stream,
+            settings.algo,
+            group_key=self.group_key,
+            problems=rollout.problems_per_step,
+            replicas=self.replicas,
+            seed=settings.run.seed,
+        )
+        how = settings.eval
+        self._examiner = Examiner(
+            evaluation_of(envs.spec(settings.choice.env)),
+            self._collecting(
+                rollout.temperature if how.temperature is None else how.temperature,
+                rollout.top_p if how.top_p is None else how.top_p,
+            ),
+            problems.evaluation if how.enabled else (),
+            roles=settings.choice.roles,
+            env_settings=settings.env,
+            settings=how,
+            seed=settings.run.seed,
+            run=run,
+        )
+        self._progress = checkpoint.Progress(0, 0, run.log_sizes(), {})
+        if settings.choice.resume:
+            self._restore()
+        self._cursor = self._progress.cursor
+        self._tally = Tally(self._progress.counters)
+
+    def open_logbook(self) -> Logbook:
+        """Where the numbers of each step go, with the progress bar."""
+        return Logbook(
+            self.run,
+            self.console,
+            first=self._progress.step + 1,
+            last=self.settings.run.steps,
+            headline=self._examiner.evaluation.headline(self.settings.choice.roles),
+        )
+
+    def steps_left(self) -> Iterator[int]:
+        """The steps still to be done, counted from 1."""
+        for step in range(self._progress.step + 1, self.settings.run.steps + 1):
+            if self._sampled_enough:
+                break
+            yield step
+
+    def sample(self, step: int) -> Batch:
+        """One step's episodes: played with the newest weights, or those that were played ahead."""
+        with self._timed("sample"):
+            batch, self._cursor = self.run_async(self.sampler.batch(step))
+        versions = {role: one.loaded.handle.version for role, one in self.team.trained.items()}
+        return without_stale(batch, versions, self.settings.rollout.max_staleness)
+
+    def credit(self, batch: Batch) -> Credit:
+        """Compare the traces of each group with each other."""
+        return assign_credit(batch.rows, self.group_key, self.settings.algo)
+
+    def sample_ahead(self, step: int) -> None:
+        """With ``--rollout.overlap``: begin to play ``step`` with the weights of this moment, and
+        go on while the roles learn. Nothing to do without, or behind the last step."""
+        if self.settings.rollout.overlap and not self._is_last(step - 1):
+            self.run_async(self.sampler.begin(step))
+
+    def update(self, batch: Batch, credit: Credit) -> dict[str, float]:
+        """Let every trained role learn from its own rows; metrics by ``learner/ROLE/NAME``."""
+
+        def learn() -> dict[str, float]:
+            return {
+                f"learner/{role}/{name}": value
+                for role, trained in self.team.trained.items()
+                for name, value in trained.learner.update(*rows_of(batch, credit, role)).items()
+            }
+
+        with self._timed("update"):
+            # What is being played ahead needs the event loop meanwhile.
+            return self.run_async(asyncio.to_thread(learn)) if self.sampler.is_ahead else learn()
+
+    def record(
+        self,
+        step: int,
+        batch: Batch,
+        credit: Credit,
+        learner_metrics: Mapping[str, float],
+        logbook: Logbook,
+    ) -> None:
+        """Log the step everywhere; from here on it counts as done."""
+        rows = [row for episode in batch.episodes for row in episode.trajectories]
+        tokens = self._tally.add(rows, self.team.trained)
+        with self._timed("record"):
+            metrics = {
+                **reward_metrics(rows),
+                **{f"credit/{name}": value for name, value in credit.stats.items()},
+                **learner_metrics,
+                "rollout/tokens": float(tokens),
+                "rollout/tokens_total": float(self._tally.tokens),
+                "rollout/learner_tokens_total": float(self._tally.learner_tokens),
+                "rollout/rounds": float(batch.rounds),
+                "rollout/stale": float(batch.stale),
+                "rollout/failed": float(sum(row.status != "ok" for row in rows)),
+                **player_counters(self.team.policies),
+                **{f"time/{name}_s": seconds for name, seconds in self._timings.items()},
+            }
+            logbook.step(step, metrics)
+            if self.settings.run.episodes_log:
+                worth = advantages_by_row(batch.rows, credit)
+                self.run.append(
+                    "episodes.jsonl", [episode_record(e, worth) for e in batch.episodes]
+                )
+            if _due(step, self.settings.run.transcripts_every):
+                logbook.text(step, "transcript", transcript(batch.episodes[0]))
+        told = troubles(
+            rows,
+            learner_metrics,
+            trained=self.team.trained,
+            frozen=self.team.policies.keys() - self.team.trained.keys(),
+        )
+        for role, sentence in told.items():
+            if role not in self._warned:
+                self._warned.add(role)
+                self._tell(f"step {step}: {role} {sentence}")
+        self._progress = replace(self._progress, step=step, cursor=self._cursor)
+
+    def evaluate_between(self, step: int, logbook: Logbook) -> None:
+        """Evaluate on the held-out problems and log it, if it is time to (``--eval.every``)."""
+        if _due(step, self.settings.eval.every) and not self._is_last(step):
+            found = self._examiner.estimate(self.ask(self._examiner.examine()), resamples=1)
+            logbook.evaluation(step, {f"eval/{name}": m.value for name, m in found.items()})
+
+    def checkpoint(self, step: int) -> None:
+        """Save, if it is time to."""
+        if _due(step, self.settings.run.checkpoint_every) or self._is_last(step):
+            self.save()
+
+    def save(self) -> None:
+        """Write a checkpoint of the last whole step."""
+        self._progress = replace(
+            self._progress, logs=self.run.log_sizes(), counters=self._tally.counters()
+        )
+        keep = self.settings.run.keep_checkpoints
+        with self._timed("checkpoint"):
+            checkpoint.save(self.run.checkpoints, self._progress, self.team.trained, keep=keep)
+
+    def evaluate(self, name: str) -> Outcomes | None:
+        """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
+        with self.console.status(f"evaluating {name} training"):
+            outcomes = self.ask(self._examiner.named(name))
+        if failed := self._examiner.failed.most_common(1):
+            (reason, count), answers = failed[0], self._examiner.answers
+            self._tell(
+                f"{self._examiner.failed.total()} of {answers} answers failed and count in no "
+                f"figure; {count} of them: {reason}"
+            )
+        return outcomes
+
+    def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
+        """Keep the trained models, write the summary and show the table."""
+        for role, trained in self.team.trained.items():
+            self.run.write_model(role, trained.save)
+        first, last = self._examiner.estimate(before), self._examiner.estimate(after)
+        tally, wall_s, steps = self._tally, self._tally.wall_s(), self._progress.step
+        result = summary(
+            first,
+            last,
+            wall_s=wall_s,
+            sampled_tokens=tally.tokens,
+            steps=steps,
+            config=self.settings.plain(),
+        )
+        self.run.write_json("summary.json", result)
+        if last:
+            rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)
+            self.console.print(comparison(first, last, rows))
+        self._tell(
+            f"{steps} step{'s' * (steps != 1)}, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; "
+            f"all of it is in {self.run.path}"
+        )
+
+    def make_env(self) -> Any:
+        """The run's environment, speaking the team's vocabularies."""
+        choice = self.settings.choice
+        return envs.make(
+            choice.env,
+            settings=self.settings.env,
+            # An environment from elsewhere has the roles that it has.
+            roles=choice.roles if self.settings.env is not None else None,
+            codecs=self.team.codecs,
+            scorer=self._scorer,
+            source=self._stream.source,
+        )
+
+    def ask(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do ``work``, which asks policies, with the newest weights."""
+
+        async def answered() -> T:
+            await self.sampler.settle()
+            async with self.team.answering():
+                return await work
+
+        return self.run_async(answered())
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.run_async(self.sampler.aclose())
+        self.run_async(self.team.aclose())
+        self._runner.close()
+        self._scorer.close()
+        self._graders.close()
+        self.run.close()
+
+    @property
+    def _sampled_enough(self) -> bool:
+        return 0 < self.settings.run.tokens <= self._tally.learner_tokens
+
+    def _is_last(self, step: int) -> bool:
+        return step == self.settings.run.steps or self._sampled_enough
+
+    def _collecting(self, temperature: float, top_p: float) -> Collector:
+        rollout = self.settings.rollout
+        return Collector(
+            self.make_env,
+            self.team.policies,
+            sampling=Sampling(MAX_NEW_TOKENS, temperature, top_p, rollout.top_k),
+            scorer=self._scorer,
+            deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
+            concurrency=rollout.concurrency,
+        )
+
+    def run_async(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run ``work`` to its end on the session's own event loop."""
+        # Not Runner.run: it handles SIGINT itself, and in doing so prints a task's whole result.
+        return self._runner.get_loop().run_until_complete(work)
+
+    def _restore(self) -> None:
+        newest = checkpoint.latest(self.run.checkpoints)
+        if newest is None:
+            self._tell("It was stopped before its first checkpoint, and begins again.")
+            self._progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
+        else:
+            self._progress = checkpoint.load(newest, self.team.trained, self._tell)
+        if self._progress.step > self.settings.run.steps:
+            raise UserError(
+                f"{self.run.path} stands at step {self._progress.step}; "
+                "--steps must be at least that"
+            )
+        self.run.cut_logs(self._progress.logs)
+        self._stream.cursor = self._progress.cursor
+
+    def _tell(self, sentence: str) -> None:
+        """Show a sentence as it is: what models and users wrote is no markup."""
+        self.console.print(sentence, markup=False, soft_wrap=True)
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self._timings[phase] = time.perf_counter() - start
+
+
+def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session:
+    """Start a new run, or take one up where its last checkpoint stands."""
+    choice = settings.choice
+    if choice.resume:
+        run = RunDirectory.reopen(choice.resume)
+        run.own()
+        return Session(settings, problems, run)
+    path = settings.run.run_dir or default_path(choice.env, choice.algo)
+    run = RunDirectory.create(path, settings.plain())
+    run.write_json("environment.json", {**surroundings(), "problems": problems.fingerprints})
+    try:
+        return Session(settings, problems, run)
+    except UserError:
+        run.discard()
+        raise
+
+
+def _due(step: int, every: int) -> bool:
+    return every > 0 and step % every == 0

@@ -1,0 +1,120 @@
+"""Everything that a run is told, as one record."""
+
+import dataclasses
+import keyword
+import re
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any
+
+import tyro
+
+import algorithms
+import envs
+from agents.engine.settings import VllmSettings
+from algorithms import Algorithm, LearnerSettings
+from models.locate import TINY
+from problems.prepare import ProblemSettings
+from teams.settings import AgentSettings, ScoringSettings
+from training.choice import Choice
+from training.plain import override, to_plain
+from training.settings import EvalSettings, RolloutSettings, RunSettings
+from vocabulary import UserError
+
+# Files, flags and attributes are called after roles; Python reads some letters as others.
+_ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """Everything a run depends on."""
+
+    choice: Choice
+    env: Any
+    """The chosen environment's settings (its own class), or None if it has none."""
+    algo: Algorithm
+    agents: dict[str, AgentSettings]
+    learner: LearnerSettings
+    problems: ProblemSettings
+    scoring: ScoringSettings
+    rollout: RolloutSettings
+    vllm: VllmSettings
+    eval: EvalSettings
+    run: RunSettings
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON data; :func:`restore` reads it."""
+        plain = to_plain(self)
+        plain["choice"].pop("resume")
+        plain["run"].pop("run_dir")
+        plain["run"].pop("doctor")
+        return plain
+
+
+def defaults(choice: Choice) -> TrainSettings:
+    """The settings of ``choice`` before any flag."""
+    spec = envs.spec(choice.env)
+    source = "--roles:"
+    if choice.roles == tuple(spec.roles):
+        source = f"--env {choice.env}: in its possible_agents"
+    for role in choice.roles:
+        if not _ROLE.fullmatch(role) or keyword.iskeyword(role) or hasattr(type, role):
+            raise UserError(
+                f"{source} {role[:80]!r} is no name for a role; take letters (a to z), digits and "
+                "underscores, a letter first, at most 64, and no word of Python's"
+            )
+    repeated = {role for role in choice.roles if choice.roles.count(role) > 1}
+    if repeated:
+        raise UserError(
+            f"--roles names {', '.join(sorted(repeated))} twice; every role is one model"
+        )
+    if strangers := set(choice.train_role) - set(choice.roles):
+        raise UserError(
+            f"--train-role names {', '.join(sorted(strangers))}; the roles here are "
+            f"{', '.join(choice.roles)}"
+        )
+    settings = TrainSettings(
+        choice=choice,
+        env=spec.settings() if spec.settings is not None else None,
+        algo=algorithms.get(choice.algo),
+        agents={role: _agent(role, choice, spec) for role in choice.roles},
+        learner=LearnerSettings(),
+        problems=ProblemSettings(),
+        scoring=ScoringSettings(),
+        rollout=RolloutSettings(),
+        vllm=VllmSettings(),
+        eval=EvalSettings(),
+        run=RunSettings(),
+    )
+    own = {part: values for part, values in spec.defaults.items() if part != "agents"}
+    if choice.train_role and spec.learning is not None:
+        own["env"] = {**own.get("env", {}), **spec.learning(choice.train_role)}
+    return override(settings, own)
+
+
+def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:
+    """A role's model, and whether it learns, before any flag."""
+    shipped = (TINY / role / "config.json").is_file()
+    agent = AgentSettings(model=f"tiny:{role}" if shipped else tyro.MISSING)
+    agent = override(agent, spec.defaults.get("agents", {}).get(role, {}))
+    if choice.train_role:
+        agent = dataclasses.replace(agent, trained=role in choice.train_role)
+    return agent
+
+
+def restore(plain: dict[str, Any]) -> TrainSettings:
+    """The inverse of :meth:`TrainSettings.plain`.
+
+    Raises:
+        UserError, KeyError, TypeError or AttributeError: ``plain`` is something else.
+    """
+    choice = override(Choice("", "", ()), plain["choice"])
+    default = defaults(choice)
+    values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
+    if not isinstance(values["env"], NoneType if default.env is None else dict):
+        raise UserError(f"env does not hold the settings of {choice.env}")
+    agents = {
+        role: override(AgentSettings(model=""), plain["agents"][role], at=f"agents.{role}.")
+        for role in choice.roles
+    }
+    return dataclasses.replace(override(default, values), agents=agents)
