@@ -6,7 +6,7 @@ from typing import Any
 
 _PACKAGES = (
     "coterie", "torch", "transformers", "peft", "tokenizers", "numpy", "pettingzoo", "gymnasium",
-    "math-verify", "sentence-transformers", "reasoning-gym", "datasets",
+    "mpmath", "sentence-transformers", "reasoning-gym", "datasets",
 )  # fmt: skip
 
 

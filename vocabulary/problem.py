@@ -48,7 +48,7 @@ class Verdict:
     """The extracted answer as it was written; None where the response has none."""
     method: str
     """Which rule decided: ``none``, ``string``, ``rational``, ``choice``, ``list``,
-    ``math-verify``, ``exact-match``, ``timeout``, ``error``, ``refused`` (too long or exponent too
+    ``algebra``, ``exact-match``, ``timeout``, ``error``, ``refused`` (too long or exponent too
     large); of programs ``tests`` and ``quit``; of a judge ``judge``, ``not-attempted`` and
     ``not-graded``."""
 

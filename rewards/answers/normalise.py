@@ -77,8 +77,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 _WRAPPERS = re.compile(
-    r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox"
-    r"|operatorname|boxed|fbox)"
+    r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox|underline"
+    r"|textnormal|boldsymbol|operatorname|boxed|fbox)"
     r"\s{0,4}\{([^{}]*)\}"
 )
 _WORDY = re.compile(r"\s*\\(?:text|textbf|textit|textrm|mathrm|mbox)\s{0,4}\{([^{}]*)\}\s*\.?\s*")

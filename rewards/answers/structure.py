@@ -40,10 +40,18 @@ _MATRIX = re.compile(
 _INDEX = r"(?: ?_ ?(?:\{[^{}]{1,16}\}|[A-Za-z0-9]))?"
 _SYMBOL = rf"(?:[A-Za-z]|(?P<greek>\\[A-Za-z]+))'{{0,3}}{_INDEX}"
 _NAME = re.compile(
-    rf"{_SYMBOL}(?: ?\([A-Za-z0-9](?:, ?[A-Za-z0-9]){{0,3}}\))?"
-    rf"|(?:\\angle ?)?[A-Z]{_INDEX}(?: ?[A-Z]{_INDEX}){{0,3}}"
+    # x_1, f(x), f^{-1}(x); AB, \angle ABC, [ABC]; (x, y); "total area"
+    rf"{_SYMBOL}(?:\^\{{-1\}})?(?: ?\([A-Za-z0-9](?:, ?[A-Za-z0-9]){{0,3}}\))?"
+    rf"|(?:m? ?\\angle ?)?[A-Z]{_INDEX}(?: ?[A-Z]{_INDEX}){{0,3}}|\[[A-Z]{{3,5}}\]|\|[A-Z]{{2}}\|"
     rf"|\( ?[A-Za-z]{_INDEX}(?: ?, ?[A-Za-z]{_INDEX}){{1,5}} ?\)"
+    r"|(?P<words>[A-Za-z][a-z]{2,15}(?: [a-z]{3,15})?)"
 )
+_QUANTITIES = """
+age amount angle answer area average circumference cost degree diameter difference distance final
+height length maximum mean median minimum mode number perimeter price probability product profit
+radius rate ratio result slope speed sum surface time total value volume weight width
+"""
+_NAMED = frozenset(_QUANTITIES.split())
 
 
 @dataclass(frozen=True)
@@ -176,9 +184,12 @@ def _named(text: str, depth: int) -> Shape | None:
 
 
 def _name(text: str) -> str:
-    """The variable (or function of one, or tuple of several) that ``text`` is; empty for none."""
+    """What ``text`` names: a variable, a function of one, several of them, or a quantity in words;
+    empty where it is no name."""
     match = _NAME.fullmatch(text)
     if match is None or (match["greek"] and match["greek"] not in SYMBOLS):
+        return ""
+    if match["words"] and not _NAMED.issuperset(match["words"].casefold().split()):
         return ""
     return text.replace(" ", "")
 

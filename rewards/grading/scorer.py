@@ -51,8 +51,8 @@ class AnswerScorer:
     Args:
         encoder: how texts are embedded; a name (``hashed`` or ``minilm``) or an encoder.
         shortcuts: as in :class:`rewards.answers.Checker`.
-        workers: processes for math-verify; none is started before one is needed.
-        deadline_s: seconds for one comparison by math-verify.
+        workers: processes for algebra; none is started before one is needed.
+        deadline_s: seconds for one comparison by algebra.
         graders: who judges a kind that is not decided by comparison (``code``, ``judged``); such a
             problem is refused without one.
         remember_verdicts: verdicts kept.

@@ -196,7 +196,7 @@ def test_whatever_surrounds_a_number_changes_it_or_is_typesetting(
 Values = Callable[[Mapping[str, Fraction]], Fraction]
 # A formula as it is written, and what it is worth by Python's own fractions.
 Written = tuple[str, Values]
-NAMES = ("x", "X", "n_1", "r", "R")
+NAMES: tuple[str, ...] = ("x", "X", "n_1", "r", "R")
 PLACES = [
     dict(zip(NAMES, map(Fraction, values), strict=True))
     for values in ((2, 3, 5, 7, 11), (13, 5, 3, 2, 7), (-3, 17, 2, -5, 19), (23, -2, 29, 3, -7))
