@@ -17,6 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
+# Pages that train for longer than a moment.
+SLOW = ("tutorial", "benchmarks")
 SAVED = re.compile(r"# (\w+\.py)\n")
 BLOCK = re.compile(
     r"^```(python|bash)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
@@ -30,7 +32,12 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page.stem in SLOW else [], id=page.stem)
+        for page in PAGES
+        if blocks(page)
+    ],
 )
 def test_snippets_run(page: Path, tmp_path: Path) -> None:
     for name in ("train.py", "benchmark.py", "tools", "examples"):

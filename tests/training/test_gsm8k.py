@@ -27,6 +27,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_scripted_gold_answers_score_one_and_no_prompt_is_harmed() -> None:
     roles = ("alice", "bob")
     team = load_team({role: ModelSpec(f"tiny:{role}") for role in roles}, trained=set())

@@ -75,6 +75,7 @@ def assert_equal_runs(one: Path, other: Path) -> None:
         assert ends[0][key] == ends[1][key]
 
 
+@pytest.mark.slow
 def test_killed_runs_resume_bit_for_bit(tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     finish(start("--run-dir", str(whole), *FLAGS))
@@ -107,6 +108,7 @@ def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path: Path) -> None:
     assert steps_logged(run) == done + 1
 
 
+@pytest.mark.slow
 def test_a_finished_run_has_nothing_left_to_do_and_can_be_made_longer(tmp_path: Path) -> None:
     run = tmp_path / "run"
     flags = ("--steps", "1", "--rollout.problems-per-step", "4", "--eval.no-enabled")
