@@ -219,7 +219,7 @@ def _record(
     for one in helpers if lineup.answers == 1 else [*helpers, row]:
         own = lineup.policies[one.role]
         unit = tokens_per_count(spoken[one.role])
-        spent = used.setdefault(own[_seat(one.agent) % len(own)].name, [0.0, 0.0])
+        spent = used.setdefault(own[_place(one.agent) % len(own)].name, [0.0, 0.0])
         for start, end in one.turns:
             # Every call is given its whole context, as servers bill it.
             spent[0] += start / unit
@@ -253,5 +253,5 @@ def mean_probability(row: Trajectory) -> float:
     return float(np.exp(sampled).mean()) if len(sampled) else 0.0
 
 
-def _seat(agent: str) -> int:
+def _place(agent: str) -> int:
     return int(agent.rpartition("_")[2])

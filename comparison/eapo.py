@@ -299,13 +299,13 @@ def _job(
     settings: EapoComparison,
 ) -> Job:
     peers = mode == "peers"
-    seats = {_ROLE: (policy,), "expert": (expert,)} if expert else {_ROLE: (policy,)}
+    who = {_ROLE: (policy,), "expert": (expert,)} if expert else {_ROLE: (policy,)}
     lineup = Lineup(
         name,
         "envs.leap:LeapEnv" if peers else _ENV,
         settings.leap if peers else settings.env,
         "eval" if peers else mode,
-        seats,
+        who,
         _ROLE,
         # The same question has the same luck in every row.
         stream=("comparison",),

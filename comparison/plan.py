@@ -109,7 +109,7 @@ class Lineup:
     @property
     def needed(self) -> dict[str, NamedPolicy]:
         """Everybody who plays, by name."""
-        return {one.name: one for seats in self.policies.values() for one in seats}
+        return {one.name: one for own in self.policies.values() for one in own}
 
 
 @dataclass(frozen=True)
@@ -172,11 +172,9 @@ def make_job(
         keyed: whether responses that were sampled otherwise may lie beside these, and not be
             refused.
     """
-    seats = {
-        role: [[one.name, one.identity] for one in own] for role, own in lineup.policies.items()
-    }
+    who = {role: [[one.name, one.identity] for one in own] for role, own in lineup.policies.items()}
     identity = {
-        "policies": seats,
+        "policies": who,
         "environment": [lineup.env, lineup.role, lineup.mode],
         "settings": to_plain(lineup.settings),
         "problems": [questions.name, questions.fingerprint],

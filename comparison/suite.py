@@ -164,7 +164,7 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
     elif settings.preset and (paper := preset_settings(settings.preset)).choice.env == suite.env:
         suite = replace(suite, problems=(paper.problems.eval or paper.problems.train,))
     roles = envs.spec(suite.env).roles
-    needed = (suite.seat, "expert") if suite.workflow else (suite.seat,)
+    needed = (suite.role, "expert") if suite.workflow else (suite.role,)
     if unknown := [role for role in needed if role not in roles]:
         raise UserError(
             f"suite {suite.name}: {suite.env} has no role {unknown[0]}; its roles are "
@@ -190,8 +190,8 @@ def _jobs(
             suite.env,
             env_settings,
             suite.mode,
-            {suite.seat: (one,)},
-            suite.seat,
+            {suite.role: (one,)},
+            suite.role,
             # Policies that share weights must not share their luck.
             stream=("suite", one.name),
         )
@@ -204,8 +204,8 @@ def _jobs(
                 suite.env,
                 env_settings,
                 suite.workflow,
-                {suite.seat: (one,), "expert": others},
-                suite.seat,
+                {suite.role: (one,), "expert": others},
+                suite.role,
                 stream=("suite", one.name),
             )
             title = f"{place}: {one.name}, told by others"

@@ -19,16 +19,16 @@ class Suite:
     name: str
     env: str
     """Name of the environment, or ``pkg.module:Class``."""
-    seat: str
-    """Role that the policy plays; the environment's other roles stay silent."""
+    role: str
+    """Whom the policy plays; the environment's other roles stay silent."""
     problems: tuple[str, ...]
     """Sets of problems, each named as for ``train.py``."""
     mode: str = "eval"
-    """Mode of the environment in which the seat is asked once, and cold."""
+    """Mode of the environment in which that role is asked once, and cold."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The environment's settings, by their names, over those that ``train.py`` trains with."""
     workflow: str | None = None
-    """Mode in which the role ``expert`` answers first, and the seat with its replies before it."""
+    """Mode in which the role ``expert`` answers first; the policy has its replies before it."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):

@@ -84,7 +84,7 @@ def deferral_curve(
 def random_deferral(
     accuracy_small: npt.ArrayLike, accuracy_large: npt.ArrayLike, deferred: npt.ArrayLike
 ) -> Floats:
-    """Expected accuracy when a share ``deferred`` of questions is handed on by lot."""
+    """Expected accuracy when a share ``deferred`` of questions is deferred at random."""
     small, large = as_floats(accuracy_small), as_floats(accuracy_large)
     return small + as_floats(deferred) * (large - small)
 
@@ -144,13 +144,13 @@ class BudgetMatch:
     deferred: float
     """The share."""
     accuracy: float
-    """Expected over the lots drawn among equal confidences."""
+    """Expected over the random choice among equal confidences."""
     threshold: float
     """Below it everything is deferred, above it nothing. -inf: only silence is deferred."""
     tied: int
     """Questions exactly at the threshold."""
     tied_deferred: float
-    """Share of them that is deferred by lot."""
+    """Share of them that is deferred, chosen at random."""
 
 
 def match_budget(
@@ -160,7 +160,7 @@ def match_budget(
     deferred: float,
 ) -> BudgetMatch:
     """Defer exactly the share ``deferred`` of questions; confidences are discrete, so ties are
-    broken by lot and reported."""
+    broken at random and reported."""
     confidence_Q = as_floats(confidence_Q)
     if not 0 <= deferred <= 1:
         raise ValueError(f"deferred share {deferred} is not in [0, 1]")

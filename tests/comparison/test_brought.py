@@ -65,9 +65,7 @@ def test_flags_win_over_a_run(trained: Any) -> None:
 def test_runs_that_differ_need_a_flag(trained: Any) -> None:
     one = trained("one", "policy", *EAPO, *COLD)
     other = trained("other", "policy", "--env", "eapo-consultation")
-    with pytest.raises(
-        UserError, match=r"different temperature, 1\.0 and 0\.5; say which with --t"
-    ):
+    with pytest.raises(UserError, match=r"temperature, 1\.0 and 0\.5; say which with --t"):
         read(EapoComparison, "--eapo", one, "--rl", other)
     flags = ("--temperature", "1", "--top-p=1")
     with pytest.raises(UserError, match=r"say which with --env\.prompt-style"):

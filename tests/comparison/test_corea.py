@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,3 +124,34 @@ def test_mean_probability_is_arithmetic() -> None:
         groups={},
     )
     assert mean_probability(row) == pytest.approx(0.375)
+
+
+def test_costs_thresholds_and_what_is_fitted_follow_their_flags(tmp_path: Path) -> None:
+    flags = ("--corea", "tiny:small", "--brier", "tiny:small", "--rlvr", "tiny:small")
+    few = ("--questions", "16", "--fit-questions", "16", "--resamples", "10")
+
+    def measured(*more: str) -> Any:
+        assert run(*flags, *few, *more, "--out", str(tmp_path)) == 0
+        return json.loads((tmp_path / "results.json").read_text())
+
+    rows = ("--systems", "llm", "corea", "brier-verb")
+    plain = measured(*rows, "--size-ratio", "2")
+    assert set(plain["systems"]) == {"llm", "corea", "brier-verb"}
+    cost = plain["systems"]["llm"]["cost"]["value"]
+    dear = measured(*rows, "--size-ratio", "4")["systems"]["llm"]["cost"]["value"]
+    assert dear == pytest.approx(2 * cost)
+    prompts = measured(*rows, "--size-ratio", "2", "--output-weight", "0")["systems"]["llm"]
+    # Four for an output token: less without.
+    assert prompts["cost"]["value"] < cost
+    halves = measured(*rows, "--threshold", "fixed", "--fixed-threshold", "0.25")
+    assert halves["curves"]["corea"]["chosen_threshold"] == 0.25
+    test = measured(*rows, "--threshold", "cost", "--cost-share", "0.5", "--threshold-on-test")
+    assert test["curves"]["corea"]["chosen_threshold"] in test["curves"]["corea"]["threshold"]
+    loss = measured(*rows, "--threshold", "accuracy", "--accuracy-loss", "1")
+    # Everything may be lost: nothing is deferred but silence.
+    assert loss["systems"]["corea"]["deferred"]["value"] <= 0.2
+    rates = ("--router-lr", "3e-3", "--probe-lr", "1e-3")
+    fitted = ("--systems", "rlvr-probe", "router", "--router-epochs", "8")
+    found, slow = measured(*fitted, *rates), measured(*fitted[:-1], "1", "--probe-lr", "1e-9")
+    for name in ("rlvr-probe", "router"):
+        assert slow["curves"][name]["threshold"] != found["curves"][name]["threshold"]

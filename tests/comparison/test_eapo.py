@@ -169,3 +169,19 @@ def test_mistakes(flags: list[str], sentence: str, capsys: Any, tmp_path: Path) 
     assert benchmark.main(flags) == 2
     assert sentence in capsys.readouterr().err
     assert UserError
+
+
+def test_distillation_follows_its_flags(tmp_path: Path) -> None:
+    def weights(name: str, *flags: str) -> bytes:
+        out = tmp_path / name
+        quick = ("--steps", "1", "--problems-per-step", "2", "--solutions", "1")
+        assert benchmark.main(["distill", "--out", str(out), *quick, *flags]) == 0
+        return (out / "final" / "policy" / "model.safetensors").read_bytes()
+
+    plain = weights("plain")
+    assert weights("again") == plain
+    assert weights("slower", "--lr", "1e-6") != plain
+    script = ("--expert", "scripted:useless", "--max-new-tokens", "9", "--temperature", "0.5")
+    assert (
+        len({plain, weights("script", *script), weights("panel", "--prompt-style", "panel")}) == 3
+    )

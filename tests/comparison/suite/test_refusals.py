@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 CHAINS = "chains?min_length=3&max_length=3"
-SOLO = {"env": "envs.solo:SoloEnv", "seat": "solver", "problems": [CHAINS]}
+SOLO = {"env": "envs.solo:SoloEnv", "role": "solver", "problems": [CHAINS]}
 GOLD, HALF = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5"))
 TWO = ("--policies", f"half={HALF}", f"gold={GOLD}", "--problems", CHAINS)
 
@@ -57,14 +57,14 @@ def test_mistakes(run: Any, flags: list[str], sentence: str) -> None:
     [
         ("{", "is not JSON"),
         ("[]", "describes no suite"),
-        ('{"env": "core-teaching"}', "an object with env, problems, seat"),
-        ('{"env": "core-teaching", "seat": "alice", "problems": []}', "at least one set"),
+        ('{"env": "core-teaching"}', "an object with env, problems, role"),
+        ('{"env": "core-teaching", "role": "alice", "problems": []}', "at least one set"),
         (
-            '{"env": "core-teaching", "seat": "alice", "problems": ["chains"], '
+            '{"env": "core-teaching", "role": "alice", "problems": ["chains"], '
             '"settings": {"k": 1}}',
             "has no setting k",
         ),
-        ('{"env": "core-teaching", "seat": "zoe", "problems": ["chains"]}', "has no role zoe"),
+        ('{"env": "core-teaching", "role": "zoe", "problems": ["chains"]}', "has no role zoe"),
         ("[" * 100_000, "nested too deeply"),
         *(
             (json.dumps(SOLO | {field: value}), sentence)

@@ -185,7 +185,7 @@ def test_thresholds(run: Any) -> None:
 def test_a_suite_from_a_file(run: Any, tmp_path: Path) -> None:
     suite = {
         "env": "envs.solo:SoloEnv",
-        "seat": "solver",
+        "role": "solver",
         "problems": [CHAINS, "chains?mix=1,0,0"],
         "settings": {"prompt": "Solve {question}", "max_new_tokens": 8},
     }
@@ -296,3 +296,8 @@ def test_a_server_that_fails_is_asked_again(
     assert len(completions(tmp_path, "far")) == 2
     run(*flags)
     assert asked == [("far", 4), ("far", 2)]
+
+
+def test_the_flags_older_name(run: Any) -> None:
+    found, _ = run("--agents", f"gold={GOLD}", "--problems", CHAINS)
+    assert found["suites"]["core"]["rows"]["gold"]["avg"]["value"] == 1.0
