@@ -88,6 +88,7 @@ def _decimal(value: Fraction) -> str:
 
 
 @given(INTEGERS, st.sampled_from(["number", "math"]))
+@settings(deadline=None)
 def test_an_integer_equals_itself_in_every_form(
     checker: Checker, value: int, kind: AnswerKind
 ) -> None:
@@ -96,6 +97,7 @@ def test_an_integer_equals_itself_in_every_form(
 
 
 @given(FRACTIONS, st.data())
+@settings(deadline=None)
 def test_a_fraction_equals_itself_in_every_form(
     checker: Checker, value: Fraction, data: st.DataObject
 ) -> None:
@@ -106,6 +108,7 @@ def test_a_fraction_equals_itself_in_every_form(
 
 
 @given(INTEGERS, st.data(), st.sampled_from(["number", "math"]))
+@settings(deadline=None)
 def test_another_integer_never_pays(
     checker: Checker, value: int, data: st.DataObject, kind: AnswerKind
 ) -> None:
@@ -117,6 +120,7 @@ def test_another_integer_never_pays(
 
 
 @given(FRACTIONS, st.data())
+@settings(deadline=None)
 def test_another_fraction_never_pays(
     checker: Checker, value: Fraction, data: st.DataObject
 ) -> None:
@@ -152,7 +156,7 @@ def _listed(text: str) -> list[str]:
     st.sampled_from(_listed(PREFIXES)),
     st.sampled_from(["number", "math"]),
 )
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 def test_a_prefix_never_pays(
     checker: Checker, value: Fraction, prefix: str, kind: AnswerKind
 ) -> None:
@@ -164,7 +168,7 @@ def test_a_prefix_never_pays(
     st.sampled_from(_listed(SUFFIXES)),
     st.sampled_from(["number", "math"]),
 )
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 def test_a_suffix_never_pays(
     checker: Checker, value: Fraction, suffix: str, kind: AnswerKind
 ) -> None:
@@ -172,6 +176,7 @@ def test_a_suffix_never_pays(
 
 
 @given(st.integers(2, 10**6), st.text("abcdefghijklmnopqrstuvwxyz ", min_size=2, max_size=30))
+@settings(deadline=None)
 def test_a_word_pays_only_if_it_is_known_to_be_a_unit(
     checker: Checker, value: int, words: str
 ) -> None:
@@ -181,6 +186,7 @@ def test_a_word_pays_only_if_it_is_known_to_be_a_unit(
 
 
 @given(st.integers(2, 10**6), st.text(max_size=6), st.text(max_size=6))
+@settings(deadline=None)
 def test_whatever_surrounds_a_number_changes_it_or_is_typesetting(
     checker: Checker, value: int, before: str, behind: str
 ) -> None:
@@ -245,7 +251,7 @@ def _turned(formula: str) -> str:
 
 
 @given(FORMULAS, FORMULAS)
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_formulas_are_equal_where_their_values_are(
     checker: Checker, one: Written, other: Written
 ) -> None:
