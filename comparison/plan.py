@@ -18,7 +18,7 @@ from comparison.store import Completions, Record
 from problems.canonical import problem_key
 from problems.opening import open_source
 from problems.source import ProblemSet
-from problems.split import held_out, sample
+from problems.split import hold_out, sample
 from training.plain import to_plain
 from vocabulary import Problem, UserError
 
@@ -55,7 +55,7 @@ def open_questions(names: Sequence[str], settings: Asking) -> list[Questions]:
     for name in names:
         source = open_source(name, purpose="eval", seed=settings.seed)
         count = settings.questions if source.size is None else min(settings.questions, source.size)
-        problems, _ = held_out(source, _NOBODY, count, settings.seed)
+        problems, _ = hold_out(source, _NOBODY, count, settings.seed)
         found.append(Questions(name, problems, source.fingerprint))
     return found
 
@@ -77,7 +77,7 @@ def further_questions(
             problems = [drawn[index] for index in range(drawn.size or 0)]
         else:
             asked = len(scored[place].problems)
-            problems = held_out(opened, _NOBODY, asked + wanted, settings.seed)[0][asked:]
+            problems = hold_out(opened, _NOBODY, asked + wanted, settings.seed)[0][asked:]
         found |= {problem_key(problem): problem for problem in problems}
     fingerprint = hashlib.sha256("\n".join(found).encode()).hexdigest()
     return Questions("+".join(names), tuple(found.values()), fingerprint) if found else None

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import tyro
 
 from agents.engine.processes import end_with_parent
-from vocabulary import UserError, reason_of, user_path
+from vocabulary import UserError, reason_of, refuse, user_path
 
 # A prompt that is read in parts costs its request a number of its stream, which vLLM then winds
 # back: something that generators on a CPU cannot do, and the server ends.
@@ -84,7 +84,7 @@ def check_serving(settings: ServeSettings) -> None:
         UserError: one sentence that names the flag.
     """
     s = settings
-    for wrong, sentence in [
+    refuse(
         (not 0 < s.port < 65536, f"--port is {s.port}; ports go from 1 to 65535"),
         (not 0 < s.gpu_memory <= 1, "--gpu-memory is a share: above 0, at most 1"),
         (s.cpu_cache_gb < 1, "--cpu-cache-gb must be at least 1"),
@@ -99,9 +99,7 @@ def check_serving(settings: ServeSettings) -> None:
             f"--host {s.host} opens the model to everybody who reaches this machine; say --public "
             "too if that is meant",
         ),
-    ]:
-        if wrong:
-            raise UserError(sentence)
+    )
     _check_free(s.host, s.port)
 
 

@@ -7,7 +7,7 @@ from problems.files import Columns
 from problems.hub import Purpose, known_overlap
 from problems.opening import open_source
 from problems.source import ProblemSource
-from problems.split import contaminated_keys, held_out, sample
+from problems.split import contaminated_keys, hold_out, sample
 from problems.stream import ProblemStream
 from vocabulary import Problem, refuse
 
@@ -82,7 +82,7 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
     columns = Columns(settings.question_column, settings.answer_column, settings.answer_kind)
     train = _open(settings.train, columns, "train", seed, settings)
     evaluation = _open(settings.eval or settings.train, columns, "eval", seed, settings)
-    problems, exclude = held_out(evaluation, train, settings.held_out, seed)
+    problems, exclude = hold_out(evaluation, train, settings.held_out, seed)
     # Sets that share problems by their making may word them differently.
     if settings.decontaminate or known_overlap(settings.train, settings.eval or settings.train):
         exclude |= contaminated_keys(train, problems)

@@ -103,7 +103,7 @@ _EXTRA_DRAWS = 1000
 _MOST_DRAWN = 100_000
 
 
-def held_out(
+def hold_out(
     evaluation: ProblemSource,
     training: ProblemSource,
     n: int | None = None,

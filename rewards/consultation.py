@@ -30,7 +30,7 @@ def answer_reward(rule: AnswerRule, *, correct: bool, f1: float, formatted: bool
             the two. ``em_math`` pays for an equal value instead of shared words.
         correct: whether the answer equals the gold answer in value.
         f1: see :func:`rewards.overlap.squad_f1`.
-        formatted: see :func:`rewards.consultation.well_formed`.
+        formatted: see :func:`rewards.consultation.is_well_formed`.
     """
     floor = FORMAT_REWARD if formatted else 0.0
     match rule:
@@ -133,7 +133,7 @@ def final_answer(text: str, *, opened: bool = False) -> str | None:
     return text[reading.answers[-1] :].strip() or None
 
 
-def well_formed(text: str, *, answered_calls: int, opened: bool = False) -> bool:
+def is_well_formed(text: str, *, answered_calls: int, opened: bool = False) -> bool:
     """Whether the conversation keeps the format.
 
     At least one thought and all of them closed; every call well-formed and answered

@@ -17,7 +17,7 @@ COLD, HINT = 0, 1
 """Values of ``round_B``: before any hint exists, and after (whether or not a hint was shown)."""
 
 
-def eligible(
+def rescue_candidates(
     correct_B: npt.ArrayLike,
     hinted_B: npt.ArrayLike,
     role_B: npt.ArrayLike,
@@ -44,7 +44,7 @@ def eligible(
     return (round_B == HINT) & hinted_B & failed_cold_B
 
 
-def rescued(
+def rescues(
     correct_B: npt.ArrayLike,
     hinted_B: npt.ArrayLike,
     role_B: npt.ArrayLike,
@@ -52,7 +52,7 @@ def rescued(
 ) -> npt.NDArray[np.bool_]:
     """(B,) eligible traces that are correct: the five conditions of CoRe (arXiv:2601.21600)."""
     correct_B = np.asarray(correct_B, dtype=bool)
-    return eligible(correct_B, hinted_B, role_B, round_B) & correct_B
+    return rescue_candidates(correct_B, hinted_B, role_B, round_B) & correct_B
 
 
 def hint_lift(

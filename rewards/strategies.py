@@ -25,7 +25,7 @@ def diversity(embeddings_SD: npt.ArrayLike) -> float:
     return min(1.0, max(0.0, 1.0 - mean))
 
 
-def distinct(embeddings_SD: npt.ArrayLike, same_above: float) -> int:
+def count_distinct(embeddings_SD: npt.ArrayLike, same_above: float) -> int:
     """How many strategies remain when each one whose cosine with an earlier one that remains is
     above ``same_above`` is left out."""
     cosine_SS = _cosines(embeddings_SD)
@@ -52,7 +52,7 @@ def strategy_exploration(
     """
     if any(right_S):
         return correct
-    return min(cap, rate * distinct(embeddings_SD, same_above) * diversity(embeddings_SD))
+    return min(cap, rate * count_distinct(embeddings_SD, same_above) * diversity(embeddings_SD))
 
 
 def strategy_exploitation(right_S: Sequence[bool]) -> float:

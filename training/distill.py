@@ -14,7 +14,7 @@ from algorithms import Algorithm, LearnerSettings
 from envs.prompts import ExpertStyle, lone_prompt
 from experts.naming import is_player
 from problems.opening import open_source
-from problems.split import held_out
+from problems.split import hold_out
 from problems.stream import ProblemStream
 from rewards.consultation import ANSWER, THINK
 from teams.models import check_models
@@ -182,6 +182,6 @@ def as_row(codec: Any, prompt: str, answer: str, problem: str) -> Trajectory:
 def _stream(settings: Distillation) -> ProblemStream:
     """Training problems without those on which ``benchmark.py eapo`` scores."""
     scored = open_source(settings.problems, purpose="eval", seed=settings.seed)
-    _, exclude = held_out(scored, scored, settings.questions, settings.seed)
+    _, exclude = hold_out(scored, scored, settings.questions, settings.seed)
     source = open_source(settings.problems, seed=settings.seed)
     return ProblemStream(source, settings.seed, exclude, epoch_size=1024)

@@ -16,7 +16,15 @@ from rewards.distance import hybrid_distance, signatures
 from rewards.exploitation import exploitation, trace_accuracy
 from rewards.exploration import cross_model, exploration, strategy_ratio
 from rewards.overlap import partial_credit
-from rewards.rescue import COLD, HINT, eligible, hint_lift, hint_outcomes, rescued, teacher_lift
+from rewards.rescue import (
+    COLD,
+    HINT,
+    hint_lift,
+    hint_outcomes,
+    rescue_candidates,
+    rescues,
+    teacher_lift,
+)
 from vocabulary import Problem, Verdict
 
 Values = npt.NDArray[np.float64]
@@ -110,8 +118,8 @@ def score(
     eligible_B = rescued_B = np.zeros(len(traces), dtype=bool)
     lift_B = np.full(len(traces), np.nan)
     if hinted_B.any():
-        eligible_B = eligible(correct_B, hinted_B, role_B, round_B)
-        rescued_B = rescued(correct_B, hinted_B, role_B, round_B)
+        eligible_B = rescue_candidates(correct_B, hinted_B, role_B, round_B)
+        rescued_B = rescues(correct_B, hinted_B, role_B, round_B)
         lift_B = hint_lift(correct_B, hinted_B, role_B, round_B)
         if weights.teacher_lift:
             lift_paid_B = _lift_paid(traces, correct_B, role_B, round_B)

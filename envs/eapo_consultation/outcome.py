@@ -8,7 +8,13 @@ from typing import Any, Literal
 from envs.eapo_consultation.messages import Call, Entry, Move
 from envs.eapo_consultation.settings import Consult, EapoConsultationSettings
 from envs.turns import Outcome
-from rewards.consultation import ANSWER, answer_reward, consult_penalty, final_answer, well_formed
+from rewards.consultation import (
+    ANSWER,
+    answer_reward,
+    consult_penalty,
+    final_answer,
+    is_well_formed,
+)
 from rewards.overlap import squad_f1
 from vocabulary import Problem, Scorer, Verdict
 
@@ -112,7 +118,9 @@ def outcome_of(
         "correct": bool(verdict.correct),
         "answer": verdict.answer,
         "method": verdict.method,
-        "formatted": well_formed(episode.own, answered_calls=episode.answered_calls, opened=opened),
+        "formatted": is_well_formed(
+            episode.own, answered_calls=episode.answered_calls, opened=opened
+        ),
         "f1": squad_f1(answer or "", [problem.gold]),
         "answer_in_returns": any(told),
         **_consulting(episode, problem.question),

@@ -14,7 +14,7 @@ from envs.reasoning import strategies
 from envs.sd_e2.settings import SdE2Settings
 from rewards.answers import after_thinking, extract
 from rewards.strategies import (
-    distinct,
+    count_distinct,
     diversity,
     strategy_exploitation,
     strategy_exploration,
@@ -129,7 +129,7 @@ def score(traces: Sequence[Trace], settings: SdE2Settings, embed: Embed) -> list
             terms={name: float(values_B[place]) for name, values_B in terms.items()},
             raw=raw[place],
             strategies=len(trace.parsed.blocks),
-            distinct=distinct(vectors[place], settings.same_above),
+            distinct=count_distinct(vectors[place], settings.same_above),
             diversity=diversity(vectors[place]),
         )
         for place, trace in enumerate(traces)

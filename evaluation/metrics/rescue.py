@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rewards.rescue import eligible, hint_lift, hint_outcomes
+from rewards.rescue import hint_lift, hint_outcomes, rescue_candidates
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def hint_counts(
     hinted_B = np.asarray(hinted_B, dtype=bool)
     role_B, round_B = np.asarray(role_B), np.asarray(round_B)
     counted_B = np.ones(len(correct_B), bool) if role is None else role_B == role
-    eligible_B = counted_B & eligible(correct_B, hinted_B, role_B, round_B)
+    eligible_B = counted_B & rescue_candidates(correct_B, hinted_B, role_B, round_B)
     withheld_B = counted_B & np.asarray(control_B, dtype=bool)
     outcomes = np.array(hint_outcomes(hint_lift(correct_B, hinted_B, role_B, round_B)), object)
     return HintCounts(

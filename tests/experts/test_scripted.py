@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from experts import ScriptedPolicy, ScriptedSettings
-from experts.perturb import wrong_answer
-from experts.scripted import scripted_reply
+from experts.scripted import scripted_reply, wrong_answer
 from vocabulary import PolicyFailure, Problem, Sampling, UserError
 
 LIMITS = Sampling(max_new_tokens=64)

@@ -2,10 +2,10 @@ import time
 
 import pytest
 
-from problems.boxed import last_boxed
 from problems.gold import (
     UnusableRowError,
     after_hashes,
+    last_boxed,
     number_text,
     number_with_unit,
     plain_number,

@@ -4,7 +4,7 @@ from problems.canonical import problem_key
 from problems.chains import ChainSettings, ChainSource
 from problems.prepare import ProblemSettings
 from problems.source import ProblemSet
-from problems.split import contaminated_keys, held_out, part, sample
+from problems.split import contaminated_keys, hold_out, part, sample
 from problems.stream import ProblemStream
 from vocabulary import Problem, UserError
 
@@ -20,12 +20,12 @@ def golds(problems):
 
 def test_one_file_for_both_is_split():
     source = numbered(20)
-    evaluation, exclude = held_out(source, source, 5, seed=1)
+    evaluation, exclude = hold_out(source, source, 5, seed=1)
     assert len(evaluation) == 5
     stream = ProblemStream(source, exclude=exclude)
     assert sorted(golds(evaluation) + golds(stream.take(15))) == list(range(20))
-    assert held_out(source, source, 5, seed=1)[0] == evaluation
-    assert held_out(source, source, 5, seed=2)[0] != evaluation
+    assert hold_out(source, source, 5, seed=1)[0] == evaluation
+    assert hold_out(source, source, 5, seed=2)[0] != evaluation
 
 
 def test_repeated_questions_stay_on_one_side():
@@ -33,7 +33,7 @@ def test_repeated_questions_stay_on_one_side():
     twice = [Problem(f"a{i}", f"What is {i}?", str(i)) for i in range(10)]
     twice += [Problem(f"b{i}", f"what  is {i} ?", str(i)) for i in range(10)]
     source = ProblemSet("twice", twice)
-    evaluation, exclude = held_out(source, source, 4)
+    evaluation, exclude = hold_out(source, source, 4)
     assert len(set(golds(evaluation))) == 4
     # The first spelling is the one that is asked.
     assert {problem.id[0] for problem in evaluation} == {"a"}
@@ -44,36 +44,36 @@ def test_repeated_questions_stay_on_one_side():
 
 def test_a_test_set_stays_whole_and_is_taken_from_training():
     training, test = numbered(20), numbered(8, start=15, name="test")
-    evaluation, exclude = held_out(test, training)
+    evaluation, exclude = hold_out(test, training)
     assert golds(evaluation) == list(range(15, 23))
     assert sorted(golds(ProblemStream(training, exclude=exclude).take(15))) == list(range(15))
     # More than there are is all of them; fewer are a seeded choice in the set's order.
-    assert golds(held_out(test, training, 500)[0]) == list(range(15, 23))
-    few = golds(held_out(test, training, 3, seed=4)[0])
+    assert golds(hold_out(test, training, 500)[0]) == list(range(15, 23))
+    few = golds(hold_out(test, training, 3, seed=4)[0])
     assert len(few) == 3
     assert few == sorted(few)
 
 
 def test_a_generator_gives_different_problems_and_training_avoids_them():
     training = ChainSource(ChainSettings(mix=(1, 0, 0), min_length=2, max_length=2))
-    evaluation, exclude = held_out(training, training, 500)
+    evaluation, exclude = hold_out(training, training, 500)
     assert len({problem_key(problem) for problem in evaluation}) == 500
     taken = ProblemStream(training, 0, exclude, epoch_size=100).take(1000)
     assert not {problem_key(problem) for problem in taken} & exclude
-    assert len(held_out(ChainSource(), training)[0]) == 512
+    assert len(hold_out(ChainSource(), training)[0]) == 512
 
 
 def test_impossible_wishes_are_refused():
     source = numbered(5)
     with pytest.raises(UserError, match="5 different problems, so holding out 5"):
-        held_out(source, source, 5)
+        hold_out(source, source, 5)
     with pytest.raises(UserError, match="5 different problems, so holding out 512"):
-        held_out(source, source)
+        hold_out(source, source)
     with pytest.raises(UserError, match="held-out is 0"):
         ProblemSettings(held_out=0)
     narrow = ChainSource(ChainSettings(mix=(1, 0, 0), min_length=1, max_length=1))
     with pytest.raises(UserError, match="only 200 different problems"):
-        held_out(narrow, source, 201)
+        hold_out(narrow, source, 201)
 
 
 @pytest.mark.parametrize(

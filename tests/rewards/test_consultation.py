@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from rewards.consultation import answer_reward, consult_penalty, final_answer, read, well_formed
+from rewards.consultation import answer_reward, consult_penalty, final_answer, is_well_formed, read
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ CALL = '<agent_calls>[{"expert_id": 1}]</agent_calls>'
     ],
 )
 def test_format(text: str, calls: int, formatted: bool) -> None:
-    assert well_formed(text, answered_calls=calls) is formatted
+    assert is_well_formed(text, answered_calls=calls) is formatted
 
 
 def test_a_thought_that_the_template_opened() -> None:
-    assert well_formed("a </think>\nAnswer: 4", answered_calls=0, opened=True)
-    assert well_formed("<think> a </think>\nAnswer: 4", answered_calls=0, opened=True)
-    assert not well_formed("a\nAnswer: 4", answered_calls=0, opened=True)
+    assert is_well_formed("a </think>\nAnswer: 4", answered_calls=0, opened=True)
+    assert is_well_formed("<think> a </think>\nAnswer: 4", answered_calls=0, opened=True)
+    assert not is_well_formed("a\nAnswer: 4", answered_calls=0, opened=True)
     assert final_answer("a\nAnswer: 4", opened=True) is None
 
 
@@ -88,6 +88,6 @@ def test_calls_are_told_apart() -> None:
 def test_a_megabyte_takes_no_time(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     start = time.process_time()
-    well_formed(text, answered_calls=0)
+    is_well_formed(text, answered_calls=0)
     final_answer(text)
     assert time.process_time() - start < 3

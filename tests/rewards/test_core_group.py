@@ -5,7 +5,7 @@ import pytest
 
 from rewards.exploitation import exploitation, trace_accuracy
 from rewards.exploration import cross_model, exploration, greedy_set
-from rewards.rescue import COLD, HINT, eligible, rescued
+from rewards.rescue import COLD, HINT, rescue_candidates, rescues
 
 # Traces 0, 1: the first model, cold, wrong. 2: the second model, cold, right. 3: it, cold, wrong.
 # 4, 5: one hinted trace of each, both right.
@@ -35,7 +35,7 @@ def test_exploitation_pays_one_and_alpha():
 
 
 def test_rescue_is_the_hinted_trace_of_the_model_that_failed():
-    assert rescued(CORRECT, HINTED, ROLE, ROUND).tolist() == [0, 0, 0, 0, 1, 0]
+    assert rescues(CORRECT, HINTED, ROLE, ROUND).tolist() == [0, 0, 0, 0, 1, 0]
 
 
 def test_trace_accuracy_of_both_versions():
@@ -64,7 +64,7 @@ def test_total_reward_and_advantages():
     reward = (
         1.0 * EXPLOIT
         + 0.2 * exploration(DISTANCE, EXPLOIT, mode="literal", margin=0.15, cap=10)
-        + 0.15 * rescued(CORRECT, HINTED, ROLE, ROUND)
+        + 0.15 * rescues(CORRECT, HINTED, ROLE, ROUND)
         + 0.2 * trace_accuracy(CORRECT, ROUND, "v2")
         + 0.1 * cross_model(DISTANCE, EXPLOIT, ROLE, ROUND, threshold=0.1, margin=0.15)
     )
@@ -83,8 +83,8 @@ def test_rescue_needs_all_five_conditions(wrong):
     round_ = [COLD, COLD, COLD, COLD, HINT]
     correct = np.array([0, 0, 0, 1, 1], dtype=bool)
     hinted = np.array([0, 0, 0, 0, 1], dtype=bool)
-    assert rescued(correct, hinted, role, round_).tolist() == [0, 0, 0, 0, 1]
-    assert eligible(correct, hinted, role, round_).tolist() == [0, 0, 0, 0, 1]
+    assert rescues(correct, hinted, role, round_).tolist() == [0, 0, 0, 0, 1]
+    assert rescue_candidates(correct, hinted, role, round_).tolist() == [0, 0, 0, 0, 1]
     if wrong == 0:
         round_[4] = COLD
     elif wrong == 1:
@@ -95,16 +95,16 @@ def test_rescue_needs_all_five_conditions(wrong):
         correct[1] = True
     else:
         correct[3] = False
-    assert not rescued(correct, hinted, role, round_).any()
+    assert not rescues(correct, hinted, role, round_).any()
     # A wrong answer is a rescue that failed: it stays in the denominator.
-    assert eligible(correct, hinted, role, round_).any() == (wrong == 1)
+    assert rescue_candidates(correct, hinted, role, round_).any() == (wrong == 1)
 
 
 def test_no_rescue_for_a_role_that_never_tried_cold():
     role, round_ = ["b", "a"], [COLD, HINT]
-    assert not rescued([True, True], [False, True], role, round_).any()
+    assert not rescues([True, True], [False, True], role, round_).any()
 
 
 def test_rounds_are_named_by_their_constants():
     with pytest.raises(ValueError, match="rounds are 0"):
-        rescued([True], [True], ["a"], ["B"])
+        rescues([True], [True], ["a"], ["B"])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewards.strategies import (
-    distinct,
+    count_distinct,
     diversity,
     strategy_exploitation,
     strategy_exploration,
@@ -31,12 +31,12 @@ def test_diversity_is_one_less_the_mean_cosine_of_pairs() -> None:
 
 def test_strategies_are_counted_against_those_that_remain() -> None:
     # .8 is not above .8.
-    assert distinct([A, B, C], 0.8) == 3
+    assert count_distinct([A, B, C], 0.8) == 3
     # At .7: b is no copy of a, c is one of b.
-    assert distinct([A, B, C], 0.7) == 2
+    assert count_distinct([A, B, C], 0.7) == 2
     # At .5: b is a copy of a and goes; c is compared with a alone, and remains.
-    assert distinct([A, B, C], 0.5) == 2
-    assert (distinct([A], 0.8), distinct(np.zeros((0, 2)), 0.8)) == (1, 0)
+    assert count_distinct([A, B, C], 0.5) == 2
+    assert (count_distinct([A], 0.8), count_distinct(np.zeros((0, 2)), 0.8)) == (1, 0)
 
 
 def test_exploration_pays_a_right_strategy_or_else_diversity() -> None:

@@ -33,7 +33,7 @@ from miniatures.consulting.family import (
 from miniatures.consulting.recipes import CONSULTING
 from miniatures.teaching.corpus import Habits, habits_of
 from problems.chains import Chain, ChainSettings, ChainSource
-from rewards.consultation import read, well_formed
+from rewards.consultation import is_well_formed, read
 
 # 7 + 8 = 15, 15 - 3 = 12, 2 * 2 + 3 * 4 + 1 = 17: values 5, 2, 7.
 CHAIN = Chain((7, 8, 3, 4), "+-@")
@@ -75,7 +75,7 @@ def test_traces_by_hand() -> None:
     )
     example = expert_example(CHAIN, random.random)
     assert example.answer == " 7 + 8 = 5 - 3 = 2 @ 4 = 7\nAnswer: 527"
-    assert well_formed(trace(CHAIN, CHAIN.values), answered_calls=0)
+    assert is_well_formed(trace(CHAIN, CHAIN.values), answered_calls=0)
     wrong = Habits({("-", 5, 3): (9, 1.0)})
     # 9 is passed on: 2 * 9 + 3 * 4 + 1 = 31.
     assert lone_example(CHAIN, wrong, fixed(0.5), panel=True).answer.endswith("Answer: 591")
