@@ -1,6 +1,6 @@
 """What a run, or a preset, brings to a benchmark: the words and limits that its models know."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,19 +72,29 @@ def sampling(found: Sequence[Brought], given: Collection[str] = ()) -> dict[str,
     return {
         name: getattr(found[0], name)
         for name in ("temperature", "top_p")
-        if found and _agreed(found, name, lambda one, name=name: getattr(one, name), given)
+        if found
+        and _agreed(
+            found,
+            name,
+            lambda one, name=name: getattr(one, name),
+            given,
+            f"--{name.replace('_', '-')}",
+        )
     }
 
 
 def prompting(
-    found: Sequence[Brought], env: str, given: Collection[str] = (), prefix: str = "--"
+    found: Sequence[Brought],
+    env: str,
+    given: Collection[str] = (),
+    flag: Callable[[str], str] = lambda name: f"--{name.replace('_', '-')}",
 ) -> dict[str, Any]:
     """The settings of environment ``env`` that they bring. Words come from runs in that
     environment alone, and token limits from all others too where there is none.
 
     Args:
         given: flags of the command line, about which they need not agree.
-        prefix: what flags of these settings begin with.
+        flag: a setting's name -> what decides it.
 
     Raises:
         UserError: they differ.
@@ -92,10 +102,10 @@ def prompting(
     own = [one for one in found if one.env == env]
     limits = [one for one in own or found if one.limit]
     values: dict[str, Any] = {}
-    if limits and _agreed(limits, _LIMIT, lambda one: one.limit, given, prefix):
+    if limits and _agreed(limits, _LIMIT, lambda one: one.limit, given, flag(_LIMIT)):
         values |= {_LIMIT: limits[0].limit, "eval_max_new_tokens": limits[0].limit}
     for name in dict.fromkeys(name for one in own for name in one.prompting):
-        if _agreed(own, name, lambda one, name=name: one.prompting.get(name), given, prefix):
+        if _agreed(own, name, lambda one, name=name: one.prompting.get(name), given, flag(name)):
             values[name] = own[0].prompting[name]
     return values
 
@@ -114,10 +124,13 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
 
 
 def _agreed(
-    found: Sequence[Brought], name: str, read: Any, given: Collection[str], prefix: str = "--"
+    found: Sequence[Brought],
+    name: str,
+    read: Callable[[Brought], Any],
+    given: Collection[str],
+    flag: str,
 ) -> bool:
     """Whether there is something to take; False where a flag decides."""
-    flag = f"{prefix}{name.replace('_', '-')}"
     if flag in given:
         return False
     first, *others = found

@@ -38,6 +38,10 @@ _TRAINED = {
 }
 
 
+def _flag(name: str) -> str:
+    return f"--env.{name.replace('_', '-')}"
+
+
 def _trained_with() -> EapoConsultationSettings:
     """What train.py trains with."""
     return override(EapoConsultationSettings(), _DEFAULTS["env"])
@@ -105,7 +109,7 @@ class EapoComparison(Asking):
             env = to_plain(paper.env)
         found = self._sources()
         drawn = sampling(found, given)
-        asked = prompting(found, _ENV, given, prefix="--env.")
+        asked = prompting(found, _ENV, given, _flag)
         # Peers are asked in the words of all others.
         words = {**vars(self.env), **asked}
         paths = {

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -129,11 +130,19 @@ def _identity(model: str) -> str:
 
 
 def _fingerprint(folder: Path) -> str:
-    """SHA-256 of a model's weights."""
+    """SHA-256 of a model's weights; large ones are read once."""
+    paths = sorted(folder.glob("*.safetensors"))
+    return _digest(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in paths))
+
+
+@lru_cache
+def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")):
+    for path, _, _ in files:
         digest.update(path.name.encode())
-        digest.update(path.read_bytes())
+        with path.open("rb") as file:
+            while part := file.read(1 << 24):
+                digest.update(part)
     return digest.hexdigest()
 
 

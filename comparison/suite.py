@@ -147,10 +147,11 @@ def compare(settings: SuiteComparison) -> None:
 def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
     """The suite as runs, the preset and the flags change it."""
     found = settings.sources()
-    given = {"--max-new-tokens"} if settings.max_new_tokens else ()
+    given = {_decided_by("max_new_tokens")} if settings.max_new_tokens else set()
+    given |= {_decided_by(name) for name in suite.settings}
     brought = {
         name: value
-        for name, value in prompting(found, suite.env, given).items()
+        for name, value in prompting(found, suite.env, given, _decided_by).items()
         if name not in suite.settings and hasattr(settings_of(suite), name)
     }
     if settings.max_new_tokens:
@@ -176,6 +177,13 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
         env.reset(seed=0, options={"mode": mode})
     env.close()
     return suite
+
+
+def _decided_by(name: str) -> str:
+    """What says how a suite's models are asked."""
+    if name == "max_new_tokens":
+        return "--max-new-tokens"
+    return f"a suite's file, as settings: {name}"
 
 
 def _jobs(

@@ -111,6 +111,24 @@ def test_a_run_brings_them_to_suites(trained: Any, tmp_path: Path, capsys: Any) 
     assert settings["max_new_tokens"] == settings["eval_max_new_tokens"] == 12
 
 
+def test_a_suites_own_settings_decide_where_runs_differ(
+    trained: Any, tmp_path: Path, capsys: Any
+) -> None:
+    one = trained("one", "policy", *EAPO)
+    other = trained("other", "policy", "--env", "eapo-consultation")
+    few = ("--questions", "1", "--samples", "1", "--resamples", "5", "--no-workflow")
+    flags = ["--policies", f"one={one}", f"other={other}", *few, "--out", str(tmp_path / "out")]
+    assert benchmark.main([*flags, "--suite", "eapo"]) == 2
+    assert "say which with a suite's file, as settings: prompt_style" in capsys.readouterr().err
+    words = {"prompt_style": "plain", "reply_tokens": 5}
+    suite = {"env": "eapo-consultation", "role": "policy", "problems": ["chains"]}
+    (tmp_path / "mine.json").write_text(json.dumps(suite | {"settings": words}))
+    assert benchmark.main([*flags, "--suite", str(tmp_path / "mine.json")]) == 0
+    (stored,) = (tmp_path / "out").glob("completions/mine/*/one.jsonl")
+    settings = json.loads(stored.read_text().splitlines()[0])["identity"]["settings"]
+    assert {name: settings[name] for name in words} == words
+
+
 def test_a_preset_is_the_papers() -> None:
     corea = read(CoreaComparison, "--preset", "corea-qwen-7b", "--questions", "9")
     assert (corea.base, corea.large) == ("Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-32B-Instruct")
