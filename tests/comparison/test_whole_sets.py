@@ -139,6 +139,7 @@ def test_probabilities_are_the_learners_at_temperature_1(run: Any, tmp_path: Pat
 
 def test_rows_that_read_the_model_need_one(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
     script = ("--rlvr", "scripted:oracle", "--questions", "4", "--samples", "2")
+    script += ("--fit-questions", "8", "--router-epochs", "1")
     run("corea", *script, "--systems", "rlvr-avgprob", code=2)
     assert "reads the model's own states" in capsys.readouterr().err
     found = run("corea", *script)
