@@ -50,7 +50,7 @@ def _compare(argv: Sequence[str]) -> int:
     if argv[0] not in _COMPARISONS:
         raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
     from comparison.brought import parse
-    from training.numbers import check_seeds
+    from training.settings import check_seeds
     from vocabulary import check_no_nan
 
     module, settings, run = _COMPARISONS[argv[0]]

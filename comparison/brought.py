@@ -8,10 +8,9 @@ from typing import Any
 import tyro
 
 from launch.presets import preset
-from training.choice import Choice
 from training.plain import override
 from training.rundir import RunDirectory
-from training.train_settings import TrainSettings, defaults, restore
+from training.train_settings import Choice, TrainSettings, defaults, restore
 from vocabulary import UserError
 
 _LIMIT = "max_new_tokens"

@@ -8,7 +8,7 @@ from agents.engine.settings import VllmSettings
 from comparison.policies import NamedPolicy
 from teams.models import check_engines
 from teams.settings import ScoringSettings
-from training.numbers import check_resamples, check_temperature
+from training.settings import check_resamples, check_temperature
 from vocabulary import UserError, user_path
 
 

@@ -1,9 +1,10 @@
-"""The second look at the command line: exactly the settings of what was chosen.
+"""The command line, looked at twice: what was chosen, then exactly the settings of that.
 
 The types of ``--env.*``, ``--algo.*`` and ``--agents.ROLE.*`` depend on the choice, so the class
 that tyro parses into is put together here.
 """
 
+import argparse
 import dataclasses
 import json
 import sys
@@ -18,10 +19,12 @@ import algorithms
 import envs
 from launch.presets import PRESETS, preset
 from teams.settings import AgentSettings
-from training.choice import DEFAULT_ALGO, DEFAULT_ENV, Choice, choose, overview
 from training.settings import RunSettings
-from training.train_settings import TrainSettings, defaults, restore
+from training.train_settings import Choice, TrainSettings, defaults, restore
 from vocabulary import UserError, user_path
+
+DEFAULT_ENV = "core-teaching"
+DEFAULT_ALGO = "gspo"
 
 
 def parse(argv: Sequence[str]) -> TrainSettings:
@@ -131,3 +134,49 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
         values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
     values["agents"] = {role: getattr(parsed.agents, role) for role in roles}
     return dataclasses.replace(default, **values)
+
+
+def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
+    """Split ``argv`` into what was chosen (only what was named) and what is left to parse."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=None)
+    parser.add_argument("--env")
+    parser.add_argument("--algo")
+    parser.add_argument("--roles", nargs="+")
+    parser.add_argument("--train-role", nargs="+")
+    parser.add_argument("--preset")
+    parser.add_argument("--resume", type=Path)
+    named, rest = parser.parse_known_args(list(argv))
+    return {key: value for key, value in vars(named).items() if value is not None}, rest
+
+
+def overview(envs: Sequence[str], algorithms: Sequence[str], presets: Sequence[str]) -> str:
+    """The help text before anything is chosen."""
+    return f"""\
+usage: train.py [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]
+                [--preset NAME] [settings]
+       train.py --resume RUN_DIR [--steps N]
+
+Train a team of language models together. Without settings, the tiny team that ships with the
+repository trains on this machine in a few minutes.
+
+  --env ENV        what they do together (default {DEFAULT_ENV}); or pkg.module:Class
+                   {_wrapped(envs)}
+  --algo ALGO      how they learn from it (default {DEFAULT_ALGO})
+                   {_wrapped(algorithms)}
+  --roles A B ...  who is on the team (default: the environment's own roles)
+  --train-role A   who of them learns; all others are frozen
+  --preset NAME    the settings of a paper
+                   {_wrapped(presets)}
+  --resume DIR     continue a run exactly where its last checkpoint stands
+
+All settings of one choice:  python train.py --env {DEFAULT_ENV} --algo {DEFAULT_ALGO} --help"""
+
+
+def _wrapped(names: Sequence[str], width: int = 80) -> str:
+    lines, line = [], ""
+    for name in names:
+        if len(line) + len(name) + 1 > width:
+            lines.append(line)
+            line = ""
+        line = f"{line} {name}".strip()
+    return ("\n" + " " * 19).join([*lines, line])

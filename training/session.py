@@ -24,14 +24,11 @@ from training import checkpoint
 from training.batch import Batch, advantages_by_row, rows_of, without_stale
 from training.examiner import Examiner
 from training.logbook import Logbook
-from training.records import episode_record, reward_metrics, transcript
+from training.records import episode_record, reward_metrics, transcript, troubles
 from training.rundir import LOGS, RunDirectory, default_path
 from training.sampling import StepSampler
-from training.summary import summary
-from training.surroundings import surroundings
-from training.tally import Tally
+from training.summary import Tally, summary, surroundings
 from training.train_settings import TrainSettings
-from training.trouble import troubles
 from vocabulary import Sampling, UserError
 
 T = TypeVar("T")

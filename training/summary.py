@@ -1,10 +1,67 @@
-"""summary.json: the result of a run, for people and for scripts."""
+"""What a run ran on, what it has cost so far, and what came out of it (``summary.json``)."""
 
-from collections.abc import Mapping
+import platform
+import time
+from collections.abc import Collection, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from evaluation.evaluation import Resampled
 from evaluation.numbers import plain_number
+from training import STARTED
+from vocabulary import Trajectory
+
+_PACKAGES = (
+    "coterie", "torch", "transformers", "peft", "tokenizers", "numpy", "pettingzoo", "gymnasium",
+    "mpmath", "sentence-transformers", "reasoning-gym", "datasets",
+)  # fmt: skip
+
+
+def surroundings() -> dict[str, Any]:
+    """Package versions, Python and the kind of machine; nothing that names the user."""
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+class Tally:
+    """Seconds and sampled tokens; a checkpoint holds them as plain numbers."""
+
+    def __init__(self, counters: Mapping[str, float]) -> None:
+        """Take up where :meth:`counters` stood; a new run has none."""
+        self.tokens = int(counters.get("tokens", 0))
+        """Tokens that anybody sampled."""
+        self.learner_tokens = int(counters.get("learner_tokens", 0))
+        """Those of them that a role learned from."""
+        self._wall_before = float(counters.get("wall_s", 0.0))
+
+    def add(self, rows: Sequence[Trajectory], trained: Collection[str]) -> int:
+        """Count one step's rows; how many tokens were sampled in them."""
+        tokens = sum(int(row.mask.sum()) for row in rows)
+        self.tokens += tokens
+        self.learner_tokens += sum(int(row.mask.sum()) for row in rows if row.role in trained)
+        return tokens
+
+    def wall_s(self) -> float:
+        """Seconds since the process began, and those of the runs that this one goes on from."""
+        return self._wall_before + time.perf_counter() - STARTED
+
+    def counters(self) -> dict[str, float]:
+        """What a checkpoint saves."""
+        return {
+            "wall_s": self.wall_s(),
+            "tokens": self.tokens,
+            "learner_tokens": self.learner_tokens,
+        }
 
 
 def summary(

@@ -4,6 +4,7 @@ import dataclasses
 import keyword
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from types import NoneType
 from typing import Any
 
@@ -16,13 +17,26 @@ from algorithms import Algorithm, LearnerSettings
 from models.locate import TINY
 from problems.prepare import ProblemSettings
 from teams.settings import AgentSettings, ScoringSettings
-from training.choice import Choice
 from training.plain import override, to_plain
 from training.settings import EvalSettings, RolloutSettings, RunSettings
 from vocabulary import UserError
 
 # Files, flags and attributes are called after roles; Python reads some letters as others.
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What decides which settings there are at all."""
+
+    env: str
+    algo: str
+    roles: tuple[str, ...]
+    """Empty: the environment's own."""
+    train_role: tuple[str, ...] = ()
+    """Who learns; empty: whoever learns in this environment by default."""
+    preset: str | None = None
+    resume: Path | None = None
 
 
 @dataclass(frozen=True)

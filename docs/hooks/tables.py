@@ -22,8 +22,7 @@ import algorithms
 import envs
 from algorithms import Algorithm, LearnerSettings
 from envs.leap import LeapSettings
-from training.choice import Choice
-from training.train_settings import defaults
+from training.train_settings import Choice, defaults
 
 PAGES = Path(__file__).parents[1]
 TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)

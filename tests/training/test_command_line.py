@@ -10,10 +10,9 @@ import pytest
 
 import train
 from algorithms import ALGORITHMS
-from training.choice import Choice
 from training.command_line import parse
 from training.plain import to_plain
-from training.train_settings import defaults, restore
+from training.train_settings import Choice, defaults, restore
 from vocabulary import UserError
 
 NO_NAME = "cannot be the name of a file or folder here"

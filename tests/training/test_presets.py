@@ -4,10 +4,9 @@ import pytest
 
 from launch.presets import PRESETS, preset
 from problems.hub import HUB_SETS
-from training.choice import Choice
 from training.command_line import parse
 from training.plain import to_plain
-from training.train_settings import TrainSettings, defaults
+from training.train_settings import Choice, TrainSettings, defaults
 from vocabulary import UserError
 
 

@@ -12,15 +12,12 @@ from problems.prepare import PreparedProblems
 from training.doctor import memory
 from training.doctor.contract import check_answers, check_contract
 from training.doctor.finding import Finding, judged, table
-from training.doctor.movement import check_movement
-from training.doctor.neutrality import check_neutrality
 from training.doctor.observe import Observed, few, observe
-from training.doctor.parity import check_parity, tolerance
+from training.doctor.parity import check_neutrality, check_parity, tolerance
 from training.doctor.players import asked_experts, check_calls, check_expert
 from training.doctor.rescore import Scored, rescore
-from training.doctor.stops import check_stops
-from training.doctor.templates import check_round_trip, check_template
-from training.doctor.update import Moved, learn, restored
+from training.doctor.texts import check_round_trip, check_stops, check_template
+from training.doctor.update import Moved, check_movement, learn, restored
 from training.rundir import RunDirectory
 from training.session import MAX_NEW_TOKENS, Session
 from training.train_settings import TrainSettings

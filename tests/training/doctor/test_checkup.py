@@ -17,7 +17,7 @@ from training.doctor import examine
 from training.doctor.contract import check_answers, check_contract
 from training.doctor.finding import Finding
 from training.doctor.observe import Observed, observe
-from training.doctor.stops import check_stops
+from training.doctor.texts import check_stops
 from training.doctor.update import learn, restored
 from training.session import Session
 from vocabulary import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling

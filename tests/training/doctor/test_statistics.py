@@ -13,11 +13,9 @@ from rich.console import Console
 
 from training.doctor import memory
 from training.doctor.finding import Finding, judged, table
-from training.doctor.movement import Movement, check_movement
-from training.doctor.neutrality import check_neutrality, surplus_z
-from training.doctor.parity import check_parity, parity, tolerance
+from training.doctor.parity import check_neutrality, check_parity, parity, surplus_z, tolerance
 from training.doctor.rescore import Scored, variance
-from training.doctor.update import made_up
+from training.doctor.update import Movement, check_movement, made_up
 
 LN2 = math.log(2)
 NAN = math.nan

@@ -8,7 +8,7 @@ import pytest
 
 from models.codec import HFCodec
 from training.doctor.finding import Finding
-from training.doctor.templates import check_round_trip, check_template
+from training.doctor.texts import check_round_trip, check_template
 
 _LOOP = "{% for m in messages %}"
 _TURN = "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"

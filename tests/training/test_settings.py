@@ -36,7 +36,7 @@ def test_training(flags: tuple[str, ...], said: str, capsys: pytest.CaptureFixtu
     [
         (("corea", "--temperature", "nan"), f"--temperature {NAN}"),
         (("corea", "--temperature", "inf"), "--temperature must not be negative, and finite"),
-        (("eapo", "--top-p", "7"), "--top-p one above 0 and at most 1"),
+        (("eapo", "--top-p", "7"), "--top-p must be above 0 and at most 1"),
         (("--agents", "a=tiny:alice", "--temperature", "inf"), "--temperature must not be"),
     ],
 )

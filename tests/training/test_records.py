@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from training.trouble import troubles
+from training.records import troubles
 from vocabulary import Trajectory
 
 
