@@ -149,9 +149,10 @@ def test_rows_that_read_the_model_need_one(run: Any, capsys: pytest.CaptureFixtu
 
 @pytest.mark.data
 def test_all_of_aime(run: Any) -> None:
-    aime = [
-        str(Path(os.environ["COTERIE_DATA"]) / name) for name in ("aime24.jsonl", "aime25.json")
-    ]
+    folder = Path(os.environ.get("COTERIE_DATA", "/nonexistent"))
+    if not (folder / "aime24.jsonl").is_file():
+        pytest.skip("COTERIE_DATA names no folder with AIME")
+    aime = [str(folder / name) for name in ("aime24.jsonl", "aime25.json")]
     scripts = ("--base", "scripted:oracle", "--expert", "scripted:useless")
     found = run(*EAPO, *scripts, "--questions", "30", "--problems", *aime)
     assert [one["questions"] for one in found["sets"].values()] == [30, 30]
