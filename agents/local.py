@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from models.codec import HFCodec
 from models.handle import ModelHandle
-from models.sampler import Row, Sampler
+from models.sampler import Request, Sampler
 from models.sampler.batches import Limits
 from rollouts.coalesce import Coalescer
 from vocabulary import Completion, PolicyFailure, Prompt, Sampling
@@ -56,7 +56,7 @@ class LocalPolicy:
         """Complete ``prompt``. Raises :class:`vocabulary.PolicyFailure` for a prompt that is empty,
         fills the context, or holds ids that the model lacks."""
         sampling = fit_context(prompt, sampling, self._handle)
-        return await self._coalescer((prompt.agent, Row(prompt.tokens, prompt.seed, sampling)))
+        return await self._coalescer((prompt.agent, Request(prompt.tokens, prompt.seed, sampling)))
 
-    def _answer(self, requests: list[tuple[str, Row]]) -> list[Completion]:
+    def _answer(self, requests: list[tuple[str, Request]]) -> list[Completion]:
         return self.sampler.sample([row for _, row in requests])

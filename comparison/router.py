@@ -17,7 +17,7 @@ from comparison.policies import NamedPolicy
 from comparison.responses import Responses
 from evaluation.metrics.means import mean_present
 from models.loading import LoadedRole, load_team
-from models.sampler import Row, Sampler
+from models.sampler import Request, Sampler
 from teams.models import model_spec
 from teams.settings import AgentSettings
 from vocabulary import Sampling, derive_seed
@@ -93,7 +93,7 @@ def route(model: LoadedRole, questions: Sequence[str]) -> Routing:
     sampler = Sampler(model.handle, model.codec.decode, [int(model.tokenizer.eos_token_id)])
     prompts = [np.asarray(model.codec.open(_PROMPT.format(question=q))) for q in questions]
     greedy = Sampling(_ANSWER_TOKENS, 0.0)
-    written = sampler.sample([Row(prompt, 0, greedy) for prompt in prompts])
+    written = sampler.sample([Request(prompt, 0, greedy) for prompt in prompts])
     return Routing(
         np.array([read_probability(model.codec.decode(one.tokens)) for one in written]),
         np.array([float(len(prompt)) for prompt in prompts]),

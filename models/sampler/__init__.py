@@ -1,5 +1,5 @@
 """Batched sampling in this process: one loop, two decoders (fused, and any model's own)."""
 
-from models.sampler.sample import Row, Sampler
+from models.sampler.sample import Request, Sampler
 
-__all__ = ["Row", "Sampler"]
+__all__ = ["Request", "Sampler"]

@@ -21,7 +21,7 @@ _LOGITS_BYTES = 1 << 29
 
 
 @dataclass(frozen=True)
-class Row:
+class Request:
     """One completion to sample."""
 
     tokens: npt.NDArray[np.int64]
@@ -56,51 +56,54 @@ class Limits:
         return Limits(rows=max(1, _LOGITS_BYTES // per_row), tokens=max(1, free // per_token))
 
 
-def partition(rows: Sequence[Row], limits: Limits) -> Iterator[list[int]]:
-    """Places of ``rows`` in batches within ``limits``; equal prompts and similar lengths
-    together. A single row that is beyond the limits is a batch of its own."""
+def partition(requests: Sequence[Request], limits: Limits) -> Iterator[list[int]]:
+    """Places of ``requests`` in batches within ``limits``; equal prompts and similar lengths
+    together. A single request that is beyond the limits is a batch of its own."""
     order = sorted(
-        range(len(rows)), key=lambda i: (len(rows[i].tokens), rows[i].tokens.tobytes(), i)
+        range(len(requests)),
+        key=lambda i: (len(requests[i].tokens), requests[i].tokens.tobytes(), i),
     )
     batch: list[int] = []
     answer = 0
     for i in order:
-        # Ascending lengths: the newest row has the longest prompt.
-        longest = max(answer, rows[i].sampling.max_new_tokens)
-        size = (len(batch) + 1) * (len(rows[i].tokens) + longest)
+        # Ascending lengths: the newest one has the longest prompt.
+        longest = max(answer, requests[i].sampling.max_new_tokens)
+        size = (len(batch) + 1) * (len(requests[i].tokens) + longest)
         if batch and (len(batch) == limits.rows or size > limits.tokens):
             yield batch
-            batch, longest = [], rows[i].sampling.max_new_tokens
+            batch, longest = [], requests[i].sampling.max_new_tokens
         batch.append(i)
         answer = longest
     if batch:
         yield batch
 
 
-class Batch:
+class Progress:
     """What has been sampled, and which rows go on; on the CPU, in numpy."""
 
     def __init__(
         self,
-        rows: list[Row],
+        requests: list[Request],
         eos: npt.NDArray[np.int64],
         finder: Callable[[tuple[str, ...]], StopFinder],
     ) -> None:
-        limits_B = np.array([row.sampling.max_new_tokens for row in rows])
+        limits_B = np.array([request.sampling.max_new_tokens for request in requests])
         self.room = int(limits_B.max())
-        self._tokens_BT = np.zeros((len(rows), self.room), np.int64)
-        self._logp_BT = np.zeros((len(rows), self.room), np.float32)
-        self._length_B = np.zeros(len(rows), np.int64)
-        self._finish: list[str] = ["length"] * len(rows)
+        self._tokens_BT = np.zeros((len(requests), self.room), np.int64)
+        self._logp_BT = np.zeros((len(requests), self.room), np.float32)
+        self._length_B = np.zeros(len(requests), np.int64)
+        self._finish: list[str] = ["length"] * len(requests)
         self._limit_B = limits_B
         self._eos = eos
-        self._seed_B = np.array([row.seed & (2**64 - 1) for row in rows], np.uint64)
-        self._live_B = np.arange(len(rows))
+        self._seed_B = np.array([request.seed & (2**64 - 1) for request in requests], np.uint64)
+        self._live_B = np.arange(len(requests))
         self._step = 0
-        kinds = sorted({row.sampling.stop for row in rows if any(row.sampling.stop)})
+        kinds = sorted(
+            {request.sampling.stop for request in requests if any(request.sampling.stop)}
+        )
         self._finders = [finder(stop) for stop in kinds]
         kind_of = {stop: i for i, stop in enumerate(kinds)}
-        self._kind_B = np.array([kind_of.get(row.sampling.stop, -1) for row in rows])
+        self._kind_B = np.array([kind_of.get(request.sampling.stop, -1) for request in requests])
 
     def next_uniforms(self) -> npt.NDArray[np.float32]:
         """(B,) the next number of each live row's stream."""

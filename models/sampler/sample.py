@@ -8,7 +8,7 @@ import torch
 
 from models.family import is_llama_like
 from models.handle import ModelHandle
-from models.sampler.batches import Batch, Limits, Row, close_ranks, partition
+from models.sampler.batches import Limits, Progress, Request, close_ranks, partition
 from models.sampler.choose import Rules, choose
 from models.sampler.decoder import Decoder, GenericDecoder
 from models.sampler.fused import FusedDecoder, FusedWeights
@@ -45,39 +45,39 @@ class Sampler:
         self._finder = cache(lambda stop: StopFinder(stop, decode, handle.vocab_size))
 
     @torch.inference_mode()
-    def sample(self, rows: Sequence[Row]) -> list[Completion]:
-        """One completion a row, in the order of ``rows``.
+    def sample(self, requests: Sequence[Request]) -> list[Completion]:
+        """One completion each, in the order of ``requests``.
 
         Raises :class:`ValueError` for an empty prompt and :class:`FloatingPointError` where the
         model's logits are not finite.
         """
-        if any(len(row.tokens) == 0 for row in rows):
+        if any(len(request.tokens) == 0 for request in requests):
             raise ValueError("a prompt has no tokens")
         done: dict[int, Completion] = {}
         with self._handle.active():
-            for batch in partition(rows, self._limits):
-                for place, completion in zip(batch, self._batch([rows[i] for i in batch])):
+            for batch in partition(requests, self._limits):
+                for place, completion in zip(batch, self._batch([requests[i] for i in batch])):
                     done[place] = completion
-        return [done[i] for i in range(len(rows))]
+        return [done[i] for i in range(len(requests))]
 
-    def _batch(self, rows: list[Row]) -> list[Completion]:
+    def _batch(self, requests: list[Request]) -> list[Completion]:
         handle, device = self._handle, self._handle.device
-        batch = Batch(rows, self._eos, self._finder)
+        progress = Progress(requests, self._eos, self._finder)
         prompts: dict[bytes, int] = {}
-        fork = [prompts.setdefault(row.tokens.tobytes(), len(prompts)) for row in rows]
+        fork = [prompts.setdefault(request.tokens.tobytes(), len(prompts)) for request in requests]
         distinct = [np.frombuffer(key, np.int64).tolist() for key in prompts]
         decoder = self._decoder()
-        logits_BV = decoder.prefill(distinct, fork, batch.room)
-        rules = Rules.of([row.sampling for row in rows], logits_BV.shape[1], device)
+        logits_BV = decoder.prefill(distinct, fork, progress.room)
+        rules = Rules.of([request.sampling for request in requests], logits_BV.shape[1], device)
         while True:
-            u_B = torch.from_numpy(batch.next_uniforms()).to(device)
+            u_B = torch.from_numpy(progress.next_uniforms()).to(device)
             tokens_B, logp_B = choose(logits_BV, u_B, rules)
-            over_B = batch.append(tokens_B.cpu().numpy(), logp_B.cpu().numpy())
+            over_B = progress.append(tokens_B.cpu().numpy(), logp_B.cpu().numpy())
             if over_B.any():
                 if over_B.all():
-                    return batch.completions(handle.version)
+                    return progress.completions(handle.version)
                 keep_N, holes, movers = close_ranks(over_B)
-                batch.select(keep_N)
+                progress.select(keep_N)
                 keep = torch.from_numpy(keep_N).to(device)
                 rules, tokens_B = rules.select(keep), tokens_B[keep]
                 decoder.drop(

@@ -11,7 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from models.loading import LoadedRole, load_team
-from models.sampler import Row, Sampler
+from models.sampler import Request, Sampler
 from models.spec import LoraSpec, ModelSpec
 from vocabulary import Completion, Sampling
 
@@ -35,16 +35,17 @@ def perturb(role: LoadedRole, size: float, only: str = "") -> None:
     role.handle.version += 1
 
 
-def ragged_rows(temperature: float = 1.0) -> list[Row]:
+def ragged_rows(temperature: float = 1.0) -> list[Request]:
     rng = np.random.default_rng(1)
     prompts = [rng.integers(2, 300, size=n) for n in (1, 3, 7, 12, 19)]
     # Two rows of each prompt; answers of different length, so that rows leave the batch early.
     return [
-        Row(prompts[i // 2], 100 + i, Sampling(5 + i, temperature=temperature)) for i in range(10)
+        Request(prompts[i // 2], 100 + i, Sampling(5 + i, temperature=temperature))
+        for i in range(10)
     ]
 
 
-def reference(role: LoadedRole, row: Row, out: Completion) -> np.ndarray:
+def reference(role: LoadedRole, row: Request, out: Completion) -> np.ndarray:
     ids = torch.tensor(np.concatenate([row.tokens, out.tokens]))[None]
     with torch.no_grad(), role.handle.active():
         logits = role.handle.causal_lm(input_ids=ids, use_cache=False).logits[0].double()
@@ -52,7 +53,7 @@ def reference(role: LoadedRole, row: Row, out: Completion) -> np.ndarray:
     return logp.gather(1, ids[0, len(row.tokens) :, None])[:, 0].numpy()
 
 
-def worst_gap(role: LoadedRole, sampler: Sampler, rows: list[Row]) -> float:
+def worst_gap(role: LoadedRole, sampler: Sampler, rows: list[Request]) -> float:
     outs = sampler.sample(rows)
     assert [len(o.tokens) for o in outs] == [r.sampling.max_new_tokens for r in rows]
     return max(np.abs(reference(role, r, o) - o.logprobs).max() for r, o in zip(rows, outs))

@@ -15,7 +15,7 @@ from models.damage import all_finite
 from models.loading import load_team, number_format
 from models.locate import TINY, check
 from models.lora import resolve_targets
-from models.sampler import Row, Sampler
+from models.sampler import Request, Sampler
 from models.spec import LoraSpec, ModelSpec
 from vocabulary import Sampling, UserError
 
@@ -122,7 +122,7 @@ def test_full_weights_come_back_bit_for_bit(checkpoint, tmp_path: Path, name: st
         torch.testing.assert_close(theirs(IDS).logits, want, rtol=1e-6, atol=1e-6)
     assert AutoTokenizer.from_pretrained(tmp_path).encode("7 + 8") == role.tokenizer.encode("7 + 8")
     sampler = Sampler(role.handle, role.codec.decode, ())
-    rows = [Row(np.array([5, 6, 7]), 1, Sampling(8))]
+    rows = [Request(np.array([5, 6, 7]), 1, Sampling(8))]
     mine = sampler.sample(rows)[0]
     shake(role.handle, 2)
     assert sampler.sample(rows)[0].logprobs.tolist() != mine.logprobs.tolist()

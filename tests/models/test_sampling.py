@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from models.loading import load_team
-from models.sampler import Row, Sampler
+from models.sampler import Request, Sampler
 from models.sampler.batches import Limits, partition
 from models.sampler.choose import Rules, choose, uniforms
 from models.sampler.stops import StopFinder
@@ -23,9 +23,9 @@ def role(checkpoint):
     return load_team({"a": ModelSpec(str(checkpoint("qwen3")), device="cpu")}, set())["a"]
 
 
-def row(length: int, seed: int, max_new_tokens: int = 12, **settings) -> Row:
+def row(length: int, seed: int, max_new_tokens: int = 12, **settings) -> Request:
     tokens = np.random.default_rng(length).integers(2, 300, size=length)
-    return Row(tokens, seed, Sampling(max_new_tokens, **settings))
+    return Request(tokens, seed, Sampling(max_new_tokens, **settings))
 
 
 def test_streams_are_the_published_splitmix64() -> None:
@@ -166,7 +166,7 @@ def test_stop_strings_end_with_the_token_that_completes_them(role) -> None:
         stop += [s for s in seams if len(s) == 2 and s.isascii()][:1]
     stop = stop[:3]
     assert len(stop) == 3
-    stopped_rows = [Row(r.tokens, r.seed, Sampling(30, stop=tuple(stop))) for r in rows]
+    stopped_rows = [Request(r.tokens, r.seed, Sampling(30, stop=tuple(stop))) for r in rows]
     stopped = Sampler(role.handle, decode, ()).sample(stopped_rows)
     for before, after in zip(free, stopped, strict=True):
         want = next(

@@ -26,7 +26,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM,
 
 from algorithms import Learner, LearnerSettings, assign_credit, get
 from models.handle import ModelHandle
-from models.sampler import Row, Sampler
+from models.sampler import Request, Sampler
 from vocabulary import Sampling, Trajectory, derive_seed
 
 VOCABULARY, GROUP, PROMPT, NEW = 64, 4, 20, 24
@@ -95,7 +95,7 @@ class Ours:
     def step(self) -> int:
         """One training step; returns the number of sampled tokens."""
         asked = [
-            (group, Row(prompt, derive_seed(self.steps, group, i), Sampling(NEW)))
+            (group, Request(prompt, derive_seed(self.steps, group, i), Sampling(NEW)))
             for group, prompt in enumerate(self.prompts)
             for i in range(GROUP)
         ]
