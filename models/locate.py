@@ -37,15 +37,8 @@ def check(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None
             "half the distance to the next such number, and is rounded away; leave out "
             f"--agents.{role}.dtype (float32), or say --agents.{role}.tuning lora"
         )
-    if spec.context is not None and spec.context < 2:
-        raise UserError(f"context is {spec.context} tokens; it must hold a prompt and an answer")
-    if spec.lora is not None:
-        if spec.lora.rank < 1:
-            raise UserError(f"LoRA rank is {spec.lora.rank}; it must be at least 1")
-        if not spec.lora.targets:
-            raise UserError("LoRA names no target layers; leave the setting out for the default")
-        if spec.lora.adapter is not None:
-            _check_adapter(user_path(spec.lora.adapter))
+    if spec.lora is not None and spec.lora.adapter is not None:
+        _check_adapter(user_path(spec.lora.adapter))
     folder = local_folder(spec)
     if folder is None:
         _check_hub(spec)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from vocabulary import refuse
+
 ChatMode = Literal["auto", "template", "plain"]
 DtypeName = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -32,6 +34,15 @@ class LoraSpec:
     adapter: str | None = None
     """Folder of an adapter in peft's format to start from; its own settings then hold."""
 
+    def __post_init__(self) -> None:
+        refuse(
+            (self.rank < 1, f"LoRA rank is {self.rank}; it must be at least 1"),
+            (
+                not self.targets,
+                "LoRA names no target layers; leave the setting out for the default",
+            ),
+        )
+
 
 @dataclass(frozen=True)
 class ModelSpec:
@@ -59,3 +70,11 @@ class ModelSpec:
     """Run modelling code that comes with the checkpoint."""
     revision: str | None = None
     """Branch, tag or commit on the hub."""
+
+    def __post_init__(self) -> None:
+        refuse(
+            (
+                self.context is not None and self.context < 2,
+                f"context is {self.context} tokens; it must hold a prompt and an answer",
+            )
+        )

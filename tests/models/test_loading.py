@@ -208,7 +208,10 @@ def test_what_cannot_be_loaded_is_told_before_weights_are_read(
     refused("no model folder 'a/b/c'", "a/b/c")
     refused("is a file", str(folder / "config.json"))
     refused("context is 1 tokens", context=1)
-    refused("LoRA rank is 0", lora=LoraSpec(rank=0))
+    with pytest.raises(UserError, match="LoRA rank is 0"):
+        LoraSpec(rank=0)
+    with pytest.raises(UserError, match="names no target layers"):
+        LoraSpec(targets=())
     refused("is no adapter", lora=LoraSpec(adapter=str(folder)))
     for device in ("gpu", "mps", "meta", "xla", "", "cuda:99"):
         refused(f"there is no device {device!r} here; say auto or cpu", device=device)

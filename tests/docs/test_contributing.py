@@ -1,0 +1,140 @@
+"""CONTRIBUTING's promises, kept in a copy of the tree: a new surrogate and a new reward term of
+CoRe edit two files that exist.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ("--steps", "1", "--rollout.problems-per-step", "2", "--eval.no-enabled")
+
+NUMBERS = '''
+@dataclass(frozen=True)
+class PlainScore(Surrogate):
+    """``-weight A log pi``."""
+
+    weight: float = 1.0
+    """Multiplies the score."""
+
+    def __post_init__(self) -> None:
+        refuse((not self.weight > 0, "algo.surrogate.weight must be above 0"))
+
+
+'''
+FORMULA = '''
+from algorithms.algorithm import PlainScore  # noqa: E402
+
+
+@surrogate.register
+def plain_score(
+    choice: PlainScore, logp_BT: Tensor, old_BT: Tensor, advantage: Tensor, mask_BT: Tensor
+) -> Terms:
+    """-weight A log pi."""
+    ratio_BT = token_ratio(logp_BT, old_BT).detach()
+    return Terms(-choice.weight * advantage * logp_BT, ratio_BT, torch.zeros_like(mask_BT))
+'''
+TERM = '''"""A term that pays short traces."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+
+def brevity(texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    """(B,) 1 / (1 + words)."""
+    return np.array([1 / (1 + len(text.split())) for text in texts])
+'''
+
+
+class Checkout:
+    """This tree with copies of some of its rooms, in which files may be edited."""
+
+    def __init__(self, into: Path, *rooms: str) -> None:
+        self.path = into
+        self._rooms = rooms
+        for path in ROOT.iterdir():
+            if path.name in rooms:
+                shutil.copytree(path, into / path.name)
+            elif path.name == "train.py":  # a link would put the folder that it points to first
+                shutil.copy(path, into)
+            elif not path.name.startswith("."):
+                (into / path.name).symlink_to(path)
+
+    def insert(self, file: str, text: str, *, before: str) -> None:
+        """Add ``text`` in front of what stands there once."""
+        old = (self.path / file).read_text(encoding="utf-8")
+        assert old.count(before) == 1, before
+        (self.path / file).write_text(old.replace(before, text + before), encoding="utf-8")
+
+    def edited(self) -> set[str]:
+        """Files of the original that are different here."""
+        names = (
+            path.relative_to(ROOT) for room in self._rooms for path in ROOT.glob(f"{room}/**/*.py")
+        )
+        return {
+            str(name)
+            for name in names
+            if (self.path / name).read_bytes() != (ROOT / name).read_bytes()
+        }
+
+    def train(self, *flags: str) -> subprocess.CompletedProcess[str]:
+        """``python train.py`` with the edited rooms."""
+        return subprocess.run(
+            [sys.executable, "train.py", *flags],
+            cwd=self.path,
+            env={**os.environ, "PYTHONPATH": str(self.path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def test_a_new_surrogate_edits_two_files(tmp_path: Path) -> None:
+    tree = Checkout(tmp_path, "algorithms")
+    data, functions = "algorithms/algorithm.py", tmp_path / "algorithms" / "surrogates.py"
+    tree.insert(data, NUMBERS.lstrip("\n"), before="@dataclass(frozen=True)\nclass Algorithm:")
+    entry = '    "plain-score": Algorithm(surrogate=PlainScore(weight=0.5)),\n'
+    tree.insert(data, entry, before="}\n\n\ndef names()")
+    functions.write_text(functions.read_text(encoding="utf-8") + FORMULA, encoding="utf-8")
+    assert tree.edited() == {data, "algorithms/surrogates.py"}
+
+    algo = ("--algo", "plain-score")
+    shown = tree.train("--env", "core-teaching", *algo, "--help")
+    assert "--algo.surrogate.weight" in shown.stdout, shown.stderr
+    refused = tree.train(*algo, "--algo.surrogate.weight", "0")
+    assert (refused.returncode, "weight must be above 0" in refused.stderr) == (2, True)
+    done = tree.train(*algo, *SMALL, "--run-dir", "run")
+    assert done.returncode == 0, done.stderr
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["algo"]["surrogate"] == {"weight": 0.5}
+
+
+def test_a_new_reward_term_edits_two_files(tmp_path: Path) -> None:
+    tree = Checkout(tmp_path, "envs", "rewards")
+    settings, scoring = "envs/core_teaching/settings.py", "envs/core_teaching/scoring.py"
+    (tmp_path / "rewards" / "brevity.py").write_text(TERM, encoding="utf-8")
+    field = '    w_brevity: float = 0.0\n    """Weight of brevity."""\n'
+    tree.insert(settings, field, before="    lambda_b: float = 0.8\n")
+    tree.insert(settings, "    brevity: float\n", before="    teacher_lift: float\n\n")
+    tree.insert(settings, "        brevity=settings.w_brevity,\n", before="        teacher_lift=s")
+    tree.insert(scoring, "from rewards.brevity import brevity\n", before="from rewards.distance ")
+    paid = '            "brevity": weights.brevity * brevity([trace.text for trace in traces]),\n'
+    tree.insert(scoring, paid, before='            "teacher_lift": weights')
+    assert tree.edited() == {settings, scoring}
+
+    done = tree.train("--env.w-brevity", "0.5", *SMALL, "--run-dir", "run")
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "run" / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [row for line in lines for row in json.loads(line)["trajectories"]]
+    for row in rows:
+        words = len("".join(row["texts"][1:]).split())
+        assert row["reward_terms"]["brevity"] == pytest.approx(0.5 / (1 + words))
+        assert row["reward"] == pytest.approx(sum(row["reward_terms"].values()))
+    assert "reward/alice/brevity" in (tmp_path / "run" / "metrics.jsonl").read_text()
