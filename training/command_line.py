@@ -16,9 +16,10 @@ import tyro
 
 import algorithms
 import envs
-from launch.presets import PRESETS, preset
+from papers import PRESETS
 from teams.settings import AgentSettings
 from training.choice import DEFAULT_ALGO, DEFAULT_ENV, Choice, choose, overview
+from training.presets import lay_over, preset
 from training.settings import RunSettings
 from training.train_settings import TrainSettings, defaults, restore
 from vocabulary import UserError, user_path
@@ -49,7 +50,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     learners = tuple(named.get("train_role", ()))  # type: ignore[arg-type]
     choice = Choice(env, algo, roles, learners, named.get("preset"))  # type: ignore[arg-type]
     default = defaults(choice)
-    return _from_flags(chosen.over(default) if chosen else default, rest)
+    return _from_flags(lay_over(chosen, default) if chosen else default, rest)
 
 
 def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:

@@ -13,8 +13,8 @@ import tyro
 
 import benchmark
 import train
-from launch.sweep import TABLES
-from launch.sweep.table import Variant
+from papers import TABLES
+from papers.table import Variant
 from training.command_line import parse
 
 VARIANTS = {v: None for table in TABLES.values() for v in table.variants}

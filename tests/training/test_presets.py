@@ -2,11 +2,12 @@
 
 import pytest
 
-from launch.presets import PRESETS, preset
+from papers import PRESETS
 from problems.hub import HUB_SETS
 from training.choice import Choice
 from training.command_line import parse
 from training.plain import to_plain
+from training.presets import lay_over, preset
 from training.train_settings import TrainSettings, defaults
 from vocabulary import UserError
 
@@ -236,7 +237,7 @@ def test_every_preset_names_settings_that_exist(name: str) -> None:
     roles = tuple(chosen.models)
     for algo in (chosen.algo, *chosen.algo_values):
         choice = Choice(chosen.env, algo, roles, preset=name)
-        chosen.over(defaults(choice))
+        lay_over(chosen, defaults(choice))
 
 
 def test_an_unknown_preset_names_its_neighbours() -> None:

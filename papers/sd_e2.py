@@ -1,6 +1,6 @@
 """SD-E2's settings (arXiv:2601.17982), for the rows that CoRe compares itself with."""
 
-from launch.presets.preset import ADAMW_BETAS, Preset
+from papers.preset import ADAMW_BETAS, Preset
 
 # The authors' public configuration. Its four-bit base weights and its dropout are left out.
 _SD_E2 = {
@@ -39,16 +39,15 @@ _SD_E2_DATA = {
 }
 
 
-def sd_e2_presets() -> dict[str, Preset]:
-    return {
-        f"sd-e2-{data}": Preset(
-            source="arXiv:2601.17982",
-            env="sd-e2",
-            algo="grpo",
-            # bob takes part where --roles names him.
-            models={"alice": "Qwen/Qwen2.5-3B-Instruct", "bob": "Qwen/Qwen3-4B-Instruct-2507"},
-            agent=_SD_E2_AGENT,
-            values={**_SD_E2, "problems": problems},
-        )
-        for data, problems in _SD_E2_DATA.items()
-    }
+PRESETS = {
+    f"sd-e2-{data}": Preset(
+        source="arXiv:2601.17982",
+        env="sd-e2",
+        algo="grpo",
+        # bob takes part where --roles names him.
+        models={"alice": "Qwen/Qwen2.5-3B-Instruct", "bob": "Qwen/Qwen3-4B-Instruct-2507"},
+        agent=_SD_E2_AGENT,
+        values={**_SD_E2, "problems": problems},
+    )
+    for data, problems in _SD_E2_DATA.items()
+}
