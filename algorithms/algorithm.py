@@ -154,8 +154,8 @@ class Algorithm:
     entropy_coefficient: float = 0.0
     """Weight of a bonus on the mean entropy of sampled positions; 0 is off."""
     dynamic_sampling: bool = False
-    """Train on groups whose rewards differ only, and sample again until there are enough (DAPO,
-    arXiv:2503.14476)."""
+    """Train on groups whose rewards differ only, the over-long penalty not counted, and sample
+    again until there are enough (DAPO, arXiv:2503.14476)."""
     max_generation_batches: int = 10
     """With dynamic sampling: rounds of sampling in one step at most."""
     generation_batch: int = 0

@@ -40,8 +40,9 @@ async def sample_batch(
     """Play one step's problems; under dynamic sampling, until enough of them are informative.
 
     Frozen roles whose rows carry no loss by the environment's own word are compared with nobody.
-    A group is informative if its rewards differ and somebody in it learns; what was played beyond
-    the step's number of problems with such a group is not trained on.
+    A group is informative if its rewards differ, before any penalty on length as in DAPO's own
+    trainer, and somebody in it learns; what was played beyond the step's number of problems with
+    such a group is not trained on.
 
     Args:
         play: plays that many further problems.
@@ -56,17 +57,13 @@ async def sample_batch(
     while rounds < (algorithm.max_generation_batches if algorithm.dynamic_sampling else 1):
         rounds += 1
         asked = algorithm.generation_batch or problems
-        played = [_penalised(episode, algorithm) for episode in await play(asked)]
-        episodes += played
-        new = [
-            (episode.problem_id, row)
-            for episode in played
-            for row in episode.trajectories
-            if row.loss_weight > 0 or row.role in learners
-        ]
+        played = await play(asked)
+        penalised = [_penalised(episode, algorithm) for episode in played]
+        episodes += penalised
+        new = _compared(penalised, learners)
         if not algorithm.dynamic_sampling:
             return Batch(episodes, [row for _, row in new], rounds)
-        informative = informative_groups([row for _, row in new], key)
+        informative = informative_groups([row for _, row in _compared(played, learners)], key)
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
         found = [(problem, row) for problem, row in new if row.groups[key] in informative]
         kept = list(dict.fromkeys([*kept, *(problem for problem, _ in found)]))[:problems]
@@ -74,6 +71,18 @@ async def sample_batch(
         if len(kept) == problems:
             break
     return Batch(episodes, rows, rounds)
+
+
+def _compared(
+    episodes: Sequence[Episode], learners: Collection[str]
+) -> list[tuple[str, Trajectory]]:
+    """(problem, row) of everybody who is compared with others."""
+    return [
+        (episode.problem_id, row)
+        for episode in episodes
+        for row in episode.trajectories
+        if row.loss_weight > 0 or row.role in learners
+    ]
 
 
 def _penalised(episode: Episode, algorithm: Algorithm) -> Episode:
