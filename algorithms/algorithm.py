@@ -144,7 +144,8 @@ class Algorithm:
     """Mean over rows of each row's token mean, mean over all tokens, or sum over all tokens divided
     by rows times a constant length."""
     length: int = 0
-    """The length of constant-length: the most tokens that a row may sample. 0 otherwise."""
+    """The length of constant-length: the most tokens that a row may sample; a run takes its
+    environment's limit unless it is set. 0 for every other reduction."""
     kl_coefficient: float = 0.0
     """Weight of the divergence from the reference policy (the model before training); 0 is off."""
     kl_estimator: Literal["k1", "k2", "k3"] = "k3"

@@ -21,7 +21,7 @@ from teams.settings import AgentSettings
 from training.choice import DEFAULT_ALGO, DEFAULT_ENV, Choice, choose, overview
 from training.presets import lay_over, preset
 from training.settings import RunSettings
-from training.train_settings import TrainSettings, defaults, restore
+from training.train_settings import TrainSettings, defaults, restore, with_limit_as_length
 from vocabulary import UserError, user_path
 
 
@@ -102,6 +102,7 @@ def _leave_if_ended(directory: Path, steps: int) -> None:
 
 def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
     """Lay the remaining flags over ``default``."""
+    default = with_limit_as_length(default)
     roles = default.choice.roles
     agents_type = dataclasses.make_dataclass(
         "Agents", [(role, AgentSettings, default.agents[role]) for role in roles], frozen=True
@@ -131,4 +132,7 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
     if parsed.run.run_dir is not None:
         values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
     values["agents"] = {role: getattr(parsed.agents, role) for role in roles}
-    return dataclasses.replace(default, **values)
+    settings = dataclasses.replace(default, **values)
+    # Flags may have changed the limit.
+    given = any(arg.partition("=")[0] == "--algo.length" for arg in args)
+    return settings if given else with_limit_as_length(settings)

@@ -27,6 +27,7 @@ from training.logbook import Logbook
 from training.records import episode_record, reward_metrics, transcript
 from training.rundir import LOGS, RunDirectory, default_path
 from training.sampling import StepSampler
+from training.settings import MAX_NEW_TOKENS
 from training.summary import summary
 from training.surroundings import surroundings
 from training.tally import Tally
@@ -36,8 +37,6 @@ from vocabulary import Sampling, UserError
 
 T = TypeVar("T")
 
-# What an environment that sets no limit of its own lets an agent write.
-MAX_NEW_TOKENS = 256
 # How often an environment from elsewhere is played from one seed.
 _REPLICAS = 8
 

@@ -12,6 +12,9 @@ from typing import Literal
 from training.numbers import check_resamples, check_seeds, check_temperature
 from vocabulary import check_no_nan, refuse
 
+MAX_NEW_TOKENS = 256
+"""What an environment that sets no limit of its own lets an agent write."""
+
 
 @dataclass(frozen=True)
 class RolloutSettings:

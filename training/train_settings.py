@@ -18,7 +18,7 @@ from problems.prepare import ProblemSettings
 from teams.settings import AgentSettings, ScoringSettings
 from training.choice import Choice
 from training.plain import override, to_plain
-from training.settings import EvalSettings, RolloutSettings, RunSettings
+from training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings, RunSettings
 from vocabulary import UserError
 
 # Files, flags and attributes are called after roles; Python reads some letters as others.
@@ -90,6 +90,14 @@ def defaults(choice: Choice) -> TrainSettings:
     if choice.train_role and spec.learning is not None:
         own["env"] = {**own.get("env", {}), **spec.learning(choice.train_role)}
     return override(settings, own)
+
+
+def with_limit_as_length(settings: TrainSettings) -> TrainSettings:
+    """``settings`` whose constant length, where there is one, is the environment's limit."""
+    if settings.algo.reduction != "constant-length":
+        return settings
+    limit = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
+    return dataclasses.replace(settings, algo=dataclasses.replace(settings.algo, length=limit))
 
 
 def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:

@@ -22,8 +22,8 @@ import algorithms
 import envs
 from algorithms import Algorithm, LearnerSettings
 from envs.leap import LeapSettings
-from training.choice import Choice
-from training.train_settings import defaults
+from training.choice import DEFAULT_ENV, Choice
+from training.train_settings import defaults, with_limit_as_length
 
 PAGES = Path(__file__).parents[1]
 TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -41,7 +41,9 @@ def table(kind: str, *names: str) -> str:
     """The table of one kind, as Markdown."""
     match kind, names:
         case "algorithm", (name,):
-            return _markdown(_HEAD, _flags("algo", _shown(algorithms.get(name))))
+            # As a run has it before any flag.
+            run = defaults(Choice(DEFAULT_ENV, name, envs.spec(DEFAULT_ENV).roles))
+            return _markdown(_HEAD, _flags("algo", _shown(with_limit_as_length(run).algo)))
         case "algorithms", ():
             return _comparison()
         case "algo-flags", ():

@@ -22,7 +22,8 @@ from training.doctor.stops import check_stops
 from training.doctor.templates import check_round_trip, check_template
 from training.doctor.update import Moved, learn, restored
 from training.rundir import RunDirectory
-from training.session import MAX_NEW_TOKENS, Session
+from training.session import Session
+from training.settings import MAX_NEW_TOKENS
 from training.train_settings import TrainSettings
 from vocabulary import Policy, Problem, Sampling, UserError
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from rollouts import Collector, Deadlines, tasks_for
 from training.doctor.watch import Asked, WatchedEnv, WatchedPolicy
-from training.session import MAX_NEW_TOKENS, Session
+from training.session import Session
+from training.settings import MAX_NEW_TOKENS
 from vocabulary import Episode, Policy, Problem, Sampling, Trajectory, derive_seed
 
 _PROBLEMS, _REPLICAS = 8, 4
