@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from algorithms import Algorithm, Credit, informative_groups, with_overlong_penalty
+from algorithms import (
+    Algorithm,
+    Credit,
+    Learner,
+    informative_groups,
+    with_divergence_penalty,
+    with_overlong_penalty,
+)
 from vocabulary import Episode, Trajectory
 
 
@@ -60,10 +67,12 @@ async def sample_batch(
         played = await play(asked)
         penalised = [_penalised(episode, algorithm) for episode in played]
         episodes += penalised
-        new = _compared(penalised, learners)
+        new = _rows_to_compare(penalised, learners)
         if not algorithm.dynamic_sampling:
             return Batch(episodes, [row for _, row in new], rounds)
-        informative = informative_groups([row for _, row in _compared(played, learners)], key)
+        informative = informative_groups(
+            [row for _, row in _rows_to_compare(played, learners)], key
+        )
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
         found = [(problem, row) for problem, row in new if row.groups[key] in informative]
         kept = list(dict.fromkeys([*kept, *(problem for problem, _ in found)]))[:problems]
@@ -73,7 +82,7 @@ async def sample_batch(
     return Batch(episodes, rows, rounds)
 
 
-def _compared(
+def _rows_to_compare(
     episodes: Sequence[Episode], learners: Collection[str]
 ) -> list[tuple[str, Trajectory]]:
     """(problem, row) of everybody who is compared with others."""
@@ -104,6 +113,21 @@ def without_stale(batch: Batch, versions: Mapping[str, int], most: int) -> Batch
         if versions.get(row.role, row.weight_version) - row.weight_version <= most
     ]
     return dataclasses.replace(batch, rows=rows, stale=len(batch.rows) - len(rows))
+
+
+def with_divergences(
+    rows: Sequence[Trajectory], learners: Mapping[str, Learner], algorithm: Algorithm
+) -> tuple[list[Trajectory], dict[str, float]]:
+    """``rows`` with the divergence taken off their rewards where ``algorithm`` asks for it, and
+    its mean over rows for the log."""
+    if not algorithm.kl_in_reward:
+        return list(rows), {}
+    divergence_B = np.zeros(len(rows))
+    for role, learner in learners.items():
+        places = [place for place, row in enumerate(rows) if row.role == role]
+        divergence_B[places] = learner.divergences([rows[place] for place in places])
+    penalised = with_divergence_penalty(rows, divergence_B.tolist(), algorithm)
+    return penalised, {"divergence": float(divergence_B.mean()) if len(rows) else 0.0}
 
 
 def rows_of(
