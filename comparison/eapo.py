@@ -258,7 +258,9 @@ def _show(
     picture = draw_bars(bars, path, "avg@n, 95 % intervals over questions")
     title = f"{len(set_Q)} questions, {settings.samples} answers each"
     for name, some in {title: measured, **by_set}.items():
-        console.print(_table({found[row].label: one for row, one in some.items()}, name))
+        labelled = {found[row].label: one for row, one in some.items()}
+        console.print(_table(labelled, name))
+        console.print(_f1_table(labelled))
     console.print(f"written: {results}, {picture}", soft_wrap=True)
 
 
@@ -366,6 +368,22 @@ def _table(found: Mapping[str, Figures], title: str) -> Table:
                     f"{one.variance.within:.3f}",
                     f"{one.tokens:.0f} + {one.expert_tokens:.0f}",
                 ],
+            )
+            for label, one in found.items()
+        ],
+    )
+
+
+def _f1_table(found: Mapping[str, Figures]) -> Table:
+    """What the paper measures: the mean of F1, and its variance between questions."""
+    return make_table(
+        "F1",
+        "system",
+        ("avg@n", "between", "within"),
+        [
+            (
+                escape(label),
+                [f"{n:.3f}" for n in (one.f1, one.f1_variance.between, one.f1_variance.within)],
             )
             for label, one in found.items()
         ],

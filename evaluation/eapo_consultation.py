@@ -1,8 +1,9 @@
 """What is measured in ``eapo-consultation``: the policy alone, which is what counts, and with help.
 
 ``eval`` plays every held-out problem ``eval_samples`` times without experts, ``assisted`` as often
-with experts whose replies are always let in. The paper's "Pass@32" is the mean over samples, avg@n
-here, and its "Var" the variance between problems (EAPO, arXiv:2509.23730, section 3).
+with experts whose replies are always let in. The paper's "Pass@32" is the mean of F1 over samples,
+``f1/alone`` here, and its "Var" the variance of F1 between problems, ``f1_var_between/alone``
+(EAPO, arXiv:2509.23730, section 3.1); beside them stands correctness: avg@n, ``var_between/alone``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,9 +61,11 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     """Every metric with its bootstrap over problems."""
     columns: dict[str, Floats] = {}
     for name in _MODES:
-        score_QN = as_floats(outcomes[name]["correct"])
-        columns |= _score_columns(name, score_QN)
-        for key in ("f1", "formatted", "response_tokens"):
+        score_QN, f1_QN = (as_floats(outcomes[name][key]) for key in ("correct", "f1"))
+        columns |= {f"avg@n/{name}": mean_at_n(score_QN), **_passes(name, score_QN)}
+        columns |= {f"f1/{name}": mean_at_n(f1_QN), **_spread(f"f1_{{}}/{name}", f1_QN)}
+        columns |= _spread(f"{{}}/{name}", score_QN)
+        for key in ("formatted", "response_tokens"):
             columns[f"{key}/{name}"] = mean_at_n(outcomes[name][key])
     helped = {key: as_floats(values) for key, values in outcomes["assisted"].items()}
     columns |= {key: mean_at_n(helped[key]) for key in _COUNTED}
@@ -86,18 +89,21 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     }
 
 
-_HELPERS = ("square/", "told_right", "untold_right")
+_HELPERS = ("square/", "f1_square/", "told_right", "untold_right")
 
 
-def _score_columns(name: str, score_QN: Floats) -> dict[str, Floats]:
+def _spread(title: str, score_QN: Floats) -> dict[str, Floats]:
+    """What the variances of a score are made of."""
     mean_Q = mean_at_n(score_QN)
-    columns = {
-        f"avg@n/{name}": mean_Q,
-        f"square/{name}": mean_Q**2,
-        f"var_within/{name}": mean_present((score_QN - mean_Q[:, None]) ** 2, axis=1),
+    return {
+        title.format("square"): mean_Q**2,
+        title.format("var_within"): mean_present((score_QN - mean_Q[:, None]) ** 2, axis=1),
     }
+
+
+def _passes(name: str, score_QN: Floats) -> dict[str, Floats]:
     samples = score_QN.shape[1] if score_QN.ndim == 2 else 0
-    return columns | {f"pass@{k}/{name}": pass_at_k(score_QN, k) for k in _KS if k <= samples}
+    return {f"pass@{k}/{name}": pass_at_k(score_QN, k) for k in _KS if k <= samples}
 
 
 def _derived(mean: Mapping[str, npt.ArrayLike]) -> dict[str, Floats]:
@@ -105,8 +111,11 @@ def _derived(mean: Mapping[str, npt.ArrayLike]) -> dict[str, Floats]:
     m = {name: as_floats(value) for name, value in mean.items()}
     metrics = {
         # (1/Q) sum mu_q^2 - mu^2
-        f"var_between/{name}": np.maximum(m[f"square/{name}"] - m[f"avg@n/{name}"] ** 2, 0.0)
+        f"{of}var_between/{name}": np.maximum(
+            m[f"{of}square/{name}"] - m[f"{mean}/{name}"] ** 2, 0.0
+        )
         for name in _MODES
+        for of, mean in (("", "avg@n"), ("f1_", "f1"))
     }
     metrics["help"] = m["avg@n/assisted"] - m["avg@n/alone"]
     metrics["right_if_told"] = ratio(m["told_right"], m["told"])
@@ -122,6 +131,8 @@ def rows(roles: Sequence[str]) -> list[Row]:
         Row("Alone, Pass@8", "pass@8/alone"),
         Row("Alone, variance between", "var_between/alone", "neither"),
         Row("Alone, variance within", "var_within/alone", "lower"),
+        Row("Alone, F1", "f1/alone"),
+        Row("Alone, F1, variance between", "f1_var_between/alone", "neither"),
         Row("With experts, avg@n", "avg@n/assisted"),
         Row("Gain from experts", "help", "neither"),
         Row("Asks experts", "consult_rate", "neither"),

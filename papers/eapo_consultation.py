@@ -117,12 +117,16 @@ _TRAINED = {
     "avg@n": ("avg@n/alone",),
     "between": ("var_between/alone",),
     "within": ("var_within/alone",),
+    "F1": ("f1/alone",),
+    "F1 between": ("f1_var_between/alone",),
     "asks": ("consult_rate",),
 }
 _COMPARED = {
     "avg@n": ("systems", "{row}", "avg@n", "value"),
     "between": ("systems", "{row}", "variance", "between"),
     "within": ("systems", "{row}", "variance", "within"),
+    "F1": ("systems", "{row}", "f1"),
+    "F1 between": ("systems", "{row}", "f1_variance", "between"),
     "tokens": ("systems", "{row}", "tokens"),
 }
 _OTHER = "chains?mix=0,1,0&min_length=3&max_length=3&answer=all"

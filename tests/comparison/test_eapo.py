@@ -118,8 +118,9 @@ def test_figures_by_hand() -> None:
     assert found.mean.value == pytest.approx(0.5)
     assert found.variance.between == pytest.approx(1 / 6)
     assert found.variance.within == pytest.approx(0.25 / 3)
-    # F1: means 1, .5, .5 around 2/3.
+    # F1: means 1, .5, .5 around 2/3; 1/18 between, (0 + .25 + 0) / 3 within.
     assert found.f1_variance.between == pytest.approx((1 / 9 + 1 / 36 + 1 / 36) / 3)
+    assert found.f1_variance.within == pytest.approx(0.25 / 3)
     # (15 + 10 + 4) / 3
     assert found.tokens == pytest.approx(29 / 3)
     # Pass@2 is known of the first two only.

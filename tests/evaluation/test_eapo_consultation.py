@@ -54,6 +54,20 @@ def test_variances_and_rates_by_hand() -> None:
     assert not any(name.startswith(("square", "told_")) for name in value)
 
 
+def test_f1_has_variances_of_its_own() -> None:
+    measured = outcomes([[1, 1], [0, 0]], [[0, 0], [0, 0]], [[0, 0], [0, 0]])
+    # Means .5 and 1 where correctness has 1 and 0; the first problem's samples vary by .25.
+    measured["alone"]["f1"] = [[0.0, 1.0], [1.0, 1.0]]
+    found = estimate(measured, 200, 0)
+    value = {name: metric.value for name, metric in found.items()}
+    assert (value["f1/alone"], value["avg@n/alone"]) == (0.75, 0.5)
+    assert value["f1_var_between/alone"] == pytest.approx(0.0625)
+    assert value["f1_var_within/alone"] == pytest.approx(0.125)
+    assert value["var_between/alone"] == 0.25
+    assert len(found["f1_var_between/alone"].replicates) == 200
+    assert "f1_var_between/alone" in {row.metric for row in rows(("policy", "expert"))}
+
+
 def test_coin_flips_vary_within_problems() -> None:
     found = estimate(outcomes([[1, 0], [0, 1]], [[0, 0], [0, 0]], [[0, 0], [0, 0]]), 50, 0)
     assert found["var_between/alone"].value == 0
