@@ -208,27 +208,34 @@ def _call(item: Any, experts: int) -> Call | str:
     return Call(expert_id, query.encode("utf-8", "replace").decode())
 
 
-def as_result(text: str, meter: TextMeter, *, limit: int, thinking_tokens: int = 0) -> str:
+def as_result(text: str, meter: TextMeter, *, limit: int | None, thinking_tokens: int = 0) -> str:
     """The reply behind the expert's thinking, at most ``limit`` tokens of it; empty where there is
-    none.
+    none. What is kept of the thinking stands in front, in its tags as the paper's prompt has it.
 
     Args:
         text: what the expert wrote.
         meter: of the reader's tokens.
-        limit: the head of this many tokens is kept.
-        thinking_tokens: as many of the last tokens of the thinking stand in front, within the
-            limit. A thought that was never closed has no reply behind it.
+        limit: the head of this many tokens is kept; None: the whole reply, its thinking included.
+        thinking_tokens: as many of the last tokens of the thinking are kept, as far as the reply
+            leaves room for them. A thought that was never closed has no reply behind it.
     """
     thinking, closed, reply = text.rpartition(THINK[1])
     if not closed:
         thinking, opened, _ = text.partition(THINK[0])
         reply, thinking = (thinking, "") if opened else (text, "")
-    reply = reply.strip()
+    reply, thinking = reply.strip(), thinking.strip().removeprefix(THINK[0]).strip()
     if not reply:
         return ""
-    if thinking_tokens and (thinking := thinking.removeprefix(THINK[0]).strip()):
-        reply = f"{meter.truncate(thinking, thinking_tokens, keep='tail')}\n{reply}"
-    return meter.truncate(reply, limit).strip()
+    if limit is not None:
+        room = limit - meter.count(_with_thinking("", reply))
+        kept = max(0, min(thinking_tokens, room))
+        thinking = meter.truncate(thinking, kept, keep="tail").strip() if kept else ""
+        reply = meter.truncate(reply, limit).strip()
+    return _with_thinking(thinking, reply) if thinking else reply
+
+
+def _with_thinking(thinking: str, reply: str) -> str:
+    return f"{THINK[0]}{thinking}{THINK[1]}\n{reply}"
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,39 @@ def test_what_is_kept_of_a_reply() -> None:
     assert as_result("unopened </think> short", meter, limit=3) == "sho"
     assert as_result("<think> long </think>", meter, limit=100) == ""
     assert as_result("before <think> open", meter, limit=100) == "before"
-    assert as_result("<think> one two</think> x", meter, limit=100, thinking_tokens=3) == "two\nx"
+    thinking = "<think> one two</think> x"
+    kept = as_result(thinking, meter, limit=100, thinking_tokens=3)
+    assert kept == "<think>two</think>\nx"
+    # The reply itself comes first: thinking has what it leaves of the limit, tags included.
+    assert as_result(thinking, meter, limit=19, thinking_tokens=9) == "<think>wo</think>\nx"
+    assert as_result(thinking, meter, limit=17, thinking_tokens=9) == "x"
+    assert as_result("<think>t</think> 12345", meter, limit=4, thinking_tokens=9) == "1234"
+
+
+def test_a_whole_reply_has_all_of_its_thinking() -> None:
+    text = f"<think>{'so ' * 50}</think>\nAnswer: {'2' * 50}"
+    assert as_result(text, BytesCodec(), limit=None) == (
+        f"<think>{('so ' * 50).strip()}</think>\nAnswer: {'2' * 50}"
+    )
+    assert as_result("short", BytesCodec(), limit=None) == "short"
+    assert as_result("<think> never closed", BytesCodec(), limit=None) == ""
+
+
+def test_the_offline_workflow_reads_whole_replies(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, reply_tokens=5)
+    reply = "<think> 7 + 8 is 15, less 3 </think> Answer: 12"
+
+    def shown(mode: str) -> str:
+        played = Played([RIGHT], lambda *_: reply, settings, problem=problem, mode=mode)
+        return played.shown[0]
+
+    # EAPO, arXiv:2509.23730, appendices C and E: the replies to the question stand behind it.
+    assert shown("workflow").count("Answer: 12") == 3
+    assert shown("workflow").count("less 3") == 3
+    asked = dataclasses.replace(settings, consult="always")
+    trained = Played([RIGHT], lambda *_: reply, asked, problem=problem, step=1)
+    assert "Answer: 12" not in trained.shown[0]
+    assert "Answ" in trained.shown[0]
 
 
 def test_the_panel_is_explained() -> None:
