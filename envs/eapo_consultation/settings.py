@@ -88,7 +88,8 @@ class EapoConsultationSettings:
     tells them apart, and dividing by their deviation makes it as large as being right."""
 
     prompt_style: ExpertStyle = "plain"
-    """plain: one short line, for tiny models; panel: explains the experts and their protocol."""
+    """plain: one short line, for tiny models; panel: the paper's prompt, which explains the experts
+    and their protocol."""
     opens_thinking: bool = False
     """Whether the chat template ends with an open think tag, as DeepSeek-R1's does."""
     max_new_tokens: int = 96
