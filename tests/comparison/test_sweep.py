@@ -68,6 +68,15 @@ def test_variants_of_one_name_are_the_same() -> None:
     assert all(len(some) == 1 for some in flags.values())
 
 
+def test_the_pools_of_table_3_are_one_model_each() -> None:
+    """EAPO, table 3: the policy's own model, another of like strength, and the expert."""
+    players = [
+        parse([*variant.flags, "--run-dir", "x"]).agents["expert"].model
+        for variant in TABLES["eapo-3"].variants
+    ]
+    assert players == ["tiny:policy", "tiny:pupil", "tiny:expert"]
+
+
 @pytest.mark.parametrize("name", [name for name, table in TABLES.items() if table.comparison])
 def test_every_comparison_can_be_asked_for(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path

@@ -63,6 +63,12 @@ async def test_useless_and_gold_hint(ask, codec, four):
     assert said == r"\frac{1}{2}{answer}?"
 
 
+def test_the_useless_say_what_the_papers_say(four):
+    # EAPO, arXiv:2509.23730, appendix E
+    said = scripted_reply(ScriptedSettings(kind="useless"), four, 0)
+    assert said == "I cannot offer you any assistance; please resolve the issue yourself."
+
+
 async def test_silent_and_slow(ask, codec):
     silent = ScriptedPolicy(ScriptedSettings(kind="silent"), codec)
     with pytest.raises(PolicyFailure, match="silent"):
