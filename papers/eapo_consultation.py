@@ -221,9 +221,10 @@ TABLES = {
         "The offline workflow with bad experts",
         (),
         _COMPARED,
-        comparison=("eapo", "--no-peers"),
+        # As often wrong as the paper's wrong experts (53 % to 63 %); at 1 the tiny one never is.
+        comparison=("eapo", "--no-peers", "--reply-temperature", "2"),
         rows={"error": "Wrong experts", "useless": "Useless experts", "workflow": "Experts"},
-        instead=_INSTEAD,
+        instead=f"{_INSTEAD}; the expert's replies are sampled at temperature 2, so that some err",
     ),
     "eapo-9": Table(
         "Schedules of fading",
