@@ -103,7 +103,7 @@ class EapoComparison(Asking):
             values = {
                 "base": paper.agents["policy"].model,
                 "expert": paper.agents["expert"].model,
-                "problems": (paper.problems.eval or paper.problems.train,),
+                "problems": paper.problems.eval or (paper.problems.train,),
                 "samples": paper.env.eval_samples,
             }
             env = to_plain(paper.env)

@@ -32,7 +32,7 @@ _EAPO_ENV = {
     "eval_samples": 32,
 }
 _EAPO = {
-    "problems": {"train": "dapo-17k", "eval": "aime24", "held_out": None},
+    "problems": {"train": "dapo-17k", "eval": ("aime24",), "held_out": None},
     "learner": {
         "lr": 1e-6,
         "betas": ADAMW_BETAS,

@@ -119,6 +119,9 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
     choice = override(Choice("", "", ()), plain["choice"])
     default = defaults(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
+    # A run from before there could be several evaluation sets.
+    if isinstance(one := values["problems"].get("eval", ()), NoneType | str):
+        values["problems"] = {**values["problems"], "eval": [one] if one else []}
     if not isinstance(values["env"], NoneType if default.env is None else dict):
         raise UserError(f"env does not hold the settings of {choice.env}")
     agents = {
