@@ -59,7 +59,7 @@ def preset_settings(name: str) -> TrainSettings:
     """What ``train.py --preset`` would start with."""
     chosen = preset(name)
     roles = tuple(chosen.models)
-    return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles)))
+    return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 
 
 def sampling(found: Sequence[Brought], given: Collection[str] = ()) -> dict[str, float]:

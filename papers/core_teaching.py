@@ -1,120 +1,224 @@
-"""CoRe (arXiv:2601.21600): its settings and its tables."""
+"""CoRe (arXiv:2601.21600): its settings and its tables.
+
+Sections, equations and tables are those of the first version. "Reference" is the configuration of
+the authors' public code, which came with the second.
+"""
 
 import math
 from dataclasses import replace
 
-from papers.preset import ADAMW_BETAS, Preset
+from papers.preset import ADAMW, TINY, Departure, Preset, Setting
 from papers.table import Columns, Table, Variant
 
-# CoRe, arXiv:2601.21600, section 5 and table 3; the rest from its reference configuration.
-_CORE_ENV = {
-    "k_cold": 2,
-    "k_hinted": 1,
-    "hint_probability": 0.75,
-    "hint_tokens": 1536,
-    "truncate": "head",
-    "max_new_tokens": 3072,
-    "eval_max_new_tokens": 4096,
-    "prompt_style": "plain",
-    "teacher": "best",
-    "teacher_score": "total",
-    "w_exploit": 1.0,
-    "alpha": 0.3,
-    "alpha_only_if_wrong": False,
-    "partial_on_numbers": True,
-    "w_explore": (0.2, 0.05),
-    "explore_mode": "literal",
-    "explore_pool": "question",
-    "explore_correct_only": False,
-    "delta": 0.15,
-    "cap": 10,
-    "lambda_cm": (0.0, 0.1),
-    "delta_cm": 0.15,
-    "eta": 0.1,
-    "cross_requires_correct": False,
-    "lambda_ta": 0.2,
-    "trace_accuracy": "v2",
-    "r_teach": 0.15,
-    "teacher_lift": 0.0,
-    "lambda_b": 0.8,
+_ENV = {
+    "env.k_cold": Setting(2, "section 5, table 3"),
+    "env.k_hinted": Setting(1, "section 5, table 3"),
+    "env.hint_probability": Setting(
+        0.75,
+        "section 5",
+        paper="0.75 in section 5; 0.5 in table 3, where it is called dropout",
+        departs="section 4 defines it as the chance of seeing the hint; the reference has 0.75",
+    ),
+    "env.hint_tokens": Setting(1536, "table 3", TINY),
+    "env.truncate": Setting("head", "section 5"),
+    "env.max_new_tokens": Setting(3072, "section 5", TINY),
+    "env.eval_max_new_tokens": Setting(4096, "section 5.2", TINY),
+    "env.prompt_style": Setting("plain", "appendix A.1"),
+    "env.teacher": Setting("best", "section 4"),
+    "env.teacher_score": Setting(
+        "total",
+        "section 4",
+        paper="the highest reward in section 4, the highest exploitation reward in appendix A.1",
+        departs="the reference ranks by all terms",
+    ),
+    "env.w_exploit": Setting(1.0, "reference"),
+    "env.alpha": Setting(0.3, "section 4.1"),
+    "env.alpha_only_if_wrong": Setting(False, "eq. 2"),
+    "env.partial_on_numbers": Setting(True, "eq. 2", "shared digits are no progress on a number"),
+    "env.w_explore": Setting((0.2, 0.05), "reference"),
+    "env.explore_mode": Setting(
+        "literal",
+        "eq. 3",
+        "the printed reward is zero unless the cap binds, for which there are too few traces",
+    ),
+    "env.explore_pool": Setting("question", "section 4.1"),
+    "env.explore_correct_only": Setting(
+        False, "eq. 3", "otherwise wrong traces are paid for being far away"
+    ),
+    "env.delta": Setting(0.15, "table 3"),
+    "env.cap": Setting(10, "table 3"),
+    "env.lambda_cm": Setting((0.0, 0.1), "section 5; the first epoch's from the reference"),
+    "env.delta_cm": Setting(0.15, "reference"),
+    "env.eta": Setting(
+        0.1, "reference", "below the partial credit of nearly any answer, it gates nothing"
+    ),
+    "env.cross_requires_correct": Setting(
+        False, "eq. 6", "otherwise wrong traces are paid for being far away"
+    ),
+    "env.lambda_ta": Setting(0.2, "reference"),
+    "env.trace_accuracy": Setting(
+        "v2",
+        "version 2, reference",
+        paper="eq. 5 of version 1 pays c ρ (`--env.trace-accuracy v1`), version 2 pays c (1 - ρ)",
+        departs="version 2, as the reference: rare successes are paid most",
+    ),
+    "env.r_teach": Setting(0.15, "table 3"),
+    "env.teacher_lift": Setting(0.0, "not in the paper"),
+    "env.lambda_b": Setting(0.8, "section 4.1"),
 }
-_CORE_AGENT = {"tuning": "lora", "lora_rank": 16, "lora_alpha": 32, "dtype": "auto"}
-_CORE = {
-    "env": _CORE_ENV,
-    "learner": {
-        "lr": 1e-5,
-        "betas": ADAMW_BETAS,
-        "weight_decay": 0.01,
-        "warmup": 0.1,
-        "schedule": "cosine",
-        "max_grad_norm": 1.0,
-        "epochs": 1,
-        "minibatches": 1,
-        # The reference configuration corrects nothing between sampler and trainer.
-        "importance_correction": "none",
-    },
-    "rollout": {
-        "problems_per_step": 4,
-        "temperature": 0.7,
-        "top_p": 0.9,
-        "top_k": 0,
-        # Its likelihoods are those at temperature 1, whatever is sampled at.
-        "learner_temperature": 1.0,
-    },
-    "scoring": {"encoder": "minilm"},
+_REST = {
+    "agents.tuning": Setting("lora", "section 5", "tiny models are trained whole"),
+    "agents.lora_rank": Setting(16, "table 3"),
+    "agents.lora_alpha": Setting(32, "table 3"),
+    "learner.lr": Setting(1e-5, "table 3", TINY),
+    **ADAMW,
+    "learner.weight_decay": Setting(0.01, "reference", "nothing to regularise in a short run"),
+    "learner.warmup": Setting(0.1, "reference", "a short run"),
+    "learner.schedule": Setting("cosine", "reference", "runs that are taken further"),
+    "learner.max_grad_norm": Setting(1.0, "table 3"),
+    "learner.epochs": Setting(1, "reference"),
+    "learner.minibatches": Setting(1, "reference"),
+    "learner.importance_correction": Setting(
+        "none", "reference", "it costs nothing, and cures a sampler that disagrees with the trainer"
+    ),
+    "rollout.problems_per_step": Setting(4, "section 5", TINY),
+    "rollout.temperature": Setting(
+        0.7, "reference", "importance ratios are only right for what was sampled from"
+    ),
+    "rollout.top_p": Setting(
+        0.9, "reference", "importance ratios are only right for what was sampled from"
+    ),
+    "rollout.top_k": Setting(0, "reference"),
+    "rollout.learner_temperature": Setting(
+        1.0, "reference", "importance ratios need the temperature of sampling"
+    ),
+    "scoring.encoder": Setting(
+        "minilm", "section 5", "it would cost twenty times a tiny model's whole step"
+    ),
+    "run.seed": Setting(42, "reference", "any"),
+    "run.group_by": Setting("problem", "eq. 7", "the environment's own, which is the same"),
+    "run.checkpoint_every": Setting(50, "ours; 100 in the reference", "tiny checkpoints are cheap"),
 }
-_CORE_RUN = {"seed": 42, "group_by": "problem", "checkpoint_every": 50}
-_CORE_EPOCHS = 2
 # Equation 7: population standard deviation over the question's traces.
-_CORE_CREDIT = {"baseline": "group-mean", "scale": "group-std", "ddof": 0, "epsilon": 1e-8}
-# GRPO's epsilon and the coefficient of the k3 divergence from the adapter-free model.
-_CORE_ALGO = {
-    "grpo": {
-        **_CORE_CREDIT,
-        "surrogate": {"low": 0.2, "high": 0.2},
-        "kl_coefficient": 0.04,
-        "kl_estimator": "k3",
-    },
-    "gspo": {**_CORE_CREDIT, "surrogate": {"low": 3e-4, "high": 4e-4}},
-    "gspo-paper": {**_CORE_CREDIT, "surrogate": {"low": 3e-4, "high": 4e-4}},
-    "sapo": {**_CORE_CREDIT, "surrogate": {"tau_positive": 1.0, "tau_negative": 1.05}},
-    "sapo-paper": {**_CORE_CREDIT, "surrogate": {"tau_positive": 1.0, "tau_negative": 1.05}},
+_CREDIT = {
+    "algo.baseline": Setting("group-mean", "eq. 7"),
+    "algo.scale": Setting("group-std", "eq. 7"),
+    "algo.ddof": Setting(0, "reference", "TRL's convention"),
+    "algo.epsilon": Setting(1e-8, "reference", "a tiny one turns rounding into advantages"),
 }
-_CORE_PAIRS = {
+_GSPO = {
+    **_CREDIT,
+    "algo.surrogate.low": Setting(3e-4, "arXiv:2507.18071"),
+    "algo.surrogate.high": Setting(4e-4, "arXiv:2507.18071"),
+}
+_SAPO = {
+    **_CREDIT,
+    "algo.surrogate.tau_positive": Setting(1.0, "arXiv:2511.20347"),
+    "algo.surrogate.tau_negative": Setting(1.05, "arXiv:2511.20347"),
+}
+_ALGOS = {
+    "grpo": {
+        **_CREDIT,
+        "algo.surrogate.low": Setting(0.2, "reference"),
+        "algo.surrogate.high": Setting(0.2, "reference"),
+        "algo.kl_coefficient": Setting(
+            0.04, "eq. 20; its size from the reference", "off unless asked for"
+        ),
+        "algo.kl_estimator": Setting("k3", "reference"),
+    },
+    "gspo": _GSPO,
+    "gspo-paper": _GSPO,
+    "sapo": _SAPO,
+    "sapo-paper": _SAPO,
+}
+_PAIRS = {
     "qwen": ("Qwen/Qwen2.5-3B-Instruct", "Qwen/Qwen3-4B-Instruct-2507"),
     "reasoning": ("microsoft/Phi-4-mini-reasoning", "mistralai/Ministral-3-3B-Reasoning-2512"),
 }
-# At most 1,000 problems train. Each set brings its own test part: official for GSM8K, a fifth of
-# the others, which leaves 770 of 963 and 358 of 448 of the last two.
-_CORE_DATA = {
-    "gsm8k": ("gsm8k", 1000),
-    "math": ("math-8020", 1000),
+_MOST = 1000
+# Problems to train on, and how many of them train: a fifth of AIME's 963 and GPQA's 448 measures.
+_DATA = {
+    "gsm8k": ("gsm8k", _MOST),
+    "math": ("math-8020", _MOST),
     "aime": ("aime-1983-2025", 770),
     "gpqa": ("gpqa-main", 358),
+    "medmcqa": ("medmcqa", _MOST),
 }
+_EPOCHS = 2
 
 
-def _steps(problems: int) -> int:
-    return math.ceil(_CORE_EPOCHS * problems / _CORE["rollout"]["problems_per_step"])
+def _data(name: str, count: int) -> dict[str, Setting]:
+    steps = math.ceil(_EPOCHS * count / _REST["rollout.problems_per_step"].value)
+    return {
+        "problems.train": Setting(name, "section 5.1", TINY),
+        "problems.limit": Setting(_MOST, "section 5.1", "a generator has no end"),
+        "run.steps": Setting(steps, "two epochs of four problems a step; reference", TINY),
+    }
 
 
 PRESETS = {
     f"core-{pair}-{data}": Preset(
-        source="arXiv:2601.21600",
+        paper="arXiv:2601.21600",
         env="core-teaching",
         algo="grpo",
         models={"alice": first, "bob": second},
-        agent=_CORE_AGENT,
-        values={
-            **_CORE,
-            "problems": {"train": problems, "limit": 1000},
-            "run": {**_CORE_RUN, "steps": _steps(count)},
-        },
-        algo_values=_CORE_ALGO,
+        settings={**_ENV, **_REST, **_data(problems, count)},
+        algos=_ALGOS,
     )
-    for pair, (first, second) in _CORE_PAIRS.items()
-    for data, (problems, count) in _CORE_DATA.items()
+    for pair, (first, second) in _PAIRS.items()
+    for data, (problems, count) in _DATA.items()
 }
+
+DEPARTURES = (
+    Departure(
+        "objective",
+        "appendix C lists GRPO, GSPO and SAPO; which one made the tables is not said",
+        "GRPO; `--algo gspo` and `--algo sapo` take those papers' constants",
+        "the reference configuration's choice",
+    ),
+    Departure(
+        "GSPO and SAPO",
+        "appendix C multiplies a log-probability in",
+        "as published; `--algo gspo-paper` and `--algo sapo-paper` are the appendix's words",
+        "they are other estimators",
+    ),
+    Departure(
+        "prompt",
+        "appendix A.1 prints blank lines between its parts",
+        "single line breaks",
+        "the string of the reference code",
+    ),
+    Departure(
+        "partial credit",
+        "eq. 2 leaves Pl open",
+        "token F1 of the two answers",
+        "the reference configuration's choice",
+    ),
+    Departure(
+        "AIME and GPQA",
+        "792 and 348 problems train (abstract)",
+        f"{_DATA['aime'][1]} and {_DATA['gpqa'][1]}, four fifths of 963 and 448",
+        "section 5.1 divides 80:20, and 193 and 90 measure",
+    ),
+    Departure(
+        "GPQA's options",
+        "not said; the older public code puts the right one first",
+        "permuted per item (`--problems.choice-seed`)",
+        "otherwise A is always right",
+    ),
+    Departure(
+        "MedMCQA",
+        "named among the contributions (section 1), with neither protocol nor result",
+        f"{_MOST:,} problems of its training part, measured on its validation part",
+        "as GSM8K is used; its test part has no labels",
+    ),
+    Departure(
+        "answers",
+        "patterns and normalised text (appendix A.1)",
+        "equality in value",
+        "1/2 is 0.5",
+    ),
+)
 
 
 _TRAIN = ("--env", "core-teaching", "--algo", "gspo")

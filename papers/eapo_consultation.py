@@ -1,88 +1,199 @@
-"""EAPO (arXiv:2509.23730): its settings and its tables."""
+"""EAPO (arXiv:2509.23730): its settings and its tables.
 
-from papers.preset import ADAMW_BETAS, Preset
+"DAPO" is the recipe of arXiv:2503.14476 as its authors publish it, on whose trainer the paper
+builds (section 3.1); it settles what the paper leaves open.
+"""
+
+from papers.preset import ADAMW, TINY, Departure, Preset, Setting
 from papers.table import Table, Variant
 
-# EAPO, arXiv:2509.23730, sections 2 and 3, table 5; what it leaves open from DAPO's recipe
-# (arXiv:2503.14476), whose trainer it uses.
-_EAPO_ENV = {
-    "experts": 3,
-    "group_size": 16,
-    "consult": "free",
-    "budget": 10,
-    "budget_unit": "rounds",
-    "turns_end": 0,
-    "anneal_steps": 320,
-    "schedule": "inv",
-    "accept_scale": 1.0,
-    "accept_start": 0,
-    "accept_total": 0.0,
-    "coin": "response",
-    "draw_before_dispatch": False,
-    "queries": "own",
-    "answer_reward": "f1_literal",
-    "at_once": 0,
-    "consult_penalty": 0.0,
-    "penalty_start": 0,
-    "prompt_style": "panel",
-    "max_new_tokens": 20480,
-    "expert_max_new_tokens": 16384,
-    "reply_tokens": 1024,
-    "reply_thinking_tokens": 0,
-    "eval_samples": 32,
+_ENV = {
+    "env.experts": Setting(3, "section 3.1, appendix G"),
+    "env.group_size": Setting(16, "DAPO", TINY),
+    "env.consult": Setting("free", "section 2.3"),
+    "env.budget": Setting(10, "appendix G"),
+    "env.budget_unit": Setting(
+        "rounds",
+        "appendix G",
+        paper='"10 times totally", of what is not said',
+        departs="blocks of calls: section 3.2 compares one query a round with three",
+    ),
+    "env.turns_end": Setting(0, "section 2.3"),
+    "env.anneal_steps": Setting(
+        320,
+        "section 2.3",
+        "asking is unlearned by a price, which can be seen",
+        paper="the turn budget falls toward that of evaluation, by no named schedule",
+        departs="linearly over the whole run",
+    ),
+    "env.schedule": Setting(
+        "inv",
+        "section 2.3",
+        "with 1/s half of all replies come in ten steps, while a tiny policy still learns to ask",
+    ),
+    "env.accept_scale": Setting(1.0, "section 2.3"),
+    "env.accept_start": Setting(0, "section 2.3"),
+    "env.accept_total": Setting(0.0, "section 2.3"),
+    "env.coin": Setting("response", "section 2.3"),
+    "env.draw_before_dispatch": Setting(
+        False, "section 2.3", "the same distribution; a reply that is thrown away costs nothing"
+    ),
+    "env.queries": Setting("own", "section 2.3"),
+    "env.answer_reward": Setting(
+        "f1_literal", "section 2.1", "word F1 takes -3 for 3 and 1/2 for 12"
+    ),
+    "env.at_once": Setting(0, "section 2.3"),
+    "env.consult_penalty": Setting(
+        0.0,
+        "section 1",
+        "asking costs something once help is gone",
+        paper="a penalty on consulting is introduced, with no term",
+        departs="section 2.1 gives the whole reward, and it has none",
+    ),
+    "env.penalty_start": Setting(0, "section 2.1", "nothing to begin"),
+    "env.prompt_style": Setting("panel", "appendix G", "tiny models cannot read explanations"),
+    "env.max_new_tokens": Setting(20480, "table 5", TINY),
+    "env.expert_max_new_tokens": Setting(
+        16384, "appendix K serves 32,768 tokens, prompts included", TINY
+    ),
+    "env.eval_samples": Setting(32, "section 3.1", "a tiny policy's evaluation takes seconds"),
 }
-_EAPO = {
-    "problems": {"train": "dapo-17k", "eval": ("aime24",), "held_out": None},
-    "learner": {
-        "lr": 1e-6,
-        "betas": ADAMW_BETAS,
-        "weight_decay": 0.1,
-        "warmup": 10,
-        "schedule": "constant",
-        "max_grad_norm": 1.0,
-        "epochs": 1,
-        "minibatches": 1,
-    },
-    "rollout": {"problems_per_step": 32, "temperature": 1.0, "top_p": 1.0, "top_k": 0},
-    "eval": {"temperature": 1.0, "top_p": 0.7},
-    # The sum of 1 / s over 320 steps is the paper's constant .02 in each of them.
-    "run": {"steps": 320, "group_by": "problem+role", "checkpoint_every": 10},
+_REST = {
+    "agents.tuning": Setting("full", "section 3.1", "LoRA for anything that is not tiny"),
+    "learner.lr": Setting(1e-6, "table 5", TINY),
+    **ADAMW,
+    "learner.weight_decay": Setting(0.1, "DAPO", "nothing to regularise in a short run"),
+    "learner.warmup": Setting(10, "table 5", "a short run"),
+    "learner.schedule": Setting("constant", "DAPO"),
+    "learner.max_grad_norm": Setting(1.0, "DAPO"),
+    "learner.epochs": Setting(1, "DAPO"),
+    "learner.minibatches": Setting(1, "table 5"),
+    "rollout.problems_per_step": Setting(32, "table 5", TINY),
+    "rollout.temperature": Setting(1.0, "table 5"),
+    "rollout.top_p": Setting(1.0, "table 5"),
+    "rollout.top_k": Setting(0, "table 5"),
+    "eval.temperature": Setting(1.0, "DAPO's validation", "that of training"),
+    "eval.top_p": Setting(0.7, "DAPO's validation", "that of training"),
+    "problems.train": Setting("dapo-17k", "appendix A", TINY),
+    "problems.eval": Setting(("aime24", "aime25", "aimo2"), "section 3.1", TINY),
+    "problems.held_out": Setting(None, "section 3.1", "128 of a generator"),
+    "run.steps": Setting(
+        320,
+        "appendix H",
+        TINY,
+        paper="the number of steps is not said",
+        departs="over so many 1/s lets in as much as table 9's constant .02",
+    ),
+    "run.group_by": Setting(
+        "problem+role", "section 2.1", "the environment's own, which is the same"
+    ),
+    "run.checkpoint_every": Setting(10, "ours", "tiny checkpoints are cheap"),
 }
-_EAPO_ALGO = {
+_ALGO = {
     "dapo": {
-        "surrogate": {"level": "token", "low": 0.2, "high": 0.28, "dual": 10.0},
-        "reduction": "token-mean",
-        "kl_coefficient": 0.0,
-        "entropy_coefficient": 0.0,
-        "dynamic_sampling": True,
-        "max_generation_batches": 10,
-        "generation_batch": 96,
-        "overlong_limit": 20480,
-        "overlong_buffer": 4096,
-        "overlong_factor": 1.0,
+        "algo.surrogate.level": Setting("token", "DAPO"),
+        "algo.surrogate.low": Setting(0.2, "table 5"),
+        "algo.surrogate.high": Setting(0.28, "table 5"),
+        "algo.surrogate.dual": Setting(
+            10.0, "DAPO's trainer", "with one update a step every ratio is 1, and no bound is met"
+        ),
+        "algo.reduction": Setting("token-mean", "DAPO"),
+        "algo.kl_coefficient": Setting(0.0, "DAPO"),
+        "algo.entropy_coefficient": Setting(0.0, "DAPO"),
+        "algo.dynamic_sampling": Setting(True, "DAPO"),
+        "algo.max_generation_batches": Setting(10, "DAPO"),
+        "algo.generation_batch": Setting(
+            96, "table 5", "a round more costs a tiny model little, and no group is thrown away"
+        ),
+        "algo.overlong_limit": Setting(20480, "DAPO, at table 5's length", "tiny traces end"),
+        "algo.overlong_buffer": Setting(4096, "DAPO", "tiny traces end"),
+        "algo.overlong_factor": Setting(1.0, "DAPO"),
     }
 }
-_EAPO_EXPERT = "server:http://127.0.0.1:8000/v1?model=expert&max_tokens=16384"
-# Policy, and whether its chat template opens a thought.
-_EAPO_POLICIES = {
-    "r1-7b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True),
-    "r1-14b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", True),
-    "qwen3-8b": ("Qwen/Qwen3-8B", False),
+# The environment takes thoughts and replies apart: the server hands on all that was written.
+_EXPERT = (
+    "server:http://127.0.0.1:8000/v1?model=expert&max_tokens=16384&max_reply_tokens=16384"
+    "&strip_thinking=false"
+)
+# Policy, whether its chat template opens a thought, and what of a reply it can read: ten rounds of
+# three replies fit its context beside prompt and response.
+_POLICIES = {
+    "r1-7b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True, 3072),
+    "r1-14b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", True, 3072),
+    "qwen3-8b": ("Qwen/Qwen3-8B", False, 512),
 }
+
+
+def _reading(opens: bool, reply: int) -> dict[str, Setting]:
+    kept = {
+        "paper": "the whole reply, thinking included, in think tags (appendix G)",
+        "departs": "thirty whole thoughts fit no context; the reply comes first, then the end of "
+        "its thought",
+    }
+    why = "the tiny expert's reply breaks off before its end, so that the policy has to go on"
+    return {
+        "env.opens_thinking": Setting(opens, "the model's chat template", "no tiny model thinks"),
+        "env.reply_tokens": Setting(reply, "appendix G", why, **kept),
+        "env.reply_thinking_tokens": Setting(reply, "appendix G", "the tiny expert does not think"),
+    }
 
 
 PRESETS = {
     f"eapo-{name}": Preset(
-        source="arXiv:2509.23730",
+        paper="arXiv:2509.23730",
         env="eapo-consultation",
         algo="dapo",
-        models={"policy": policy, "expert": _EAPO_EXPERT},
-        agent={"tuning": "full"},
-        values={**_EAPO, "env": {**_EAPO_ENV, "opens_thinking": opens}},
-        algo_values=_EAPO_ALGO,
+        models={"policy": policy, "expert": _EXPERT},
+        settings={**_ENV, **_REST, **_reading(opens, reply)},
+        algos=_ALGO,
     )
-    for name, (policy, opens) in _EAPO_POLICIES.items()
+    for name, (policy, opens, reply) in _POLICIES.items()
 }
+
+DEPARTURES = (
+    Departure(
+        "training prompt",
+        "appendix G, its place beside the question not said",
+        "its words, then the question, in one message of the user",
+        "as the prompt of evaluation is used",
+    ),
+    Departure(
+        "rejected replies",
+        "treated as unavailable (section 2.3)",
+        "an entry whose status is UNAVAILABLE; it costs budget",
+        "the policy knows that it asked",
+    ),
+    Departure(
+        "correct format",
+        "not defined (section 2.1)",
+        "thoughts closed, calls answered, one Answer: behind the last thought",
+        "the rules of arXiv:2503.19470 with the paper's tags",
+    ),
+    Departure(
+        "prompts of at most 2,048 tokens",
+        "table 5",
+        "no prompt is cut or left out",
+        "the policies' contexts hold longer ones",
+    ),
+    Departure(
+        "the expert",
+        "QwQ-32B behind vLLM (section 3.1, appendix K)",
+        "whatever answers on this machine's port 8000 as expert",
+        "`--agents.expert.model` names another player",
+    ),
+    Departure(
+        "AIMO 2025",
+        "ten problems (section 3.1)",
+        "a file that you make of them: aimo2 says how",
+        "a competition's file, which no loader may fetch",
+    ),
+    Departure(
+        "other subjects",
+        "seven more sets (section 3.2, table 4)",
+        "`benchmark.py --suite eapo`, not the run's own evaluation",
+        "HLE and SimpleQA ask for a judge, HumanEval for leave to run programs",
+    ),
+)
 
 
 _TRAIN = ("--env", "eapo-consultation", "--algo", "dapo")

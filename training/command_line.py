@@ -47,7 +47,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     if chosen and env != chosen.env:
         raise UserError(f"preset {named['preset']} is for --env {chosen.env}, not for {env}")
     roles = tuple(named.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
-    learners = tuple(named.get("train_role", ()))  # type: ignore[arg-type]
+    learners = tuple(named.get("train_role", chosen.train_role if chosen else ()))  # type: ignore[arg-type]
     choice = Choice(env, algo, roles, learners, named.get("preset"))  # type: ignore[arg-type]
     default = defaults(choice)
     return _from_flags(lay_over(chosen, default) if chosen else default, rest)

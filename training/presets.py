@@ -2,9 +2,11 @@
 
 import dataclasses
 import difflib
+from collections.abc import Mapping
+from typing import Any
 
 from papers import PRESETS
-from papers.preset import Preset
+from papers.preset import Preset, Setting
 from training.plain import override
 from training.train_settings import TrainSettings
 from vocabulary import UserError
@@ -25,14 +27,29 @@ def preset(name: str) -> Preset:
     )
 
 
+def settings_of(chosen: Preset, algo: str) -> dict[str, Setting]:
+    """Everything that the preset sets where ``algo`` learns, by dotted name."""
+    return {**chosen.settings, **chosen.algos.get(algo, {})}
+
+
 def lay_over(chosen: Preset, default: TrainSettings) -> TrainSettings:
     """``default`` with the paper's values laid over it."""
-    algo = chosen.algo_values.get(default.choice.algo, {})
+    values = _nested(settings_of(chosen, default.choice.algo))
+    every = values.pop("agents", {})
     agents = {
-        role: dataclasses.replace(
-            settings, model=chosen.models.get(role, settings.model), **chosen.agent
-        )
-        for role, settings in default.agents.items()
+        role: dataclasses.replace(agent, model=chosen.models.get(role, agent.model), **every)
+        for role, agent in default.agents.items()
     }
-    changed = override(default, {**chosen.values, "algo": algo})
-    return dataclasses.replace(changed, agents=agents)
+    return dataclasses.replace(override(default, values), agents=agents)
+
+
+def _nested(settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """``env.k_cold`` -> ``{"env": {"k_cold": ...}}``."""
+    nested: dict[str, Any] = {}
+    for path, setting in settings.items():
+        *parts, name = path.split(".")
+        inner = nested
+        for part in parts:
+            inner = inner.setdefault(part, {})
+        inner[name] = setting.value
+    return nested
