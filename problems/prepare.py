@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from problems.files import Columns
-from problems.hub import Purpose, known_overlap
+from problems.hub import ELSEWHERE, Purpose, known_overlap
 from problems.opening import open_source
 from problems.source import ProblemSource
 from problems.split import contaminated_keys, hold_out, sample
@@ -82,6 +82,10 @@ class PreparedProblems:
 
 def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
     """Open both sources, hold out, limit; raises :class:`UserError` before any model is loaded."""
+    for text in settings.eval:
+        # Before anything is downloaded that would be of no use.
+        if text in ELSEWHERE:
+            raise UserError(ELSEWHERE[text])
     columns = Columns(settings.question_column, settings.answer_column, settings.answer_kind)
     train = _open(settings.train, columns, "train", seed, settings)
     fingerprints = {"train": train.fingerprint}

@@ -6,6 +6,7 @@ from experts.naming import read_player
 from experts.settings import ServerSettings
 from papers import PRESETS
 from problems.hub import HUB_SETS
+from problems.prepare import prepare
 from training.choice import Choice
 from training.command_line import parse
 from training.plain import to_plain
@@ -285,6 +286,12 @@ def test_sd_e2s_models_are_those_of_cores_tables(name: str, models: tuple[str, .
     agents = parse(["--preset", name, "--roles", *roles]).agents
     assert tuple(agents[role].model for role in roles) == models
     assert not agents["alice"].trust_remote_code
+
+
+def test_eapos_competition_file_is_asked_for_before_anything_is_fetched() -> None:
+    sentence = "aimo2 is a competition file: .* in place of aimo2; or leave it out"
+    with pytest.raises(UserError, match=sentence):
+        prepare(parse(["--preset", "eapo-r1-7b"]).problems)
 
 
 def test_flags_lie_over_presets_and_presets_over_defaults() -> None:
