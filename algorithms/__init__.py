@@ -15,7 +15,7 @@ from algorithms.algorithm import (
     names,
     register,
 )
-from algorithms.credit import Credit, assign_credit
+from algorithms.credit import Credit, assign_credit, with_divergence_penalty
 from algorithms.dynamic_sampling import informative_groups, with_overlong_penalty
 from algorithms.settings import LearnerSettings
 
@@ -41,6 +41,7 @@ __all__ = [
     "informative_groups",
     "names",
     "register",
+    "with_divergence_penalty",
     "with_overlong_penalty",
 ]
 

@@ -144,18 +144,22 @@ class Algorithm:
     """Mean over rows of each row's token mean, mean over all tokens, or sum over all tokens divided
     by rows times a constant length."""
     length: int = 0
-    """The length of constant-length: the most tokens that a row may sample. 0 otherwise."""
+    """The length of constant-length: the most tokens that a row may sample; a run takes its
+    environment's limit unless it is set. 0 for every other reduction."""
     kl_coefficient: float = 0.0
     """Weight of the divergence from the reference policy (the model before training); 0 is off."""
     kl_estimator: Literal["k1", "k2", "k3"] = "k3"
     """d, d^2 / 2, or exp(-d) - 1 + d, with d = log pi - log pi_ref."""
     kl_importance: bool = False
     """Multiply the divergence by the token's importance ratio: its gradient is then unbiased."""
+    kl_in_reward: float = 0.0
+    """Weight of the divergence that is taken off the reward, beta sum_t (log pi - log pi_ref) over
+    an agent's tokens, as RLOO and REINFORCE++ were first written; 0 is off."""
     entropy_coefficient: float = 0.0
     """Weight of a bonus on the mean entropy of sampled positions; 0 is off."""
     dynamic_sampling: bool = False
-    """Train on groups whose rewards differ only, and sample again until there are enough (DAPO,
-    arXiv:2503.14476)."""
+    """Train on groups whose rewards differ only, the over-long penalty not counted, and sample
+    again until there are enough (DAPO, arXiv:2503.14476)."""
     max_generation_batches: int = 10
     """With dynamic sampling: rounds of sampling in one step at most."""
     generation_batch: int = 0
@@ -172,6 +176,7 @@ class Algorithm:
         sizes = {
             "epsilon": self.epsilon,
             "kl-coefficient": self.kl_coefficient,
+            "kl-in-reward": self.kl_in_reward,
             "overlong-factor": self.overlong_factor,
         }
         refuse(
@@ -193,6 +198,12 @@ class Algorithm:
                 self.combine == "normalise-then-sum" and self.scale != "group-std",
                 "algo.combine normalise-then-sum scales each term by its group; leave algo.scale "
                 "at group-std",
+            ),
+            (
+                self.combine == "normalise-then-sum" and self.kl_in_reward > 0,
+                "algo.combine normalise-then-sum scales each term, so that a divergence would "
+                "count as much as any other whatever algo.kl-in-reward says; use "
+                "algo.kl-coefficient",
             ),
             (
                 self.reduction == "constant-length" and self.length < 1,
@@ -218,6 +229,11 @@ class Algorithm:
                 "algo.generation-batch does nothing without algo.dynamic-sampling; switch that on",
             ),
         )
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether anything is compared with the model before training."""
+        return bool(self.kl_coefficient or self.kl_in_reward)
 
 
 # One divisor for every row; what matters is that it does not depend on the row.

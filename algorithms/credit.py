@@ -7,6 +7,8 @@ would weigh the more the more often it began anew.
 Legend: N rows, M members, K groups. All of it is float64 on the CPU.
 """
 
+import dataclasses
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -176,6 +178,34 @@ def mean_by_member(value_N: Floats, member_N: Ints) -> Floats:
     total_M = np.zeros((len(count_M), *value_N.shape[1:]))
     np.add.at(total_M, member_N, value_N)
     return (total_M.T / count_M).T
+
+
+def with_divergence_penalty(
+    trajectories: Sequence[Trajectory], divergence_N: Sequence[float], algorithm: Algorithm
+) -> list[Trajectory]:
+    """Trajectories with their agent's divergence taken off their rewards, as the term
+    ``divergence``; as they are where the algorithm gives it no weight.
+
+    Args:
+        trajectories: rows of a step.
+        divergence_N: each row's sum of d = log pi - log pi_ref over its own tokens.
+
+    REINFORCE++ first took it off token by token, and summed from each token on; what lies before a
+    token has no part in its expected gradient, so the two agree in expectation.
+    """
+    if not algorithm.kl_in_reward:
+        return list(trajectories)
+    who = [t.member or place for place, t in enumerate(trajectories)]
+    total: dict[Hashable, float] = defaultdict(float)
+    for one, value in zip(who, divergence_N):
+        total[one] += float(value)
+    out = []
+    for one, t in zip(who, trajectories):
+        # R = r - beta sum_t d_t   RLOO, arXiv:2402.14740; REINFORCE++, arXiv:2501.03262v1
+        value = -algorithm.kl_in_reward * total[one]
+        terms = {**t.reward_terms, "divergence": value}
+        out.append(dataclasses.replace(t, reward=t.reward + value, reward_terms=terms))
+    return out
 
 
 def _terms(rows: Sequence[Trajectory]) -> Floats:

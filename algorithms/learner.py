@@ -104,6 +104,18 @@ class Learner:
             "skipped_steps": float(self._skipped),
         }
 
+    def divergences(self, trajectories: Sequence[Trajectory]) -> Floats:
+        """(B,) each row's sum of log pi - log pi_ref over its own tokens, under the weights of this
+        moment; 0 for rows that are not trainable. Needs an algorithm that has a reference."""
+        use = [i for i, t in enumerate(trajectories) if t.trainable and scored_tokens(t)]
+        rows, out_B = [trajectories[i] for i in use], np.zeros(len(trajectories))
+        if rows:
+            with self.model.active():
+                now = self._snapshot(rows)
+            for i, row, new, ref in zip(use, rows, now, self._reference(rows)):
+                out_B[i] = float((new - ref)[torch.from_numpy(row.mask[1:]).to(new.device)].sum())
+        return out_B
+
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors by name, and plain JSON data; with the weights, all that an update depends on."""
         tensors, steps = save_moments(self._optimizer, self._parameters)
@@ -237,7 +249,7 @@ class Learner:
 
     def _frozen_start(self) -> dict[str, Tensor] | None:
         """A copy of the parameters, where a reference is needed and the model keeps none."""
-        if not self.algorithm.kl_coefficient:
+        if not self.algorithm.needs_reference:
             return None
         try:
             with self.model.reference():

@@ -16,6 +16,7 @@ from comparison.settings import Asking
 from comparison.store import Record
 from envs.bytes_codec import BytesCodec
 from experts import ExpertPool, ScriptedPolicy, ScriptedSettings
+from experts.scripted import StoredPolicy
 from rewards.grading.scorer import AnswerScorer
 from rollouts import Collector
 from rollouts.collect import Task
@@ -162,6 +163,8 @@ class _Timed:
 
 def _policy(lineup: Lineup, role: str, team: Team, codec: TokenCodec) -> Policy:
     """Whoever plays ``role``, its agents in turn."""
+    if lineup.told is not None and role != lineup.role:
+        return StoredPolicy(lineup.told, codec)
     own = lineup.policies[role]
     if len(own) == 1:
         return team.interpreter(own[0].name, codec)

@@ -7,8 +7,8 @@ from typing import Any
 
 import tyro
 
-from launch.presets import preset
 from training.plain import override
+from training.presets import lay_over, preset
 from training.rundir import RunDirectory
 from training.train_settings import Choice, TrainSettings, defaults, restore
 from vocabulary import UserError
@@ -58,7 +58,7 @@ def preset_settings(name: str) -> TrainSettings:
     """What ``train.py --preset`` would start with."""
     chosen = preset(name)
     roles = tuple(chosen.models)
-    return chosen.over(defaults(Choice(chosen.env, chosen.algo, roles)))
+    return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 
 
 def sampling(found: Sequence[Brought], given: Collection[str] = ()) -> dict[str, float]:

@@ -128,7 +128,7 @@ class CoreaComparison(Asking):
             values = {
                 "base": small,
                 "large": paper.agents["large"].model,
-                "problems": (paper.problems.eval or paper.problems.train,),
+                "problems": paper.problems.eval or (paper.problems.train,),
                 "questions": paper.problems.held_out or self.questions,
                 "samples": env.eval_traces,
                 "threshold": env.threshold_source,

@@ -7,22 +7,19 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 import envs
 from comparison.brought import Brought, bring, preset_settings, prompting, sampling
-from comparison.output import make_table, write_json
+from comparison.eapo_figures import contents, f1_table, figures_of, figures_table
+from comparison.output import write_json
 from comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
 from comparison.policies import NamedPolicy, find_policy
-from comparison.responses import Responses, pool
+from comparison.replies import Pick, Told, ask_replies, check_temperature_of_replies, tell
+from comparison.responses import pool
 from comparison.settings import Asking
 from comparison.systems import System, alone
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.leap.settings import LeapSettings
-from evaluation.evaluation import Resampled, column_means
-from evaluation.metrics.means import Variance, mean_at_n, mean_present, variance
-from evaluation.metrics.passk import pass_at_k
 from teams.graders import check_graders
 from training.plain import override, to_plain
 from vocabulary import UserError
@@ -30,6 +27,8 @@ from vocabulary import UserError
 _ENV, _ROLE = "eapo-consultation", "policy"
 _DEFAULTS: Mapping[str, Any] = envs.spec(_ENV).defaults
 _KEEPS = ("f1", "response_tokens", "expert_tokens")
+# Rows that are told a choice of the expert's stored replies.
+_TELLS: Mapping[str, Pick] = {"workflow": "any", "error": "wrong"}
 _TRAINED = {
     "distilled": "Distillation",
     "distilled_lora": "Distillation, LoRA",
@@ -77,8 +76,13 @@ class EapoComparison(Asking):
     peers: bool = True
     """The row of paths that read each other's summaries (LeaP)."""
     noise: bool = True
-    """Rows of the workflow with experts that are always wrong, and that say the same useless text
-    to everything."""
+    """Rows of the workflow with the expert's wrong replies alone, and with the same useless text to
+    everything."""
+    replies: int = 32
+    """Replies of the expert to each question that are stored; the workflow tells a choice of them,
+    the row of wrong experts a choice of the wrong ones, where there are enough."""
+    reply_temperature: float | None = None
+    """Sampling temperature of these replies; default: the temperature."""
     problems: tuple[str, ...] = (_DEFAULTS["problems"]["train"],)
     """Sets of questions to score on, each named as for train.py; several are pooled."""
     samples: int = 8
@@ -103,7 +107,7 @@ class EapoComparison(Asking):
             values = {
                 "base": paper.agents["policy"].model,
                 "expert": paper.agents["expert"].model,
-                "problems": (paper.problems.eval or paper.problems.train,),
+                "problems": paper.problems.eval or (paper.problems.train,),
                 "samples": paper.env.eval_samples,
             }
             env = to_plain(paper.env)
@@ -139,36 +143,8 @@ class Asked:
     expert: str | None
     jobs: Sequence[Job]
     """One a set of problems."""
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What is said of a system."""
-
-    mean: Resampled
-    """avg@n"""
-    pass_at_n: Resampled
-    f1: float
-    variance: Variance
-    """Between questions and within them, of being right."""
-    f1_variance: Variance
-    """The same of F1, which the paper trains on."""
-    tokens: float
-    """Written by the policy for one answer."""
-    expert_tokens: float
-    """Experts' tokens in its context."""
-
-    def content(self) -> dict[str, Any]:
-        """As JSON names them."""
-        return {
-            "avg@n": self.mean,
-            "pass@n": self.pass_at_n,
-            "f1": self.f1,
-            "variance": self.variance,
-            "f1_variance": self.f1_variance,
-            "tokens": self.tokens,
-            "expert_tokens": self.expert_tokens,
-        }
+    wrong_told: float | None = None
+    """Share of the stored replies it is told that are wrong; None: nothing stored is told."""
 
 
 def compare(settings: EapoComparison) -> None:
@@ -178,7 +154,8 @@ def compare(settings: EapoComparison) -> None:
         UserError: a setting or a model that cannot be, before any model is loaded.
     """
     console = Console()
-    settings.check()
+    settings.check("replies")
+    check_temperature_of_replies(settings.reply_temperature)
     rows = list(_rows(settings))
     if len({row[1] for row in rows}) < len(rows):
         raise UserError("--others: two rows have the same name")
@@ -189,6 +166,17 @@ def compare(settings: EapoComparison) -> None:
         settings.check_engine(*who)
     scored = open_questions(settings.problems, settings)
     check_graders(settings.scoring, [problem for one in scored for problem in one.problems])
+    replies = ask_replies(
+        experts[settings.expert],
+        scored,
+        settings,
+        console,
+        env=settings.env,
+        count=settings.replies,
+        temperature=settings.reply_temperature,
+    )
+    who = {"experts": settings.env.experts, "seed": settings.seed}
+    told = {name: tell(replies, pick, **who) for name, pick in _TELLS.items()}
     asked = [
         Asked(
             name,
@@ -204,9 +192,11 @@ def compare(settings: EapoComparison) -> None:
                     mode,
                     one,
                     settings,
+                    told[name][0][place] if name in told else None,
                 )
-                for one in scored
+                for place, one in enumerate(scored)
             ],
+            told[name][1] if name in told else None,
         )
         for name, label, policy, expert, mode in rows
     ]
@@ -226,11 +216,12 @@ def _show(
     console: Console,
 ) -> None:
     """The tables, results.json and the picture."""
-    measured = {name: figures_of(one, settings) for name, one in found.items()}
+    drawn = (settings.resamples, settings.seed)
+    measured = {name: figures_of(one, *drawn) for name, one in found.items()}
     set_Q = np.repeat(np.arange(len(scored)), [len(one.problems) for one in scored])
     by_set = {
         questions.name: {
-            name: figures_of(one.of(set_Q == place), settings) for name, one in found.items()
+            name: figures_of(one.of(set_Q == place), *drawn) for name, one in found.items()
         }
         for place, questions in enumerate(scored)
         if len(scored) > 1
@@ -243,12 +234,13 @@ def _show(
                 "label": one.label,
                 "policy": one.policy,
                 "expert": one.expert,
+                **({} if one.wrong_told is None else {"wrong_told": one.wrong_told}),
                 **measured[one.name].content(),
             }
             for one in asked
         },
         "sets": {
-            name: {"questions": len(one.problems), "systems": _contents(by_set[name])}
+            name: {"questions": len(one.problems), "systems": contents(by_set[name])}
             for name, one in ((one.name, one) for one in scored)
             if by_set
         },
@@ -262,7 +254,12 @@ def _show(
     picture = draw_bars(bars, path, "avg@n, 95 % intervals over questions")
     title = f"{len(set_Q)} questions, {settings.samples} answers each"
     for name, some in {title: measured, **by_set}.items():
-        console.print(_table({found[row].label: one for row, one in some.items()}, name))
+        labelled = {found[row].label: one for row, one in some.items()}
+        console.print(figures_table(labelled, name))
+        console.print(f1_table(labelled))
+    for one in asked:
+        if one.wrong_told is not None:
+            console.print(f"{one.label}: {one.wrong_told:.0%} of what is told is wrong")
     console.print(f"written: {results}, {picture}", soft_wrap=True)
 
 
@@ -275,9 +272,8 @@ def _rows(settings: EapoComparison) -> Iterator[tuple[str, str, str, str | None,
     for place, players in enumerate(settings.pools):
         yield f"pool-{place}", f"Workflow, {players}", base, players, "workflow"
     if settings.noise:
-        wrong, useless = "scripted:oracle?p_right=0", "scripted:useless"
-        yield "error", "Workflow, wrong experts", base, wrong, "workflow"
-        yield "useless", "Workflow, useless experts", base, useless, "workflow"
+        yield "error", "Workflow, wrong experts", base, settings.expert, "workflow"
+        yield "useless", "Workflow, useless experts", base, "scripted:useless", "workflow"
     if settings.peers:
         yield "peers", "LeaP", base, None, "peers"
     for name, label in _TRAINED.items():
@@ -301,6 +297,7 @@ def _job(
     mode: str,
     questions: Questions,
     settings: EapoComparison,
+    told: Told | None,
 ) -> Job:
     peers = mode == "peers"
     who = {_ROLE: (policy,), "expert": (expert,)} if expert else {_ROLE: (policy,)}
@@ -316,61 +313,7 @@ def _job(
         # An episode of peers gives an answer a path.
         answers=settings.leap.paths if peers else 1,
         keeps=_KEEPS,
+        told=told,
     )
     folder = settings.out / "responses"
     return make_job(lineup, questions, settings, folder, title=label, keyed=True)
-
-
-def figures_of(system: System, settings: EapoComparison) -> Figures:
-    """From a system's responses to its figures."""
-    assert system.responses is not None
-    return measure_responses(system.responses, settings.resamples, settings.seed)
-
-
-def measure_responses(own: Responses, resamples: int, seed: int) -> Figures:
-    """Means over questions; question by question, so that two systems' resamples pair up."""
-    score_QN = own.correct_QN
-    mean, passed = (
-        column_means({"": column_Q}, resamples, seed)[""]
-        for column_Q in (mean_at_n(score_QN), pass_at_k(score_QN, score_QN.shape[1]))
-    )
-
-    def average(key: str) -> float:
-        return float(mean_present(mean_at_n(own.measured[key])))
-
-    return Figures(
-        mean,
-        passed,
-        average("f1"),
-        variance(score_QN),
-        variance(own.measured["f1"]),
-        average("response_tokens"),
-        average("expert_tokens"),
-    )
-
-
-def _contents(measured: Mapping[str, Figures]) -> dict[str, Any]:
-    return {name: one.content() for name, one in measured.items()}
-
-
-def _table(found: Mapping[str, Figures], title: str) -> Table:
-    """One line per system; ``tokens`` are the policy's and, after the plus, its experts'."""
-    return make_table(
-        title,
-        "system",
-        ("avg@n", "95 %", "Pass@n", "between", "within", "tokens"),
-        [
-            (
-                escape(label),
-                [
-                    f"{one.mean.value:.3f}",
-                    f"\\[{one.mean.low:.2f} {one.mean.high:.2f}]",
-                    f"{one.pass_at_n.value:.3f}",
-                    f"{one.variance.between:.3f}",
-                    f"{one.variance.within:.3f}",
-                    f"{one.tokens:.0f} + {one.expert_tokens:.0f}",
-                ],
-            )
-            for label, one in found.items()
-        ],
-    )

@@ -105,6 +105,8 @@ class Lineup:
     keeps: tuple[str, ...] = ()
     """What is stored of a response besides: what the environment reports of it by name, and
     ``probability`` and ``tokens``."""
+    told: Mapping[str, Sequence[str]] | None = None
+    """Problem id -> what the experts say in the order of their seats, in place of being asked."""
 
     @property
     def needed(self) -> dict[str, NamedPolicy]:
@@ -181,6 +183,9 @@ def make_job(
         "sampling": [settings.temperature, settings.top_p],
         "seed": settings.seed,
     }
+    if lineup.told is not None:
+        told = json.dumps(dict(lineup.told), sort_keys=True)
+        identity["told"] = hashlib.sha256(told.encode()).hexdigest()
     name = lineup.name
     if keyed:
         key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

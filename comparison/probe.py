@@ -2,9 +2,9 @@
 
 The probe tells whether an answer is right, read off the hidden states.
 
-COREA (arXiv:2603.03752, section 4.1): an MLP with 2048 and 1024 hidden units on the last layer's
-states, averaged over question and response; cross entropy on one response per question, a ninth
-part held out, the weights with the lowest held-out loss kept.
+COREA (arXiv:2603.03752, appendix A.1): an MLP with 2048 and 1024 hidden units on the last layer's
+states, averaged over question and response; cross entropy on one response per question, a tenth
+held out, the weights with the lowest held-out loss kept.
 """
 
 # N responses, D hidden units, T tokens

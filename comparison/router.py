@@ -1,6 +1,6 @@
 """A router: will the small model be right, asked of the question alone.
 
-COREA (arXiv:2603.03752, section 4.1): the small model's base, fine-tuned to write the accuracy of
+COREA (arXiv:2603.03752, appendix A.2): the small model's base, fine-tuned to write the accuracy of
 eight responses as text. What it writes is read as a number; anything else goes to the large model.
 """
 

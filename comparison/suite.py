@@ -163,7 +163,7 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
     if settings.problems:
         suite = replace(suite, problems=settings.problems)
     elif settings.preset and (paper := preset_settings(settings.preset)).choice.env == suite.env:
-        suite = replace(suite, problems=(paper.problems.eval or paper.problems.train,))
+        suite = replace(suite, problems=paper.problems.eval or (paper.problems.train,))
     roles = envs.spec(suite.env).roles
     needed = (suite.role, "expert") if suite.workflow else (suite.role,)
     if unknown := [role for role in needed if role not in roles]:

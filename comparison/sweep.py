@@ -17,8 +17,8 @@ from comparison.output import make_table, write_json
 from comparison.sweep_jobs import Job, comparing, run_of, training
 from evaluation.metrics.intervals import t_interval
 from evaluation.numbers import as_json, without_zero
-from launch.sweep import TABLES
-from launch.sweep.table import Table
+from papers import TABLES
+from papers.table import Table
 from training.command_line import parse
 from vocabulary import UserError
 

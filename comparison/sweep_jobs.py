@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launch.sweep.table import Table, Variant
+from papers.table import Table, Variant
 from vocabulary import UserError
 
 

@@ -53,7 +53,7 @@ def strategy_prompt(problem: Problem, style: StrategyStyle, hint: str | None = N
     )
 
 
-# EAPO, arXiv:2509.23730, appendix: the prompt of evaluation, word for word.
+# EAPO, arXiv:2509.23730, appendix G: the prompt of evaluation, word for word.
 ALONE = (
     "You are a helpful assistant. You must give the final answer in the last line, in the format "
     'of "Answer: xxx", xxx represents the final answer.'

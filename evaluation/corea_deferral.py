@@ -1,8 +1,8 @@
 """What is measured in ``corea-deferral``: accuracy, calibration, and what the cascade saves.
 
 One play over the held-out problems in the mode ``responses``: both roles answer everything, and
-every threshold is tried on the stored responses (COREA, arXiv:2603.03752, section 4). The threshold
-of each half of the questions is chosen on the other half.
+every threshold is tried on the stored responses (COREA, arXiv:2603.03752, section 5.2). The
+threshold of each half of the questions is chosen on the other half.
 """
 
 from collections.abc import Callable, Mapping, Sequence

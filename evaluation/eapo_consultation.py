@@ -1,11 +1,12 @@
 """What is measured in ``eapo-consultation``: the policy alone, which is what counts, and with help.
 
 ``eval`` plays every held-out problem ``eval_samples`` times without experts, ``assisted`` as often
-with experts whose replies are always let in. The paper's "Pass@32" is the mean over samples, avg@n
-here, and its "Var" the variance between problems (EAPO, arXiv:2509.23730, section 3).
+with experts whose replies are always let in. The paper's "Pass@32" is the mean of F1 over samples,
+``f1/alone`` here, and its "Var" the variance of F1 between problems, ``f1_var_between/alone``
+(EAPO, arXiv:2509.23730, section 3.1); beside them stands correctness: avg@n, ``var_between/alone``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from vocabulary import Episode, Problem, Trajectory
 
 _MODES = {"alone": "eval", "assisted": "assisted"}
 _KS = (1, 2, 4, 8, 16, 32)
+_MOST_SETS = 32
 _COUNTED = ("consults", "calls", "accepted", "rounds", "errors", "expert_tokens")
 
 
@@ -59,10 +61,13 @@ async def examine(
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
     """Every metric with its bootstrap over problems."""
     columns: dict[str, Floats] = {}
+    parts = _parts(outcomes)
+    for part, (score_QN, f1_QN) in parts.items():
+        columns |= {f"avg@n/{part}": mean_at_n(score_QN), **_passes(part, score_QN)}
+        columns |= {f"f1/{part}": mean_at_n(f1_QN), **_spread(f"f1_{{}}/{part}", f1_QN)}
+        columns |= _spread(f"{{}}/{part}", score_QN)
     for name in _MODES:
-        score_QN = as_floats(outcomes[name]["correct"])
-        columns |= _score_columns(name, score_QN)
-        for key in ("f1", "formatted", "response_tokens"):
+        for key in ("formatted", "response_tokens"):
             columns[f"{key}/{name}"] = mean_at_n(outcomes[name][key])
     helped = {key: as_floats(values) for key, values in outcomes["assisted"].items()}
     columns |= {key: mean_at_n(helped[key]) for key in _COUNTED}
@@ -77,37 +82,72 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     point = {name: mean.value for name, mean in means.items()}
     replicates = {name: mean.replicates for name, mean in means.items()}
     metrics = {name: mean for name, mean in means.items() if not name.startswith(_HELPERS)}
-    derived, derived_R = _derived(point), _derived(replicates)
+    derived, derived_R = _derived(point, [*parts]), _derived(replicates, [*parts])
     return metrics | {
         name: Resampled(
-            float(derived[name]), as_floats(derived_R[name]), means["avg@n/alone"].count
+            float(derived[name]),
+            as_floats(derived_R[name]),
+            means.get(f"avg@n/{name.partition('/')[2]}", means["avg@n/alone"]).count,
         )
         for name in derived
     }
 
 
-_HELPERS = ("square/", "told_right", "untold_right")
+_HELPERS = ("square/", "f1_square/", "told_right", "untold_right")
 
 
-def _score_columns(name: str, score_QN: Floats) -> dict[str, Floats]:
-    mean_Q = mean_at_n(score_QN)
-    columns = {
-        f"avg@n/{name}": mean_Q,
-        f"square/{name}": mean_Q**2,
-        f"var_within/{name}": mean_present((score_QN - mean_Q[:, None]) ** 2, axis=1),
-    }
-    samples = score_QN.shape[1] if score_QN.ndim == 2 else 0
-    return columns | {f"pass@{k}/{name}": pass_at_k(score_QN, k) for k in _KS if k <= samples}
-
-
-def _derived(mean: Mapping[str, npt.ArrayLike]) -> dict[str, Floats]:
-    """Functions of the means, the same for the point value and for every resample."""
-    m = {name: as_floats(value) for name, value in mean.items()}
-    metrics = {
-        # (1/Q) sum mu_q^2 - mu^2
-        f"var_between/{name}": np.maximum(m[f"square/{name}"] - m[f"avg@n/{name}"] ** 2, 0.0)
+def _parts(outcomes: Outcomes) -> dict[str, tuple[Floats, Floats]]:
+    """(correct, F1) of both plays and, where several sets measure, of each set played alone; what
+    is outside of a part is NaN in it."""
+    parts = {
+        name: (as_floats(outcomes[name]["correct"]), as_floats(outcomes[name]["f1"]))
         for name in _MODES
     }
+    # A problem's id is its set's name and its place in it.
+    sets = [problem.rpartition(":")[0] or "generated" for problem in outcomes["problems"]]
+    names = list(dict.fromkeys(sets))
+    if 1 < len(names) <= _MOST_SETS:
+        score_QN, f1_QN = parts["alone"]
+        for name in names:
+            inside = np.array([one == name for one in sets])[:, None]
+            parts[f"alone/{name}"] = (
+                np.where(inside, score_QN, np.nan),
+                np.where(inside, f1_QN, np.nan),
+            )
+    return parts
+
+
+def _spread(title: str, score_QN: Floats) -> dict[str, Floats]:
+    """What the variances of a score are made of."""
+    mean_Q = mean_at_n(score_QN)
+    return {
+        title.format("square"): mean_Q**2,
+        title.format("var_within"): mean_present((score_QN - mean_Q[:, None]) ** 2, axis=1),
+    }
+
+
+def _passes(name: str, score_QN: Floats) -> dict[str, Floats]:
+    samples = score_QN.shape[1] if score_QN.ndim == 2 else 0
+    return {f"pass@{k}/{name}": pass_at_k(score_QN, k) for k in _KS if k <= samples}
+
+
+def _derived(mean: Mapping[str, npt.ArrayLike], parts: Sequence[str]) -> dict[str, Floats]:
+    """Functions of the means, the same for the point value and for every resample."""
+    m = {name: as_floats(value) for name, value in mean.items()}
+    kinds = (("", "avg@n"), ("f1_", "f1"))
+    metrics = {
+        # (1/Q) sum mu_q^2 - mu^2
+        f"{of}var_between/{part}": np.maximum(
+            m[f"{of}square/{part}"] - m[f"{kind}/{part}"] ** 2, 0.0
+        )
+        for part in parts
+        for of, kind in kinds
+    }
+    if sets := [part for part in parts if part not in _MODES]:
+        for _, kind in kinds:
+            # The sets count the same, however many problems they have.
+            of_sets = [m[f"{kind}/{part}"] for part in sets]
+            metrics[f"{kind}/alone/sets"] = as_floats(np.mean(of_sets, axis=0))
     metrics["help"] = m["avg@n/assisted"] - m["avg@n/alone"]
     metrics["right_if_told"] = ratio(m["told_right"], m["told"])
     metrics["right_if_untold"] = ratio(m["untold_right"], 1 - m["told"])
@@ -122,6 +162,8 @@ def rows(roles: Sequence[str]) -> list[Row]:
         Row("Alone, Pass@8", "pass@8/alone"),
         Row("Alone, variance between", "var_between/alone", "neither"),
         Row("Alone, variance within", "var_within/alone", "lower"),
+        Row("Alone, F1", "f1/alone"),
+        Row("Alone, F1, variance between", "f1_var_between/alone", "neither"),
         Row("With experts, avg@n", "avg@n/assisted"),
         Row("Gain from experts", "help", "neither"),
         Row("Asks experts", "consult_rate", "neither"),
@@ -130,6 +172,20 @@ def rows(roles: Sequence[str]) -> list[Row]:
         Row("Right if told", "right_if_told"),
         Row("Right if not told", "right_if_untold"),
     ]
+
+
+def further(metrics: Iterable[str]) -> list[Row]:
+    """A line for each of several sets, and for their mean as the paper has it."""
+    labels = {"avg@n": ("avg@n", "higher"), "f1": ("F1", "higher")}
+    labels["f1_var_between"] = ("F1, variance between", "neither")
+    found = []
+    for metric in metrics:
+        kind, _, part = metric.partition("/alone/")
+        if part and kind in labels:
+            label, better = labels[kind]
+            title = "mean of the sets" if part == "sets" else part
+            found.append(Row(f"Alone, {label}, {title}", metric, better))
+    return found
 
 
 def headline(roles: Sequence[str]) -> list[str]:
@@ -174,5 +230,10 @@ def _value(row: Trajectory, key: str) -> float | None:
 
 
 EVALUATION = Evaluation(
-    examine=examine, estimate=estimate, rows=rows, headline=headline, pictures=pictures
+    examine=examine,
+    estimate=estimate,
+    rows=rows,
+    headline=headline,
+    pictures=pictures,
+    further=further,
 )

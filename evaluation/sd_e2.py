@@ -1,7 +1,7 @@
 """What is measured in ``sd-e2``: Pass@k of each role, of several together, and their strategies.
 
 One play over the held-out problems. With several roles, each trained by itself, the union is the
-oracle over independent models that CoRe compares itself with (arXiv:2601.21600, section 5.2).
+oracle over independent models that CoRe compares itself with (arXiv:2601.21600, section 5.1).
 """
 
 from collections.abc import Sequence

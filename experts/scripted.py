@@ -3,6 +3,7 @@
 import asyncio
 import random
 import re
+from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 from typing import Any
 
@@ -90,6 +91,31 @@ def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: in
     else:
         answer = wrong_answer(problem, rng)
     return settings.template.replace("{solution}", f"Answer: {answer}").replace("{answer}", answer)
+
+
+class StoredPolicy:
+    """Says again what was stored: the expert in seat k the k-th of the replies to a problem."""
+
+    def __init__(self, told: Mapping[str, Sequence[str]], codec: TokenCodec) -> None:
+        """
+        Args:
+            told: problem id -> replies, in the order of the seats.
+            codec: the role's, in which replies are encoded.
+        """
+        self._told = told
+        self._codec = codec
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """The seat's reply.
+
+        Raises:
+            PolicyFailure: none is stored for this seat.
+        """
+        told = self._told.get(prompt.problem.id, ()) if prompt.problem else ()
+        seat = int(prompt.agent.rpartition("_")[2])
+        if seat >= len(told):
+            raise PolicyFailure("no reply is stored")
+        return encode_reply(told[seat], self._codec, sampling.max_new_tokens)
 
 
 def wrong_answer(problem: Problem, rng: random.Random) -> str:

@@ -133,8 +133,8 @@ class ScriptedSettings:
     where the problem has one and the oracle is right, and for the answer alone where not."""
     hint_template: str = "Hint: the result should come out as {answer}."
     """A gold hint; ``{answer}`` stands for the gold answer."""
-    useless_text: str = "This is an interesting question. It can be looked at from many sides."
-    """What a useless expert says."""
+    useless_text: str = "I cannot offer you any assistance; please resolve the issue yourself."
+    """What a useless expert says; the paper's sentence (appendix E)."""
     delay_s: float = 0.0
     """Seconds that pass before any of them answers."""
 

@@ -88,7 +88,8 @@ ELSEWHERE: Mapping[str, str] = {
     "aimo2": (
         "aimo2 is a competition file: accept the rules at "
         "https://www.kaggle.com/competitions/ai-mathematical-olympiad-progress-prize-2, save "
-        "reference.csv as JSONL with the columns id, problem, answer, and name that file"
+        "reference.csv as JSONL with the columns id, problem, answer, and name that file in place "
+        "of aimo2; or leave it out"
     ),
 }
 """Sets that no loader may fetch, and what to do."""

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from problems.files import Columns
-from problems.hub import Purpose, known_overlap
+from problems.hub import ELSEWHERE, Purpose, known_overlap
 from problems.opening import open_source
 from problems.source import ProblemSource
 from problems.split import contaminated_keys, hold_out, sample
 from problems.stream import ProblemStream
-from vocabulary import Problem, refuse
+from vocabulary import Problem, UserError, refuse
 
 _GENERATED_EPOCH = 1024
 
@@ -22,12 +22,13 @@ class ProblemSettings:
     """Training problems: chains, chains?mix=1,0,0, recall, reasoning-gym:TASK?option=value, a
     JSONL, JSON or Parquet file, a known data set (gsm8k, math, ...),
     hub:OWNER/NAME?config=main&split=train."""
-    eval: str | None = None
-    """Evaluation problems, named the same way; without it those of ``train``: the test split of a
-    known data set, other problems of a generator, problems held out of a file."""
+    eval: tuple[str, ...] = ()
+    """Evaluation problems, one set or several, named the same way; without it those of ``train``:
+    the test split of a known data set, other problems of a generator, problems held out of a
+    file."""
     held_out: int | None = None
-    """Number of evaluation problems; without it a whole evaluation set of its own, 512 of a
-    generator or of a set that also trains."""
+    """Number of evaluation problems, of each set; without it a whole evaluation set of its own, 512
+    of a generator or of a set that also trains."""
     limit: int | None = None
     """Train on at most this many problems, a seeded choice; without it on all."""
     epoch_size: int | None = None
@@ -70,22 +71,41 @@ class PreparedProblems:
     train: ProblemStream
     """Starts at cursor 0."""
     evaluation: tuple[Problem, ...]
-    """Different from each other and from all of ``train`` by canonical form."""
+    """Set by set; different from all of ``train`` by canonical form, and from each other within a
+    set."""
     fingerprints: dict[str, str]
-    """SHA-256 of the sources, under ``train`` and ``eval``: data hashes for the log."""
+    """SHA-256 of the sources, under ``train`` and ``eval``, of several sets ``eval NAME``: data
+    hashes for the log."""
     removed: int | None
     """Rows of a finite training source that evaluation took out; None for a generator."""
 
 
 def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
     """Open both sources, hold out, limit; raises :class:`UserError` before any model is loaded."""
+    for text in settings.eval:
+        # Before anything is downloaded that would be of no use.
+        if text in ELSEWHERE:
+            raise UserError(ELSEWHERE[text])
     columns = Columns(settings.question_column, settings.answer_column, settings.answer_kind)
     train = _open(settings.train, columns, "train", seed, settings)
-    evaluation = _open(settings.eval or settings.train, columns, "eval", seed, settings)
-    problems, exclude = hold_out(evaluation, train, settings.held_out, seed)
-    # Sets that share problems by their making may word them differently.
-    if settings.decontaminate or known_overlap(settings.train, settings.eval or settings.train):
-        exclude |= contaminated_keys(train, problems)
+    fingerprints = {"train": train.fingerprint}
+    evaluation: dict[str, Problem] = {}
+    exclude: frozenset[str] = frozenset()
+    for text in settings.eval or (settings.train,):
+        source = _open(text, columns, "eval", seed, settings)
+        problems, forms = hold_out(source, train, settings.held_out, seed)
+        exclude |= forms
+        # Sets that share problems by their making may word them differently.
+        if settings.decontaminate or known_overlap(settings.train, text):
+            exclude |= contaminated_keys(train, problems)
+        for problem in problems:
+            if evaluation.get(problem.id, problem).question != problem.question:
+                raise UserError(
+                    f"--problems.eval: {text} and a set before it both call a problem "
+                    f"{problem.id!r}; rename one of the files"
+                )
+        evaluation |= {problem.id: problem for problem in problems}
+        fingerprints["eval" if len(settings.eval) < 2 else f"eval {text}"] = source.fingerprint
     full = ProblemStream(train, seed, exclude, settings.epoch_size or _epoch_of(train))
     stream = full
     if settings.limit is not None:
@@ -93,8 +113,8 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
         stream = ProblemStream(few, seed, epoch_size=settings.epoch_size)
     return PreparedProblems(
         stream,
-        problems,
-        {"train": train.fingerprint, "eval": evaluation.fingerprint},
+        tuple(evaluation.values()),
+        fingerprints,
         None if train.size is None or full.available is None else train.size - full.available,
     )
 

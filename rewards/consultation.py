@@ -1,4 +1,4 @@
-"""What a conversation with experts earns (EAPO, arXiv:2509.23730, section 2.4), and its format.
+"""What a conversation with experts earns (EAPO, arXiv:2509.23730, section 2.1), and its format.
 
 The ``text`` that is read is everything that the policy wrote itself, turn after turn; what experts
 returned is not part of it. One pass over the text, whatever it holds.
@@ -43,7 +43,8 @@ def answer_reward(rule: AnswerRule, *, correct: bool, f1: float, formatted: bool
 
 
 def consult_penalty(calls: int, weight: float) -> float:
-    """``-weight`` for each call. The paper announces a penalty and gives no term; 0 is its rule."""
+    """``-weight`` for each call. The paper announces a penalty (section 1) and
+    gives no term; 0 is its rule."""
     return -weight * calls if calls and weight else 0.0
 
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from algorithms import Algorithm, Credit, informative_groups, with_overlong_penalty
+from algorithms import (
+    Algorithm,
+    Credit,
+    Learner,
+    informative_groups,
+    with_divergence_penalty,
+    with_overlong_penalty,
+)
 from vocabulary import Episode, Trajectory
 
 
@@ -40,8 +47,9 @@ async def sample_batch(
     """Play one step's problems; under dynamic sampling, until enough of them are informative.
 
     Frozen roles whose rows carry no loss by the environment's own word are compared with nobody.
-    A group is informative if its rewards differ and somebody in it learns; what was played beyond
-    the step's number of problems with such a group is not trained on.
+    A group is informative if its rewards differ, before any penalty on length as in DAPO's own
+    trainer, and somebody in it learns; what was played beyond the step's number of problems with
+    such a group is not trained on.
 
     Args:
         play: plays that many further problems.
@@ -56,17 +64,15 @@ async def sample_batch(
     while rounds < (algorithm.max_generation_batches if algorithm.dynamic_sampling else 1):
         rounds += 1
         asked = algorithm.generation_batch or problems
-        played = [_penalised(episode, algorithm) for episode in await play(asked)]
-        episodes += played
-        new = [
-            (episode.problem_id, row)
-            for episode in played
-            for row in episode.trajectories
-            if row.loss_weight > 0 or row.role in learners
-        ]
+        played = await play(asked)
+        penalised = [_penalised(episode, algorithm) for episode in played]
+        episodes += penalised
+        new = _rows_to_compare(penalised, learners)
         if not algorithm.dynamic_sampling:
             return Batch(episodes, [row for _, row in new], rounds)
-        informative = informative_groups([row for _, row in new], key)
+        informative = informative_groups(
+            [row for _, row in _rows_to_compare(played, learners)], key
+        )
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
         found = [(problem, row) for problem, row in new if row.groups[key] in informative]
         kept = list(dict.fromkeys([*kept, *(problem for problem, _ in found)]))[:problems]
@@ -74,6 +80,18 @@ async def sample_batch(
         if len(kept) == problems:
             break
     return Batch(episodes, rows, rounds)
+
+
+def _rows_to_compare(
+    episodes: Sequence[Episode], learners: Collection[str]
+) -> list[tuple[str, Trajectory]]:
+    """(problem, row) of everybody who is compared with others."""
+    return [
+        (episode.problem_id, row)
+        for episode in episodes
+        for row in episode.trajectories
+        if row.loss_weight > 0 or row.role in learners
+    ]
 
 
 def _penalised(episode: Episode, algorithm: Algorithm) -> Episode:
@@ -95,6 +113,21 @@ def without_stale(batch: Batch, versions: Mapping[str, int], most: int) -> Batch
         if versions.get(row.role, row.weight_version) - row.weight_version <= most
     ]
     return dataclasses.replace(batch, rows=rows, stale=len(batch.rows) - len(rows))
+
+
+def with_divergences(
+    rows: Sequence[Trajectory], learners: Mapping[str, Learner], algorithm: Algorithm
+) -> tuple[list[Trajectory], dict[str, float]]:
+    """``rows`` with the divergence taken off their rewards where ``algorithm`` asks for it, and
+    its mean over rows for the log."""
+    if not algorithm.kl_in_reward:
+        return list(rows), {}
+    divergence_B = np.zeros(len(rows))
+    for role, learner in learners.items():
+        places = [place for place, row in enumerate(rows) if row.role == role]
+        divergence_B[places] = learner.divergences([rows[place] for place in places])
+    penalised = with_divergence_penalty(rows, divergence_B.tolist(), algorithm)
+    return penalised, {"divergence": float(divergence_B.mean()) if len(rows) else 0.0}
 
 
 def rows_of(

@@ -17,10 +17,11 @@ import tyro
 
 import algorithms
 import envs
-from launch.presets import PRESETS, preset
+from papers import PRESETS
 from teams.settings import AgentSettings
+from training.presets import lay_over, preset
 from training.settings import RunSettings
-from training.train_settings import Choice, TrainSettings, defaults, restore
+from training.train_settings import Choice, TrainSettings, defaults, restore, with_limit_as_length
 from vocabulary import UserError, user_path
 
 DEFAULT_ENV = "core-teaching"
@@ -49,10 +50,10 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     if chosen and env != chosen.env:
         raise UserError(f"preset {named['preset']} is for --env {chosen.env}, not for {env}")
     roles = tuple(named.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
-    learners = tuple(named.get("train_role", ()))  # type: ignore[arg-type]
+    learners = tuple(named.get("train_role", chosen.train_role if chosen else ()))  # type: ignore[arg-type]
     choice = Choice(env, algo, roles, learners, named.get("preset"))  # type: ignore[arg-type]
     default = defaults(choice)
-    return _from_flags(chosen.over(default) if chosen else default, rest)
+    return _from_flags(lay_over(chosen, default) if chosen else default, rest)
 
 
 def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
@@ -104,6 +105,7 @@ def _leave_if_ended(directory: Path, steps: int) -> None:
 
 def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
     """Lay the remaining flags over ``default``."""
+    default = with_limit_as_length(default)
     roles = default.choice.roles
     agents_type = dataclasses.make_dataclass(
         "Agents", [(role, AgentSettings, default.agents[role]) for role in roles], frozen=True
@@ -133,7 +135,10 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
     if parsed.run.run_dir is not None:
         values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
     values["agents"] = {role: getattr(parsed.agents, role) for role in roles}
-    return dataclasses.replace(default, **values)
+    settings = dataclasses.replace(default, **values)
+    # Flags may have changed the limit.
+    given = any(arg.partition("=")[0] == "--algo.length" for arg in args)
+    return settings if given else with_limit_as_length(settings)
 
 
 def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:

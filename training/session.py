@@ -21,20 +21,19 @@ from teams.graders import build_scorer
 from teams.players import player_counters
 from teams.team import Learning, build_team
 from training import checkpoint
-from training.batch import Batch, advantages_by_row, rows_of, without_stale
+from training.batch import Batch, advantages_by_row, rows_of, with_divergences, without_stale
 from training.examiner import Examiner
 from training.logbook import Logbook
 from training.records import episode_record, reward_metrics, transcript, troubles
 from training.rundir import LOGS, RunDirectory, default_path
 from training.sampling import StepSampler
+from training.settings import MAX_NEW_TOKENS
 from training.summary import Tally, summary, surroundings
 from training.train_settings import TrainSettings
 from vocabulary import Sampling, UserError
 
 T = TypeVar("T")
 
-# What an environment that sets no limit of its own lets an agent write.
-MAX_NEW_TOKENS = 256
 # How often an environment from elsewhere is played from one seed.
 _REPLICAS = 8
 
@@ -132,7 +131,10 @@ class Session:
 
     def credit(self, batch: Batch) -> Credit:
         """Compare the traces of each group with each other."""
-        return assign_credit(batch.rows, self.group_key, self.settings.algo)
+        learners = {role: one.learner for role, one in self.team.trained.items()}
+        rows, stats = with_divergences(batch.rows, learners, self.settings.algo)
+        credit = assign_credit(rows, self.group_key, self.settings.algo)
+        return replace(credit, stats={**credit.stats, **stats})
 
     def sample_ahead(self, step: int) -> None:
         """With ``--rollout.overlap``: begin to play ``step`` with the weights of this moment, and

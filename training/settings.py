@@ -38,6 +38,10 @@ def check_resamples(count: int, flag: str) -> None:
         raise UserError(f"{flag} is {count}; it must be at most {MOST_RESAMPLES}")
 
 
+MAX_NEW_TOKENS = 256
+"""What an environment that sets no limit of its own lets an agent write."""
+
+
 @dataclass(frozen=True)
 class RolloutSettings:
     """How training episodes are sampled."""

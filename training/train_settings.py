@@ -18,7 +18,7 @@ from models.locate import TINY
 from problems.prepare import ProblemSettings
 from teams.settings import AgentSettings, ScoringSettings
 from training.plain import override, to_plain
-from training.settings import EvalSettings, RolloutSettings, RunSettings
+from training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings, RunSettings
 from vocabulary import UserError
 
 # Files, flags and attributes are called after roles; Python reads some letters as others.
@@ -106,6 +106,14 @@ def defaults(choice: Choice) -> TrainSettings:
     return override(settings, own)
 
 
+def with_limit_as_length(settings: TrainSettings) -> TrainSettings:
+    """``settings`` whose constant length, where there is one, is the environment's limit."""
+    if settings.algo.reduction != "constant-length":
+        return settings
+    limit = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
+    return dataclasses.replace(settings, algo=dataclasses.replace(settings.algo, length=limit))
+
+
 def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:
     """A role's model, and whether it learns, before any flag."""
     shipped = (TINY / role / "config.json").is_file()
@@ -125,6 +133,9 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
     choice = override(Choice("", "", ()), plain["choice"])
     default = defaults(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
+    # A run from before there could be several evaluation sets.
+    if isinstance(one := values["problems"].get("eval", ()), NoneType | str):
+        values["problems"] = {**values["problems"], "eval": [one] if one else []}
     if not isinstance(values["env"], NoneType if default.env is None else dict):
         raise UserError(f"env does not hold the settings of {choice.env}")
     agents = {

@@ -22,7 +22,11 @@ import algorithms
 import envs
 from algorithms import Algorithm, LearnerSettings
 from envs.leap import LeapSettings
-from training.train_settings import Choice, defaults
+from papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
+from papers.preset import Preset, Setting
+from training.command_line import DEFAULT_ENV
+from training.presets import settings_of
+from training.train_settings import Choice, defaults, with_limit_as_length
 
 PAGES = Path(__file__).parents[1]
 TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -40,7 +44,9 @@ def table(kind: str, *names: str) -> str:
     """The table of one kind, as Markdown."""
     match kind, names:
         case "algorithm", (name,):
-            return _markdown(_HEAD, _flags("algo", _shown(algorithms.get(name))))
+            # As a run has it before any flag.
+            run = defaults(Choice(DEFAULT_ENV, name, envs.spec(DEFAULT_ENV).roles))
+            return _markdown(_HEAD, _flags("algo", _shown(with_limit_as_length(run).algo)))
         case "algorithms", ():
             return _comparison()
         case "algo-flags", ():
@@ -60,6 +66,12 @@ def table(kind: str, *names: str) -> str:
                     for name, value, text in _fields(LeapSettings(), _all(LeapSettings))
                 ],
             )
+        case "presets", (paper,):
+            return _presets(paper)
+        case "preset-defaults", (paper,):
+            return _markdown(("flag", "preset", "default", "stands in", "why"), _over(paper))
+        case "preset-departures", (paper,):
+            return _markdown(("", "paper", "here", "why"), _departures(paper))
         case _:
             raise ValueError(f"no table is called {kind} {' '.join(names)}")
 
@@ -153,6 +165,78 @@ def _comparison() -> str:
             )
         )
     return _markdown(("", "baseline", "scale", "surrogate", "reduction"), rows)
+
+
+PAPERS = {
+    "core": core_teaching,
+    "corea": corea_deferral,
+    "eapo": eapo_consultation,
+    "sd-e2": sd_e2,
+}
+
+
+def _settings(paper: str) -> dict[str, list[Setting]]:
+    """Dotted name -> the setting in each preset of a paper, under the paper's own algorithm."""
+    found: dict[str, list[Setting]] = {}
+    for preset in PAPERS[paper].PRESETS.values():
+        for path, setting in settings_of(preset, preset.algo).items():
+            found.setdefault(path, []).append(setting)
+    return found
+
+
+def _default(preset: Preset, path: str) -> Any:
+    """What a run has without the preset."""
+    roles = envs.spec(preset.env).roles
+    found: Any = defaults(Choice(preset.env, preset.algo, roles, preset.train_role))
+    part, *names = path.split(".")
+    found = next(iter(found.agents.values())) if part == "agents" else getattr(found, part)
+    for name in names:
+        found = getattr(found, name)
+    return found
+
+
+def _flag(path: str) -> str:
+    part, name = path.replace("_", "-").split(".", 1)
+    prefix = {"run": "", "agents": "agents.ROLE."}.get(part, f"{part}.")
+    return f"`--{prefix}{name}`"
+
+
+def _varies(settings: Sequence[Setting]) -> bool:
+    return any(setting.value != settings[0].value for setting in settings)
+
+
+def _presets(paper: str) -> str:
+    """One row a preset: its models, and every setting in which the presets of the paper differ."""
+    presets, settings = PAPERS[paper].PRESETS, _settings(paper)
+    varying = [path for path, some in settings.items() if _varies(some)]
+    first = next(iter(presets.values()))
+    rows = [("without one", "", *(_value(_default(first, path)) for path in varying))]
+    for place, (name, preset) in enumerate(presets.items()):
+        models = [f"{role}: `{model}`" for role, model in preset.models.items()]
+        learns = f" ({', '.join(preset.train_role)} learns)" if preset.train_role else ""
+        values = (_value(settings[path][place].value) for path in varying)
+        rows.append((f"`{name}`", ", ".join(models) + learns, *values))
+    return _markdown(("preset", "models", *map(_flag, varying)), rows)
+
+
+def _over(paper: str) -> list[tuple[str, ...]]:
+    """Every setting that all presets of a paper have, where our default is another one."""
+    first = next(iter(PAPERS[paper].PRESETS.values()))
+    return [
+        (_flag(path), _value(one.value), _value(_default(first, path)), one.source, one.why)
+        for path, (one, *others) in _settings(paper).items()
+        if not _varies([one, *others]) and one.value != _default(first, path)
+    ]
+
+
+def _departures(paper: str) -> list[tuple[str, ...]]:
+    """Every difference between a paper and its presets."""
+    rows = []
+    for path, settings in _settings(paper).items():
+        if settings[0].paper:
+            values = dict.fromkeys(_value(setting.value) for setting in settings)
+            rows.append((_flag(path), settings[0].paper, ", ".join(values), settings[0].departs))
+    return rows + [(one.what, one.paper, one.here, one.why) for one in PAPERS[paper].DEPARTURES]
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

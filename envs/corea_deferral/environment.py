@@ -13,7 +13,7 @@ answers.
 Every agent is one trace about the episode's problem: reasoning, a ``\boxed{}`` answer and a
 ``\confidence{}``. Where trace i of the small role states less than the threshold, or nothing valid,
 ``large_i`` is asked; it sees the question, never the small role's attempt, and its own confidence
-is ignored (COREA, arXiv:2603.03752, section 3).
+is ignored (COREA, arXiv:2603.03752, section 3.1).
 
 Modes (``options["mode"]``): ``train``, in which each learner writes N traces at once and nothing is
 deferred unless the settings ask for it; ``eval``, the cascade; ``responses``, in which both roles

@@ -2,7 +2,7 @@
 
 from vocabulary import Problem
 
-# COREA, arXiv:2603.03752, section 3
+# COREA, arXiv:2603.03752, section 3.1
 SUFFIX = (
     r"Please reason step by step, and put your final answer within \boxed{}, then output the "
     r"confidence (0.0-1.0) that your answer is correct within \confidence{}."

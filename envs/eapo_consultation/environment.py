@@ -16,7 +16,8 @@ context; then it goes on. G replicas of a problem are compared with each other.
 
 Modes (``options["mode"]``): ``train``; ``eval``, without experts and with a prompt that does not
 mention them, where a call is text like any other; ``assisted``, evaluation with experts whose
-replies are always let in; ``workflow``, where all experts are asked the question itself beforehand.
+replies are always let in; ``workflow``, where all experts are asked the question itself beforehand
+and their whole replies are read.
 Outside of training the reward is correctness.
 
 Observation: the policy's prompt, then what experts returned, as continuations of its turn; an
@@ -234,7 +235,8 @@ class EapoConsultationEnv(ConversationEnv):
                 result = as_result(
                     replies.get(agent, ""),
                     meter,
-                    limit=settings.reply_tokens,
+                    # Offline, the paper hands over whole solutions.
+                    limit=None if episode.mode == "workflow" else settings.reply_tokens,
                     thinking_tokens=settings.reply_thinking_tokens,
                 )
                 one.replied = bool(result)

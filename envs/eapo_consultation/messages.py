@@ -25,35 +25,52 @@ _BACKSLASH = re.compile(r'\\(?:\\|"|/|u[0-9a-fA-F]{4}|n(?![A-Za-z]))|\\')
 # Possessive, and an unclosed string runs to the end: one pass whatever the text.
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\[\s\S]?)*+(?:"|\Z)|,(?=\s*+[\]}])')
 
-# The facts are the paper's, the words are ours.
+# EAPO, arXiv:2509.23730, appendix G: the prompt of training, word for word where three experts can
+# be asked at once and ten times. Line breaks are ours, and the question's place, which is not said.
 _PANEL = """\
-You are a helpful assistant who solves problems step by step. Write your reasoning between <think> \
-and </think>.
+You are a helpful assistant that can solve a given question step by step. To do so, you can \
+consult with a panel of {experts}. Each question you can ask experts {budget} times totally. \
+{at_once} The experts will provide their answers, which you can use to form your final response.
 
-{experts}. Each is a strong solver, but may be wrong: take what they say as another point of view. \
-In all, you may consult them {budget} times on a question. You may ask {at_once}; \
-an expert sees nothing but your query.
+The agent call query and results are enclosed within <agent_calls> </agent_calls> and \
+<agent_returns> </agent_returns> tags respectively. Agent calls query should be formatted as a \
+list of dictionaries. For each agent call (an item in the list), you need to provide these keys:
+(1) expert_id (int): Required. The ID of the expert you want to consult. Can be {ids}.
+(2) input_parameters (dict): Required. All input parameters for the expert, in dictionary format.
 
-To consult, close your thoughts and write a list of objects between <agent_calls> and \
-</agent_calls>. Each object has the required integer "expert_id" and the required object \
-"input_parameters", which holds the required string "query". What the experts reply, their \
-reasoning included, comes back as a list between <agent_returns> and </agent_returns>. Then go on.
+Here are the experts you can use:
+Description: This is a panel of {agents} that you can consult when you are unsure about the answer \
+to a question. The agents responses may not always be correct, but they can offer you alternative \
+perspectives to help you think further.
+Parameters:
+(1) query (str): Required. The query string describing the question you want to ask or discuss.
+(2) The answer from the agent, including thinking process.
 
-Give the final answer in the last line. It begins with "Answer: ".
+The reasoning process is wrapped by <think></think>. The final answer begins with "Answer: ".
 
-Example
-Question: What does NomanLand export, and from which capital?
-<think>I need the capital of NomanLand and what it exports.</think>
-<agent_calls>[{calls}]</agent_calls>
-<agent_returns>[{returns}]</agent_returns>
-<think>That settles it.</think>
-Answer: copper from Nomanville
+For example:
+User: What is the capital city of NomanLand and what is its main export?
+Assistant: {example}
+Answer: The capital of NomanLand is NomanCity and its main export is widgets.
 
-Question: {question}"""
-_EXAMPLE = (
-    ("What is the capital of NomanLand?", "Its one large city. Answer: Nomanville"),
-    ("What is NomanLand's main export?", "It has mines and little else. Answer: copper"),
-)
+{question}"""
+_TOGETHER = """\
+<think> This question has two parts. I will ask two different experts to answer each part. I'll \
+ask expert 1 about the capital and expert 2 about the main export. </think>
+<agent_calls> [{"expert_id": 1, "input_parameters": {"query": "capital city of NomanLand"}}, \
+{"expert_id": 2, "input_parameters": {"query": "main export of NomanLand"}}] </agent_calls>
+<agent_returns> [{"expert_id": 1, "result": "The capital city of NomanLand is NomanCity."}, \
+{"expert_id": 2, "result": "The main export of NomanLand is widgets."}] </agent_returns>
+<think> I see. Expert 1 says the capital is NomanCity, and Expert 2 says the main export is \
+widgets. </think>"""
+_ONE_BY_ONE = """\
+<think> This question has two parts. I will ask an expert about both. </think>
+<agent_calls> [{"expert_id": 1, "input_parameters": {"query": "capital city and main export of \
+NomanLand"}}] </agent_calls>
+<agent_returns> [{"expert_id": 1, "result": "The capital city of NomanLand is NomanCity, and its \
+main export is widgets."}] </agent_returns>
+<think> I see. Expert 1 says the capital is NomanCity and the main export is widgets. </think>"""
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _PLAIN_PANEL = "Question: {question}\nExperts: 1 to {experts}\nSolve:"
 
 
@@ -63,36 +80,34 @@ def training_prompt(
     """The policy's message where experts can be consulted, ``at_once`` of them in one block."""
     if style == "plain":
         return _PLAIN_PANEL.format(question=question, experts=experts)
-    panel = (
-        "One expert, with the id 1, may be consulted"
-        if experts == 1
-        else f"A panel of {experts} experts, with the ids 1 to {experts}, may be consulted"
-    )
-    # Where one expert is asked at a time, it is asked for both things.
-    together = (tuple(" ".join(parts) for parts in zip(*_EXAMPLE)),)
-    asked = _EXAMPLE if at_once > 1 else together
-    calls = [
-        {"expert_id": place, "input_parameters": {"query": query}}
-        for place, (query, _) in enumerate(asked, start=1)
-    ]
-    replies = [
-        {"expert_id": place, "result": reply} for place, (_, reply) in enumerate(asked, start=1)
-    ]
+    ids = ", ".join(map(str, range(1, experts + 1)))
+    *first, last = ids.split(", ")
+    comma = "," if len(first) > 1 else ""
+    several = experts > 1
     return _PANEL.format(
         question=question,
-        experts=panel,
+        experts=f"{_number(experts)} expert{'s' * several}",
+        agents=f"{_number(experts)} auxiliary intelligent agent{'s' * several} (ID {ids})",
+        ids=f"{', '.join(first)}{comma} or {last}" if first else last,
         at_once=_at_once(experts, at_once),
         budget=budget,
-        calls=", ".join(map(json.dumps, calls)),
-        returns=", ".join(map(json.dumps, replies)),
+        # Where one expert is asked at a time, it is asked for both things.
+        example=_TOGETHER if at_once > 1 else _ONE_BY_ONE,
     )
 
 
 def _at_once(experts: int, at_once: int) -> str:
     if at_once == 1:
-        return "one of them at a time" if experts > 1 else "one thing at a time"
-    several = "several" if at_once == experts else f"up to {at_once}"
-    return f"one of them or {several} at once, the same thing or different things"
+        return "You can ask one expert at a time for their opinion."
+    most = f", at most {_number(at_once)} at once," if at_once < experts else ""
+    return (
+        f"You can ask one or more experts{most} for their opinion. You can ask them the same "
+        "question or different questions simultaneously."
+    )
+
+
+def _number(value: int) -> str:
+    return _NUMBERS[value] if value < len(_NUMBERS) else str(value)
 
 
 @dataclass(frozen=True)
@@ -208,27 +223,34 @@ def _call(item: Any, experts: int) -> Call | str:
     return Call(expert_id, query.encode("utf-8", "replace").decode())
 
 
-def as_result(text: str, meter: TextMeter, *, limit: int, thinking_tokens: int = 0) -> str:
+def as_result(text: str, meter: TextMeter, *, limit: int | None, thinking_tokens: int = 0) -> str:
     """The reply behind the expert's thinking, at most ``limit`` tokens of it; empty where there is
-    none.
+    none. What is kept of the thinking stands in front, in its tags as the paper's prompt has it.
 
     Args:
         text: what the expert wrote.
         meter: of the reader's tokens.
-        limit: the head of this many tokens is kept.
-        thinking_tokens: as many of the last tokens of the thinking stand in front, within the
-            limit. A thought that was never closed has no reply behind it.
+        limit: the head of this many tokens is kept; None: the whole reply, its thinking included.
+        thinking_tokens: as many of the last tokens of the thinking are kept, as far as the reply
+            leaves room for them. A thought that was never closed has no reply behind it.
     """
     thinking, closed, reply = text.rpartition(THINK[1])
     if not closed:
         thinking, opened, _ = text.partition(THINK[0])
         reply, thinking = (thinking, "") if opened else (text, "")
-    reply = reply.strip()
+    reply, thinking = reply.strip(), thinking.strip().removeprefix(THINK[0]).strip()
     if not reply:
         return ""
-    if thinking_tokens and (thinking := thinking.removeprefix(THINK[0]).strip()):
-        reply = f"{meter.truncate(thinking, thinking_tokens, keep='tail')}\n{reply}"
-    return meter.truncate(reply, limit).strip()
+    if limit is not None:
+        room = limit - meter.count(_with_thinking("", reply))
+        kept = max(0, min(thinking_tokens, room))
+        thinking = meter.truncate(thinking, kept, keep="tail").strip() if kept else ""
+        reply = meter.truncate(reply, limit).strip()
+    return _with_thinking(thinking, reply) if thinking else reply
+
+
+def _with_thinking(thinking: str, reply: str) -> str:
+    return f"{THINK[0]}{thinking}{THINK[1]}\n{reply}"
 
 
 @dataclass(frozen=True)

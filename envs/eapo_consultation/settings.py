@@ -88,7 +88,8 @@ class EapoConsultationSettings:
     tells them apart, and dividing by their deviation makes it as large as being right."""
 
     prompt_style: ExpertStyle = "plain"
-    """plain: one short line, for tiny models; panel: explains the experts and their protocol."""
+    """plain: one short line, for tiny models; panel: the paper's prompt, which explains the experts
+    and their protocol."""
     opens_thinking: bool = False
     """Whether the chat template ends with an open think tag, as DeepSeek-R1's does."""
     max_new_tokens: int = 96
@@ -100,9 +101,11 @@ class EapoConsultationSettings:
     expert_max_new_tokens: int = 64
     """Tokens that an expert may write for one query, its thinking included."""
     reply_tokens: int = 64
-    """Most tokens of a reply that enter the context, in the policy's own tokens."""
+    """Most tokens of a reply that enter the context, in the policy's own tokens; the offline
+    workflow reads whole replies."""
     reply_thinking_tokens: int = 0
-    """How many of the last tokens of an expert's thinking are kept in front of its reply."""
+    """How many of the last tokens of an expert's thinking are kept in front of its reply, as far as
+    the reply leaves room for them."""
 
     def __post_init__(self) -> None:
         positive = (

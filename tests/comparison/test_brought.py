@@ -143,6 +143,7 @@ def test_a_preset_is_the_papers() -> None:
         20480,
         99,
     )
+    assert eapo.problems == ("aime24", "aime25", "aimo2")
     assert (eapo.leap.max_new_tokens, eapo.samples, eapo.top_p) == (20480, 32, 0.7)
     suite = read(SuiteComparison, "--preset", "core-qwen-gsm8k", "--policies", "a=tiny:alice")
     assert (suite.temperature, suite.top_p) == (0.7, 0.9)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import benchmark
-from comparison.eapo import EapoComparison, measure_responses
+from comparison.eapo import EapoComparison
+from comparison.eapo_figures import measure_responses
 from comparison.responses import responses
 from envs.bytes_codec import BytesCodec
 from training.command_line import parse
@@ -32,7 +33,8 @@ def test_every_row_without_sampling_twice(
     flags += ["--questions", "8", "--samples", "2", "--resamples", "50", "--out", str(out)]
     flags += ["--distilled", str(distilled), "--distilled-lora", str(adapted)]
     flags += ["--eapo", "tiny:policy"]
-    flags += ["--pools", "pool:tiny:policy|tiny:expert"]
+    # At this temperature the expert is wrong now and then.
+    flags += ["--pools", "pool:tiny:policy|tiny:expert", "--reply-temperature", "2.25"]
     assert benchmark.main(flags) == 0
     text = capsys.readouterr().out
     for label in (
@@ -47,6 +49,11 @@ def test_every_row_without_sampling_twice(
         assert label in text
     results = json.loads((out / "results.json").read_text())["systems"]
     assert results["workflow"]["avg@n"]["value"] > results["error"]["avg@n"]["value"]
+    # The wrong ones are resampled from what the expert really said (EAPO, appendix E).
+    assert results["error"]["wrong_told"] > 0.5 > results["workflow"]["wrong_told"]
+    assert f"{results['error']['wrong_told']:.0%} of what is told is wrong" in text
+    (stored,) = (out / "responses").glob("*/replies-*.jsonl")
+    assert len(stored.read_text().splitlines()) == 1 + 8 * 32
     assert results["base"]["expert_tokens"] == 0 < results["workflow"]["expert_tokens"]
     # The base model once more, so the same answers: other stream, same weights, same seed.
     assert results["eapo"]["avg@n"] == results["base"]["avg@n"]
@@ -66,6 +73,7 @@ def test_rows_can_be_added_and_left_out(
 
     async def sample(job: Any, team: Any, wanted: Any, *more: Any) -> None:
         asked.append(job.lineup)
+        assert (job.lineup.told is None) == (job.lineup.name not in ("workflow", "error"))
         measured = {"f1": 0.5, "response_tokens": 1.0, "expert_tokens": 0.0}
         said = {"answer": None, "confidence": None, "text": "", "used": {}, "seconds": 0.0}
         job.stored.append(
@@ -77,7 +85,8 @@ def test_rows_can_be_added_and_left_out(
     flags = ["eapo", "--questions", "4", "--samples", "2", "--resamples", "20"]
     few = [*flags, "--no-noise", "--no-peers", "--out", str(tmp_path / "few")]
     assert benchmark.main([*few, "--others", "Shuffled=tiny:policy"]) == 0
-    assert {lineup.name for lineup in asked} == {"base", "self", "workflow", "other-0"}
+    names = [lineup.name for lineup in asked]
+    assert {*names} == {"replies", "base", "self", "workflow", "other-0"}
     assert "Shuffled" in capsys.readouterr().out
     asked.clear()
     flags += ["--out", str(tmp_path / "all"), "--leap.paths", "2", "--rl", "tiny:policy"]
@@ -118,8 +127,9 @@ def test_figures_by_hand() -> None:
     assert found.mean.value == pytest.approx(0.5)
     assert found.variance.between == pytest.approx(1 / 6)
     assert found.variance.within == pytest.approx(0.25 / 3)
-    # F1: means 1, .5, .5 around 2/3.
+    # F1: means 1, .5, .5 around 2/3; 1/18 between, (0 + .25 + 0) / 3 within.
     assert found.f1_variance.between == pytest.approx((1 / 9 + 1 / 36 + 1 / 36) / 3)
+    assert found.f1_variance.within == pytest.approx(0.25 / 3)
     # (15 + 10 + 4) / 3
     assert found.tokens == pytest.approx(29 / 3)
     # Pass@2 is known of the first two only.
@@ -153,6 +163,8 @@ def test_only_the_solution_is_learned() -> None:
     ("flags", "sentence"),
     [
         (["eapo", "--questions", "0"], "--questions must be at least 1"),
+        (["eapo", "--replies", "0"], "--replies must be at least 1"),
+        (["eapo", "--reply-temperature", "-1"], "--reply-temperature is a number from 0 on"),
         (["eapo", "--eapo", "./nowhere"], "nowhere"),
         (["eapo", "--pools", "pool:a||b"], "write pool"),
         (["eapo", "--others", "runs/x"], "write NAME=RUN"),

@@ -13,8 +13,8 @@ import tyro
 
 import benchmark
 import train
-from launch.sweep import TABLES
-from launch.sweep.table import Variant
+from papers import TABLES
+from papers.table import Variant
 from training.command_line import parse
 
 VARIANTS = {v: None for table in TABLES.values() for v in table.variants}
@@ -66,6 +66,15 @@ def test_variants_of_one_name_are_the_same() -> None:
     for variant in VARIANTS:
         flags.setdefault(variant.name, set()).add(variant.flags)
     assert all(len(some) == 1 for some in flags.values())
+
+
+def test_the_pools_of_table_3_are_one_model_each() -> None:
+    """EAPO, table 3: the policy's own model, another of like strength, and the expert."""
+    players = [
+        parse([*variant.flags, "--run-dir", "x"]).agents["expert"].model
+        for variant in TABLES["eapo-3"].variants
+    ]
+    assert players == ["tiny:policy", "tiny:pupil", "tiny:expert"]
 
 
 @pytest.mark.parametrize("name", [name for name, table in TABLES.items() if table.comparison])

@@ -8,7 +8,7 @@ import pytest
 import envs
 from envs.bytes_codec import BytesCodec
 from envs.eapo_consultation import EapoConsultationSettings
-from evaluation.eapo_consultation import estimate, examine, headline, rows
+from evaluation.eapo_consultation import estimate, examine, further, headline, rows
 from rewards.grading.scorer import AnswerScorer
 from rollouts import Collector, tasks_for
 from vocabulary import Episode, Problem, Sampling
@@ -52,6 +52,44 @@ def test_variances_and_rates_by_hand() -> None:
     assert (value["right_if_told"], value["right_if_untold"]) == (0.5, 1.0)
     assert "pass@4/alone" not in value
     assert not any(name.startswith(("square", "told_")) for name in value)
+
+
+def test_f1_has_variances_of_its_own() -> None:
+    measured = outcomes([[1, 1], [0, 0]], [[0, 0], [0, 0]], [[0, 0], [0, 0]])
+    # Means .5 and 1 where correctness has 1 and 0; the first problem's samples vary by .25.
+    measured["alone"]["f1"] = [[0.0, 1.0], [1.0, 1.0]]
+    found = estimate(measured, 200, 0)
+    value = {name: metric.value for name, metric in found.items()}
+    assert (value["f1/alone"], value["avg@n/alone"]) == (0.75, 0.5)
+    assert value["f1_var_between/alone"] == pytest.approx(0.0625)
+    assert value["f1_var_within/alone"] == pytest.approx(0.125)
+    assert value["var_between/alone"] == 0.25
+    assert len(found["f1_var_between/alone"].replicates) == 200
+    assert "f1_var_between/alone" in {row.metric for row in rows(("policy", "expert"))}
+
+
+def test_each_of_several_sets_has_figures_of_its_own() -> None:
+    measured = outcomes([[1, 1], [1, 0], [0, 0]], [[0, 0]] * 3, [[0, 0]] * 3)
+    measured["alone"]["f1"] = [[1.0, 1.0], [0.5, 0.5], [0.0, 1.0]]
+    assert not any("aime" in name for name in estimate(measured, 20, 0))
+    measured["problems"] = ["aime24-test:0", "aime24-test:1", "reference:0"]
+    found = estimate(measured, 200, 0)
+    value = {name: metric.value for name, metric in found.items()}
+    assert value["avg@n/alone"] == pytest.approx(0.5)
+    assert value["avg@n/alone/aime24-test"] == pytest.approx(0.75)
+    assert value["avg@n/alone/reference"] == pytest.approx(0.0)
+    assert value["f1/alone/aime24-test"] == pytest.approx(0.75)
+    assert value["f1/alone/reference"] == pytest.approx(0.5)
+    # The paper's average is that of the sets: (.75 + .5) / 2.
+    assert value["f1/alone/sets"] == pytest.approx(0.625)
+    # Means of F1 are 1 and .5 in the one, and one in the other.
+    assert value["f1_var_between/alone/aime24-test"] == pytest.approx(0.0625)
+    assert value["f1_var_between/alone/reference"] == pytest.approx(0.0)
+    assert found["f1/alone/aime24-test"].count == 2
+    labels = {row.metric: row.label for row in further(found)}
+    assert labels["f1/alone/aime24-test"] == "Alone, F1, aime24-test"
+    assert labels["f1/alone/sets"] == "Alone, F1, mean of the sets"
+    assert "avg@n/assisted/reference" not in labels
 
 
 def test_coin_flips_vary_within_problems() -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from experts import ScriptedPolicy, ScriptedSettings
-from experts.scripted import scripted_reply, wrong_answer
+from experts.scripted import StoredPolicy, scripted_reply, wrong_answer
 from vocabulary import PolicyFailure, Problem, Sampling, UserError
 
 LIMITS = Sampling(max_new_tokens=64)
@@ -63,6 +63,12 @@ async def test_useless_and_gold_hint(ask, codec, four):
     assert said == r"\frac{1}{2}{answer}?"
 
 
+def test_the_useless_say_what_the_papers_say(four):
+    # EAPO, arXiv:2509.23730, appendix E
+    said = scripted_reply(ScriptedSettings(kind="useless"), four, 0)
+    assert said == "I cannot offer you any assistance; please resolve the issue yourself."
+
+
 async def test_silent_and_slow(ask, codec):
     silent = ScriptedPolicy(ScriptedSettings(kind="silent"), codec)
     with pytest.raises(PolicyFailure, match="silent"):
@@ -113,3 +119,15 @@ def test_wrong_answers_of_the_other_kinds():
 def test_hostile_gold_is_survived(gold, kind):
     problem = Problem(id="h", question="", gold=gold, kind=kind)
     assert wrong_answer(problem, random.Random(0)) != gold
+
+
+async def test_each_seat_says_its_own(ask, codec, four):
+    expert = StoredPolicy({four.id: ["one", "two"]}, codec)
+    limits = Sampling(max_new_tokens=64)
+    said = [codec.decode((await expert(ask(problem=four, agent=f"expert_{k}"), limits)).tokens)
+            for k in range(2)]  # fmt: skip
+    assert said == ["one", "two"]
+    with pytest.raises(PolicyFailure, match="no reply is stored"):
+        await expert(ask(problem=four, agent="expert_2"), limits)
+    with pytest.raises(PolicyFailure, match="no reply is stored"):
+        await expert(ask(), limits)

@@ -68,7 +68,7 @@ def test_the_command_says_what_a_run_drops(
     assert "drops 1 from training; with --problems.decontaminate it drops 3." in told
     train, evaluation = files
     for strict, left in ((False, 5), (True, 3)):
-        settings = ProblemSettings(train=train, eval=evaluation, decontaminate=strict)
+        settings = ProblemSettings(train=train, eval=(evaluation,), decontaminate=strict)
         assert prepare(settings).train.available == left
 
 
@@ -113,6 +113,6 @@ def test_sets_that_are_known_to_overlap_are_always_decontaminated(
     for module in ("prepare", "decontaminate"):
         monkeypatch.setattr(f"problems.{module}.known_overlap", lambda *names: sentence)
     train, evaluation = files
-    assert prepare(ProblemSettings(train=train, eval=evaluation)).train.available == 3
+    assert prepare(ProblemSettings(train=train, eval=(evaluation,))).train.available == 3
     assert main(files) == 0
     assert f"known: {sentence}\nA run with both drops 3 from training." in capsys.readouterr().out

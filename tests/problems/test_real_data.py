@@ -84,7 +84,7 @@ def test_choices_stand_in_the_question():
 
 def test_gsm8k_is_prepared_whole():
     found("gsm8k_train.jsonl")
-    settings = ProblemSettings(str(DATA / "gsm8k_train.jsonl"), str(DATA / "gsm8k_test.jsonl"))
+    settings = ProblemSettings(str(DATA / "gsm8k_train.jsonl"), (str(DATA / "gsm8k_test.jsonl"),))
     prepared = prepare(settings)
     assert len(prepared.evaluation) == 1319
     # Not one question of the official splits is the same.
@@ -106,3 +106,11 @@ def test_what_real_sets_share(train, evaluation, forms, words):
     first, second = list(found(train)), list(found(evaluation))
     assert len(same_form(first, second)) == forms
     assert len(shared_words(first, second)) == words
+
+
+def test_eapos_sets_measure_together() -> None:
+    """AIME 2024, AIME 2025 and the reference problems of AIMO (arXiv:2509.23730, section 3.1)."""
+    names = ("aime24.jsonl", "aime25.json", "aimo25.json")
+    prepared = prepare(ProblemSettings(eval=tuple(str(DATA / name) for name in names)))
+    stems = [problem.id.rpartition(":")[0] for problem in prepared.evaluation]
+    assert [stems.count(stem) for stem in ("aime24", "aime25", "aimo25")] == [30, 30, 10]

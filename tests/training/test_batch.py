@@ -11,11 +11,12 @@ from training.batch import Batch, sample_batch
 from vocabulary import Episode, Trajectory
 
 
-def row(agent: str, problem: str, reward: float) -> Trajectory:
+def row(agent: str, problem: str, reward: float, sampled: int = 2) -> Trajectory:
     role = agent.rpartition("_")[0]
-    mask, logprobs = np.array([False, True, True]), np.zeros(3, np.float32)
+    size = 1 + sampled
+    mask, logprobs = np.arange(size) > 0, np.zeros(size, np.float32)
     groups = {"problem": problem, "problem+role": f"{problem}/{role}"}
-    return Trajectory(agent, role, np.arange(3), mask, logprobs, reward, {"x": reward}, groups)
+    return Trajectory(agent, role, np.arange(size), mask, logprobs, reward, {"x": reward}, groups)
 
 
 def sampled(
@@ -72,6 +73,27 @@ def test_a_group_in_which_nobody_learns_is_not_informative() -> None:
     batch, rounds = sampled(algorithm, 4, only_bob_varies, learners=("alice", "bob"))
     assert rounds == [4]
     assert {one.role for one in batch.rows} == {"bob"}
+
+
+def test_informative_is_what_differs_before_the_over_long_penalty() -> None:
+    # Of three tokens 0 is taken off, of four 1: DAPO's rounds look at what came before that.
+    algorithm = dataclasses.replace(
+        get("dapo"), max_generation_batches=1, overlong_limit=4, overlong_buffer=1
+    )
+
+    async def play(count: int) -> list[Episode]:
+        groups = {
+            "only lengths differ": (row("alice_0", "a", 1.0, 3), row("alice_1", "a", 1.0, 4)),
+            "the penalty evens out": (row("alice_0", "b", 0.0, 3), row("alice_1", "b", 1.0, 4)),
+        }
+        return [Episode(name, 0, 1, "train", rows) for name, rows in groups.items()]
+
+    batch = asyncio.run(sample_batch(play, algorithm, "problem+role", 2, ("alice",)))
+    assert [(one.groups["problem"], one.reward) for one in batch.rows] == [("b", 0.0), ("b", 0.0)]
+    assert batch.rows[1].reward_terms == {"x": 1.0, "overlong": -1.0}
+    # What is logged carries the penalty, too.
+    logged = [one.reward for episode in batch.episodes for one in episode.trajectories]
+    assert logged == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_without_dynamic_sampling_everything_is_trained_on() -> None:

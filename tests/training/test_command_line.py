@@ -96,6 +96,48 @@ def test_an_environment_says_what_follows_from_who_learns() -> None:
     assert parse(told).env.learners == ("small",)
 
 
+@pytest.mark.parametrize(
+    ("argv", "length"),
+    [
+        (["--algo", "dr-grpo"], 48),
+        (["--algo", "dr-grpo", "--env.max-new-tokens", "100"], 100),
+        (["--algo", "dr-grpo", "--env.max-new-tokens", "100", "--algo.length", "7"], 7),
+        (["--preset", "core-qwen-gsm8k", "--algo", "dr-grpo"], 3072),
+        (["--algo", "dr-grpo", "--algo.length=7"], 7),
+        # An environment from elsewhere that sets no limit gets the run's.
+        (["--env", "examples.third_party.nim_in_words:Nim", "--algo", "dr-grpo"], 256),
+        (["--algo", "grpo"], 0),
+    ],
+)
+def test_a_constant_length_is_the_environments_limit_unless_it_is_set(
+    argv: list[str], length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    if "--env" in argv:
+        argv = [*argv, "--agents.player.model", "x"]
+    settings = parse(argv)
+    assert settings.algo.length == length
+    assert restore(settings.plain()) == settings
+
+
+def test_help_shows_the_length_that_a_run_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_text(["--preset", "core-qwen-gsm8k", "--algo", "dr-grpo"], capsys)
+    assert "(default: 3072)" in text[text.index("--algo.length") :][:400]
+
+
+@pytest.mark.parametrize(
+    ("stored", "eval_"), [(None, ()), ("math500", ("math500",)), (["a", "b"], ("a", "b"))]
+)
+def test_runs_from_before_there_were_several_evaluation_sets(
+    stored: object, eval_: tuple[str, ...]
+) -> None:
+    settings = parse([])
+    plain = settings.plain()
+    plain["problems"]["eval"] = stored
+    assert restore(plain).problems.eval == eval_
+    assert parse(["--problems.eval", "a", "b"]).problems.eval == ("a", "b")
+
+
 def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         parse(["--env", "core-teaching", "--env.k-colt", "3"])

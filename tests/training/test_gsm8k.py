@@ -33,7 +33,7 @@ def test_scripted_gold_answers_score_one_and_no_prompt_is_harmed() -> None:
     team = load_team({role: ModelSpec(f"tiny:{role}") for role in roles}, trained=set())
     codecs = {role: team[role].codec for role in roles}
     scorer = AnswerScorer()
-    problems = prepare(ProblemSettings(train=str(TRAIN), eval=str(TEST))).evaluation
+    problems = prepare(ProblemSettings(train=str(TRAIN), eval=(str(TEST),))).evaluation
     assert len(problems) == 1319
 
     prompts: list[tuple[str, Episode]] = []

@@ -2,11 +2,15 @@
 
 import pytest
 
-from launch.presets import PRESETS, preset
+from experts.naming import read_player
+from experts.settings import ServerSettings
+from papers import PRESETS
 from problems.hub import HUB_SETS
+from problems.prepare import prepare
 from training.command_line import parse
 from training.plain import to_plain
-from training.train_settings import Choice, TrainSettings, defaults
+from training.presets import lay_over, preset
+from training.train_settings import Choice, TrainSettings, defaults, restore
 from vocabulary import UserError
 
 
@@ -41,7 +45,8 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
     assert run.rollout.learner_temperature == 1.0
     assert run.problems.limit == 1000
     # Two epochs over 1,000, 770 (80 % of 963) or 358 (80 % of 448) problems, four a step.
-    steps = {"gsm8k": 500, "math": 500, "aime": 385, "gpqa": 179}[name.rpartition("-")[2]]
+    sets = {"gsm8k": 500, "math": 500, "medmcqa": 500, "aime": 385, "gpqa": 179}
+    steps = sets[name.rpartition("-")[2]]
     assert (run.run.steps, run.run.seed, run.run.group_by) == (steps, 42, "problem")
     assert run.learner.importance_correction == "none"
     assert run.learner.betas == (0.9, 0.999)
@@ -59,7 +64,7 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_of_real_models_have_pytorchs_decay_rates(name: str) -> None:
-    assert PRESETS[name].values["learner"]["betas"] == (0.9, 0.999)
+    assert PRESETS[name].settings["learner.betas"].value == (0.9, 0.999)
 
 
 def test_core_pairs_are_the_papers_models() -> None:
@@ -78,11 +83,12 @@ def test_core_pairs_are_the_papers_models() -> None:
         ("math", "math-8020"),
         ("aime", "aime-1983-2025"),
         ("gpqa", "gpqa-main"),
+        ("medmcqa", "medmcqa"),
     ],
 )
 def test_core_data_are_the_papers_sets_with_their_own_test_part(data: str, train: str) -> None:
     problems = settings_of(f"core-qwen-{data}").problems
-    assert (problems.train, problems.eval, problems.held_out) == (train, None, None)
+    assert (problems.train, problems.eval, problems.held_out) == (train, (), None)
     assert train in HUB_SETS
 
 
@@ -104,13 +110,15 @@ def test_the_other_objectives_of_the_paper_have_their_constants() -> None:
     [
         ("corea-qwen-7b", "Qwen/Qwen2.5-7B-Instruct", 32 / 7, 80),
         ("corea-qwen-1.5b", "Qwen/Qwen2.5-1.5B-Instruct", 32 / 1.5, 150),
+        # Appendix D: table 11 is this run's checkpoint at step 30; the rate is constant.
+        ("corea-qwen-1.5b-step-30", "Qwen/Qwen2.5-1.5B-Instruct", 32 / 1.5, 30),
         ("corea-llama-8b", "meta-llama/Llama-3.1-8B-Instruct", 4, 120),
     ],
 )
 def test_corea_presets_equal_the_papers_settings(
     name: str, small: str, ratio: float, steps: int
 ) -> None:
-    # arXiv:2603.03752, section 4.1; the rest is its framework's.
+    # arXiv:2603.03752, section 4.4; the rest is its framework's.
     run = settings_of(name)
     env = to_plain(run.env)
     assert (run.agents["small"].model, run.agents["large"].model) == (
@@ -143,15 +151,33 @@ def test_corea_presets_equal_the_papers_settings(
     assert run.algo.entropy_coefficient == 1e-3
 
 
+def test_coreas_large_model_is_trained_like_the_small_one() -> None:
+    # Sections 4.2 and 4.4: Qwen2.5-32B, with the L1 reward, for 50 steps.
+    large, small = settings_of("corea-qwen-32b"), settings_of("corea-qwen-7b")
+    assert large.choice.train_role == ("large",)
+    assert (large.agents["small"].trained, large.agents["large"].trained) == (False, True)
+    assert large.agents["large"].model == "Qwen/Qwen2.5-32B-Instruct"
+    assert (large.agents["large"].tuning, large.run.steps) == ("full", 50)
+    assert to_plain(large.env) == to_plain(small.env) | {"learners": ["large"]}
+    for part in ("algo", "learner", "rollout", "problems", "eval"):
+        assert getattr(large, part) == getattr(small, part)
+    assert restore(large.plain()) == large
+    # Who learns can still be said.
+    both = parse(["--preset", "corea-qwen-32b", "--train-role", "small", "large"])
+    assert both.env.learners == ("small", "large")
+
+
 @pytest.mark.parametrize(
-    ("name", "policy", "opens"),
+    ("name", "policy", "opens", "reply", "context"),
     [
-        ("eapo-r1-7b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True),
-        ("eapo-r1-14b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", True),
-        ("eapo-qwen3-8b", "Qwen/Qwen3-8B", False),
+        ("eapo-r1-7b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True, 3072, 131_072),
+        ("eapo-r1-14b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", True, 3072, 131_072),
+        ("eapo-qwen3-8b", "Qwen/Qwen3-8B", False, 512, 40_960),
     ],
 )
-def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: bool) -> None:
+def test_eapo_presets_equal_the_papers_settings(
+    name: str, policy: str, opens: bool, reply: int, context: int
+) -> None:
     # arXiv:2509.23730, table 5; group size, clipping of lengths and weight decay are DAPO's.
     run = parse(["--preset", name])
     env = to_plain(run.env)
@@ -164,7 +190,15 @@ def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: b
     assert (env["answer_reward"], env["consult_penalty"]) == ("f1_literal", 0.0)
     assert (env["penalty_start"], env["at_once"]) == (0, 0)
     assert (env["prompt_style"], env["opens_thinking"]) == ("panel", opens)
-    assert (env["max_new_tokens"], env["reply_tokens"]) == (20480, 1024)
+    assert (env["max_new_tokens"], env["expert_max_new_tokens"]) == (20480, 16384)
+    # Appendix G: "The answer from the agent, including thinking process". What is kept of thirty
+    # of them fits the policy's context beside table 5's prompt and response.
+    assert (env["reply_tokens"], env["reply_thinking_tokens"]) == (reply, reply)
+    assert 2048 + 20480 + 10 * 3 * (reply + 100) <= context
+    expert = read_player(run.agents["expert"].model)
+    assert isinstance(expert, ServerSettings)
+    assert not expert.strip_thinking
+    assert expert.max_reply_tokens == expert.max_tokens == 16384
     assert (env["group_size"], env["eval_samples"]) == (16, 32)
 
     assert (run.learner.lr, run.learner.warmup, run.learner.schedule) == (1e-6, 10, "constant")
@@ -172,7 +206,9 @@ def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: b
     assert run.rollout.problems_per_step == 32
     assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (1.0, 1.0, 0)
     assert (run.eval.temperature, run.eval.top_p) == (1.0, 0.7)
-    assert (run.problems.train, run.problems.eval) == ("dapo-17k", "aime24")
+    # Section 3.1: AIME 2024, AIME 2025, AIMO 2025.
+    assert run.problems.train == "dapo-17k"
+    assert run.problems.eval == ("aime24", "aime25", "aimo2")
     assert run.problems.held_out is None
     assert (run.run.steps, run.run.group_by) == (320, "problem+role")
 
@@ -197,6 +233,10 @@ def test_eapo_presets_equal_the_papers_settings(name: str, policy: str, opens: b
         ("sd-e2-math", "math-8020", None),
         ("sd-e2-aime", "aime-1983-2025", None),
         ("sd-e2-gpqa", "gpqa-main", None),
+        ("sd-e2-reasoning-math", "math-8020", None),
+        ("sd-e2-qwen-7b-gsm8k", "gsm8k", None),
+        ("sd-e2-phi-7b-aime", "aime-1983-2025", None),
+        ("sd-e2-ministral-8b-gpqa", "gpqa-main", None),
     ],
 )
 def test_sd_e2_presets_equal_the_public_configuration(
@@ -211,6 +251,12 @@ def test_sd_e2_presets_equal_the_public_configuration(
     assert [env[f"w_{name}"] for name in ("outcome", "explore", "exploit", "format")] == [1] * 4
     assert (env["gamma_correct"], env["gamma_rate"], env["gamma_cap"]) == (1, 0.1, 0.5)
     assert env["same_above"] == 0.8
+    # Evaluated as CoRe is: arXiv:2601.21600, section 5.2 and its reference configuration.
+    core = parse(["--preset", "core-qwen-gsm8k"])
+    assert env["eval_max_new_tokens"] == core.env.eval_max_new_tokens == 4096
+    assert (run.eval.temperature, run.eval.top_p) == (0.7, 0.9)
+    assert (core.rollout.temperature, core.rollout.top_p) == (0.7, 0.9)
+    assert (core.eval.temperature, core.eval.top_p) == (None, None)
     assert (env["format_strategy"], env["format_answer"], env["format_complete"]) == (0.2, 0.3, 0.1)
     assert (run.learner.lr, run.rollout.problems_per_step) == (5e-6, 1)
     assert (run.rollout.temperature, run.rollout.top_p) == (0.1, 0.95)
@@ -218,9 +264,33 @@ def test_sd_e2_presets_equal_the_public_configuration(
     assert run.scoring.encoder == "minilm"
     alice = run.agents["alice"]
     assert (alice.tuning, alice.lora_rank, alice.lora_alpha) == ("lora", 64, 16)
-    assert alice.model == "Qwen/Qwen2.5-3B-Instruct"
-    pair = parse(["--preset", name, "--roles", "alice", "bob"]).agents
-    assert pair["bob"].model == "Qwen/Qwen3-4B-Instruct-2507"
+
+
+@pytest.mark.parametrize(
+    ("name", "models"),
+    [
+        # CoRe's tables 1, 2 and 4.
+        ("sd-e2-gsm8k", ("Qwen/Qwen2.5-3B-Instruct", "Qwen/Qwen3-4B-Instruct-2507")),
+        (
+            "sd-e2-reasoning-gsm8k",
+            ("microsoft/Phi-4-mini-reasoning", "mistralai/Ministral-3-3B-Reasoning-2512"),
+        ),
+        ("sd-e2-qwen-7b-gsm8k", ("Qwen/Qwen2.5-7B-Instruct",)),
+        ("sd-e2-phi-7b-gsm8k", ("microsoft/Phi-3-small-8k-instruct",)),
+        ("sd-e2-ministral-8b-gsm8k", ("mistralai/Ministral-3-8B-Reasoning-2512",)),
+    ],
+)
+def test_sd_e2s_models_are_those_of_cores_tables(name: str, models: tuple[str, ...]) -> None:
+    roles = ("alice", "bob")[: len(models)]
+    agents = parse(["--preset", name, "--roles", *roles]).agents
+    assert tuple(agents[role].model for role in roles) == models
+    assert not agents["alice"].trust_remote_code
+
+
+def test_eapos_competition_file_is_asked_for_before_anything_is_fetched() -> None:
+    sentence = "aimo2 is a competition file: .* in place of aimo2; or leave it out"
+    with pytest.raises(UserError, match=sentence):
+        prepare(parse(["--preset", "eapo-r1-7b"]).problems)
 
 
 def test_flags_lie_over_presets_and_presets_over_defaults() -> None:
@@ -233,9 +303,9 @@ def test_flags_lie_over_presets_and_presets_over_defaults() -> None:
 def test_every_preset_names_settings_that_exist(name: str) -> None:
     chosen = PRESETS[name]
     roles = tuple(chosen.models)
-    for algo in (chosen.algo, *chosen.algo_values):
-        choice = Choice(chosen.env, algo, roles, preset=name)
-        chosen.over(defaults(choice))
+    for algo in (chosen.algo, *chosen.algos):
+        choice = Choice(chosen.env, algo, roles, chosen.train_role, preset=name)
+        lay_over(chosen, defaults(choice))
 
 
 def test_an_unknown_preset_names_its_neighbours() -> None:

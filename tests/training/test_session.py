@@ -105,6 +105,21 @@ def test_dynamic_sampling_goes_on_until_enough_problems_are_informative(
     assert max(step["rollout/rounds"] for step in steps) >= 2
 
 
+def test_a_divergence_in_the_reward_is_that_of_the_step_before(
+    opened: Opened, train: Train
+) -> None:
+    flags = ("--algo", "rloo", "--learner.lr", "0.003", "--algo.kl-in-reward")
+    first, second = train(opened(*flags, "0.1"))
+    assert first["credit/divergence"] == pytest.approx(0.0, abs=1e-5)
+    assert abs(second["credit/divergence"]) > 1e-3
+    without = train(opened(*flags, "0"))
+    assert "credit/divergence" not in without[0]
+    # Nothing has diverged in the first step; in the second it costs something.
+    assert without[0]["learner/alice/loss"] == pytest.approx(first["learner/alice/loss"], abs=1e-6)
+    assert without[1]["learner/alice/loss"] != second["learner/alice/loss"]
+    assert without[1]["credit/reward"] != pytest.approx(second["credit/reward"], abs=1e-6)
+
+
 def test_an_overlong_penalty_is_a_reward_term(opened: Opened) -> None:
     session = opened("--algo.overlong-limit", "8", "--algo.overlong-buffer", "4")
     batch = session.sample(1)

@@ -19,7 +19,8 @@ from training.doctor.rescore import Scored, rescore
 from training.doctor.texts import check_round_trip, check_stops, check_template
 from training.doctor.update import Moved, check_movement, learn, restored
 from training.rundir import RunDirectory
-from training.session import MAX_NEW_TOKENS, Session
+from training.session import Session
+from training.settings import MAX_NEW_TOKENS
 from training.train_settings import TrainSettings
 from vocabulary import Policy, Problem, Sampling, UserError
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rollouts import Collector, Deadlines, tasks_for
-from training.session import MAX_NEW_TOKENS, Session
+from training.session import Session
+from training.settings import MAX_NEW_TOKENS
 from vocabulary import (
     Completion,
     Episode,

@@ -1,9 +1,11 @@
 """Entries, rounds and budgets of scripted conversations, worked out by hand."""
 
 import dataclasses
+import json
 from typing import Any
 
 import numpy as np
+import pytest
 
 import envs
 from envs.bytes_codec import BytesCodec
@@ -160,43 +162,97 @@ def test_what_is_kept_of_a_reply() -> None:
     assert as_result("unopened </think> short", meter, limit=3) == "sho"
     assert as_result("<think> long </think>", meter, limit=100) == ""
     assert as_result("before <think> open", meter, limit=100) == "before"
-    assert as_result("<think> one two</think> x", meter, limit=100, thinking_tokens=3) == "two\nx"
+    thinking = "<think> one two</think> x"
+    kept = as_result(thinking, meter, limit=100, thinking_tokens=3)
+    assert kept == "<think>two</think>\nx"
+    # The reply itself comes first: thinking has what it leaves of the limit, tags included.
+    assert as_result(thinking, meter, limit=19, thinking_tokens=9) == "<think>wo</think>\nx"
+    assert as_result(thinking, meter, limit=17, thinking_tokens=9) == "x"
+    assert as_result("<think>t</think> 12345", meter, limit=4, thinking_tokens=9) == "1234"
 
 
-def test_the_panel_is_explained() -> None:
-    text = training_prompt("What is {x}?", "panel", experts=3, at_once=3, budget=10)
-    for fact in (
-        "panel of 3 experts, with the ids 1 to 3",
-        "10 times",
-        "one of them or several at once",
-        "may be wrong",
-        "<think>",
-        "</think>",
-        "<agent_calls>[{",
-        "<agent_returns>[{",
-        '"expert_id"',
-        '"input_parameters"',
-        '"query"',
-        'begins with "Answer: "',
-        "NomanLand",
-        "their reasoning included",
-    ):
-        assert fact in text
-    assert text.endswith("Question: What is {x}?")
-    assert text.count('{"expert_id": 2, "input_parameters"') == 1
-    single = training_prompt("x", "panel", experts=1, at_once=1, budget=2)
-    assert '"expert_id": 2' not in single
-    assert "one thing at a time" in single
-    one_by_one = training_prompt("x", "panel", experts=3, at_once=1, budget=2)
-    assert "one of them at a time" in one_by_one
-    assert '"expert_id": 2' not in one_by_one
-    assert "one of them or up to 2 at once" in training_prompt(
-        "x", "panel", experts=3, at_once=2, budget=2
+def test_a_whole_reply_has_all_of_its_thinking() -> None:
+    text = f"<think>{'so ' * 50}</think>\nAnswer: {'2' * 50}"
+    assert as_result(text, BytesCodec(), limit=None) == (
+        f"<think>{('so ' * 50).strip()}</think>\nAnswer: {'2' * 50}"
     )
+    assert as_result("short", BytesCodec(), limit=None) == "short"
+    assert as_result("<think> never closed", BytesCodec(), limit=None) == ""
+
+
+def test_the_offline_workflow_reads_whole_replies(problem: Problem) -> None:
+    settings = dataclasses.replace(LONG, reply_tokens=5)
+    reply = "<think> 7 + 8 is 15, less 3 </think> Answer: 12"
+
+    def shown(mode: str) -> str:
+        played = Played([RIGHT], lambda *_: reply, settings, problem=problem, mode=mode)
+        return played.shown[0]
+
+    # EAPO, arXiv:2509.23730, appendices C and E: the replies to the question stand behind it.
+    assert shown("workflow").count("Answer: 12") == 3
+    assert shown("workflow").count("less 3") == 3
+    asked = dataclasses.replace(settings, consult="always")
+    trained = Played([RIGHT], lambda *_: reply, asked, problem=problem, step=1)
+    assert "Answer: 12" not in trained.shown[0]
+    assert "Answ" in trained.shown[0]
+
+
+# EAPO, arXiv:2509.23730, appendix G, written down here a second time.
+PAPER = """
+You are a helpful assistant that can solve a given question step by step. To do so, you can consult
+with a panel of three experts. Each question you can ask experts 10 times totally. You can ask one
+or more experts for their opinion. You can ask them the same question or different questions
+simultaneously. The experts will provide their answers, which you can use to form your final
+response. The agent call query and results are enclosed within <agent_calls> </agent_calls> and
+<agent_returns> </agent_returns> tags respectively. Agent calls query should be formatted as a list
+of dictionaries. For each agent call (an item in the list), you need to provide these keys: (1)
+expert_id (int): Required. The ID of the expert you want to consult. Can be 1, 2, or 3. (2)
+input_parameters (dict): Required. All input parameters for the expert, in dictionary format. Here
+are the experts you can use: Description: This is a panel of three auxiliary intelligent agents (ID
+1, 2, 3) that you can consult when you are unsure about the answer to a question. The agents
+responses may not always be correct, but they can offer you alternative perspectives to help you
+think further. Parameters: (1) query (str): Required. The query string describing the question you
+want to ask or discuss. (2) The answer from the agent, including thinking process. The reasoning
+process is wrapped by <think></think>. The final answer begins with "Answer: ". For example: User:
+What is the capital city of NomanLand and what is its main export? Assistant: <think> This question
+has two parts. I will ask two different experts to answer each part. I'll ask expert 1 about the
+capital and expert 2 about the main export. </think> <agent_calls> [{"expert_id": 1,
+"input_parameters": {"query": "capital city of NomanLand"}}, {"expert_id": 2, "input_parameters":
+{"query": "main export of NomanLand"}}] </agent_calls> <agent_returns> [{"expert_id": 1, "result":
+"The capital city of NomanLand is NomanCity."}, {"expert_id": 2, "result": "The main export of
+NomanLand is widgets."}] </agent_returns> <think> I see. Expert 1 says the capital is NomanCity, and
+Expert 2 says the main export is widgets. </think> Answer: The capital of NomanLand is NomanCity and
+its main export is widgets."""
+
+
+def test_the_panel_is_explained_in_the_papers_words() -> None:
+    text = training_prompt("What is {x}?", "panel", experts=3, at_once=3, budget=10)
+    assert text.split() == [*PAPER.split(), "What", "is", "{x}?"]
+    assert text.endswith("\n\nWhat is {x}?")
     assert lone_prompt("x", "panel") == (
         "You are a helpful assistant. You must give the final answer in the last line, in the "
         'format of "Answer: xxx", xxx represents the final answer.\n\nx'
     )
+
+
+@pytest.mark.parametrize(
+    ("experts", "at_once", "facts"),
+    [
+        (1, 1, ("a panel of one expert.", "agent (ID 1)", "Can be 1.", "one expert at a time")),
+        (2, 2, ("a panel of two experts.", "agents (ID 1, 2)", "Can be 1 or 2.", "simultaneously")),
+        (3, 2, ("one or more experts, at most two at once, for their", "Can be 1, 2, or 3.")),
+        (12, 12, ("a panel of 12 experts.", "9, 10, 11, or 12.")),
+    ],
+)
+def test_other_panels_are_explained_as_they_are(
+    experts: int, at_once: int, facts: tuple[str, ...]
+) -> None:
+    text = training_prompt("x", "panel", experts=experts, at_once=at_once, budget=2)
+    assert "ask experts 2 times totally" in text
+    assert all(fact in text for fact in facts)
+    example = text[text.index("<agent_calls> [") :].split("</agent_calls>")[0]
+    shown = json.loads(example.removeprefix("<agent_calls>"))
+    assert [one["expert_id"] for one in shown] == ([1, 2] if at_once > 1 else [1])
 
 
 def test_a_transcript(problem: Problem) -> None:

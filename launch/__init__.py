@@ -1,1 +1,0 @@
-"""Presets and the tables of sweeps."""

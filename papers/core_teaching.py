@@ -1,0 +1,303 @@
+"""CoRe (arXiv:2601.21600): its settings and its tables.
+
+Sections, equations and tables are those of the first version. "Reference" is the configuration of
+the authors' public code, which came with the second.
+"""
+
+import math
+from dataclasses import replace
+
+from papers.preset import ADAMW, TINY, Departure, Preset, Setting
+from papers.table import Columns, Table, Variant
+
+_ENV = {
+    "env.k_cold": Setting(2, "section 5, table 3"),
+    "env.k_hinted": Setting(1, "section 5, table 3"),
+    "env.hint_probability": Setting(
+        0.75,
+        "section 5",
+        paper="0.75 in section 5; 0.5 in table 3, where it is called dropout",
+        departs="section 4 defines it as the chance of seeing the hint; the reference has 0.75",
+    ),
+    "env.hint_tokens": Setting(1536, "table 3", TINY),
+    "env.truncate": Setting("head", "section 5"),
+    "env.max_new_tokens": Setting(3072, "section 5", TINY),
+    "env.eval_max_new_tokens": Setting(4096, "section 5.2", TINY),
+    "env.prompt_style": Setting("plain", "appendix A.1"),
+    "env.teacher": Setting("best", "section 4"),
+    "env.teacher_score": Setting(
+        "total",
+        "section 4",
+        paper="the highest reward in section 4, the highest exploitation reward in appendix A.1",
+        departs="the reference ranks by all terms",
+    ),
+    "env.w_exploit": Setting(1.0, "reference"),
+    "env.alpha": Setting(0.3, "section 4.1"),
+    "env.alpha_only_if_wrong": Setting(False, "eq. 2"),
+    "env.partial_on_numbers": Setting(True, "eq. 2", "shared digits are no progress on a number"),
+    "env.w_explore": Setting((0.2, 0.05), "reference"),
+    "env.explore_mode": Setting(
+        "literal",
+        "eq. 3",
+        "the printed reward is zero unless the cap binds, for which there are too few traces",
+    ),
+    "env.explore_pool": Setting("question", "section 4.1"),
+    "env.explore_correct_only": Setting(
+        False, "eq. 3", "otherwise wrong traces are paid for being far away"
+    ),
+    "env.delta": Setting(0.15, "table 3"),
+    "env.cap": Setting(10, "table 3"),
+    "env.lambda_cm": Setting((0.0, 0.1), "section 5; the first epoch's from the reference"),
+    "env.delta_cm": Setting(0.15, "reference"),
+    "env.eta": Setting(
+        0.1, "reference", "below the partial credit of nearly any answer, it gates nothing"
+    ),
+    "env.cross_requires_correct": Setting(
+        False, "eq. 6", "otherwise wrong traces are paid for being far away"
+    ),
+    "env.lambda_ta": Setting(0.2, "reference"),
+    "env.trace_accuracy": Setting(
+        "v2",
+        "version 2, reference",
+        paper="eq. 5 of version 1 pays c ρ (`--env.trace-accuracy v1`), version 2 pays c (1 - ρ)",
+        departs="version 2, as the reference: rare successes are paid most",
+    ),
+    "env.r_teach": Setting(0.15, "table 3"),
+    "env.teacher_lift": Setting(0.0, "not in the paper"),
+    "env.lambda_b": Setting(0.8, "section 4.1"),
+}
+_REST = {
+    "agents.tuning": Setting("lora", "section 5", "tiny models are trained whole"),
+    "agents.lora_rank": Setting(16, "table 3"),
+    "agents.lora_alpha": Setting(32, "table 3"),
+    "learner.lr": Setting(1e-5, "table 3", TINY),
+    **ADAMW,
+    "learner.weight_decay": Setting(0.01, "reference", "nothing to regularise in a short run"),
+    "learner.warmup": Setting(0.1, "reference", "a short run"),
+    "learner.schedule": Setting("cosine", "reference", "runs that are taken further"),
+    "learner.max_grad_norm": Setting(1.0, "table 3"),
+    "learner.epochs": Setting(1, "reference"),
+    "learner.minibatches": Setting(1, "reference"),
+    "learner.importance_correction": Setting(
+        "none", "reference", "it costs nothing, and cures a sampler that disagrees with the trainer"
+    ),
+    "rollout.problems_per_step": Setting(4, "section 5", TINY),
+    "rollout.temperature": Setting(
+        0.7, "reference", "importance ratios are only right for what was sampled from"
+    ),
+    "rollout.top_p": Setting(
+        0.9, "reference", "importance ratios are only right for what was sampled from"
+    ),
+    "rollout.top_k": Setting(0, "reference"),
+    "rollout.learner_temperature": Setting(
+        1.0, "reference", "importance ratios need the temperature of sampling"
+    ),
+    "scoring.encoder": Setting(
+        "minilm", "section 5", "it would cost twenty times a tiny model's whole step"
+    ),
+    "run.seed": Setting(42, "reference", "any"),
+    "run.group_by": Setting("problem", "eq. 7", "the environment's own, which is the same"),
+    "run.checkpoint_every": Setting(50, "ours; 100 in the reference", "tiny checkpoints are cheap"),
+}
+# Equation 7: population standard deviation over the question's traces.
+_CREDIT = {
+    "algo.baseline": Setting("group-mean", "eq. 7"),
+    "algo.scale": Setting("group-std", "eq. 7"),
+    "algo.ddof": Setting(0, "reference", "TRL's convention"),
+    "algo.epsilon": Setting(1e-8, "reference", "a tiny one turns rounding into advantages"),
+}
+_GSPO = {
+    **_CREDIT,
+    "algo.surrogate.low": Setting(3e-4, "arXiv:2507.18071"),
+    "algo.surrogate.high": Setting(4e-4, "arXiv:2507.18071"),
+}
+_SAPO = {
+    **_CREDIT,
+    "algo.surrogate.tau_positive": Setting(1.0, "arXiv:2511.20347"),
+    "algo.surrogate.tau_negative": Setting(1.05, "arXiv:2511.20347"),
+}
+_ALGOS = {
+    "grpo": {
+        **_CREDIT,
+        "algo.surrogate.low": Setting(0.2, "reference"),
+        "algo.surrogate.high": Setting(0.2, "reference"),
+        "algo.kl_coefficient": Setting(
+            0.04, "eq. 20; its size from the reference", "off unless asked for"
+        ),
+        "algo.kl_estimator": Setting("k3", "reference"),
+    },
+    "gspo": _GSPO,
+    "gspo-paper": _GSPO,
+    "sapo": _SAPO,
+    "sapo-paper": _SAPO,
+}
+_PAIRS = {
+    "qwen": ("Qwen/Qwen2.5-3B-Instruct", "Qwen/Qwen3-4B-Instruct-2507"),
+    "reasoning": ("microsoft/Phi-4-mini-reasoning", "mistralai/Ministral-3-3B-Reasoning-2512"),
+}
+_MOST = 1000
+# Problems to train on, and how many of them train: a fifth of AIME's 963 and GPQA's 448 measures.
+_DATA = {
+    "gsm8k": ("gsm8k", _MOST),
+    "math": ("math-8020", _MOST),
+    "aime": ("aime-1983-2025", 770),
+    "gpqa": ("gpqa-main", 358),
+    "medmcqa": ("medmcqa", _MOST),
+}
+_EPOCHS = 2
+
+
+def _data(name: str, count: int) -> dict[str, Setting]:
+    steps = math.ceil(_EPOCHS * count / _REST["rollout.problems_per_step"].value)
+    return {
+        "problems.train": Setting(name, "section 5.1", TINY),
+        "problems.limit": Setting(_MOST, "section 5.1", "a generator has no end"),
+        "run.steps": Setting(steps, "two epochs of four problems a step; reference", TINY),
+    }
+
+
+PRESETS = {
+    f"core-{pair}-{data}": Preset(
+        paper="arXiv:2601.21600",
+        env="core-teaching",
+        algo="grpo",
+        models={"alice": first, "bob": second},
+        settings={**_ENV, **_REST, **_data(problems, count)},
+        algos=_ALGOS,
+    )
+    for pair, (first, second) in _PAIRS.items()
+    for data, (problems, count) in _DATA.items()
+}
+
+DEPARTURES = (
+    Departure(
+        "objective",
+        "appendix C lists GRPO, GSPO and SAPO; which one made the tables is not said",
+        "GRPO; `--algo gspo` and `--algo sapo` take those papers' constants",
+        "the reference configuration's choice",
+    ),
+    Departure(
+        "GSPO and SAPO",
+        "appendix C multiplies a log-probability in",
+        "as published; `--algo gspo-paper` and `--algo sapo-paper` are the appendix's words",
+        "they are other estimators",
+    ),
+    Departure(
+        "prompt",
+        "appendix A.1 prints blank lines between its parts",
+        "single line breaks",
+        "the string of the reference code",
+    ),
+    Departure(
+        "partial credit",
+        "eq. 2 leaves Pl open",
+        "token F1 of the two answers",
+        "the reference configuration's choice",
+    ),
+    Departure(
+        "AIME and GPQA",
+        "792 and 348 problems train (abstract)",
+        f"{_DATA['aime'][1]} and {_DATA['gpqa'][1]}, four fifths of 963 and 448",
+        "section 5.1 divides 80:20, and 193 and 90 measure",
+    ),
+    Departure(
+        "GPQA's options",
+        "not said; the older public code puts the right one first",
+        "permuted per item (`--problems.choice-seed`)",
+        "otherwise A is always right",
+    ),
+    Departure(
+        "MedMCQA",
+        "named among the contributions (section 1), with neither protocol nor result",
+        f"{_MOST:,} problems of its training part, measured on its validation part",
+        "as GSM8K is used; its test part has no labels",
+    ),
+    Departure(
+        "answers",
+        "patterns and normalised text (appendix A.1)",
+        "equality in value",
+        "1/2 is 0.5",
+    ),
+)
+
+
+_TRAIN = ("--env", "core-teaching", "--algo", "gspo")
+# As many traces as CoRe writes, none of them taught, each role compared with itself: by CoRe's
+# rewards, and by SD-E2's, where the team is the oracle over two models that never met.
+_ALONE = (
+    *("--env.k-cold", "3", "--env.k-hinted", "0", "--env.lambda-cm", "0"),
+    *("--env.explore-pool", "model", "--group-by", "problem+role"),
+)
+_EXPLORE = ("--env", "sd-e2", "--algo", "grpo", "--env.traces", "3")
+_ABLATIONS = {
+    "no-round-b": ("No Round B", ("--env.k-hinted", "0")),
+    "no-exploration": ("No exploration", ("--env.w-explore", "0")),
+    "no-cross": ("No cross-model term", ("--env.lambda-cm", "0")),
+    "k4": ("K = 4, K' = 2", ("--env.k-cold", "4", "--env.k-hinted", "2")),
+}
+
+
+def _pair(first: str, second: str) -> dict[str, Variant]:
+    """Everything that is trained of one pair."""
+    flags = (*_TRAIN, "--roles", first, second)
+    name = f"core-{first}-{second}"
+    found = {
+        "core": Variant(name, "CoRe", flags),
+        "sd-e2": Variant(f"{name}-sd-e2", "SD-E2", (*_EXPLORE, "--roles", first, second)),
+        "alone": Variant(f"{name}-alone", "each for itself", (*flags, *_ALONE)),
+    }
+    return found | {
+        key: Variant(f"{name}-{key}", label, (*flags, *more))
+        for key, (label, more) in _ABLATIONS.items()
+    }
+
+
+def _columns(first: str, second: str) -> Columns:
+    return {
+        **{f"{role} @{k}": (f"pass@{k}/{role}",) for role in (first, second) for k in (1, 2)},
+        **{f"team @{k}": (f"team_pass@{k}",) for k in (1, 2)},
+    }
+
+
+_BOB, _CAROL = _pair("alice", "bob"), _pair("alice", "carol")
+_INSTEAD = "chains for GSM8K, MATH, AIME and GPQA; the tiny pair for 3B and 4B models"
+
+TABLES = {
+    "core-1": Table(
+        "Base, trained each for itself, and CoRe: the first pair",
+        tuple(_BOB[k] for k in ("core", "sd-e2", "alone")),
+        _columns("alice", "bob"),
+        base="Base",
+        instead=_INSTEAD,
+    ),
+    "core-2": Table(
+        "The same of the second pair",
+        tuple(_CAROL[k] for k in ("core", "sd-e2", "alone")),
+        _columns("alice", "carol"),
+        base="Base",
+        instead=_INSTEAD,
+    ),
+    "core-3": Table("Hyper-parameters", why_not="it lists settings; they are --preset core-..."),
+    "core-4": Table(
+        "A larger model that explores alone, two that do and an oracle, and CoRe",
+        (
+            Variant("core-dora-sd-e2", "dora, SD-E2", (*_EXPLORE, "--roles", "dora")),
+            replace(_BOB["sd-e2"], label="alice and bob, SD-E2, oracle"),
+            replace(_BOB["core"], label="alice and bob, CoRe"),
+        ),
+        {f"Pass@{k}": (f"team_pass@{k}",) for k in (1, 2)},
+        instead=f"{_INSTEAD}, and dora, twice their size, for 7B and 8B models",
+    ),
+    "core-5": Table(
+        "Ablations of the first pair",
+        tuple(_BOB[k] for k in ("core", "no-round-b", "no-exploration", "no-cross", "k4")),
+        _columns("alice", "bob"),
+        instead=_INSTEAD,
+    ),
+    "core-6": Table(
+        "Ablations of the second pair; its row of one model is CoRe's own alice",
+        tuple(_CAROL[k] for k in ("core", "no-round-b", "no-exploration", "no-cross")),
+        _columns("alice", "carol"),
+        instead=_INSTEAD,
+    ),
+}

@@ -1,0 +1,124 @@
+"""Sections, tables and equations that are cited exist in the papers, whose outlines stand here."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
+from papers.preset import Setting
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE, COREA, EAPO = "2601.21600", "2603.03752", "2509.23730"
+
+
+def outline(sections: str, tables: int, equations: int, more: str = "") -> set[str]:
+    """``section 4.1``, ``appendix A.2``, ``table 3``, ``eq. 5``."""
+    names = {f"appendix {s}" if s[0].isalpha() else f"section {s}" for s in sections.split()}
+    names |= {f"table {n}" for n in range(1, tables + 1)}
+    names |= {f"eq. {n}" for n in range(1, equations + 1)}
+    return names | set(more.split(", "))
+
+
+OUTLINES = {
+    # The first version.
+    CORE: outline(
+        "1 2 3 4 4.1 4.2 5 5.1 5.2 6 6.1 7 8 A A.1 A.2 B C D E F F.1 F.2",
+        7,
+        22,
+        "algorithm 1, theorem 4.1",
+    ),
+    COREA: outline(
+        "1 2 2.1 2.2 3 3.1 3.2 4 4.1 4.2 4.3 4.4 5 5.1 5.2 5.3 5.4 5.4.1 5.4.2 5.4.3 6 "
+        "A A.1 A.2 B C D E F G",
+        15,
+        10,
+    ),
+    EAPO: outline("1 2 2.1 2.2 2.3 3 3.1 3.2 4 5 A B C D E F G H I J K L", 11, 0),
+}
+
+KIND = {"equation": "eq.", "eq.": "eq.", "eqs.": "eq.", "appendices": "appendix"}
+PLACE = r"(?:[A-Z](?:\.\d+)?|\d+(?:\.\d+)*)"
+CITED = re.compile(
+    rf"\b(sections?|appendix|appendices|tables?|equations?|eqs?\.|algorithm|theorem) "
+    rf"({PLACE}(?:(?:, | and | to ){PLACE}\b)*)(?!\w)"
+)
+
+
+def places(text: str) -> Iterator[str]:
+    """Every place that ``text`` cites, in one spelling."""
+    for kind, listed in CITED.findall(text):
+        one = KIND.get(kind, kind.removesuffix("s"))
+        one = "eq." if one == "equation" else one
+        for span in re.split(r", | and ", listed):
+            first, _, last = span.partition(" to ")
+            numbers = range(int(first), int(last) + 1) if last else (first,)
+            yield from (f"{one} {number}" for number in numbers)
+
+
+def citations() -> Iterator[tuple[str, str, str]]:
+    """(where, paper, place): what follows a paper's number in the same sentence."""
+    files = [*ROOT.glob("*/**/*.py"), *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    for path in files:
+        name = path.relative_to(ROOT).as_posix()
+        text = " ".join(path.read_text(encoding="utf-8").replace("#", " ").split())
+        if name == "docs/papers.md" or name.startswith((".", "tests/docs/")):
+            continue
+        for match in re.finditer(r"(?:arXiv:|abs/)(\d{4}\.\d{5})", text):
+            behind = re.split(r"[);]|\. |arXiv:", text[match.end() :][:160])[0]
+            yield from ((name, match[1], place) for place in places(behind))
+
+
+def test_what_the_code_cites_exists() -> None:
+    found = [one for one in citations() if one[1] in OUTLINES]
+    assert len(found) > 25
+    assert [one for one in found if one[2] not in OUTLINES[one[1]]] == []
+
+
+def test_what_the_index_of_papers_cites_exists() -> None:
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    for paper in OUTLINES:
+        (section,) = re.findall(rf"^## \w+, arXiv:{paper}\n(.*?)(?=^## )", text, re.M | re.S)
+        rows = re.findall(r"^\| (?!paper|-)([^|]+) \|", section, re.M)
+        cited = [place for row in rows for place in places(row)]
+        assert len(cited) >= len(rows) > 10
+        assert [place for place in cited if place not in OUTLINES[paper]] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "paper"),
+    [(core_teaching, CORE), (corea_deferral, COREA), (eapo_consultation, EAPO), (sd_e2, CORE)],
+)
+def test_where_presets_say_that_they_stand_exists(module: object, paper: str) -> None:
+    cited = 0
+    for preset in module.PRESETS.values():  # type: ignore[attr-defined]
+        settings: list[Setting] = [*preset.settings.values()]
+        settings += [one for some in preset.algos.values() for one in some.values()]
+        for setting in settings:
+            for text in (setting.source, setting.paper, setting.departs):
+                for place in places(text):
+                    cited += 1
+                    assert place in OUTLINES[paper], setting
+    for departure in module.DEPARTURES:  # type: ignore[attr-defined]
+        for place in places(f"{departure.paper}; {departure.why}"):
+            assert place in OUTLINES[paper], departure
+    assert cited > 10
+
+
+def test_places_that_were_put_right() -> None:
+    """What was once cited as another section: the reward, the probe, the router, the thresholds,
+    the baselines, the suffix of the prompt, the prompts."""
+    cited = {(paper, place) for _, paper, place in citations()}
+    assert (EAPO, "section 2.1") in cited
+    assert {(COREA, "appendix A.1"), (COREA, "appendix A.2"), (COREA, "section 5.2")} <= cited
+    assert (CORE, "section 5.1") in cited
+    assert {(COREA, "section 3.1"), (EAPO, "appendix G")} <= cited
+
+
+def test_a_place_that_does_not_exist_is_noticed() -> None:
+    assert list(places("section 2.4, table 3; eqs. 9, 10; appendices F, G; tables 5 to 7")) == [
+        *("section 2.4", "table 3", "eq. 9", "eq. 10", "appendix F", "appendix G"),
+        *("table 5", "table 6", "table 7"),
+    ]
+    assert "section 2.4" not in OUTLINES[EAPO]

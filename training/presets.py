@@ -1,0 +1,55 @@
+"""A paper's settings over the defaults: ``--preset NAME``. Flags lie over the preset."""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from papers import PRESETS
+from papers.preset import Preset, Setting
+from training.plain import override
+from training.train_settings import TrainSettings
+from vocabulary import UserError
+
+
+def preset(name: str) -> Preset:
+    """The preset called ``name``.
+
+    Raises:
+        UserError: there is none.
+    """
+    if name in PRESETS:
+        return PRESETS[name]
+    near = difflib.get_close_matches(name, PRESETS, n=3)
+    raise UserError(
+        f"unknown preset '{name}'; {'near it' if near else 'known'}: "
+        f"{', '.join(near or sorted(PRESETS))}"
+    )
+
+
+def settings_of(chosen: Preset, algo: str) -> dict[str, Setting]:
+    """Everything that the preset sets where ``algo`` learns, by dotted name."""
+    return {**chosen.settings, **chosen.algos.get(algo, {})}
+
+
+def lay_over(chosen: Preset, default: TrainSettings) -> TrainSettings:
+    """``default`` with the paper's values laid over it."""
+    values = _nested(settings_of(chosen, default.choice.algo))
+    every = values.pop("agents", {})
+    agents = {
+        role: dataclasses.replace(agent, model=chosen.models.get(role, agent.model), **every)
+        for role, agent in default.agents.items()
+    }
+    return dataclasses.replace(override(default, values), agents=agents)
+
+
+def _nested(settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """``env.k_cold`` -> ``{"env": {"k_cold": ...}}``."""
+    nested: dict[str, Any] = {}
+    for path, setting in settings.items():
+        *parts, name = path.split(".")
+        inner = nested
+        for part in parts:
+            inner = inner.setdefault(part, {})
+        inner[name] = setting.value
+    return nested
