@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from agents.engine.widen import head_dim_of, widen, widen_config
+from models.saving import store
 from vocabulary import UserError
 
 _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
@@ -35,7 +36,7 @@ def export_checkpoint(
     Raises:
         UserError: the folder holds no safetensors, or heads that cannot be widened.
     """
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import load_file
 
     target.mkdir(parents=True, exist_ok=True)
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
@@ -51,7 +52,7 @@ def export_checkpoint(
             tensors = _widened(tensors, config, width)
         if dtype is not None:
             tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}
-        save_file(tensors, target / path.name, metadata={"format": "pt"})
+        store(tensors, target / path.name)
     for path in source.iterdir():
         if path.is_file() and path.suffix in (".json", ".jinja", ".txt", ".model"):
             shutil.copy(path, target)
@@ -67,11 +68,11 @@ def export_checkpoint(
 
 def widen_adapter(folder: Path, config: dict[str, Any], width: int) -> None:
     """Widen an adapter in peft's format in place; ``config`` is its base model's."""
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import load_file
 
     path = folder / "adapter_model.safetensors"
     tensors = _widened(load_file(path), config, width)
-    save_file(tensors, path, metadata={"format": "pt"})
+    store(tensors, path)
 
 
 def _widened(tensors: dict[str, Tensor], config: dict[str, Any], width: int) -> dict[str, Tensor]:
