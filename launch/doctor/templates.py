@@ -4,6 +4,7 @@ from typing import Any
 
 from launch.doctor.finding import Finding, judged
 from models.codec import HFCodec
+from models.rendering import render
 from vocabulary import UserError
 
 _CHECK = "chat template"
@@ -29,7 +30,9 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
         return Finding(_CHECK, role, f"plain text: {why}", "ok")
     way_out = f"--agents.{role}.chat plain writes contexts without the template"
     opened = codec.open(_ASKED)
-    if _ids(tokenizer, _rendered(tokenizer, _ASKED)) != opened:
+    conversations = [[_ASKED], [_ASKED, _SAID, _NEXT], [_ASKED, _THOUGHT, _NEXT]]
+    first, whole, thought = (one.text or "" for one in render(tokenizer, conversations))
+    if _ids(tokenizer, first) != opened:
         return Finding(_CHECK, role, "opens a context in another way", "wrong", way_out)
     try:
         follows = codec.follow(_NEXT, ended=False)
@@ -37,11 +40,10 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
         return Finding(
             _CHECK, role, "refuses a second message of the user", "not measured", way_out
         )
-    whole = _rendered(tokenizer, _ASKED, _SAID, _NEXT)
     appended = opened + codec.extend(_SAID) + follows
     if _ids(tokenizer, whole) == appended:
         note = "two turns are those of the template"
-        if _THOUGHT not in _rendered(tokenizer, _ASKED, _THOUGHT, _NEXT):
+        if _THOUGHT not in thought:
             note = "drops or rewrites earlier thinking; contexts here keep it"
         return Finding(_CHECK, role, note, "ok")
     if _text(tokenizer, follows) != whole.rpartition(_SAID)[2]:
@@ -74,11 +76,6 @@ def check_round_trip(role: str, codec: HFCodec, text: str) -> Finding:
         way_out="the model reads something else than the environment writes: choose a model whose "
         "tokenizer falls back to bytes and normalises nothing",
     )
-
-
-def _rendered(tokenizer: Any, *contents: str) -> str:
-    turns = [{"role": ("user", "assistant")[i % 2], "content": c} for i, c in enumerate(contents)]
-    return tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:
