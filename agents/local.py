@@ -6,7 +6,7 @@ from models.handle import ModelHandle
 from models.sampler import Row, Sampler
 from models.sampler.batches import Limits
 from rollouts.coalesce import Coalescer
-from vocabulary import Completion, Prompt, Sampling
+from vocabulary import Completion, Prompt, Sampling, UserError
 
 
 class LocalPolicy:
@@ -40,4 +40,10 @@ class LocalPolicy:
         return await self._coalescer((prompt.agent, Row(prompt.tokens, prompt.seed, sampling)))
 
     def _answer(self, asked: list[tuple[str, Row]]) -> list[Completion]:
-        return self.sampler.sample([row for _, row in asked])
+        try:
+            return self.sampler.sample([row for _, row in asked])
+        except FloatingPointError as error:
+            raise UserError(
+                f"{asked[0][0]} cannot answer: {error}; where it learns, begin anew with a lower "
+                "--learner.lr"
+            ) from None

@@ -27,30 +27,32 @@ def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[st
         "seed": episode.seed,
         "mode": episode.mode,
         "info": dict(episode.info),
-        "trajectories": [
-            {
-                "agent": row.agent,
-                "status": row.status,
-                "reward": row.reward,
-                "reward_terms": dict(row.reward_terms),
-                "advantage": advantages.get(id(row)),
-                "loss_weight": row.loss_weight,
-                "groups": dict(row.groups),
-                "weight_version": row.weight_version,
-                "tokens": row.tokens,
-                "learned_after": row.learned_after,
-                "turns": [list(span) for span in row.turns],
-                "finish": list(row.finish),
-                # Six decimals say more than float32 holds for the logs' readers.
-                "logprobs": [
-                    np.round(row.logprobs[start:end].astype(np.float64), 6).tolist()
-                    for start, end in row.turns
-                ],
-                "texts": list(row.texts),
-                "info": dict(row.info),
-            }
-            for row in episode.trajectories
+        "trajectories": [row_record(row, advantages.get(id(row))) for row in episode.trajectories],
+    }
+
+
+def row_record(row: Trajectory, advantage: float | None) -> dict[str, Any]:
+    """One trajectory of :func:`episode_record`."""
+    return {
+        "agent": row.agent,
+        "status": row.status,
+        "reward": row.reward,
+        "reward_terms": dict(row.reward_terms),
+        "advantage": advantage,
+        "loss_weight": row.loss_weight,
+        "groups": dict(row.groups),
+        "weight_version": row.weight_version,
+        "tokens": row.tokens,
+        "learned_after": row.learned_after,
+        "turns": [list(span) for span in row.turns],
+        "finish": list(row.finish),
+        # Six decimals say more than float32 holds for the logs' readers.
+        "logprobs": [
+            np.round(row.logprobs[start:end].astype(np.float64), 6).tolist()
+            for start, end in row.turns
         ],
+        "texts": list(row.texts),
+        "info": dict(row.info),
     }
 
 

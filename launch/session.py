@@ -12,6 +12,7 @@ from rich.console import Console
 
 import envs
 from algorithms import Credit, assign_credit
+from algorithms.nonfinite import NotFinite
 from evaluation import evaluation_of
 from evaluation.evaluation import Outcomes
 from evaluation.table import comparison
@@ -27,9 +28,9 @@ from launch.sampling import StepSampler
 from launch.summary import summary
 from launch.surroundings import surroundings
 from launch.tally import Tally
-from launch.team import build_team
+from launch.team import TrainedRole, build_team
 from launch.train_settings import TrainSettings
-from launch.trouble import troubles
+from launch.trouble import not_finite, troubles
 from problems.prepare import PreparedProblems
 from rollouts import Collector, Deadlines
 from vocabulary import Sampling, UserError
@@ -133,14 +134,21 @@ class Session:
     def update(self, batch: Batch, credit: Credit) -> dict[str, float]:
         """Let every trained role learn from its own rows; metrics by ``learner/ROLE/NAME``."""
 
+        step = self._progress.step + 1
+
+        def learned(role: str, trained: TrainedRole) -> dict[str, float]:
+            try:
+                return trained.learner.update(*rows_of(batch, credit, role))
+            except NotFinite as found:
+                raise not_finite(self.run, role, step, found) from None
+
         def learn() -> dict[str, float]:
             return {
                 f"learner/{role}/{name}": value
                 for role, trained in self.team.trained.items()
-                for name, value in trained.learner.update(*rows_of(batch, credit, role)).items()
+                for name, value in learned(role, trained).items()
             }
 
-        step = self._progress.step + 1
         with self._timed("update"):
             if self.settings.rollout.overlap and not self._is_last(step):
                 return self.run_async(self.sampler.while_sampling(step + 1, learn))

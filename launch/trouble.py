@@ -1,10 +1,15 @@
-"""What a user should be told of a step that went wrong without ending the run."""
+"""What a user should be told of a step that went wrong, whether or not it ends the run."""
 
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from vocabulary import Trajectory
+from algorithms.nonfinite import PATIENCE, NotFinite
+from launch.records import row_record
+from launch.rundir import RunDirectory
+from vocabulary import Trajectory, UserError
+
+NOT_FINITE = "not-finite.jsonl"
 
 
 def troubles(
@@ -29,6 +34,20 @@ def troubles(
     for role, reason in _idle(rows, trained).items():
         found[role] = f"has nothing to learn from: {reason}"
     return found
+
+
+def not_finite(run: RunDirectory, role: str, step: int, found: NotFinite) -> UserError:
+    """What ends a run in which a role cannot learn; the row that it comes from, if it comes from
+    one, is stored."""
+    way_out = "begin anew with a lower --learner.lr"
+    if found.row is None:
+        return UserError(f"{role} cannot learn in step {step}: {found}; {way_out}")
+    record = row_record(found.row, found.advantage)
+    run.append(NOT_FINITE, [{"step": step, "role": role, "why": str(found), "row": record}])
+    return UserError(
+        f"{role} has learned nothing in {PATIENCE} steps running, the last one step {step}: "
+        f"{found}; that row is in {run.path / NOT_FINITE}; mend what makes such rows, or {way_out}"
+    )
 
 
 def _idle(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from algorithms.nonfinite import NotFinite
 from launch.doctor.movement import Movement, measure_movement
 from launch.doctor.rescore import rescore
 from launch.team import TrainedRole
@@ -100,9 +101,14 @@ def learn(
         while updates < _ATTEMPTS and not (mean >= least or np.isnan(mean)):
             lr = settings.lr * _FACTOR**updates
             learner.settings = replace(settings, lr=lr, warmup=0.0, schedule="constant")
-            learner.update(rows, made_up(advantage_B))
             updates += 1
+            try:
+                learner.update(rows, made_up(advantage_B))
+            except NotFinite:
+                mean = np.nan
             movement = movement or measure_movement(one, start, lr=lr)
+            if np.isnan(mean):
+                break
             after = rescore(handle, rows, temperature=temperature, budget=budget)
             assert after is not None
             mean = float(np.abs(after.learner_N - before.learner_N).mean())
