@@ -7,7 +7,7 @@ from models.handle import ModelHandle
 from models.sampler import Request, Sampler
 from models.sampler.batches import Limits
 from rollouts.coalesce import Coalescer
-from vocabulary import Completion, PolicyFailure, Prompt, Sampling
+from vocabulary import Completion, PolicyFailure, Prompt, Sampling, UserError
 
 
 def fit_context(prompt: Prompt, sampling: Sampling, handle: ModelHandle) -> Sampling:
@@ -59,4 +59,10 @@ class LocalPolicy:
         return await self._coalescer((prompt.agent, Request(prompt.tokens, prompt.seed, sampling)))
 
     def _answer(self, requests: list[tuple[str, Request]]) -> list[Completion]:
-        return self.sampler.sample([row for _, row in requests])
+        try:
+            return self.sampler.sample([row for _, row in requests])
+        except FloatingPointError as error:
+            raise UserError(
+                f"{requests[0][0]} cannot answer: {error}; where it learns, begin anew with a "
+                "lower --learner.lr"
+            ) from None

@@ -15,6 +15,7 @@ from torch import Tensor
 from algorithms.algorithm import Algorithm
 from algorithms.batching import Batch, micro_batches, pad, scored_tokens, split_evenly
 from algorithms.logprobs import TrainableModel, batch_logprobs
+from algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from algorithms.objective import SUMS, Totals, describe, objective
 from algorithms.optimizer_state import load_moments, save_moments, swap
 from algorithms.settings import LearnerSettings, lr_factor, warmup_steps
@@ -67,13 +68,20 @@ class Learner:
         """Calls of :meth:`update` that had rows."""
         self._skipped = 0
         """Optimizer steps left out because of a loss or gradient that was not finite."""
+        self._lost = 0
+        """Training steps running of which all were left out."""
 
     def update(
         self, trajectories: Sequence[Trajectory], advantage_B: npt.ArrayLike
     ) -> dict[str, float]:
         """Train on this role's rows of one training step; return metrics.
 
-        Rows that are not trainable never enter; without any other row, nothing happens.
+        Rows that are not trainable never enter; without any other row, nothing happens. An
+        optimizer step whose loss or gradient is not finite is left out and counted.
+
+        Raises:
+            NotFinite: the third training step running of which nothing was left, or one after
+                which the weights themselves are not finite.
         """
         advantages = np.asarray(advantage_B, np.float64)
         learned = [t.as_learned() for t in trajectories]
@@ -93,8 +101,21 @@ class Learner:
                 sums, peaks = sums + part_sums, torch.maximum(peaks, part_peaks)
                 losses.append(loss)
                 norms.append(self._step(loss, self._updates + step / self.settings.optimizer_steps))
+            self._lost = self._lost + 1 if self._skipped - skipped == len(losses) else 0
+            if not self._finite_weights():
+                raise NotFinite("its weights are no finite numbers after this update")
+            if self._lost >= PATIENCE:
+
+                def alone(place: int) -> tuple[float, float]:
+                    part = range(place, place + 1)
+                    loss, _, _ = self._gradient(rows, advantages, old, ref, part)
+                    norm = float(self._norm())
+                    self._optimizer.zero_grad()
+                    return loss, norm
+
+                raise cause_of(rows, advantages.tolist(), alone)
         self._updates += 1
-        self.model.version += self._skipped - skipped < len(losses)
+        self.model.version += self._lost == 0
         return {
             "loss": sum(losses) / len(losses),
             "grad_norm": max(norms, key=lambda norm: (not math.isfinite(norm), norm)),
@@ -124,6 +145,7 @@ class Learner:
             "steps": steps,
             "updates": self._updates,
             "skipped": self._skipped,
+            "lost": self._lost,
             "version": self.model.version,
         }
         return tensors, plain
@@ -134,6 +156,8 @@ class Learner:
         for name, value in (self._start or {}).items():
             value.copy_(tensors[f"reference/{name}"])
         self._updates, self._skipped = int(plain["updates"]), int(plain["skipped"])
+        # Checkpoints were written without it.
+        self._lost = int(plain.get("lost", 0))
         self.model.version = int(plain["version"])
 
     def reached(self) -> Iterator[tuple[str, Tensor]]:
@@ -187,13 +211,7 @@ class Learner:
 
     def _step(self, loss: float, done: float) -> float:
         """One optimizer step, unless loss or gradient is not finite; gives the gradient's norm."""
-        gradients = []
-        for parameter in self._parameters.values():
-            if parameter.grad is None:
-                # A parameter's moments decay in each step, whatever reached it.
-                parameter.grad = torch.zeros_like(parameter)
-            gradients.append(parameter.grad)
-        norm_tensor = torch.nn.utils.get_total_norm(gradients)
+        norm_tensor = self._norm()
         norm = float(norm_tensor)
         factor = lr_factor(
             done,
@@ -212,6 +230,20 @@ class Learner:
             self._skipped += 1
         self._optimizer.zero_grad()
         return norm
+
+    def _norm(self) -> Tensor:
+        """Of the gradient."""
+        gradients = []
+        for parameter in self._parameters.values():
+            if parameter.grad is None:
+                # A parameter's moments decay in each step, whatever reached it.
+                parameter.grad = torch.zeros_like(parameter)
+            gradients.append(parameter.grad)
+        return torch.nn.utils.get_total_norm(gradients)
+
+    def _finite_weights(self) -> bool:
+        weights = [parameter.detach() for parameter in self._parameters.values()]
+        return math.isfinite(float(torch.nn.utils.get_total_norm(weights)))
 
     def _busy(self, part: range, advantages: Floats) -> list[int]:
         """The rows of ``part`` that have something to say."""

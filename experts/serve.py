@@ -146,16 +146,17 @@ def _loopback(host: str) -> bool:
 
 def _check_free(host: str, port: int) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        # A port whose last connections are still fading is free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            # A port whose last connections are still fading is free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
-        except OSError as error:
-            raise UserError(
-                f"cannot listen on {host}:{port} ({error.strerror}); choose another --port or "
-                "--host"
-            ) from None
+    except (OSError, TypeError, ValueError) as error:
+        # Not only what is taken: a machine without IPv6, a host that no name can be.
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(
+            f"cannot listen on {host[:80]}:{port} ({reason}); choose another --port or --host"
+        ) from None
 
 
 def _serve(settings: ServeSettings) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.encoding import PlainText
+from models.rendering import render
 from models.spec import ChatMode
 from vocabulary import UserError
 
@@ -133,17 +134,18 @@ def read_frame(tokenizer: Any) -> ChatFrame:
     """
     if not tokenizer.chat_template:
         raise UserError("this tokenizer has no chat template; say --agents.ROLE.chat plain")
-    first = _render(tokenizer, [_USER])
-    if first is None or first.count(_USER) != 1:
+    conversations = [[_USER], [f"  {_USER}  "], [_USER, _ANSWER, _NEXT]]
+    first, spaced, turns = render(tokenizer, conversations)
+    if first.text is None or first.text.count(_USER) != 1:
         raise UserError(
-            "this chat template cannot render one message of the user; say --agents.ROLE.chat plain"
+            "this chat template cannot render one message of the user "
+            f"({first.why or 'it leaves it out or repeats it'}); say --agents.ROLE.chat plain"
         )
-    before, after = first.split(_USER)
-    spaced = _render(tokenizer, [f"  {_USER}  "]) or ""
+    before, after = first.text.split(_USER)
     return ChatFrame(
         opening=(before, after),
-        between=_between(_render(tokenizer, [_USER, _ANSWER, _NEXT])),
-        trims=f" {_USER}" not in spaced,
+        between=_between(turns.text),
+        trims=f" {_USER}" not in (spaced.text or ""),
     )
 
 
@@ -155,17 +157,3 @@ def _between(text: str | None) -> tuple[str, str] | None:
         return None
     before, after = tail.split(_NEXT)
     return before, after
-
-
-def _render(tokenizer: Any, contents: list[str]) -> str | None:
-    """The conversation (user, assistant, user, ...) with the assistant's start; None where the
-    template raises."""
-    from jinja2 import TemplateError
-
-    turns = [
-        {"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(contents)
-    ]
-    try:
-        return tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-    except (TemplateError, TypeError, ValueError, KeyError):
-        return None

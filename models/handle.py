@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from models.damage import check_finite
 from models.forward import TreeForward
 from models.process import few_threads, quietly
-from models.saving import CheckpointWriter
+from models.saving import CheckpointWriter, store
 from vocabulary import UserError
 
 # B rows, T tokens, D model width, V vocabulary
@@ -163,11 +163,9 @@ class ModelHandle:
             self._writer.write(folder)
             return
         from peft import get_peft_model_state_dict
-        from safetensors.torch import save_file
 
         state = get_peft_model_state_dict(module, adapter_name=self.adapter)
-        state = {name: tensor.contiguous() for name, tensor in state.items()}
-        save_file(state, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+        store(state, folder / "adapter_model.safetensors")
         module.peft_config[self.adapter].save_pretrained(str(folder))
 
     def load_weights(self, directory: Path | str) -> None:

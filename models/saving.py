@@ -1,12 +1,14 @@
 """Full weights to disk, again and again."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save, save_file
 
 from models.process import quietly
@@ -17,11 +19,25 @@ _SMALL = 1 << 26
 """Bytes that may be held a second time."""
 
 
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """What the disk refused while safetensors are written inside: an :class:`OSError`, as it is of
+    any other file."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
+
+
 def store(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
     """Write safetensors; small ones over what the file holds, which costs half of a new file."""
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
     if sum(tensor.nbytes for tensor in tensors.values()) > _SMALL:
-        save_file(tensors, path, metadata=_METADATA)
+        with disk_errors(path):
+            save_file(tensors, path, metadata=_METADATA)
         return
     content = save(tensors, metadata=_METADATA)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
@@ -48,7 +64,7 @@ class CheckpointWriter:
     def write(self, folder: Path) -> None:
         """Fill ``folder``, which is there; files of an earlier checkpoint are written over."""
         if self._constant is None:
-            with quietly():
+            with quietly(), disk_errors(folder):
                 self._module.save_pretrained(folder)
             self._tokenizer.save_pretrained(folder)
             self._remember(folder)

@@ -2,11 +2,14 @@
 
 import errno
 import io
+import logging
 import os
+import signal
 import sys
-from collections.abc import Callable
-
-from vocabulary import UserError
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 # What a user can mend: a disk that is full, a place that cannot be written or read.
 _OF_PLACES = (errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR)
@@ -28,22 +31,56 @@ def ended(command: Callable[[], int], *, program: str, interrupted: str) -> int:
             # A terminal that lacks a letter shows another one.
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
-        code = command()
+        with _terminable():
+            code = command()
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
+        logging.getLogger("asyncio").addFilter(_is_no_interrupt)
         print(f"\n{program}: {interrupted}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # Nothing more can be written, not even what is written on the way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except OSError as error:
-        if error.errno not in (*_OF_PLACES, *_OF_DISKS):
+    except Exception as error:
+        if (sentence := _sentence(error)) is None:
             raise
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"{program}: {where}{error.strerror}", file=sys.stderr)
+        print(f"{program}: {sentence}", file=sys.stderr)
         return 2
-    except UserError as mistake:
-        print(f"{program}: {mistake}", file=sys.stderr)
-        return 2
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Not what asyncio says of a task that Ctrl-C has struck: nobody waits for its end any more."""
+    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
+
+
+def _sentence(error: Exception) -> str | None:
+    """What to say of a mistake of the user's, or of a disk; None of a fault of ours."""
+    # Whatever takes time to import waits until a signal is taken care of.
+    from vocabulary import UserError
+
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno in (*_OF_PLACES, *_OF_DISKS):
+        name = error.filename
+        where = f"{os.fsdecode(name) if isinstance(name, bytes) else name}: " if name else ""
+        return f"{where}{error.strerror}"
+    return None
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """A SIGTERM at any time is taken like Ctrl-C: said in a sentence, with nobody left behind."""
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

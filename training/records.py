@@ -1,5 +1,5 @@
 """Episodes as JSON records and as transcripts, their figures, and what a user should be told of a
-step that went wrong without ending the run.
+step that went wrong, whether or not it ends the run.
 """
 
 import math
@@ -11,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.nonfinite import PATIENCE, NotFinite
 from envs.contract import as_unicode
-from vocabulary import Episode, Trajectory
+from training.rundir import RunDirectory
+from vocabulary import Episode, Trajectory, UserError
+
+NOT_FINITE = "not-finite.jsonl"
 
 
 def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[str, Any]:
@@ -31,30 +35,32 @@ def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[st
         "seed": episode.seed,
         "mode": episode.mode,
         "info": dict(episode.info),
-        "trajectories": [
-            {
-                "agent": row.agent,
-                "status": row.status,
-                "reward": row.reward,
-                "reward_terms": dict(row.reward_terms),
-                "advantage": advantages.get(id(row)),
-                "loss_weight": row.loss_weight,
-                "groups": dict(row.groups),
-                "weight_version": row.weight_version,
-                "tokens": row.tokens,
-                "learned_after": row.learned_after,
-                "turns": [list(span) for span in row.turns],
-                "finish": list(row.finish),
-                # Six decimals say more than float32 holds for the logs' readers.
-                "logprobs": [
-                    np.round(row.logprobs[start:end].astype(np.float64), 6).tolist()
-                    for start, end in row.turns
-                ],
-                "texts": list(row.texts),
-                "info": dict(row.info),
-            }
-            for row in episode.trajectories
+        "trajectories": [row_record(row, advantages.get(id(row))) for row in episode.trajectories],
+    }
+
+
+def row_record(row: Trajectory, advantage: float | None) -> dict[str, Any]:
+    """One trajectory of :func:`episode_record`."""
+    return {
+        "agent": row.agent,
+        "status": row.status,
+        "reward": row.reward,
+        "reward_terms": dict(row.reward_terms),
+        "advantage": advantage,
+        "loss_weight": row.loss_weight,
+        "groups": dict(row.groups),
+        "weight_version": row.weight_version,
+        "tokens": row.tokens,
+        "learned_after": row.learned_after,
+        "turns": [list(span) for span in row.turns],
+        "finish": list(row.finish),
+        # Six decimals say more than float32 holds for the logs' readers.
+        "logprobs": [
+            np.round(row.logprobs[start:end].astype(np.float64), 6).tolist()
+            for start, end in row.turns
         ],
+        "texts": list(row.texts),
+        "info": dict(row.info),
     }
 
 
@@ -115,6 +121,20 @@ def troubles(
     for role, reason in _idle(rows, trained).items():
         found[role] = f"has nothing to learn from: {reason}"
     return found
+
+
+def not_finite(run: RunDirectory, role: str, step: int, found: NotFinite) -> UserError:
+    """What ends a run in which a role cannot learn; the row that it comes from, if it comes from
+    one, is stored."""
+    way_out = "begin anew with a lower --learner.lr"
+    if found.row is None:
+        return UserError(f"{role} cannot learn in step {step}: {found}; {way_out}")
+    record = row_record(found.row, found.advantage)
+    run.append(NOT_FINITE, [{"step": step, "role": role, "why": str(found), "row": record}])
+    return UserError(
+        f"{role} has learned nothing in {PATIENCE} steps running, the last one step {step}: "
+        f"{found}; that row is in {run.path / NOT_FINITE}; mend what makes such rows, or {way_out}"
+    )
 
 
 def _idle(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@
         episodes.jsonl       every training episode
         metrics.jsonl        every scalar of every step
         evaluations.jsonl    what was measured between steps (--eval.every)
+        not-finite.jsonl     the row that a loss or gradient which was not finite came from
         evaluation/          before.json, after.json: outcomes problem by problem
         tensorboard/         scalars and sample transcripts
         checkpoints/         step-000150/ ...

@@ -12,6 +12,7 @@ from rich.console import Console
 
 import envs
 from algorithms import Credit, assign_credit
+from algorithms.nonfinite import NotFinite
 from evaluation import evaluation_of
 from evaluation.evaluation import Outcomes
 from evaluation.table import comparison
@@ -19,12 +20,12 @@ from problems.prepare import PreparedProblems
 from rollouts import Collector, Deadlines
 from teams.graders import build_scorer
 from teams.players import player_counters
-from teams.team import Learning, build_team
+from teams.team import Learning, TrainedRole, build_team
 from training import checkpoint
 from training.batch import Batch, advantages_by_row, rows_of, with_divergences, without_stale
 from training.examiner import Examiner
 from training.logbook import Logbook
-from training.records import episode_record, reward_metrics, transcript, troubles
+from training.records import episode_record, not_finite, reward_metrics, transcript, troubles
 from training.rundir import LOGS, RunDirectory, default_path
 from training.sampling import StepSampler
 from training.settings import MAX_NEW_TOKENS
@@ -145,11 +146,19 @@ class Session:
     def update(self, batch: Batch, credit: Credit) -> dict[str, float]:
         """Let every trained role learn from its own rows; metrics by ``learner/ROLE/NAME``."""
 
+        step = self._progress.step + 1
+
+        def learned(role: str, trained: TrainedRole) -> dict[str, float]:
+            try:
+                return trained.learner.update(*rows_of(batch, credit, role))
+            except NotFinite as found:
+                raise not_finite(self.run, role, step, found) from None
+
         def learn() -> dict[str, float]:
             return {
                 f"learner/{role}/{name}": value
                 for role, trained in self.team.trained.items()
-                for name, value in trained.learner.update(*rows_of(batch, credit, role)).items()
+                for name, value in learned(role, trained).items()
             }
 
         with self._timed("update"):

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from models.saving import store
 from vocabulary import UserError
 
 # H heads, d dimensions of a head, D those of the wider one
@@ -128,7 +129,7 @@ def export_checkpoint(
     Raises:
         UserError: the folder holds no safetensors, or heads that cannot be widened.
     """
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import load_file
 
     target.mkdir(parents=True, exist_ok=True)
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
@@ -144,7 +145,7 @@ def export_checkpoint(
             tensors = _widen_all(tensors, config, width)
         if dtype is not None:
             tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}
-        save_file(tensors, target / path.name, metadata={"format": "pt"})
+        store(tensors, target / path.name)
     for path in source.iterdir():
         if path.is_file() and path.suffix in (".json", ".jinja", ".txt", ".model"):
             shutil.copy(path, target)
@@ -160,11 +161,11 @@ def export_checkpoint(
 
 def widen_adapter(folder: Path, config: dict[str, Any], width: int) -> None:
     """Widen an adapter in peft's format in place; ``config`` is its base model's."""
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import load_file
 
     path = folder / "adapter_model.safetensors"
     tensors = _widen_all(load_file(path), config, width)
-    save_file(tensors, path, metadata={"format": "pt"})
+    store(tensors, path)
 
 
 def _widen_all(tensors: dict[str, Tensor], config: dict[str, Any], width: int) -> dict[str, Tensor]:

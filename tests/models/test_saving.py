@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from models import saving
 from models.loading import load_team
 from models.saving import CheckpointWriter
 from models.spec import ModelSpec
@@ -108,3 +110,18 @@ def test_what_is_stored_in_another_form_stays_in_it(tmp_path: Path, how: str) ->
     module.save_pretrained(theirs)
     Tokenizer().save_pretrained(theirs)
     assert contents(second) == contents(theirs)
+
+
+def test_what_a_disk_refuses_is_an_error_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes weights tells a full disk from a fault of ours."""
+
+    def full(*_: object, **__: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: no (os error 28)")
+
+    monkeypatch.setattr(saving, "save_file", full)
+    monkeypatch.setattr(saving, "_SMALL", 0)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        saving.store({"a": torch.ones(3)}, tmp_path / "x")
+    assert (caught.value.errno, caught.value.filename) == (28, str(tmp_path / "x"))

@@ -1,8 +1,11 @@
 """Exit codes, and what is said with them."""
 
+import asyncio
 import errno
+import gc
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +32,7 @@ def raising(error: BaseException) -> int:
         (KeyboardInterrupt(), 130, "\nx.py: stopped\n"),
         (OSError(errno.ENOSPC, "No space left"), 2, "x.py: No space left\n"),
         (OSError(errno.EACCES, "denied", "/a/b"), 2, "x.py: /a/b: denied\n"),
+        (OSError(errno.EACCES, "denied", b"/a/b"), 2, "x.py: /a/b: denied\n"),
     ],
 )
 def test_one_sentence(
@@ -36,6 +40,51 @@ def test_one_sentence(
 ) -> None:
     assert raising(error) == code
     assert capsys.readouterr().err == said
+
+
+def test_sigterm_is_taken_like_ctrl_c(capsys: pytest.CaptureFixture[str]) -> None:
+    """At any moment: while modules are imported, models are loaded, problems are read."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def struck() -> int:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return 0
+
+    assert ended(struck, program="x.py", interrupted="stopped") == 130
+    assert capsys.readouterr().err == "\nx.py: stopped\n"
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_signal_is_taken_care_of_before_anything_large_is_imported() -> None:
+    code = "import sys, train; from training.ending import ended; print('numpy' in sys.modules)"
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
+
+
+def test_a_task_that_was_struck_is_not_told_of(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody waits for it any more, and asyncio would show a traceback after our sentence."""
+    tasks = []
+
+    async def serve() -> None:
+        raise KeyboardInterrupt
+
+    async def wait() -> None:
+        tasks.append(asyncio.get_running_loop().create_task(serve()))
+        await asyncio.sleep(9)
+
+    loop = asyncio.new_event_loop()
+    assert ended(lambda: loop.run_until_complete(wait()), program="x.py", interrupted="s") == 130
+    tasks.clear()
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    gc.collect()
+    assert not caplog.records
+    assert capsys.readouterr().err == "\nx.py: s\n"
 
 
 def test_faults_of_ours_keep_their_traceback() -> None:

@@ -1,10 +1,19 @@
 """What is told of a step: by hand."""
 
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
 
+from algorithms import Credit
+from training import checkpoint
+from training.batch import Batch
 from training.records import troubles
-from vocabulary import Trajectory
+from training.session import Session
+from vocabulary import Trajectory, UserError
 
 
 def row(role: str, *, status: str = "ok", sampled: bool = True) -> Trajectory:
@@ -48,3 +57,43 @@ LOST = "failed: server sent a web page"
 )
 def test_who_is_named(rows, metrics, told) -> None:
     assert troubles(rows, metrics, trained=["alice"], frozen=["expert"]) == told
+
+
+def test_a_run_that_learns_nothing_for_three_steps_ends_and_keeps_the_row(
+    opened: Callable[..., Session], train: Callable[..., Any]
+) -> None:
+    session = opened("--steps", "9")
+    update = session.update
+
+    def poisoned(batch: Batch, credit: Credit) -> dict[str, float]:
+        first = next(i for i, row in enumerate(batch.rows) if row.role == "bob")
+        batch.rows[first] = dataclasses.replace(batch.rows[first], loss_weight=float("inf"))
+        return update(batch, credit)
+
+    session.update = poisoned  # type: ignore[method-assign]
+    sentence = r"bob has learned nothing in 3 steps running, the last one step 3: "
+    with pytest.raises(UserError, match=sentence) as told:
+        train(session)
+    stored = session.run.path / "not-finite.jsonl"
+    assert f"that row is in {stored}; mend what makes such rows, or begin anew" in str(told.value)
+    (found,) = session.run.read_log(stored.name)
+    assert (found["step"], found["role"], found["row"]["agent"]) == (3, "bob", "bob_0")
+    assert found["row"]["texts"]
+    # Two steps were counted and logged, and a run that goes on stands behind them.
+    metrics = session.run.read_log("metrics.jsonl")
+    assert [line["learner/bob/skipped_steps"] for line in metrics] == [1, 2]
+    newest = checkpoint.latest(session.run.checkpoints)
+    assert newest is not None
+    assert newest.name == "step-000002"
+
+
+def test_weights_that_have_diverged_are_one_sentence_where_they_answer(
+    opened: Callable[..., Session],
+) -> None:
+    session = opened()
+    handle = session.team.loaded["bob"].handle
+    with torch.no_grad():
+        next(iter(handle.parameters().values())).fill_(float("nan"))
+    handle.version += 1
+    with pytest.raises(UserError, match=r"bob_0 cannot answer: .* its weights have diverged; "):
+        session.sample(1)

@@ -180,17 +180,21 @@ def _updated(
                 temperature=session.settings.rollout.temperature,
                 least=_CLEARLY * _tolerance(session, role),
             )
-        after = session.ask(observe(session, problems, policies, name="after"))
+        broken = any(change is not None and np.isnan(change.mean) for change in moved.values())
+        # Nobody can sample from weights that are no numbers.
+        sampled = None if broken else observe(session, problems, policies, name="after")
+        after = session.ask(sampled) if sampled else None
         for role, change in moved.items():
             findings += _after(session, after, role, change)
     return findings
 
 
-def _after(session: Session, observed: Observed, role: str, moved: Moved | None) -> list[Finding]:
+def _after(
+    session: Session, observed: Observed | None, role: str, moved: Moved | None
+) -> list[Finding]:
     if moved is None:
         return [Finding(_UPDATED, role, "no rows to learn from", "not measured")]
     movement = check_movement(role, moved.movement)
-    scored = _rescored(session, observed, role)
     limit = _tolerance(session, role)
     said = f"{moved.updates} update{'s' * (moved.updates > 1)} up to lr {moved.lr:.1e}"
     if not moved.mean >= _CLEARLY * limit:
@@ -205,6 +209,9 @@ def _after(session: Session, observed: Observed, role: str, moved: Moved | None)
                 "updates are not rounded away",
             ),
         ]
+    if observed is None:
+        return [movement, Finding(_UPDATED, role, "another role cannot answer", "not measured")]
+    scored = _rescored(session, observed, role)
     version = session.team.loaded[role].handle.version
     old = [row for row in observed.rows(role) if row.trainable and row.weight_version != version]
     findings = [movement, *_parity(session, {role: scored}, _UPDATED, _OLD_WEIGHTS)]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.codec import HFCodec
+from models.rendering import render
 from training.doctor.finding import Finding, judged
 from training.doctor.observe import Asked
 from vocabulary import Policy, PolicyFailure, TokenCodec, UserError
@@ -40,7 +41,9 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
         return Finding(_TEMPLATE, role, f"plain text: {why}", "ok")
     way_out = f"--agents.{role}.chat plain writes contexts without the template"
     opened = codec.open(_ASKED)
-    if _ids(tokenizer, _rendered(tokenizer, _ASKED)) != opened:
+    conversations = [[_ASKED], [_ASKED, _SAID, _NEXT], [_ASKED, _THOUGHT, _NEXT]]
+    first, whole, thought = (one.text or "" for one in render(tokenizer, conversations))
+    if _ids(tokenizer, first) != opened:
         return Finding(_TEMPLATE, role, "opens a context in another way", "wrong", way_out)
     try:
         follows = codec.follow(_NEXT, ended=False)
@@ -48,11 +51,10 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
         return Finding(
             _TEMPLATE, role, "refuses a second message of the user", "not measured", way_out
         )
-    whole = _rendered(tokenizer, _ASKED, _SAID, _NEXT)
     appended = opened + codec.extend(_SAID) + follows
     if _ids(tokenizer, whole) == appended:
         note = "two turns are those of the template"
-        if _THOUGHT not in _rendered(tokenizer, _ASKED, _THOUGHT, _NEXT):
+        if _THOUGHT not in thought:
             note = "drops or rewrites earlier thinking; contexts here keep it"
         return Finding(_TEMPLATE, role, note, "ok")
     if _text(tokenizer, follows) != whole.rpartition(_SAID)[2]:
@@ -85,11 +87,6 @@ def check_round_trip(role: str, codec: HFCodec, text: str) -> Finding:
         way_out="the model reads something else than the environment writes: choose a model whose "
         "tokenizer falls back to bytes and normalises nothing",
     )
-
-
-def _rendered(tokenizer: Any, *contents: str) -> str:
-    turns = [{"role": ("user", "assistant")[i % 2], "content": c} for i, c in enumerate(contents)]
-    return tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from algorithms.nonfinite import NotFinite
 from teams.team import TrainedRole
 from training.doctor.finding import Finding, judged
 from training.doctor.rescore import rescore
@@ -125,9 +126,14 @@ def learn(
         while updates < _ATTEMPTS and not (mean >= least or np.isnan(mean)):
             lr = settings.lr * _FACTOR**updates
             learner.settings = replace(settings, lr=lr, warmup=0.0, schedule="constant")
-            learner.update(rows, made_up(advantage_B))
             updates += 1
+            try:
+                learner.update(rows, made_up(advantage_B))
+            except NotFinite:
+                mean = np.nan
             movement = movement or measure_movement(one, start, lr=lr)
+            if np.isnan(mean):
+                break
             after = rescore(handle, rows, temperature=temperature, budget=budget)
             assert after is not None
             mean = float(np.abs(after.learner_N - before.learner_N).mean())

@@ -178,6 +178,13 @@ def test_weights_of_16_bits_that_do_not_move_are_found(
     assert "float32" in alice.way_out
 
 
+def test_a_rate_that_breaks_the_weights_is_found(opened: Opened) -> None:
+    session = opened("--learner.lr", "3e38")
+    before = state(session)
+    assert ("parity after an update", "alice") in wrong(examine.checkup(session, PROBLEMS))
+    assert same(state(session), before)
+
+
 def test_weights_are_moved_at_the_rate_after_the_warm_up(opened: Opened) -> None:
     session = opened("--learner.lr", "1e-5", "--learner.warmup", "1.9", "--learner.schedule=cosine")
     findings = examine.checkup(session, PROBLEMS)

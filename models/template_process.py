@@ -1,0 +1,82 @@
+"""Renders chat templates of others, in a process of its own: they may loop and fill memory.
+
+A request is a line of JSON, and so is its answer; :mod:`models.rendering` asks. Not to be imported:
+the day that a template may write is set for this process.
+"""
+
+import json
+import sys
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+MOST_CHARACTERS = 200_000
+_SECONDS = 5
+_MEMORY = 1 << 30
+
+
+class _Day(datetime):
+    """What it is for every template, so that a run reads tomorrow what it read today."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> "datetime":
+        # What Llama's templates write where they are not told the day.
+        return datetime(2024, 7, 26, 12, tzinfo=tz)
+
+
+def main() -> None:
+    """Answer one request after another, until nobody asks any more."""
+    from transformers.utils import chat_template_utils
+
+    chat_template_utils.datetime = _Day  # type: ignore[attr-defined]
+    _limit_memory()
+    for line in sys.stdin:
+        request = json.loads(line)
+        _limit_time()
+        answers = [_rendered(chat_template_utils, request, one) for one in request["conversations"]]
+        sys.stdout.write(json.dumps(answers) + "\n")
+        sys.stdout.flush()
+
+
+def _rendered(library: Any, request: dict[str, Any], conversation: list[str]) -> dict[str, str]:
+    turns = [
+        {"role": ("user", "assistant")[place % 2], "content": text}
+        for place, text in enumerate(conversation)
+    ]
+    try:
+        (text,), _ = library.render_jinja_template(
+            conversations=[turns],
+            chat_template=request["template"],
+            add_generation_prompt=True,
+            **request["marks"],
+        )
+    except Exception as error:
+        return {"why": f"{type(error).__name__}: {error}".strip()[:200].split("\n", 1)[0]}
+    if len(text) > MOST_CHARACTERS:
+        return {"why": f"it writes {len(text):,} characters around a few words"}
+    return {"text": text}
+
+
+def _limit_memory() -> None:
+    """As far as the system can."""
+    with suppress(ImportError, OSError):
+        import resource
+
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, used + _MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _limit_time() -> None:
+    """The system ends this process where a request takes longer."""
+    with suppress(ImportError):
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = int(used.ru_utime + used.ru_stime) + _SECONDS + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+
+
+if __name__ == "__main__":
+    main()
