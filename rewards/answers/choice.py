@@ -44,10 +44,10 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
         return LETTERS[options.index(key(text, fold=True))]
     if match is None or letter not in allowed:
         return None
-    if choices and rest:
-        option = plain(choices[LETTERS.index(letter)]).strip(_EDGES)
-        if key(rest, fold=True) == key(option, fold=True):
-            return letter
+    texts = [key(plain(choice).strip(_EDGES), fold=True) for choice in choices]
+    if rest and key(rest, fold=True) in texts:
+        # "B. red" where red is option A says neither.
+        return letter if texts[LETTERS.index(letter)] == key(rest, fold=True) else None
     if _names_another(rest, allowed.replace(letter, "")):
         return None
     set_off = text[match.start("letter") - 1 : match.start("letter")] in ("(", "[") or text[

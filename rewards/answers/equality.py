@@ -76,8 +76,7 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
     left = value_of(gold.text)
     if left is None:
         return alike
-    counting = left.literal is not None
-    right = value_of(answer.text, problem.question if counting else None)
+    right = value_of(answer.text, problem.question if left.is_number else None)
     if right is None or not _same_unit(left, right):
         return False
     if left.literal is not None and right.literal is not None and says_a_value(left, right):

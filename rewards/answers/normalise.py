@@ -60,7 +60,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\\(?:displaystyle|textstyle|limits|quad|qquad|hfill)(?![A-Za-z])", " "),
         (r"(?<!\\)\\[!]", ""),
         (r"(?<!\\)\\[,;: ]", " "),
-        (r"~", " "),
+        # "~12" is about 12.
+        (r"(?<=\S)~", " "),
         (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
         (r"\\(?:leqslant|leq)(?![A-Za-z])", r"\\le"),
         (r"\\(?:geqslant|geq)(?![A-Za-z])", r"\\ge"),

@@ -114,14 +114,18 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
     if match is None or before is None:
         return text, ""
     letter = match["words"].strip()
-    lone = len(letter) == 1
-    if (lone and letter not in _LETTERS) or (question is None and lone):
+    if len(letter) == 1 and (question is None or not _may_be_unit(letter, before[0])):
         return text, ""
-    if not before["gap"] and (question is None or lone):
+    if question is None and not before["gap"]:
         return text, ""
     words = match["words"].replace("/", " per ").replace(".", " ").casefold().split()
     name = _name(words, match["group"] or match["digit"] or "", question or "")
     return (text, "") if name is None else (text[: before.start("gap")], name)
+
+
+def _may_be_unit(letter: str, before: str) -> bool:
+    """``5 m``, but not ``5m`` and ``2\\pi h``, which are products."""
+    return letter in _LETTERS and before.endswith(" ") and not before.startswith("\\")
 
 
 def _name(words: list[str], power: str, question: str) -> str | None:

@@ -56,6 +56,7 @@ RIGHT: list[tuple[str, str, AnswerKind]] = [
     ("4^5", "2^{10}", "math"),
     (r"\pi \cdot 10^{-8}", r"\frac{\pi}{10^8}", "math"),
     (r"\frac{2\pi}{8}", r"\frac{\pi}{4}", "math"),
+    (r"2\sqrt{3} \text{ m}", r"2\sqrt3", "math"),
     (r"\frac{\sqrt5-1}{2}", r"\frac{2}{1+\sqrt5}", "math"),
     ("(R-r)(R+r)", "R^2-r^2", "math"),
     (r"\frac{Mm}{r}", r"\frac{mM}{r}", "math"),
@@ -192,6 +193,8 @@ WRONG: list[tuple[str, str, AnswerKind]] = [
     ("5 factorial", "5", "number"),
     ("5 is not the answer", "5", "number"),
     ("5M", "5", "number"),
+    ("~5", "5", "number"),
+    (r"2\pi h", r"2\pi", "math"),
     (r"15 \text{ cm}", r"15\mbox{ cm}^2", "math"),
     (r"5.4 \text{ dollars}", r"5.4 \text{ cents}", "math"),
     (r"(\infty, 0]", r"(-\infty, 0]", "math"),
@@ -441,6 +444,8 @@ def test_a_letter_with_its_option_is_that_letter_whatever_the_option_names() -> 
     options = ("red", "blue", "green", "(A), (B), and (C)")
     assert letter_of("D. (A), (B), and (C)", options) == "D"
     assert letter_of("D. (A), (B), and (D)", options) is None
+    assert letter_of("B. blue", options) == "B"
+    assert letter_of("B. red", options) is None
 
 
 def test_collections_are_paired_off_in_every_order() -> None:
