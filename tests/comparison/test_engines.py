@@ -34,8 +34,9 @@ def compared(*flags: str, out: Path) -> Any:
         ),
         # Both small models are one.
         (("corea", "--systems", "slm", "llm", "--corea", "tiny:small"), 2),
-        # The base alone and with itself, then with an expert.
-        (("eapo", "--no-peers", "--no-noise", "--problems", CHAINS), 3),
+        # The expert alone, whose stored replies the workflow is told; the base alone and with
+        # itself, then with the expert.
+        (("eapo", "--no-peers", "--no-noise", "--problems", CHAINS), 4),
     ],
     ids=("suite", "suite-workflow", "corea", "eapo"),
 )
