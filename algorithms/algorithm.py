@@ -139,7 +139,6 @@ class Algorithm:
     epsilon: float = 1e-4
     """Added to the standard deviation."""
     surrogate: Surrogate = ClippedRatio()
-    """What is maximised in place of the expected advantage."""
     reduction: Literal["sequence-mean", "token-mean", "constant-length"] = "sequence-mean"
     """Mean over rows of each row's token mean, mean over all tokens, or sum over all tokens divided
     by rows times a constant length."""

@@ -108,6 +108,7 @@ def test_a_new_surrogate_edits_two_files(tmp_path: Path) -> None:
     algo = ("--algo", "plain-score")
     shown = tree.train("--env", "core-teaching", *algo, "--help")
     assert "--algo.surrogate.weight" in shown.stdout, shown.stderr
+    assert "``-weight A log pi``" in shown.stdout
     refused = tree.train(*algo, "--algo.surrogate.weight", "0")
     assert (refused.returncode, "weight must be above 0" in refused.stderr) == (2, True)
     done = tree.train(*algo, *SMALL, "--run-dir", "run")
