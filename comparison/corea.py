@@ -239,7 +239,7 @@ def _show(
 
     files = [write_json(settings.out / "results.json", content)]
     files += draw_cascades(deferrals, settings.out)
-    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True)
+    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
 
 
 def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> set[str]:
@@ -279,7 +279,9 @@ def _without_fit(settings: CoreaComparison, rows: set[str], console: Console) ->
             f"system {chosen[0]} is fitted on other questions; {sentence}: name some with "
             "--fit-problems, such as the training set"
         )
-    console.print(f"no rows of probe and router: {sentence} (--fit-problems)", soft_wrap=True)
+    console.print(
+        f"no rows of probe and router: {sentence} (--fit-problems)", soft_wrap=True, markup=False
+    )
     return rows
 
 

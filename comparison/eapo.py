@@ -260,7 +260,7 @@ def _show(
     for one in asked:
         if one.wrong_told is not None:
             console.print(f"{one.label}: {one.wrong_told:.0%} of what is told is wrong")
-    console.print(f"written: {results}, {picture}", soft_wrap=True)
+    console.print(f"written: {results}, {picture}", soft_wrap=True, markup=False)
 
 
 def _rows(settings: EapoComparison) -> Iterator[tuple[str, str, str, str | None, str]]:

@@ -80,7 +80,7 @@ def compare(settings: PairedComparison) -> None:
         console.print(_table(shown, rows, title))
     if settings.out:
         write_json(settings.out, _content(measured, rows))
-        console.print(f"written: {settings.out}", soft_wrap=True)
+        console.print(f"written: {settings.out}", soft_wrap=True, markup=False)
 
 
 def read_choice(path: Path) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def compare(settings: SeedsComparison) -> None:
     content = _content(systems, [row.metric for row in rows])
     results = write_json(settings.out / "seeds.json", content)
     picture = draw(systems, curves, settings.out / "seeds.png")
-    console.print(f"written: {results}, {picture}", soft_wrap=True)
+    console.print(f"written: {results}, {picture}", soft_wrap=True, markup=False)
 
 
 def over_seeds(runs: Sequence[Finished], metric: str) -> Estimate:

@@ -141,7 +141,7 @@ def compare(settings: SuiteComparison) -> None:
     from comparison.pictures import draw_rows
 
     files += [draw_rows(one.figures, settings.out / f"{one.name}.png") for one in scored]
-    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True)
+    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
 
 
 def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:

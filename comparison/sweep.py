@@ -190,7 +190,7 @@ def _show(found: Table, values: Values, settings: Sweep, console: Console) -> No
         "rows": _content(values),
     }
     write_json(path, content)
-    console.print(f"written: {path}", soft_wrap=True)
+    console.print(f"written: {path}", soft_wrap=True, markup=False)
 
 
 def _tables(values: Values, title: str) -> Iterator[RichTable]:

@@ -28,9 +28,9 @@ def write_checksums(folder: Path, beside: Sequence[str] = ()) -> None:
     (folder / NAME).write_text("".join(lines), encoding="utf-8")
 
 
-def changed_files(folder: Path) -> list[str] | None:
-    """The files that are not what :func:`write_checksums` noted: other, gone or new ones; None
-    where nothing was noted.
+def changed_files(folder: Path, *, new: bool = True) -> list[str] | None:
+    """The files that are not what :func:`write_checksums` noted: other, gone and (with ``new``) new
+    ones; None where nothing was noted.
 
     Raises:
         OSError: a file cannot be read.
@@ -44,8 +44,8 @@ def changed_files(folder: Path) -> list[str] | None:
     noted = {line[2]: line[1] for line in lines if line}
     there = [name for name in noted if (folder / name).is_file()]
     found = dict(zip(there, sha256_of(folder / name for name in there)))
-    new = [name for name in _files(folder) if name not in noted]
-    return [name for name in noted if found.get(name) != noted[name]] + new
+    added = [name for name in _files(folder) if name not in noted] if new else []
+    return [name for name in noted if found.get(name) != noted[name]] + added
 
 
 def _files(folder: Path) -> list[str]:

@@ -9,6 +9,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
+from models.checksums import NAME, changed_files
 from vocabulary import UserError
 
 
@@ -26,6 +27,19 @@ def in_one_sentence(what: str) -> Iterator[None]:
     except Exception as error:
         reason = str(error).strip().split("\n", 1)[0][:200]
         raise UserError(f"{what} ({type(error).__name__}: {reason})") from error
+
+
+def check_sums(folder: Path) -> None:
+    """Refuse a file that is not what was written, where a run left checksums beside it.
+
+    Raises:
+        UserError: one sentence that names the file.
+    """
+    if changed := changed_files(folder, new=False):
+        raise UserError(
+            f"{folder / changed[0]} is not what {NAME} beside it says was written; take another "
+            f"copy of that folder, or delete {NAME} if the change is meant"
+        )
 
 
 def all_finite(tensor: Tensor) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from models.codec import HFCodec
-from models.damage import check_complete, check_finite, in_one_sentence
+from models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from models.family import pin_rope
 from models.handle import ModelHandle, Switch
 from models.locate import check, local_folder
@@ -113,6 +113,7 @@ def _load_base(spec: ModelSpec, dtype: torch.dtype) -> _Base:
         common["revision"] = spec.revision
     else:
         common["local_files_only"] = True
+        check_sums(folder)
     name = spec.model if folder is None else str(folder)
     with quietly(bars=folder is None):
         with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"):

@@ -25,6 +25,8 @@ _OBJECTS = (
     "adapter_config.json",
     "model.safetensors.index.json",
 )
+DESCRIBING = (*_OBJECTS, "vocab.json", "vocab.txt", "merges.txt", "*.model", "*.jinja", "*.py")
+"""Whatever decides what a model's weights mean: its files beside them."""
 
 
 def check(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None:
@@ -65,6 +67,20 @@ def local_folder(spec: ModelSpec) -> Path | None:
     if name.startswith((".", "~", "/")) or not _HUB_ID.fullmatch(name):
         raise UserError(f"no model folder {name!r}; name an existing folder, a hub id or tiny:NAME")
     return None
+
+
+def hub_snapshot(spec: ModelSpec) -> Path | None:
+    """Where the hub's files of ``spec.model`` are on this disk, in a folder that is called after
+    their commit; None for a local folder, and where nothing was downloaded yet."""
+    if local_folder(spec) is not None:
+        return None
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        return Path(snapshot_download(spec.model, revision=spec.revision, local_files_only=True))
+    except (OSError, ValueError, HFValidationError):
+        return None
 
 
 def has_adapter_weights(folder: Path) -> bool:
@@ -174,15 +190,10 @@ def _check_device(name: str) -> None:
 
 def _check_hub(spec: ModelSpec) -> None:
     from huggingface_hub import HfApi, constants, get_session, snapshot_download
-    from huggingface_hub.errors import HFValidationError
 
-    name = spec.model
-    try:
-        cached = snapshot_download(name, revision=spec.revision, local_files_only=True)
-    except (OSError, ValueError, HFValidationError):
-        cached = None
-    if cached is not None and any(Path(cached).glob("*.safetensors")):
-        _check_files(Path(cached))
+    name, cached = spec.model, hub_snapshot(spec)
+    if cached is not None and any(cached.glob("*.safetensors")):
+        _check_files(cached)
         return
     way_out = "check the name and the network, or give the folder of a local copy"
     if constants.HF_HUB_OFFLINE:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from models.damage import in_one_sentence
+from models.damage import check_sums, in_one_sentence
 from models.handle import load_adapter
 from models.spec import LoraSpec
 from vocabulary import UserError, user_path
@@ -79,5 +79,6 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
         else:
             module = get_peft_model(module, config, adapter_name=name)
     if spec.adapter is not None:
+        check_sums(user_path(spec.adapter))
         load_adapter(module, user_path(spec.adapter), name)
     return module.eval()

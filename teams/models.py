@@ -1,9 +1,11 @@
 """From a role's settings to what is loaded for it; cheap to import, and reads no weights."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agents.engine.settings import VllmSettings, check_engine
-from models.locate import adapter_base, check
+from experts.naming import is_player
+from models.locate import adapter_base, check, hub_snapshot
 from models.spec import LoraSpec, ModelSpec
 from teams.players import check_players, local_models
 from teams.settings import AgentSettings
@@ -47,6 +49,15 @@ def check_engines(engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSet
     """
     models = local_models(agents).values()
     check_engine(engine, vllm, [(model.device, model.engine_device) for model in models])
+
+
+def pin_commits(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
+    """The same settings with the commit of every model of the hub: what a branch names changes."""
+    found = dict(agents)
+    for role, settings in agents.items():
+        if not is_player(settings.model) and (snapshot := hub_snapshot(model_spec(settings))):
+            found[role] = replace(settings, revision=snapshot.name)
+    return found
 
 
 def check_models(agents: Mapping[str, AgentSettings]) -> None:

@@ -19,17 +19,19 @@ from evaluation.table import comparison
 from problems.prepare import PreparedProblems
 from rollouts import Collector, Deadlines
 from teams.graders import build_scorer
+from teams.models import pin_commits
 from teams.players import player_counters
 from teams.team import Learning, TrainedRole, build_team
 from training import checkpoint
 from training.batch import Batch, advantages_by_row, rows_of, with_divergences, without_stale
 from training.examiner import Examiner
 from training.logbook import Logbook
+from training.origins import check_unchanged, write_environment
 from training.records import episode_record, not_finite, reward_metrics, transcript, troubles
 from training.rundir import LOGS, RunDirectory, default_path
 from training.sampling import StepSampler
 from training.settings import MAX_NEW_TOKENS
-from training.summary import Tally, summary, surroundings
+from training.summary import Tally, summary
 from training.train_settings import TrainSettings
 from vocabulary import Sampling, UserError
 
@@ -354,15 +356,19 @@ def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session
     if choice.resume:
         run = RunDirectory.reopen(choice.resume)
         run.own()
-        return Session(settings, problems, run)
-    path = settings.run.run_dir or default_path(choice.env, choice.algo)
-    run = RunDirectory.create(path, settings.plain())
-    run.write_json("environment.json", {**surroundings(), "problems": problems.fingerprints})
-    try:
-        return Session(settings, problems, run)
-    except UserError:
-        run.discard()
-        raise
+        check_unchanged(run, settings.agents, problems.fingerprints)
+        session = Session(settings, problems, run)
+    else:
+        settings = replace(settings, agents=pin_commits(settings.agents))
+        path = settings.run.run_dir or default_path(choice.env, choice.algo)
+        run = RunDirectory.create(path, settings.plain())
+        try:
+            session = Session(settings, problems, run)
+        except UserError:
+            run.discard()
+            raise
+    write_environment(run, settings.agents, problems.fingerprints)
+    return session
 
 
 def _due(step: int, every: int) -> bool:

@@ -11,6 +11,7 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from models.checksums import write_checksums
 from models.damage import all_finite
 from models.loading import load_team, number_format
 from models.locate import TINY, check
@@ -301,6 +302,28 @@ def test_adapters_that_are_damaged_are_told_by_their_file(
     found = refusal(checkpoint("qwen3"), lora=LoraSpec(adapter=str(tmp_path)))
     assert found.startswith(f"{path}")
     assert (first in found) == (value is not None)
+
+
+@pytest.mark.parametrize("lora", [None, LoraSpec(rank=4)])
+def test_a_trained_model_in_which_a_bit_has_flipped_is_told(
+    checkpoint, tmp_path: Path, lora: LoraSpec | None
+) -> None:
+    load_team({"a": spec(checkpoint("qwen3"), lora=lora)}, {"a"})["a"].handle.save(tmp_path)
+    write_checksums(tmp_path)
+    again = spec(tmp_path)
+    if lora:
+        again = spec(checkpoint("qwen3"), lora=LoraSpec(adapter=str(tmp_path)))
+    (tmp_path / "README.md").write_text("mine")
+    load_team({"a": again}, set())
+    (path,) = tmp_path.glob("*.safetensors")
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        load_team({"a": again}, set())
+    assert str(caught.value).startswith(f"{path} is not what SHA256SUMS beside it says")
+    (tmp_path / "SHA256SUMS").unlink()
+    load_team({"a": again}, set())
 
 
 DAMAGED = {"empty": b"", "list": b"[]", "null": b"null", "bytes": b"\xff\xfe", "cut": None,

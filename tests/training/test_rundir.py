@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from models import checksums
 from training.records import transcript
 from training.rundir import RunDirectory, check_new
 from vocabulary import Episode, Trajectory, UserError
@@ -170,3 +171,21 @@ def test_a_directory_that_moves_or_vanishes_is_told(tmp_path: Path, then: str) -
     again.append("metrics.jsonl", [{"step": 2}])
     assert len(again.read_log("metrics.jsonl")) == 2
     again.close()
+
+
+def test_a_trained_model_carries_checksums_of_what_was_written_last(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "run", {"a": 1})
+    folder = run.path / "final" / "alice"
+    for content in ("one", "two"):
+        run.write_model("alice", lambda path, content=content: (path / "x").write_text(content))
+        assert checksums.changed_files(folder) == []
+
+    def struck(path: Path) -> None:
+        (path / "x").write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run.write_model("alice", struck)
+    # What was not finished claims nothing.
+    assert checksums.changed_files(folder) is None
+    run.close()

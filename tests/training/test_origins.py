@@ -1,0 +1,159 @@
+"""What a run began with is what it goes on with, or it does not go on."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from training.command_line import parse
+from training.preflight import preflight
+from training.rundir import RunDirectory
+from training.session import Session, open_session
+from vocabulary import UserError
+
+FLAGS = (
+    *("--steps", "1", "--rollout.problems-per-step", "4", "--eval.no-enabled"),
+    # What the base was has no part in the reward.
+    *("--agents.alice.tuning", "lora", "--agents.alice.chat", "plain"),
+)
+COMMITS = ("a" * 40, "b" * 40)
+
+
+def opened(argv: list[str]) -> Session:
+    settings = parse(argv)
+    return open_session(settings, preflight(settings))
+
+
+@pytest.fixture
+def base(checkpoint: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A folder that something else writes to."""
+    return Path(shutil.copytree(checkpoint("qwen3"), tmp_path / "base"))
+
+
+@pytest.fixture
+def resume(tmp_path: Path) -> Callable[..., Session]:
+    """Begins a run with further flags, ends it, and takes it up again as often as asked."""
+    run = tmp_path / "run"
+
+    def go(*flags: str) -> Session:
+        begins = ["--run-dir", str(run), *FLAGS, *flags]
+        session = opened(begins if flags else ["--resume", str(run)])
+        session.__exit__()
+        return session
+
+    return go
+
+
+def shake(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    name = min(weights)
+    save_file(weights | {name: weights[name] * 1.01}, folder / "model.safetensors",
+              metadata={"format": "pt"})  # fmt: skip
+
+
+def test_a_base_that_changes_is_told(base: Path, resume: Callable[..., Session]) -> None:
+    resume("--agents.alice.model", str(base))
+    resume()
+    shake(base)
+    with pytest.raises(UserError, match=r"^model.safetensors of alice's model is not what it was"):
+        resume()
+
+
+def test_so_is_a_frozen_role_and_what_describes_a_model(
+    base: Path, resume: Callable[..., Session]
+) -> None:
+    resume("--agents.bob.model", str(base), "--agents.bob.no-trained", "--agents.bob.chat=plain")
+    template = base / "chat_template.jinja"
+    before = template.read_text()
+    template.write_text(before + " ")
+    with pytest.raises(UserError, match=r"^chat_template.jinja of bob's model is not what"):
+        resume()
+    template.write_text(before)
+    resume()
+    (base / "README.md").write_text("not read")
+    resume()
+    shake(base)
+    with pytest.raises(UserError, match=r"safetensors of bob's model .* put that back, or begin"):
+        resume()
+
+
+def test_weights_that_a_checkpoint_holds_may_change(
+    base: Path, resume: Callable[..., Session]
+) -> None:
+    resume("--agents.bob.model", str(base), "--agents.bob.tuning=full", "--agents.bob.chat=plain")
+    shake(base)
+    resume()
+
+
+def test_problems_that_change_are_told(tmp_path: Path, resume: Callable[..., Session]) -> None:
+    file = tmp_path / "problems.jsonl"
+    rows = [json.dumps({"question": f"{i} + 1", "answer": str(i + 1)}) for i in range(99)]
+    file.write_text("\n".join(rows))
+    resume("--problems.train", str(file), "--problems.held-out", "9")
+    resume()
+    file.write_text("\n".join(reversed(rows)))
+    with pytest.raises(UserError, match=r"^what --problems.train names is not what it was"):
+        resume()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"models": 5}', '{"models": {"alice": 5}}', ""])
+def test_notes_that_are_damaged(
+    base: Path, tmp_path: Path, resume: Callable[..., Session], content: str
+) -> None:
+    resume("--agents.alice.model", str(base))
+    notes = tmp_path / "run" / "environment.json"
+    whole = notes.read_text()
+    notes.write_text(content)
+    with pytest.raises(UserError, match=r"environment.json is damaged; delete it to go on"):
+        resume()
+    notes.unlink()
+    resume()
+    assert json.loads(notes.read_text())["models"] == json.loads(whole)["models"]
+
+
+def test_a_run_of_an_earlier_version_noted_less(
+    base: Path, tmp_path: Path, resume: Callable[..., Session]
+) -> None:
+    resume("--agents.alice.model", str(base))
+    notes = tmp_path / "run" / "environment.json"
+    notes.write_text(json.dumps({"python": "3.11"}))
+    shake(base)
+    resume()
+
+
+def publish(cache: Path, base: Path, commit: str) -> Path:
+    """Have the hub's branch name ``commit``, as a download would."""
+    repository = cache / "models--some--model"
+    folder = Path(shutil.copytree(base, repository / "snapshots" / commit))
+    (repository / "refs").mkdir(exist_ok=True)
+    (repository / "refs" / "main").write_text(commit)
+    return folder
+
+
+def test_a_model_of_the_hub_that_moves_on_is_held_at_its_commit(
+    base: Path, tmp_path: Path, resume: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    publish(cache, base, COMMITS[0])
+    first = resume("--agents.alice.model", "some/model")
+    weights = first.team.loaded["alice"].handle.causal_lm.model.embed_tokens.weight.clone()
+    config = RunDirectory.reopen(tmp_path / "run").config()
+    assert config["agents"]["alice"]["revision"] == COMMITS[0]
+    shake(base)
+    newest = publish(cache, base, COMMITS[1])
+    again = resume().team.loaded["alice"].handle.causal_lm.model.embed_tokens.weight
+    assert again.equal(weights)
+    flags = ("--agents.alice.model", "some/model")
+    other = opened(["--run-dir", str(tmp_path / "other"), *FLAGS, *flags])
+    assert other.settings.agents["alice"].revision == newest.name
+    assert not other.team.loaded["alice"].handle.causal_lm.model.embed_tokens.weight.equal(weights)
+    other.__exit__()
+    # Files in the cache that are another's now.
+    shake(cache / "models--some--model" / "snapshots" / COMMITS[0])
+    with pytest.raises(UserError, match="safetensors of alice's model is not what it was"):
+        resume()
