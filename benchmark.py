@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _compare(argv: Sequence[str]) -> int:
-    from vocabulary import UserError
+    from datatypes import UserError
 
     if not argv or argv[0] in ("-h", "--help"):
         print(_USAGE)
@@ -50,8 +50,8 @@ def _compare(argv: Sequence[str]) -> int:
     if argv[0] not in _COMPARISONS:
         raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
     from comparison.brought import parse
+    from datatypes import check_no_nan
     from training.settings import check_seeds
-    from vocabulary import check_no_nan
 
     module, settings, run = _COMPARISONS[argv[0]]
     found = importlib.import_module(module)

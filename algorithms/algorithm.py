@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from vocabulary import UserError, refuse
+from datatypes import UserError, refuse
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from vocabulary import Trajectory
+from datatypes import Trajectory
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.algorithm import Algorithm
-from vocabulary import Trajectory, UserError
+from datatypes import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

@@ -7,7 +7,7 @@ import numpy as np
 
 from algorithms.algorithm import Algorithm
 from algorithms.credit import first_rows, group_statistics, mean_by_member, members, number
-from vocabulary import Trajectory
+from datatypes import Trajectory
 
 
 def informative_groups(trajectories: Sequence[Trajectory], key: str) -> set[str]:

@@ -19,7 +19,7 @@ from algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from algorithms.objective import SUMS, Totals, describe, objective
 from algorithms.optimizer_state import load_moments, save_moments, swap
 from algorithms.settings import LearnerSettings, lr_factor, warmup_steps
-from vocabulary import Trajectory, UserError
+from datatypes import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]
 

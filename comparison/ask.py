@@ -14,15 +14,7 @@ import envs
 from comparison.plan import Job, Lineup
 from comparison.settings import Asking
 from comparison.store import Record
-from envs.bytes_codec import BytesCodec
-from experts import ExpertPool, ScriptedPolicy, ScriptedSettings
-from experts.scripted import StoredPolicy
-from rewards.grading.scorer import AnswerScorer
-from rollouts import Collector
-from rollouts.collect import Task
-from teams.graders import build_scorer
-from teams.team import Team, build_team
-from vocabulary import (
+from datatypes import (
     Completion,
     Episode,
     Policy,
@@ -33,6 +25,14 @@ from vocabulary import (
     Trajectory,
     derive_seed,
 )
+from envs.bytes_codec import BytesCodec
+from experts import ExpertPool, ScriptedPolicy, ScriptedSettings
+from experts.scripted import StoredPolicy
+from rewards.grading.scorer import AnswerScorer
+from rollouts import Collector
+from rollouts.collect import Task
+from teams.graders import build_scorer
+from teams.team import Team, build_team
 
 # What stands for a token where a policy speaks bytes: English has about four to one.
 BYTES_PER_TOKEN = 4

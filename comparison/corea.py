@@ -26,6 +26,7 @@ from comparison.policies import NamedPolicy, find_policy
 from comparison.responses import Responses, pool
 from comparison.settings import Asking
 from comparison.systems import System
+from datatypes import UserError
 from envs.corea_deferral import CoreaDeferralSettings
 from envs.corea_deferral.settings import ThresholdSource
 from evaluation.cascade import ThresholdChoice, measure
@@ -34,7 +35,6 @@ from evaluation.metrics.means import Floats
 from experts.naming import is_player
 from teams.graders import check_graders
 from training.plain import to_plain
-from vocabulary import UserError
 
 _ENV, _ROLE = "corea-deferral", "small"
 _MODELS = ("base", "rlvr", "brier", "corea", "large")

@@ -18,11 +18,11 @@ from comparison.replies import Pick, Told, ask_replies, check_temperature_of_rep
 from comparison.responses import pool
 from comparison.settings import Asking
 from comparison.systems import System, alone
+from datatypes import UserError
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from envs.leap.settings import LeapSettings
 from teams.graders import check_graders
 from training.plain import override, to_plain
-from vocabulary import UserError
 
 _ENV, _ROLE = "eapo-consultation", "policy"
 _DEFAULTS: Mapping[str, Any] = envs.spec(_ENV).defaults

@@ -10,13 +10,13 @@ import numpy as np
 
 from comparison.responses import Responses
 from comparison.systems import Prices, System
+from datatypes import derive_seed
 from evaluation.evaluation import Resampled, difference
 from evaluation.metrics.complementarity import complementarity, joint_table
 from evaluation.metrics.intervals import resampled_means
 from evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
 from evaluation.metrics.passk import pass_at_k
 from evaluation.metrics.team import team_pass_at_k
-from vocabulary import derive_seed
 
 Sets = Sequence[Sequence[System]]
 """The same rows on every set of problems."""

@@ -15,10 +15,10 @@ from rich.table import Table
 import envs
 from comparison.output import make_table, write_json
 from comparison.settings import check_positive
+from datatypes import UserError, fits, user_path
 from evaluation import evaluation_of
 from evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
 from training.rundir import RunDirectory
-from vocabulary import UserError, fits, user_path
 
 Runs = Mapping[str, Mapping[str, Resampled]]
 """Label -> metric -> value with its bootstrap; all from the same problems and seed, so that

@@ -15,12 +15,12 @@ from comparison.policies import NamedPolicy
 from comparison.responses import Responses, responses
 from comparison.settings import Asking
 from comparison.store import Completions, Record
+from datatypes import Problem, UserError
 from problems.canonical import problem_key
 from problems.opening import open_source
 from problems.source import ProblemSet
 from problems.split import hold_out, sample
 from training.plain import to_plain
-from vocabulary import Problem, UserError
 
 # Nothing is trained here, so a set may be measured as a whole.
 _NOBODY = ProblemSet("nobody trains", ())

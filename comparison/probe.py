@@ -21,10 +21,10 @@ from algorithms.batching import micro_batches, pad
 from algorithms.logprobs import score
 from comparison.policies import NamedPolicy
 from comparison.responses import Responses
+from datatypes import Trajectory
 from evaluation.metrics.means import Floats
 from models.handle import ModelHandle
 from teams.team import build_team
-from vocabulary import Trajectory
 
 _TOKENS_AT_ONCE = 8192
 

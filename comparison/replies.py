@@ -11,8 +11,8 @@ from rich.console import Console
 from comparison.plan import Job, Lineup, Questions, ask_missing, make_job
 from comparison.policies import NamedPolicy
 from comparison.settings import Asking
+from datatypes import UserError, derive_seed
 from envs.eapo_consultation.settings import EapoConsultationSettings
-from vocabulary import UserError, derive_seed
 
 Pick = Literal["any", "wrong"]
 Told = Mapping[str, Sequence[str]]

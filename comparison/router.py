@@ -15,12 +15,12 @@ import torch
 from comparison.corea_systems import Routing
 from comparison.policies import NamedPolicy
 from comparison.responses import Responses
+from datatypes import Sampling, derive_seed
 from evaluation.metrics.means import mean_present
 from models.loading import LoadedRole, load_team
 from models.sampler import Request, Sampler
 from teams.models import model_spec
 from teams.settings import AgentSettings
-from vocabulary import Sampling, derive_seed
 
 _PROMPT = (
     "Question: {question} Instruction: Estimate and output the probability (0.0-1.0) that a small "

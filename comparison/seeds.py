@@ -14,11 +14,11 @@ import envs
 from comparison.output import make_table, mean_over_seeds, write_json
 from comparison.paired import read_choice
 from comparison.pictures import drawing
+from datatypes import UserError, fits
 from evaluation import evaluation_of
 from evaluation.metrics.intervals import Estimate, t_interval
 from evaluation.numbers import as_json
 from training.rundir import EVALUATIONS, METRICS, RunDirectory
-from vocabulary import UserError, fits
 
 _TOKENS = "rollout/learner_tokens_total"
 _Values = dict[str, float | None]

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from agents.engine.settings import VllmSettings
 from comparison.policies import NamedPolicy
+from datatypes import UserError, user_path
 from teams.models import check_engines
 from teams.settings import ScoringSettings
 from training.settings import check_resamples, check_temperature
-from vocabulary import UserError, user_path
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from comparison.settings import Asking
 from comparison.suite_scores import Answered, overall, score
 from comparison.suites import Suite, settings_of, suite_called
 from comparison.verifier import verifying
+from datatypes import UserError
 from envs.corea_deferral.settings import ThresholdSource
 from envs.solo import SoloSettings
 from evaluation.cascade import ThresholdChoice
 from teams.graders import check_graders
 from training.plain import to_plain
-from vocabulary import UserError
 
 _CONVENTIONS = {
     "avg": "over all questions; macro: over sets of problems",

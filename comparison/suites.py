@@ -8,8 +8,8 @@ from typing import Any
 
 import envs
 from comparison.policies import NAME
+from datatypes import UserError, check_fields, user_path
 from envs.solo import SoloSettings
-from vocabulary import UserError, check_fields, user_path
 
 
 @dataclass(frozen=True)

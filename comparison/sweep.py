@@ -15,12 +15,12 @@ from rich.table import Table as RichTable
 
 from comparison.output import make_table, write_json
 from comparison.sweep_jobs import Job, comparing, run_of, training
+from datatypes import UserError
 from evaluation.metrics.intervals import t_interval
 from evaluation.numbers import as_json, without_zero
 from papers import TABLES
 from papers.table import Table
 from training.command_line import parse
-from vocabulary import UserError
 
 _WIDE = 4
 

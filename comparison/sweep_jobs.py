@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from datatypes import UserError
 from papers.table import Table, Variant
-from vocabulary import UserError
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from comparison.policies import NamedPolicy
 from comparison.responses import Responses
 from comparison.settings import Asking
 from comparison.systems import System, affordable, total_used
+from datatypes import Problem
 from envs.solo import SoloSettings
 from evaluation.metrics.means import as_floats
-from vocabulary import Problem
 
 _QUESTION = """\
 {question}

@@ -18,12 +18,12 @@ from pettingzoo.utils.conversions import (
     turn_based_aec_to_parallel_wrapper,
 )
 
+from datatypes import TokenCodec, UserError
 from envs.contract import role_of, why_not_plain
 from envs.guarded import Guarded, check_metadata, describe
 from envs.guarded import title_of as _name
 from envs.spaces import SpacedEnv, TextSpace, TokenSpace
 from envs.token_view import TokenView
-from vocabulary import TokenCodec, UserError
 
 Kind = Literal["text", "tokens"]
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from datatypes import Problem, Scorer, ScoreRequests, UserError, derive_seed
 from envs.bytes_codec import TextMeter
 from envs.contract import python_info, role_of, why_not_grouped
 from envs.guarded import describe
@@ -22,7 +23,6 @@ from envs.turns import (
     why_no_outcome,
 )
 from problems.source import ProblemSource
-from vocabulary import Problem, Scorer, ScoreRequests, UserError, derive_seed
 
 
 class ConversationEnv(ProblemEnv):
@@ -113,7 +113,7 @@ class ConversationEnv(ProblemEnv):
             options: the reset's: ``mode`` (``train``, ``eval``), ``step``, ``epoch``, ``replica``.
                 A ``UserError`` before the first ``yield`` refuses them.
             random: the only source of chance, so that a seed gives the same episode again; or
-                :func:`vocabulary.derive_seed` of ``self.episode_seed``.
+                :func:`datatypes.derive_seed` of ``self.episode_seed``.
         """
 
     def places(self) -> Mapping[str, int]:

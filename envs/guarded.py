@@ -9,6 +9,7 @@ from typing import Any
 from gymnasium import Space
 from pettingzoo import ParallelEnv
 
+from datatypes import ScoreRequests, UserError
 from envs.contract import (
     python_info,
     why_no_agents,
@@ -18,7 +19,6 @@ from envs.contract import (
     why_no_text,
     why_no_truth,
 )
-from vocabulary import ScoreRequests, UserError
 
 _CHECK = "mend it, and run python -m envs.check"
 

@@ -14,7 +14,7 @@ from importlib.metadata import (
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vocabulary import UserError
+from datatypes import UserError
 
 ENTRY_POINTS = "coterie.environments"
 """Entry-point group. An entry's name is what ``--env`` takes; its value is an ``envs.EnvSpec``, a

@@ -7,10 +7,10 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from datatypes import Problem, Scorer, UserError, derive_seed
 from envs.bytes_codec import BytesCodec, TextMeter
 from envs.spaces import SpacedEnv, TextSpace
 from problems.source import ProblemSource
-from vocabulary import Problem, Scorer, UserError, derive_seed
 
 _LEAVES = {str, int, float, bool, type(None)}
 

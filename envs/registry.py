@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pettingzoo
 from pettingzoo.env_registry.registration import parallel_registry
 
+from datatypes import Scorer, TokenCodec, UserError
 from envs.adapt import adapt, is_text_env
 from envs.contract import roles_of
 from envs.guarded import Guarded, call, describe
@@ -23,7 +24,6 @@ from envs.plugins import (
 )
 from envs.token_view import TokenView
 from problems.source import ProblemSource
-from vocabulary import Scorer, TokenCodec, UserError
 
 View = Literal["token", "text", "padded"]
 

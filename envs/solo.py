@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from datatypes import Problem, UserError
 from envs.conversation import ConversationEnv
 from envs.turns import Conversation, Outcome
-from rewards.answers.confidence import parse_confidence
-from vocabulary import Problem, UserError
+from rewards.grading.answers.confidence import parse_confidence
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
+from datatypes import ScoreRequests, TokenCodec, UserError
 from envs.bytes_codec import BytesCodec
 from envs.contract import role_of, roles_of
 from envs.spaces import TokenSpace, View
-from vocabulary import ScoreRequests, TokenCodec, UserError
 
 Tokens = npt.NDArray[np.int64]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from vocabulary import Problem, ScoreRequests
+from datatypes import Problem, ScoreRequests
 
 Answers = Mapping[str, str]
 """Agent -> its answer. Whoever failed to answer is not in it."""

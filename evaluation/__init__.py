@@ -1,10 +1,10 @@
 """Metrics, and what is measured in each environment."""
 
+from datatypes import UserError
 from envs import EnvSpec
 from envs.plugins import load
 from evaluation.evaluation import Evaluation, Row
 from evaluation.per_episode import per_episode
-from vocabulary import UserError
 
 
 def evaluation_of(spec: EnvSpec) -> Evaluation:

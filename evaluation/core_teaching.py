@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from datatypes import Episode, Problem
 from envs.core_teaching.settings import CoreTeachingSettings
 from evaluation.evaluation import (
     Bars,
@@ -28,7 +29,6 @@ from evaluation.metrics.passk import pass_at_k
 from evaluation.metrics.rescue import HintCounts, hint_counts
 from evaluation.metrics.team import union
 from rewards.rescue import COLD, HINT
-from vocabulary import Episode, Problem
 
 # Q problems, R resamples
 

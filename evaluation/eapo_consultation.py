@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from datatypes import Episode, Problem, Trajectory
 from envs.eapo_consultation.outcome import PARADIGMS
 from envs.eapo_consultation.settings import EapoConsultationSettings
 from evaluation.evaluation import (
@@ -26,7 +27,6 @@ from evaluation.evaluation import (
 )
 from evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
 from evaluation.metrics.passk import pass_at_k
-from vocabulary import Episode, Problem, Trajectory
 
 # Q problems, N samples of each, R resamples
 

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from datatypes import Episode, Problem
 from evaluation.metrics.intervals import Resampled, mean_intervals
 from evaluation.metrics.means import Floats
-from vocabulary import Episode, Problem
 
 # Q problems, M columns, R resamples
 

@@ -11,11 +11,11 @@ import dataclasses
 import types
 from typing import Any, get_args, get_origin, get_type_hints
 
+from datatypes import TokenCodec, UserError, read_options
 from experts.cache import CachedPolicy
 from experts.scripted import ScriptedPolicy
 from experts.server import ServerPolicy
 from experts.settings import ScriptedSettings, ServerSettings
-from vocabulary import TokenCodec, UserError, read_options
 
 SCRIPTED, SERVER, POOL = "scripted:", "server:", "pool:"
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from datatypes import Completion, Policy, PolicyFailure, Prompt, Sampling, TokenCodec, UserError
 from experts.replies import ExpertCounters, encode_reply
-from vocabulary import Completion, Policy, PolicyFailure, Prompt, Sampling, TokenCodec, UserError
 
 
 class ExpertPool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vocabulary import Completion, FinishReason, TokenCodec
+from datatypes import Completion, FinishReason, TokenCodec
 
 _CLOSING = ("</think>", "[/THINK]")
 _OPENING = ("<think>", "[THINK]")

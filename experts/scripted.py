@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 from typing import Any
 
-from experts.replies import ExpertCounters, encode_reply
-from experts.settings import ScriptedSettings
-from vocabulary import (
+from datatypes import (
     Completion,
     PolicyFailure,
     Problem,
@@ -19,6 +17,8 @@ from vocabulary import (
     UserError,
     derive_seed,
 )
+from experts.replies import ExpertCounters, encode_reply
+from experts.settings import ScriptedSettings
 
 _NUMBER = re.compile(r"[+-]?\d{1,40}(?:\.\d{1,40})?", re.ASCII)
 _RATIO = re.compile(r"([+-]?\d{1,40})/(\d{1,40})", re.ASCII)

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import tyro
 
 from agents.engine.processes import end_with_parent
-from vocabulary import UserError, reason_of, refuse, user_path
+from datatypes import UserError, reason_of, refuse, user_path
 
 # A prompt that is read in parts costs its request a number of its stream, which vLLM then winds
 # back: something that generators on a CPU cannot do, and the server ends.

@@ -9,11 +9,7 @@ from typing import Any, Self
 
 import httpx2
 
-from experts.replies import ExpertCounters, as_unicode, encode_reply, split_thinking, tail
-from experts.retries import CircuitBreaker, backoff_s
-from experts.settings import ServerSettings
-from experts.transport import AttemptFailure, Reply, open_client, read_reply, send
-from vocabulary import (
+from datatypes import (
     Completion,
     FinishReason,
     PolicyFailure,
@@ -22,6 +18,10 @@ from vocabulary import (
     TokenCodec,
     UserError,
 )
+from experts.replies import ExpertCounters, as_unicode, encode_reply, split_thinking, tail
+from experts.retries import CircuitBreaker, backoff_s
+from experts.settings import ServerSettings
+from experts.transport import AttemptFailure, Reply, open_client, read_reply, send
 
 
 class ServerPolicy:

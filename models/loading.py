@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from datatypes import UserError, derive_seed
 from models.codec import HFCodec
 from models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from models.family import pin_rope
@@ -14,7 +15,6 @@ from models.locate import check, local_folder
 from models.lora import add_adapter
 from models.process import quietly
 from models.spec import ModelSpec
-from vocabulary import UserError, derive_seed
 
 _NO_LIMIT = 1 << 20
 

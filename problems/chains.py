@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from vocabulary import Problem, UserError, derive_seed
+from datatypes import Problem, UserError, derive_seed
 
 Family = Literal["P", "T", "X"]
 Answer = Literal["last", "all"]

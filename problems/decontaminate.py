@@ -8,11 +8,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from datatypes import Problem, UserError
 from problems.hub import known_overlap
 from problems.opening import open_source
 from problems.source import ProblemSource
 from problems.split import WORDS_IN_A_ROW, Pair, same_form, same_id, shared_words
-from vocabulary import Problem, UserError
 
 _SHOWN = 100
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vocabulary import AnswerKind, Problem, UserError, derive_seed, list_names, suggest
+from datatypes import AnswerKind, Problem, UserError, derive_seed, list_names, suggest
 
 # Its choice of template is drawn for the whole data set at construction.
 _DRAWN_AT_CONSTRUCTION = {"gsm_symbolic"}

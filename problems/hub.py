@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from datatypes import UserError
 from problems.files import Columns, choose_format, read_problems
 from problems.formats import BY_NAME, META_COLUMNS, Format
 from problems.source import ProblemSet
 from problems.split import part
-from vocabulary import UserError
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
+from datatypes import UserError, derive_seed, list_names, read_options, suggest, user_path
 from problems.chains import ChainSettings, ChainSource
 from problems.files import Columns, load_file
 from problems.gym import GymSource
@@ -23,7 +24,6 @@ from problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, pin
 from problems.recall import RecallSettings, RecallSource
 from problems.rows import SUFFIXES
 from problems.source import ProblemSource
-from vocabulary import UserError, derive_seed, list_names, read_options, suggest, user_path
 
 Settings = TypeVar("Settings")
 

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from datatypes import Problem, UserError, refuse
 from problems.files import Columns
 from problems.hub import ELSEWHERE, Purpose, known_overlap
 from problems.opening import open_source
 from problems.source import ProblemSource
 from problems.split import contaminated_keys, hold_out, sample
 from problems.stream import ProblemStream
-from vocabulary import Problem, UserError, refuse
 
 _GENERATED_EPOCH = 1024
 

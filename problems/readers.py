@@ -9,6 +9,7 @@ import string
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from datatypes import AnswerKind, Problem
 from problems.gold import (
     UnusableRowError,
     after_hashes,
@@ -19,7 +20,6 @@ from problems.gold import (
     read_tolerance,
     without_dollars,
 )
-from vocabulary import AnswerKind, Problem
 
 Row = Mapping[str, Any]
 Reader = Callable[[Row], Problem | None]

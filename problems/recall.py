@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from datatypes import Problem, UserError, derive_seed
 from problems.chains import OPERATIONS
-from vocabulary import Problem, UserError, derive_seed
 
 GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
 HIDDEN = "?"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vocabulary import UserError
+from datatypes import UserError
 
 LINES = (".jsonl", ".ndjson")
 DOCUMENT = ".json"

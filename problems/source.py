@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Protocol
 
+from datatypes import Problem, derive_seed
 from problems.canonical import problem_key
-from vocabulary import Problem, derive_seed
 
 
 class ProblemSource(Protocol):

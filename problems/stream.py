@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
+from datatypes import Problem, UserError
 from problems.canonical import problem_key
 from problems.source import ProblemSource, keys_of, shuffle
-from vocabulary import Problem, UserError
 
 # An excluded problem of a generator is replaced by one from an index that no cursor reaches.
 _FAR = 2**40

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rollouts.recorder import Recorder
-from vocabulary import (
+from datatypes import (
     Completion,
     Episode,
     Policy,
@@ -21,6 +20,7 @@ from vocabulary import (
     UserError,
     derive_seed,
 )
+from rollouts.recorder import Recorder
 
 Prefetch = Callable[[ScoreRequests], Awaitable[None]]
 

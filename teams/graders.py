@@ -6,15 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from rewards.answers.checker import UNGRADED
-from rewards.grading.judged import JudgeGrader
-from rewards.grading.programs import Limits, ProgramGrader
-from rewards.grading.programs.sandbox import check_guard
-from rewards.grading.scorer import AnswerScorer, Grader
-from teams.models import check_models
-from teams.settings import AgentSettings, ScoringSettings
-from teams.team import build_team
-from vocabulary import (
+from datatypes import (
     AnswerKind,
     PolicyFailure,
     Problem,
@@ -23,6 +15,14 @@ from vocabulary import (
     UserError,
     derive_seed,
 )
+from rewards.grading.answers.checker import UNGRADED
+from rewards.grading.judged import JudgeGrader
+from rewards.grading.programs import Limits, ProgramGrader
+from rewards.grading.programs.sandbox import check_guard
+from rewards.grading.scorer import AnswerScorer, Grader
+from teams.models import check_models
+from teams.settings import AgentSettings, ScoringSettings
+from teams.team import build_team
 
 _ROLE = "judge"
 

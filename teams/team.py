@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from agents.engine.settings import VllmSettings
 from algorithms import Algorithm, LearnerSettings
+from datatypes import Policy, TokenCodec
 from envs.bytes_codec import BytesCodec
 from experts import TranslatedPolicy
 from experts.naming import is_player
 from teams.models import model_spec
 from teams.players import build_player, close_players, local_models
 from teams.settings import AgentSettings
-from vocabulary import Policy, TokenCodec
 
 if TYPE_CHECKING:  # scripts and servers do without torch
     import torch

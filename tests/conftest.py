@@ -16,9 +16,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from agents.local import LocalPolicy
+from datatypes import Completion, Prompt, Sampling
 from models.loading import load_team
 from models.spec import LoraSpec, ModelSpec
-from vocabulary import Completion, Prompt, Sampling
 
 # Files of tests run side by side: threads, here or in what a test starts, would only wait for each
 # other's cores.
@@ -191,7 +191,7 @@ class FileEngine:
 
 
 class Scripted:
-    """Implements :class:`vocabulary.Policy`: says what ``write`` makes of a prompt, whole."""
+    """Implements :class:`datatypes.Policy`: says what ``write`` makes of a prompt, whole."""
 
     def __init__(self, codec: Any, write: Callable[[Prompt], str]) -> None:
         self._codec, self._write = codec, write

@@ -15,7 +15,7 @@ from algorithms import (
     with_divergence_penalty,
     with_overlong_penalty,
 )
-from vocabulary import Episode, Trajectory
+from datatypes import Episode, Trajectory
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ import tyro
 
 import algorithms
 import envs
+from datatypes import UserError, user_path
 from papers import PRESETS
 from teams.settings import AgentSettings
 from training.presets import lay_over, preset
 from training.settings import RunSettings
 from training.train_settings import Choice, TrainSettings, defaults, restore, with_limit_as_length
-from vocabulary import UserError, user_path
 
 DEFAULT_ENV = "core-teaching"
 DEFAULT_ALGO = "gspo"

@@ -11,6 +11,16 @@ from rich.console import Console
 
 import envs
 from algorithms import Algorithm, LearnerSettings
+from datatypes import (
+    Completion,
+    PolicyFailure,
+    Problem,
+    Prompt,
+    Sampling,
+    Trajectory,
+    UserError,
+    derive_seed,
+)
 from envs.prompts import ExpertStyle, lone_prompt
 from experts.naming import is_player
 from problems.opening import open_source
@@ -21,16 +31,6 @@ from teams.models import check_models
 from teams.settings import AgentSettings
 from teams.team import Learning, build_team
 from training.rundir import check_new
-from vocabulary import (
-    Completion,
-    PolicyFailure,
-    Problem,
-    Prompt,
-    Sampling,
-    Trajectory,
-    UserError,
-    derive_seed,
-)
 
 
 @dataclass(frozen=True)

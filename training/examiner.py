@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from datatypes import Episode, Problem, UserError, derive_seed
 from evaluation.evaluation import Evaluation, Outcomes, Resampled
 from rollouts import Collector, tasks_for
 from training.rundir import RunDirectory
 from training.settings import EvalSettings
-from vocabulary import Episode, Problem, UserError, derive_seed
 
 
 class Examiner:

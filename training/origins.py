@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from datatypes import UserError, user_path
 from models.checksums import sha256_of
 from models.locate import DESCRIBING, hub_snapshot, local_folder
 from models.spec import ModelSpec
@@ -12,7 +13,6 @@ from teams.players import local_models
 from teams.settings import AgentSettings
 from training.rundir import RunDirectory
 from training.summary import surroundings
-from vocabulary import UserError, user_path
 
 ENVIRONMENT = "environment.json"
 

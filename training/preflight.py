@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import envs
+from datatypes import UserError, check_no_nan, refuse
 from evaluation import evaluation_of
 from problems.prepare import PreparedProblems, prepare
 from teams.graders import check_graders
 from teams.models import check_engines, check_models
 from training.rundir import check_new
 from training.train_settings import TrainSettings
-from vocabulary import UserError, check_no_nan, refuse
 
 _MOST_THREADS = 4 * (os.cpu_count() or 1)
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from algorithms.nonfinite import PATIENCE, NotFinite
+from datatypes import Episode, Trajectory, UserError
 from envs.contract import as_unicode
 from training.rundir import RunDirectory
-from vocabulary import Episode, Trajectory, UserError
 
 NOT_FINITE = "not-finite.jsonl"
 

@@ -31,10 +31,10 @@ import orjson
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
+from datatypes import UserError, user_path
 from envs.contract import as_unicode
 from models import checksums
 from training.disk import make_folder, not_written, sync, sync_tree, write_whole
-from vocabulary import UserError, user_path
 
 METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.jsonl"
 LOGS = ("episodes.jsonl", METRICS, EVALUATIONS)

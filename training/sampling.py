@@ -3,11 +3,11 @@
 import asyncio
 
 from algorithms import Algorithm
+from datatypes import Episode, derive_seed
 from problems.stream import ProblemStream
 from rollouts import Collector, tasks_for
 from teams.team import Team
 from training.batch import Batch, sample_batch
-from vocabulary import Episode, derive_seed
 
 
 class StepSampler:

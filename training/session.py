@@ -13,6 +13,7 @@ from rich.console import Console
 import envs
 from algorithms import Credit, assign_credit
 from algorithms.nonfinite import NotFinite
+from datatypes import Sampling, UserError
 from evaluation import evaluation_of
 from evaluation.evaluation import Outcomes
 from evaluation.table import comparison
@@ -33,7 +34,6 @@ from training.sampling import StepSampler
 from training.settings import MAX_NEW_TOKENS
 from training.summary import Tally, summary
 from training.train_settings import TrainSettings
-from vocabulary import Sampling, UserError
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from datatypes import Trajectory
 from evaluation.evaluation import Resampled
 from evaluation.numbers import plain_number
 from training import STARTED
-from vocabulary import Trajectory
 
 _PACKAGES = (
     "coterie", "torch", "transformers", "peft", "tokenizers", "numpy", "pettingzoo", "gymnasium",

@@ -14,12 +14,12 @@ import algorithms
 import envs
 from agents.engine.settings import VllmSettings
 from algorithms import Algorithm, LearnerSettings
+from datatypes import UserError
 from models.locate import TINY
 from problems.prepare import ProblemSettings
 from teams.settings import AgentSettings, ScoringSettings
 from training.plain import override, to_plain
 from training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings, RunSettings
-from vocabulary import UserError
 
 # Files, flags and attributes are called after roles; Python reads some letters as others.
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")

@@ -13,7 +13,7 @@ from torch import Tensor
 from agents.engine.processes import no_interrupts, one_gpu
 from agents.engine.settings import VllmSettings
 from agents.engine.spec import EngineSpec, engine_arguments
-from vocabulary import UserError, reason_of
+from datatypes import UserError, reason_of
 
 T = TypeVar("T")
 

@@ -28,10 +28,10 @@ from agents.engine.versions import (
     FullWeights,
     Versions,
 )
+from datatypes import UserError
 from models.loading import LoadedRole
 from models.locate import local_folder
 from models.spec import ModelSpec
-from vocabulary import UserError
 
 
 @dataclass(frozen=True)

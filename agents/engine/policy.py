@@ -11,10 +11,10 @@ from agents.engine.engine import Adapter
 from agents.engine.spec import sampling_params
 from agents.engine.versions import Versions
 from agents.local import fit_context
+from datatypes import Completion, FinishReason, PolicyFailure, Prompt, Sampling
 from models.codec import HFCodec
 from models.handle import ModelHandle
 from models.sampler.stops import StopFinder
-from vocabulary import Completion, FinishReason, PolicyFailure, Prompt, Sampling
 
 
 class Generates(Protocol):
@@ -30,7 +30,7 @@ class Turns(Protocol):
 
 
 class VllmPolicy:
-    """Implements :class:`vocabulary.Policy`: every call is one request of a continuous batch.
+    """Implements :class:`datatypes.Policy`: every call is one request of a continuous batch.
 
     It answers with the weights of the last :meth:`refresh`, whose version each completion carries.
     A completion depends on weights, prompt, seed and settings, up to the rounding of a batch.

@@ -15,7 +15,7 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 
 from agents.engine.settings import VllmSettings
-from vocabulary import UserError
+from datatypes import UserError
 
 # For engines' processes only: they are spawned while these are set.
 _QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.engine.settings import VllmSettings
-from vocabulary import Sampling, UserError
+from datatypes import Sampling, UserError
 
 
 @dataclass(frozen=True)

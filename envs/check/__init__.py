@@ -9,11 +9,11 @@ from typing import Any
 
 from pettingzoo import AECEnv, ParallelEnv
 
+from datatypes import UserError
 from envs.adapt import adapt
 from envs.check.actions import Answers, hostile_answers, plain_answers
 from envs.check.play import Game, play, same
 from envs.contract import why_no_metadata
-from vocabulary import UserError
 
 _SEEDS = 8
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import envs
+from datatypes import UserError
 from envs.adapt import is_text_env
 from envs.guarded import describe
-from vocabulary import UserError
 
 
 def main(argv: Sequence[str] | None = None) -> int:

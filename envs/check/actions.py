@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from gymnasium import Space, spaces
 
+from datatypes import derive_seed
 from envs.adapt import action_kind
 from envs.spaces import TokenSpace
-from vocabulary import derive_seed
 
 MISSING = object()
 """Stands for an agent without an entry in ``actions``."""

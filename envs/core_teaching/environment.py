@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from datatypes import Problem, ScoreRequests, UserError, derive_seed
 from envs.contract import role_of
 from envs.conversation import ConversationEnv
 from envs.core_teaching.hints import hint_checks, lessons
@@ -53,7 +54,6 @@ from envs.prompts import strategy_prompt
 from envs.settings import token_limit
 from envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
 from rewards.rescue import COLD, HINT
-from vocabulary import Problem, ScoreRequests, UserError, derive_seed
 
 _PROBE_HINT_PROBABILITY = 0.5
 

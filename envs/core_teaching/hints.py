@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from datatypes import Problem
 from envs.bytes_codec import TextMeter
 from envs.core_teaching.scoring import Lesson, Trace
 from envs.core_teaching.settings import CoreTeachingSettings, End, TeacherChoice
 from envs.reasoning import Strategy, strategies, strip_answers
-from rewards.answers.extract import after_thinking, extract
-from vocabulary import Problem
+from rewards.grading.answers.extract import after_thinking, extract
 
 _NOISE = re.compile(r"[\s$*.。!()\[\]{}\\]+")
 

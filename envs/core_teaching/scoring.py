@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from datatypes import Problem, Verdict
 from envs.core_teaching.settings import CoreTeachingSettings, Weights
 from envs.reasoning import leaks, strategies
 from rewards.distance import hybrid_distance, signatures
@@ -25,7 +26,6 @@ from rewards.rescue import (
     rescues,
     teacher_lift,
 )
-from vocabulary import Problem, Verdict
 
 Values = npt.NDArray[np.float64]
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]

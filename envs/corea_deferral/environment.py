@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from datatypes import Problem, ScoreRequests, UserError
 from envs.conversation import ConversationEnv
 from envs.corea_deferral.prompts import prompt_for
 from envs.corea_deferral.scoring import TERMS, Trace, final_answer, graded_part, keeps, score
@@ -41,7 +42,6 @@ from envs.corea_deferral.settings import CoreaDeferralSettings
 from envs.problem_env import ProblemEnv
 from envs.settings import token_limit
 from envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
-from vocabulary import Problem, ScoreRequests, UserError
 
 
 class CoreaDeferralEnv(ConversationEnv):

@@ -1,6 +1,6 @@
 """What both roles are asked."""
 
-from vocabulary import Problem
+from datatypes import Problem
 
 # COREA, arXiv:2603.03752, section 3.1
 SUFFIX = (

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from datatypes import Problem, Scorer, Verdict
 from envs.contract import role_of
 from envs.corea_deferral.settings import CoreaDeferralSettings
-from rewards.answers.confidence import parse_confidence
-from rewards.answers.extract import last_box
 from rewards.confidence import confidence_format, confidence_reward, target
-from vocabulary import Problem, Scorer, Verdict
+from rewards.grading.answers.confidence import parse_confidence
+from rewards.grading.answers.extract import last_box
 
 TERMS = ("correct", "format", "confidence")
 """Names of the reward terms."""

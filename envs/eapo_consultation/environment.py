@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from datatypes import Problem, ScoreRequests, UserError, derive_seed
 from envs.conversation import ConversationEnv
 from envs.eapo_consultation.messages import (
     Call,
@@ -59,7 +60,6 @@ from envs.prompts import lone_prompt
 from envs.settings import token_limit
 from envs.turns import Answers, Ask, Conversation, Turn, piece_by_piece
 from rewards.consultation import CALLS
-from vocabulary import Problem, ScoreRequests, UserError, derive_seed
 
 POLICY = "policy_0"
 # Calls inside thoughts that are passed over before calls are switched off.

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from datatypes import Problem, Scorer, Verdict
 from envs.eapo_consultation.messages import Call, Entry, Move
 from envs.eapo_consultation.settings import Consult, EapoConsultationSettings
 from envs.turns import Outcome
@@ -16,7 +17,6 @@ from rewards.consultation import (
     is_well_formed,
 )
 from rewards.overlap import squad_f1
-from vocabulary import Problem, Scorer, Verdict
 
 PARADIGMS = ("self", "direct", "decomposition")
 Paradigm = Literal["self", "direct", "decomposition"]

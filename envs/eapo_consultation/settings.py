@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal
 
+from datatypes import UserError
 from envs.prompts import ExpertStyle
 from envs.settings import require, require_countable, require_known, require_least
 from rewards.consultation import AnswerRule
-from vocabulary import UserError
 
 Consult = Literal["free", "never", "always"]
 BudgetUnit = Literal["rounds", "calls"]

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from datatypes import Problem, ScoreRequests, UserError, Verdict, derive_seed
 from envs.conversation import ConversationEnv
 from envs.leap.routing import choose
 from envs.leap.settings import LeapSettings
@@ -36,7 +37,6 @@ from envs.prompts import lone_prompt
 from envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
 from rewards.consultation import ANSWER, final_answer
 from rewards.overlap import squad_f1
-from vocabulary import Problem, ScoreRequests, UserError, Verdict, derive_seed
 
 SUMMARY = ("<summarize>", "</summarize>")
 PEERS = ("<peer_summaries>", "</peer_summaries>")

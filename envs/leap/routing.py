@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from datatypes import derive_seed
 from envs.leap.settings import Router
-from vocabulary import derive_seed
 
 LONGEST = 2000
 """Characters of a summary that are compared."""

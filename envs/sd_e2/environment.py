@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from datatypes import Problem, ScoreRequests, UserError
 from envs.conversation import ConversationEnv
 from envs.problem_env import ProblemEnv
 from envs.prompts import strategy_prompt
@@ -37,7 +38,6 @@ from envs.sd_e2.scoring import TERMS, Trace, parse, score
 from envs.sd_e2.settings import SdE2Settings
 from envs.settings import token_limit
 from envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
-from vocabulary import Problem, ScoreRequests, UserError
 
 
 class SdE2Env(ConversationEnv):

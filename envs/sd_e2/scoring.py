@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from datatypes import Problem, Scorer, Verdict
 from envs.reasoning import strategies
 from envs.sd_e2.settings import SdE2Settings
-from rewards.answers import after_thinking, extract
+from rewards.grading.answers import after_thinking, extract
 from rewards.strategies import (
     count_distinct,
     diversity,
@@ -21,7 +22,6 @@ from rewards.strategies import (
     strategy_format,
     z_score,
 )
-from vocabulary import Problem, Scorer, Verdict
 
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from vocabulary import UserError
+from datatypes import UserError
 
 
 def main(argv: Sequence[str] | None = None) -> int:

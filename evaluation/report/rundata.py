@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from vocabulary import UserError
+from datatypes import UserError
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 EPISODES = "episodes.jsonl"

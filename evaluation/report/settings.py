@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from datatypes import UserError
 from evaluation.report.choose import WHICH, Which
 from evaluation.report.tags import TAG_NAMES
-from vocabulary import UserError
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from datatypes import Problem, UserError
 from envs import Conversation, ConversationEnv, EnvSpec, Fresh, Outcome
 from envs.reasoning import strip_answers
-from vocabulary import Problem, UserError
 
 
 @dataclass(frozen=True)

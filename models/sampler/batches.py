@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from datatypes import Completion, Sampling
 from models.sampler.choose import uniforms
 from models.sampler.stops import StopFinder
-from vocabulary import Completion, Sampling
 
 # B rows under way, N those that are chosen, T tokens
 

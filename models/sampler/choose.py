@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from vocabulary import Sampling
+from datatypes import Sampling
 
 # B rows, V vocabulary, T numbers of a stream
 

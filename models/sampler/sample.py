@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import torch
 
+from datatypes import Completion
 from models.family import is_llama_like
 from models.handle import ModelHandle
 from models.sampler.batches import Limits, Progress, Request, close_ranks, partition
@@ -13,7 +14,6 @@ from models.sampler.choose import Rules, choose
 from models.sampler.decoder import Decoder, GenericDecoder
 from models.sampler.fused import FusedDecoder, FusedWeights
 from models.sampler.stops import StopFinder
-from vocabulary import Completion
 
 # B rows under way, V vocabulary
 

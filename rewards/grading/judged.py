@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from rewards.answers import after_thinking, extract
-from vocabulary import Problem, Verdict
+from datatypes import Problem, Verdict
+from rewards.grading.answers import after_thinking, extract
 
 Grade = Literal["correct", "incorrect", "not-attempted"]
 

@@ -10,9 +10,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from agents.local import LocalPolicy
+from datatypes import PolicyFailure, Prompt, Sampling
 from models.loading import load_team
 from models.spec import ModelSpec
-from vocabulary import PolicyFailure, Prompt, Sampling
 
 
 def tokenizer() -> PreTrainedTokenizerFast:

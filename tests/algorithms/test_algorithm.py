@@ -15,7 +15,7 @@ from algorithms import (
     SequenceWeight,
     SoftGate,
 )
-from vocabulary import UserError
+from datatypes import UserError
 
 NAMES = ["grpo", "dr-grpo", "dapo", "gspo", "sapo", "cispo", "rloo", "reinforce++"]
 NAMES += ["gspo-paper", "sapo-paper"]

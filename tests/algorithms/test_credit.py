@@ -5,7 +5,7 @@ import pytest
 
 from algorithms import ALGORITHMS, Algorithm, assign_credit, get
 from algorithms.credit import advantages, advantages_of_terms
-from vocabulary import Trajectory, UserError
+from datatypes import Trajectory, UserError
 
 PAIR = np.array([1.0, 3.0, 0.0, 4.0])
 GROUP = np.array([0, 0, 1, 1])

@@ -14,7 +14,7 @@ from algorithms import (
     get,
     with_divergence_penalty,
 )
-from vocabulary import UserError
+from datatypes import UserError
 
 PLAIN = LearnerSettings(importance_correction="none", lr=3e-3)
 RLOO = dataclasses.replace(get("rloo"), kl_in_reward=0.1)

@@ -10,7 +10,7 @@ from safetensors.torch import load, save
 
 from algorithms import ALGORITHMS, Algorithm, ClippedRatio, Learner, LearnerSettings, get
 from algorithms.nonfinite import NotFinite, cause_of
-from vocabulary import UserError
+from datatypes import UserError
 
 PLAIN = LearnerSettings(importance_correction="none")
 ADVANTAGES = np.array([1.0, -0.5, 0.25, -1.5, 0.75, 0.0, -0.25, 1.25])

@@ -12,7 +12,7 @@ from algorithms.batching import micro_batches, pad, split_evenly
 from algorithms.dynamic_sampling import overlong_penalty
 from algorithms.objective import divergence, effective_share, importance, token_weights
 from algorithms.settings import LearnerSettings, lr_factor, warmup_steps
-from vocabulary import UserError
+from datatypes import UserError
 
 MASK = torch.tensor([[True, False, True, True], [True, False, False, False]])
 

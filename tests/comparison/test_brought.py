@@ -12,9 +12,9 @@ from comparison.brought import parse
 from comparison.corea import CoreaComparison
 from comparison.eapo import EapoComparison
 from comparison.suite import SuiteComparison
+from datatypes import UserError
 from models.locate import TINY
 from training.command_line import parse as parse_training
-from vocabulary import UserError
 
 EAPO = ("--env", "eapo-consultation", "--env.prompt-style", "panel", "--env.reply-tokens", "7")
 COREA = ("--env", "corea-deferral")

@@ -111,7 +111,7 @@ def test_the_overview(capsys: pytest.CaptureFixture[str]) -> None:
 def test_mean_probability_is_arithmetic() -> None:
     import numpy as np
 
-    from vocabulary import Trajectory
+    from datatypes import Trajectory
 
     row = Trajectory(
         agent="a_0",

@@ -11,10 +11,10 @@ import benchmark
 from comparison.eapo import EapoComparison
 from comparison.eapo_figures import measure_responses
 from comparison.responses import responses
+from datatypes import Problem, UserError
 from envs.bytes_codec import BytesCodec
 from training.command_line import parse
 from training.distill import as_row, as_trace
-from vocabulary import Problem, UserError
 
 
 def test_every_row_without_sampling_twice(

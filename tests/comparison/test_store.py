@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from comparison.store import Completions
-from vocabulary import UserError
+from datatypes import UserError
 
 WHO = {"policies": ["a", "weights"], "seed": 0}
 

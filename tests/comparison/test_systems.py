@@ -10,8 +10,8 @@ import pytest
 from comparison.responses import Responses, responses
 from comparison.systems import System, affordable, systems
 from comparison.verifier import Judged, verified
+from datatypes import Problem
 from evaluation.cascade import ThresholdChoice
-from vocabulary import Problem
 
 PROBLEMS = [Problem("p", "1 + 1 =", "2", "number"), Problem("q", "1 + 2 =", "3", "number")]
 NO_MARKS: tuple[float | None, ...] = (None,) * 4

@@ -8,9 +8,9 @@ from gymnasium import spaces
 from pettingzoo import AECEnv, ParallelEnv
 
 import envs
+from datatypes import UserError
 from envs.adapt import adapt
 from envs.bytes_codec import BytesCodec
-from vocabulary import UserError
 
 
 class Echo(ParallelEnv):

@@ -8,10 +8,10 @@ import pytest
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
+from datatypes import ScoreRequests
 from envs import check_env
 from envs.spaces import TextSpace, TokenSpace
 from envs.token_view import TokenView
-from vocabulary import ScoreRequests
 
 
 class Good(ParallelEnv):

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from datatypes import Problem, ScoreRequests, UserError
 from envs import Ask, ConversationEnv, Fresh, Outcome, Turn, check_env
 from envs.sd_e2 import SdE2Env
 from envs.token_view import TokenView
-from vocabulary import Problem, ScoreRequests, UserError
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 import envs
+from datatypes import Problem, UserError, Verdict
 from envs import check_env
 from envs.corea_deferral import CoreaDeferralEnv, CoreaDeferralSettings
 from envs.corea_deferral.prompts import SUFFIX
-from rewards.answers.extract import extract
-from vocabulary import Problem, UserError, Verdict
+from rewards.grading.answers.extract import extract
 
 
 class BoxScorer:

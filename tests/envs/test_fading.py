@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from datatypes import UserError
 from envs.eapo_consultation.environment import coin, is_accepted
 from envs.eapo_consultation.settings import (
     EapoConsultationSettings,
@@ -14,7 +15,6 @@ from envs.eapo_consultation.settings import (
     total,
     turn_budget,
 )
-from vocabulary import UserError
 
 
 def test_totals_of_the_paper() -> None:

@@ -11,12 +11,12 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 import envs
+from datatypes import UserError
 from envs.adapt import adapt
 from envs.contract import why_not_kept
 from envs.guarded import Guarded
 from envs.spaces import TextSpace
 from envs.token_view import TokenView
-from vocabulary import UserError
 
 
 class Plain(ParallelEnv):

@@ -8,10 +8,10 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
 import envs
+from datatypes import Problem, UserError
 from envs.leap import LeapEnv, LeapSettings
 from envs.leap.routing import choose, levenshtein, similarity
 from rewards.grading.scorer import AnswerScorer
-from vocabulary import Problem, UserError
 
 pytestmark = pytest.mark.filterwarnings(
     # PettingZoo's AEC test likes one of its own keys in observations.

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import envs
+from datatypes import UserError
 from train import main
 from training.command_line import parse
-from vocabulary import UserError
 
 GOOD = """
 from gymnasium import spaces

@@ -7,10 +7,10 @@ import pettingzoo
 import pytest
 
 import envs
+from datatypes import UserError
 from envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
 from envs.padded_view import PaddedView
 from envs.token_view import TokenView
-from vocabulary import UserError
 
 PLUGIN = """
 from gymnasium import spaces

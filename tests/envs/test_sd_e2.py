@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import envs
+from datatypes import UserError
 from envs import check_env
 from envs.sd_e2 import SdE2Env, SdE2Settings
 from envs.sd_e2.scoring import MOST_STRATEGIES, parse
 from rewards.grading.scorer import AnswerScorer
-from vocabulary import UserError
 
 
 def block(reasoning: str, result: str) -> str:

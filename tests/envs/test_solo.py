@@ -3,9 +3,9 @@
 import pytest
 
 import envs
+from datatypes import Problem, UserError
 from envs.solo import SoloSettings
 from rewards.grading.scorer import AnswerScorer
-from vocabulary import Problem, UserError
 
 PROBLEM = Problem("p", "What is {1} + 1?", "2", "number")
 

@@ -8,11 +8,11 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 import envs
+from datatypes import UserError
 from envs.bytes_codec import END, BytesCodec
 from envs.padded_view import PaddedView
 from envs.spaces import TextSpace
 from envs.token_view import TokenView
-from vocabulary import UserError
 
 
 class Dialogue(ParallelEnv):

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 import envs
+from datatypes import Episode, Problem, Sampling
 from envs.bytes_codec import BytesCodec
 from envs.eapo_consultation import EapoConsultationSettings
 from evaluation.eapo_consultation import estimate, examine, further, headline, rows
 from rewards.grading.scorer import AnswerScorer
 from rollouts import Collector, tasks_for
-from vocabulary import Episode, Problem, Sampling
 
 
 def outcomes(alone: list[list[float]], assisted: list[list[float]], told: list[list[float]]) -> Any:

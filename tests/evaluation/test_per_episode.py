@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from datatypes import Episode, Problem, Trajectory, UserError
 from envs import EnvSpec
 from evaluation import Evaluation, Row, evaluation_of, per_episode
 from evaluation.by_reward import EVALUATION as BY_REWARD
 from evaluation.by_reward import measure
 from evaluation.evaluation import Outcomes
 from train import main
-from vocabulary import Episode, Problem, Trajectory, UserError
 
 ROLES = ("alice", "bob")
 

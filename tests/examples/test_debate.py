@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 import envs
-from vocabulary import Problem, UserError
+from datatypes import Problem, UserError
 
 COLD = "Question: 7 + 8 - 3 =\nLet's solve this step by step:"
 

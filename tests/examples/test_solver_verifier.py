@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 import envs
-from vocabulary import Problem, UserError
+from datatypes import Problem, UserError
 
 RIGHT, WRONG = "\\boxed{2}", "\\boxed{3}"
 

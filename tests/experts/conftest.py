@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from datatypes import Problem, Prompt
 from experts.server import ServerPolicy
 from experts.settings import ServerSettings
-from vocabulary import Problem, Prompt
 
 Behaviour = Callable[["Exchange"], Awaitable[None]]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from datatypes import Completion, PolicyFailure, Sampling, UserError
 from experts import CachedPolicy, ScriptedSettings, ServerSettings, build_expert
-from vocabulary import Completion, PolicyFailure, Sampling, UserError
 
 LIMITS = Sampling(max_new_tokens=64, stop=("END",))
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from agents.engine.export import head_dim_of
+from datatypes import UserError
 from experts import ServerSettings, serve
 from experts.naming import read_player
 from experts.serve import ServeSettings, arguments, check_serving, player, served_name
-from vocabulary import UserError
 
 
 def free_port() -> int:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from datatypes import UserError
 from experts import ScriptedSettings, ServerSettings
-from vocabulary import UserError
 
 
 @pytest.mark.parametrize(

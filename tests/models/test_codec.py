@@ -17,8 +17,8 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerFast
 
+from datatypes import UserError
 from models.codec import HFCodec
-from vocabulary import UserError
 
 TEXT = ["Question: 7 + 8 - 3 = the answer is 12, hello world", "héllo → wörld"] * 4
 

@@ -11,6 +11,7 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from datatypes import Sampling, UserError
 from models.checksums import write_checksums
 from models.damage import all_finite
 from models.loading import load_team, number_format
@@ -18,7 +19,6 @@ from models.locate import TINY, check
 from models.lora import resolve_targets
 from models.sampler import Request, Sampler
 from models.spec import LoraSpec, ModelSpec
-from vocabulary import Sampling, UserError
 
 IDS = torch.tensor([[5, 9, 77, 12, 3, 44]])
 

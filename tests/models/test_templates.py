@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
+from datatypes import UserError
 from models.codec import read_frame
 from models.rendering import render
-from vocabulary import UserError
 
 BROKEN = {
     "{% for m in messages %}": "TemplateSyntaxError",

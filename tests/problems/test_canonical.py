@@ -2,9 +2,9 @@ import time
 
 import pytest
 
+from datatypes import Problem
 from problems.canonical import canonical, problem_key
 from problems.split import OverlapIndex
-from vocabulary import Problem
 
 
 @pytest.mark.parametrize(

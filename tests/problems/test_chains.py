@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
+from datatypes import Problem, UserError
 from problems.chains import Chain, ChainSettings, ChainSource
 from problems.source import ProblemSource
-from vocabulary import Problem, UserError
 
 # An independent reading of the rules: residues, written as plain expressions.
 RULES = {"+": "(a+b)", "-": "(a-b)", "@": "(a*2+b*3+1)", "#": "(b*3-a)"}

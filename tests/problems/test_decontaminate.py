@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from datatypes import Problem
 from problems.decontaminate import main
 from problems.hub import HUB_SETS, known_overlap
 from problems.prepare import ProblemSettings, prepare
 from problems.split import OverlapIndex, same_form, same_id, shared_words
-from vocabulary import Problem
 
 WORDS = [f"w{number}" for number in range(20)]
 

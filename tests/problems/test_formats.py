@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
+from datatypes import Problem
 from problems.formats import BY_NAME, FORMATS, pair_format, read_row, recognise
 from problems.gold import UnusableRowError
 from problems.readers import bare_problem
-from vocabulary import Problem
 
 # One synthetic row of each format as the hub publishes it, and the problem that it must become.
 

@@ -10,8 +10,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from datatypes import UserError
 from problems.files import load_file
-from vocabulary import UserError
 
 MMLU = {"question": "Which?", "choices": ["a", "b"], "answer": 1}
 CSQA = {

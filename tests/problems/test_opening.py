@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
+from datatypes import UserError
 from problems.chains import ChainSource
 from problems.files import Columns
 from problems.gym import GymSource
 from problems.opening import open_source
-from vocabulary import UserError
 
 
 @pytest.fixture

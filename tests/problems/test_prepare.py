@@ -2,9 +2,9 @@ import json
 
 import pytest
 
+from datatypes import UserError
 from problems.canonical import problem_key
 from problems.prepare import ProblemSettings, prepare
-from vocabulary import UserError
 
 
 def save(path, numbers):

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from datatypes import UserError
 from problems.opening import open_source
 from problems.recall import (
     GREEK,
@@ -14,7 +15,6 @@ from problems.recall import (
     recall_problem,
     value_of,
 )
-from vocabulary import UserError
 
 
 def test_a_worked_example():

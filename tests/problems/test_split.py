@@ -1,12 +1,12 @@
 import pytest
 
+from datatypes import Problem, UserError
 from problems.canonical import problem_key
 from problems.chains import ChainSettings, ChainSource
 from problems.prepare import ProblemSettings
 from problems.source import ProblemSet
 from problems.split import contaminated_keys, hold_out, part, sample
 from problems.stream import ProblemStream
-from vocabulary import Problem, UserError
 
 
 def numbered(n, start=0, name="set"):

@@ -1,10 +1,10 @@
 import pytest
 
+from datatypes import Problem, UserError
 from problems.canonical import problem_key
 from problems.chains import ChainSettings, ChainSource
 from problems.source import ProblemSet
 from problems.stream import ProblemStream
-from vocabulary import Problem, UserError
 
 
 def numbered(n):

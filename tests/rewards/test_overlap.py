@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewards.answers import Checker
+from datatypes import Problem
 from rewards.exploitation import exploitation
+from rewards.grading.answers import Checker
 from rewards.overlap import exact_match, normalise, partial_credit, squad_f1
-from vocabulary import Problem
 
 
 @pytest.mark.parametrize(

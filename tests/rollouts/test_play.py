@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollouts import Collector, Deadlines, play, tasks_for
-from vocabulary import (
+from datatypes import (
     Completion,
     Episode,
     Policy,
@@ -21,6 +20,7 @@ from vocabulary import (
     ScoreRequests,
     UserError,
 )
+from rollouts import Collector, Deadlines, play, tasks_for
 
 SAMPLING = Sampling(max_new_tokens=8)
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import train
+from datatypes import UserError
 from models.loading import number_format
 from models.spec import LoraSpec, ModelSpec
 from papers import PRESETS
 from teams.models import model_spec
 from teams.settings import AgentSettings
 from training.command_line import parse
-from vocabulary import UserError
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 
 from agents.local import LocalPolicy
 from algorithms import LearnerSettings, get
+from datatypes import PolicyFailure, Prompt, Sampling
 from envs.bytes_codec import BytesCodec
 from experts import ExpertPool, TranslatedPolicy
 from teams import AgentSettings, Learning, Team, build_team
-from vocabulary import PolicyFailure, Prompt, Sampling
 
 LEARNING = Learning(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
 USELESS = "scripted:useless?useless_text=hm"

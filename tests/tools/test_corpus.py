@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from datatypes import Problem
 from envs.core_teaching.hints import hint_source
 from envs.prompts import strategy_prompt
 from envs.reasoning import strip_answers
@@ -22,7 +23,6 @@ from miniatures.teaching.corpus import (
 )
 from miniatures.teaching.family import gate_chains, parse_chain, read_answer
 from problems.chains import OPERATIONS, Chain, ChainSource
-from vocabulary import Problem
 
 CHAIN = Chain((7, 8, 3, 4), "+-@")
 NO_HABITS = Habits({})

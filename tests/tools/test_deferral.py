@@ -18,9 +18,9 @@ from miniatures.deferral.family import GATES, Measured, complaints, warm_start
 from miniatures.deferral.recipes import DEFERRAL
 from miniatures.tokenizers import build_tokenizer
 from problems.recall import names, value_of
-from rewards.answers.confidence import parse_confidence
-from rewards.answers.extract import extract
 from rewards.confidence import confidence_format
+from rewards.grading.answers.confidence import parse_confidence
+from rewards.grading.answers.extract import extract
 
 SMALL, _, LARGE = DEFERRAL
 

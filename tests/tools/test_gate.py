@@ -5,12 +5,12 @@ import json
 
 import pytest
 
+from datatypes import UserError
 from miniatures import build as build_module
 from miniatures.fitting import NoConvergence
 from miniatures.recipes import RECIPES, recipe_of
 from miniatures.teaching.corpus import trace
 from miniatures.teaching.family import Gate, Measured, complaints, read_answer, share
-from vocabulary import UserError
 
 GOOD = Measured(cold=0.43, by_family={"P": 1.0}, strong=0.97, retry=0.2, hinted=0.6, format=0.999)
 

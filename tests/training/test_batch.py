@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from algorithms import Algorithm, get
+from datatypes import Episode, Trajectory
 from training.batch import Batch, sample_batch
-from vocabulary import Episode, Trajectory
 
 
 def row(agent: str, problem: str, reward: float, sampled: int = 2) -> Trajectory:

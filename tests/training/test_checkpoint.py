@@ -11,10 +11,10 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
+from datatypes import UserError
 from models import checksums
 from training import checkpoint
 from training.checkpoint import Progress
-from vocabulary import UserError
 
 
 class Role:

@@ -10,10 +10,10 @@ import pytest
 
 import train
 from algorithms import ALGORITHMS
+from datatypes import UserError
 from training.command_line import parse
 from training.plain import to_plain
 from training.train_settings import Choice, defaults, restore
-from vocabulary import UserError
 
 NO_NAME = "cannot be the name of a file or folder here"
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import train
+from datatypes import UserError
 from evaluation.core_teaching import EVALUATION
 from training import checkpoint
 from training.checkpoint import Progress
@@ -16,7 +17,6 @@ from training.command_line import parse
 from training.examiner import Examiner
 from training.rundir import RunDirectory
 from training.session import Session
-from vocabulary import UserError
 
 
 def changed(content: Any, place: str, value: Any) -> Any:

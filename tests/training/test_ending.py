@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from datatypes import UserError
 from training.ending import ended
-from vocabulary import UserError
 
 ROOT = Path(__file__).parents[2]
 

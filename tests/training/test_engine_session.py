@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import envs
+from datatypes import Trajectory
 from train import main
 from training.batch import Batch, without_stale
 from training.session import Session
-from vocabulary import Trajectory
 
 Opened = Callable[..., Session]
 Train = Callable[[Session], list[dict[str, float]]]

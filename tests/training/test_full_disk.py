@@ -10,9 +10,9 @@ from rich.console import Console
 from safetensors import SafetensorError
 
 import training.events
+from datatypes import UserError
 from training.logbook import Logbook
 from training.rundir import RunDirectory
-from vocabulary import UserError
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full here")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from datatypes import UserError
 from teams.graders import Judge
 from training.command_line import parse
 from training.preflight import preflight
 from training.session import Session
-from vocabulary import UserError
 
 
 @pytest.fixture

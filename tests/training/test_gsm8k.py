@@ -9,6 +9,7 @@ import pytest
 
 import envs
 import train
+from datatypes import Episode, Problem, Sampling
 from evaluation.core_teaching import EVALUATION
 from experts import ScriptedPolicy, ScriptedSettings
 from models.loading import load_team
@@ -16,7 +17,6 @@ from models.spec import ModelSpec
 from problems.prepare import ProblemSettings, prepare
 from rewards.grading.scorer import AnswerScorer
 from rollouts import Collector, tasks_for
-from vocabulary import Episode, Problem, Sampling
 
 FOLDER = Path(os.environ.get("COTERIE_DATA", "/nonexistent"))
 TRAIN, TEST = FOLDER / "gsm8k_train.jsonl", FOLDER / "gsm8k_test.jsonl"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from datatypes import UserError
 from training.plain import override, to_plain
-from vocabulary import UserError
 
 
 @dataclass(frozen=True)

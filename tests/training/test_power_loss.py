@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from datatypes import UserError
 from training import checkpoint
 from training.checkpoint import Progress
 from training.rundir import RunDirectory
-from vocabulary import UserError
 
 from .power import ForgetfulDisk
 

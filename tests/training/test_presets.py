@@ -2,6 +2,7 @@
 
 import pytest
 
+from datatypes import UserError
 from experts.naming import read_player
 from experts.settings import ServerSettings
 from papers import PRESETS
@@ -11,7 +12,6 @@ from training.command_line import parse
 from training.plain import to_plain
 from training.presets import lay_over, preset
 from training.train_settings import Choice, TrainSettings, defaults, restore
-from vocabulary import UserError
 
 
 def settings_of(name: str, algo: str = "grpo") -> TrainSettings:

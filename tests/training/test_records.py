@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from algorithms import Credit
+from datatypes import Trajectory, UserError
 from training import checkpoint
 from training.batch import Batch
 from training.records import troubles
 from training.session import Session
-from vocabulary import Trajectory, UserError
 
 
 def row(role: str, *, status: str = "ok", sampled: bool = True) -> Trajectory:

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from datatypes import Episode, Trajectory, UserError
 from models import checksums
 from training.records import transcript
 from training.rundir import RunDirectory, check_new
-from vocabulary import Episode, Trajectory, UserError
 
 
 def test_a_directory_with_something_in_it_is_refused_and_says_how_to_go_on(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import torch
 from agents.engine.fleet import Fleet, Seat
 from agents.engine.policy import VllmPolicy
 from agents.engine.settings import VllmSettings
+from datatypes import Completion, Prompt, Sampling
 from models.loading import LoadedRole, load_team
 from models.spec import LoraSpec, ModelSpec
-from vocabulary import Completion, Prompt, Sampling
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from agents.local import LocalPolicy
+from datatypes import Prompt, Sampling
 from experts import ServerPolicy
 from experts.naming import read_player
 from models.loading import load_team
@@ -27,7 +28,6 @@ from models.spec import ModelSpec
 from training.command_line import parse
 from training.preflight import preflight
 from training.session import open_session
-from vocabulary import Prompt, Sampling
 
 pytestmark = [
     pytest.mark.vllm,

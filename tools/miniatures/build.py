@@ -12,9 +12,9 @@ from types import TracebackType
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from datatypes import UserError
 from miniatures.recipe import Recipe
 from miniatures.recipes import RECIPES, recipe_of
-from vocabulary import UserError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "tiny"
 """Where the repository keeps the checkpoints."""

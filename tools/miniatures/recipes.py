@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from datatypes import UserError
 from miniatures.consulting.recipes import CONSULTING
 from miniatures.deferral.recipes import DEFERRAL
 from miniatures.recipe import Recipe
 from miniatures.teaching.recipes import TEACHING
-from vocabulary import UserError
 
 RECIPES: Mapping[str, Recipe] = {
     recipe.role: recipe for recipe in (*TEACHING, *DEFERRAL, *CONSULTING)

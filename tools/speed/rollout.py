@@ -32,13 +32,13 @@ from unittest import mock
 from rich.console import Console
 from rich.table import Table
 
+from datatypes import Completion, Policy, Prompt, Sampling
 from envs.token_view import TokenView
 from rewards.grading.scorer import AnswerScorer
 from rollouts import play
 from training.command_line import parse
 from training.preflight import preflight
 from training.session import Session, open_session
-from vocabulary import Completion, Policy, Prompt, Sampling
 
 _EPISODE: ContextVar[int] = ContextVar("episode")
 

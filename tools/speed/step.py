@@ -25,9 +25,9 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 
 from algorithms import Learner, LearnerSettings, assign_credit, get
+from datatypes import Sampling, Trajectory, derive_seed
 from models.handle import ModelHandle
 from models.sampler import Request, Sampler
-from vocabulary import Sampling, Trajectory, derive_seed
 
 VOCABULARY, GROUP, PROMPT, NEW = 64, 4, 20, 24
 KEY = "problem"

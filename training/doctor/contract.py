@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from datatypes import Trajectory
 from envs.contract import why_not_paid
 from training.doctor.finding import Finding, judged
 from training.doctor.observe import Observed
-from vocabulary import Trajectory
 
 _WAY_OUT = (
     "the environment or the policy breaks the contract of docs/architecture.md; "

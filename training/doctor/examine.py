@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from algorithms import assign_credit
+from datatypes import Policy, Problem, Sampling, UserError
 from experts import ScriptedPolicy, ScriptedSettings
 from experts.naming import is_player
 from problems.prepare import PreparedProblems
@@ -22,7 +23,6 @@ from training.rundir import RunDirectory
 from training.session import Session
 from training.settings import MAX_NEW_TOKENS
 from training.train_settings import TrainSettings
-from vocabulary import Policy, Problem, Sampling, UserError
 
 # An update shows in log-probabilities that move by so many tolerances.
 _CLEARLY = 3.0

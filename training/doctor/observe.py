@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rollouts import Collector, Deadlines, tasks_for
-from training.session import Session
-from training.settings import MAX_NEW_TOKENS
-from vocabulary import (
+from datatypes import (
     Completion,
     Episode,
     Policy,
@@ -22,6 +19,9 @@ from vocabulary import (
     Trajectory,
     derive_seed,
 )
+from rollouts import Collector, Deadlines, tasks_for
+from training.session import Session
+from training.settings import MAX_NEW_TOKENS
 
 Tokens = npt.NDArray[np.int64]
 
@@ -36,7 +36,7 @@ class Asked:
 
 
 class WatchedPolicy:
-    """Implements :class:`vocabulary.Policy`: another one, with what it was asked."""
+    """Implements :class:`datatypes.Policy`: another one, with what it was asked."""
 
     def __init__(self, policy: Policy) -> None:
         self.asked: list[Asked] = []

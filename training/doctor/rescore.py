@@ -13,8 +13,8 @@ from torch import Tensor
 
 from algorithms.batching import micro_batches, pad, scored_tokens
 from algorithms.logprobs import Head, score
+from datatypes import Trajectory
 from models.handle import ModelHandle
-from vocabulary import Trajectory
 
 Floats = npt.NDArray[np.float64]
 _LOGITS_AT_ONCE = 1 << 24

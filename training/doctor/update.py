@@ -12,10 +12,10 @@ import numpy.typing as npt
 import torch
 
 from algorithms.nonfinite import NotFinite
+from datatypes import Trajectory
 from teams.team import TrainedRole
 from training.doctor.finding import Finding, judged
 from training.doctor.rescore import rescore
-from vocabulary import Trajectory
 
 Floats = npt.NDArray[np.float64]
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from rewards.answers import after_thinking
+from datatypes import Problem, UserError, Verdict
+from rewards.grading.answers import after_thinking
 from rewards.grading.programs.sandbox import Limits, ProgramTests, run
-from vocabulary import Problem, UserError, Verdict
 
 LONGEST = 1 << 16
 """Characters of a program; a longer one is refused."""

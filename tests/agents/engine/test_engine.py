@@ -11,7 +11,7 @@ import agents.engine.engine
 from agents.engine.engine import Adapter, Engine
 from agents.engine.settings import VllmSettings
 from agents.engine.spec import EngineSpec
-from vocabulary import UserError
+from datatypes import UserError
 
 HUB = EngineSpec("org/model", "org/model", "bfloat16", "cuda:0", 64, revision="abc")
 

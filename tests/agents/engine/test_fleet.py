@@ -14,10 +14,10 @@ from agents.engine.fleet import Fleet, Seat, uses_transfer
 from agents.engine.settings import VllmSettings
 from agents.engine.versions import CheckpointWriter
 from agents.local import LocalPolicy
+from datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
 from models.loading import load_team
 from models.locate import TINY
 from models.spec import LoraSpec, ModelSpec
-from vocabulary import Completion, PolicyFailure, Prompt, Sampling, UserError
 
 LORA = LoraSpec(rank=4)
 

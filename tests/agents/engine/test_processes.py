@@ -14,7 +14,7 @@ import pytest
 import agents.engine.processes
 from agents.engine.processes import engine_environment, memory_folder, one_gpu
 from agents.engine.settings import VllmSettings
-from vocabulary import UserError
+from datatypes import UserError
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import pytest
 
 from agents.engine import settings as checked
 from agents.engine.settings import VllmSettings, check_engine
-from vocabulary import UserError
+from datatypes import UserError
 
 CPU = [("cpu", "auto")]
 GPU = [("cuda:0", "auto"), ("cuda:0", "auto")]

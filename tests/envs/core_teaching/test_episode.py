@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from datatypes import Problem, UserError
 from envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
 from envs.prompts import strategy_prompt
-from vocabulary import Problem, UserError
 
 from .scripted import COLD, PLAIN, RESCUE, RIGHT, WRONG, Played
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from datatypes import Problem
 from envs.core_teaching import CoreTeachingSettings
 from envs.core_teaching.settings import weights_at
-from vocabulary import Problem
 
 from .scripted import PLAIN, RESCUE, RIGHT, WRONG, Played, trace
 

@@ -3,10 +3,10 @@
 import dataclasses
 
 import envs
+from datatypes import Problem
 from envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
 from envs.eapo_consultation.environment import coin
 from rollouts import tasks_for
-from vocabulary import Problem
 
 from .scripted import LONG, RIGHT, THOUGHT, Played, calls
 

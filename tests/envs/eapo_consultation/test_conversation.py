@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import envs
+from datatypes import Problem
 from envs.bytes_codec import BytesCodec
 from envs.eapo_consultation import EapoConsultationEnv
 from envs.eapo_consultation.messages import as_result, training_prompt
 from envs.prompts import lone_prompt
 from rewards.grading.scorer import AnswerScorer
-from vocabulary import Problem
 
 from .scripted import LONG, RIGHT, Played, calls
 

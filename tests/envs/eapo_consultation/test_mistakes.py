@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import envs
+from datatypes import Problem, UserError
 from envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
 from rewards.grading.scorer import AnswerScorer
-from vocabulary import Problem, UserError
 
 from .scripted import LONG, RIGHT, THOUGHT, Played, calls
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import envs
+from datatypes import Problem, Sampling
 from envs.bytes_codec import BytesCodec
 from envs.eapo_consultation.outcome import paradigm
 from rewards.grading.scorer import AnswerScorer
 from rollouts import play
-from vocabulary import Problem, Sampling
 
 from .scripted import LONG, RIGHT, THOUGHT, Played, calls
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from datatypes import UserError
 from evaluation.metrics.team import (
     best_role,
     equal_candidates,
@@ -11,7 +12,6 @@ from evaluation.metrics.team import (
     team_pass_at_k,
     union,
 )
-from vocabulary import UserError
 
 NAN = np.nan
 CORRECT = {

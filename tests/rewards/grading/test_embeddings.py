@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from datatypes import UserError
 from rewards.grading.embeddings import HashedNgramEncoder, MiniLMEncoder, make_encoder
-from vocabulary import UserError
 
 TEXTS = [
     "the cat sat on the mat",

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from datatypes import Problem, UserError
 from rewards.grading.programs import Limits, ProgramGrader, ProgramTests, program_in, run
 from rewards.grading.programs import sandbox as sandbox_module
 from rewards.grading.programs.grader import LONGEST
 from rewards.grading.programs.sandbox import check_guard
 from rewards.grading.programs.wire import BrokenLinkError, Link, decode, encode
-from vocabulary import Problem, UserError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
 

@@ -13,6 +13,7 @@ import torch
 
 import train
 from agents.local import LocalPolicy
+from datatypes import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
 from training.doctor import examine
 from training.doctor.contract import check_answers, check_contract
 from training.doctor.finding import Finding
@@ -20,7 +21,6 @@ from training.doctor.observe import Observed, observe
 from training.doctor.texts import check_stops
 from training.doctor.update import learn, restored
 from training.session import Session
-from vocabulary import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
 
 Opened = Callable[..., Session]
 Change = Callable[[Policy, Prompt, Sampling], Any]

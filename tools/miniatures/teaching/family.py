@@ -9,6 +9,7 @@ from functools import partial
 
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from datatypes import derive_seed
 from miniatures.fitting import Fit, Report, first_phase, second_phase
 from miniatures.recipe import Example
 from miniatures.sampling import sample
@@ -24,7 +25,6 @@ from miniatures.teaching.corpus import (
 )
 from miniatures.teaching.recipes import TeachingRecipe
 from problems.chains import Chain, ChainSettings, ChainSource
-from vocabulary import derive_seed
 
 _FORMAT = re.compile(
     r' <strategy id="1"> [^<>]+ <result> (\d) </result> </strategy>'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rewards.answers.votes import vote
+from rewards.grading.answers.votes import vote
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewards.answers import exact, plain
-from rewards.answers.caps import refuses, tower
-from rewards.answers.grammar import read
-from rewards.answers.structure import Shape, readings, shape
-from rewards.answers.units import split_unit
+from rewards.grading.answers import exact, plain
+from rewards.grading.answers.caps import refuses, tower
+from rewards.grading.answers.grammar import read
+from rewards.grading.answers.structure import Shape, readings, shape
+from rewards.grading.answers.units import split_unit
 
 
 @pytest.mark.parametrize(

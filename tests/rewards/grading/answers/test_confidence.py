@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from rewards.answers.confidence import parse_confidence, stated
 from rewards.confidence import confidence_format, format_parts
+from rewards.grading.answers.confidence import parse_confidence, stated
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from datatypes import AnswerKind, Problem
 from problems.chains import ChainSource
 from problems.recall import RecallSource
 from problems.source import ProblemSource
-from rewards.answers import Checker, letter_of
-from rewards.answers.equality import same
-from rewards.answers.structure import Shape, shape
+from rewards.grading.answers import Checker, letter_of
+from rewards.grading.answers.equality import same
+from rewards.grading.answers.structure import Shape, shape
 from rewards.grading.scorer import AnswerScorer
-from vocabulary import AnswerKind, Problem
 
 
 def problem(

@@ -7,9 +7,9 @@ import warnings
 
 import pytest
 
-from rewards.answers.grammar import read
-from rewards.answers.normalise import plain
-from rewards.answers.worker import compare
+from rewards.grading.answers.grammar import read
+from rewards.grading.answers.normalise import plain
+from rewards.grading.answers.worker import compare
 
 
 def outcome(gold: str, answer: str) -> str:

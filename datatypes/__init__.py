@@ -4,7 +4,7 @@ Small frozen records and one-method protocols, and how a mistake is refused; not
 loads or waits.
 """
 
-from vocabulary.policy import (
+from datatypes.policy import (
     Completion,
     FinishReason,
     Policy,
@@ -14,9 +14,9 @@ from vocabulary.policy import (
     TokenCodec,
     derive_seed,
 )
-from vocabulary.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
-from vocabulary.trajectory import Episode, Trajectory
-from vocabulary.userinput import (
+from datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
+from datatypes.trajectory import Episode, Trajectory
+from datatypes.userinput import (
     UserError,
     check_fields,
     check_no_nan,

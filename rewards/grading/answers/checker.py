@@ -8,16 +8,16 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rewards.answers.caps import MAX_LENGTH, refuses
-from rewards.answers.choice import choose, letter_of
-from rewards.answers.equality import AtomRule, Pair, compare, same, same_words
-from rewards.answers.extract import extract
-from rewards.answers.normalise import key, plain, words
-from rewards.answers.pool import Outcome, WorkerPool
-from rewards.answers.structure import Shape, readings, shape
-from rewards.answers.values import exact
+from datatypes import Problem, UserError, Verdict
+from rewards.grading.answers.caps import MAX_LENGTH, refuses
+from rewards.grading.answers.choice import choose, letter_of
+from rewards.grading.answers.equality import AtomRule, Pair, compare, same, same_words
+from rewards.grading.answers.extract import extract
+from rewards.grading.answers.normalise import key, plain, words
+from rewards.grading.answers.pool import Outcome, WorkerPool
+from rewards.grading.answers.structure import Shape, readings, shape
+from rewards.grading.answers.values import exact
 from rewards.overlap import exact_match
-from vocabulary import Problem, UserError, Verdict
 
 MAX_RAW = 16 * MAX_LENGTH
 """Characters of an answer as written, spaces and typesetting included; a longer one is refused."""

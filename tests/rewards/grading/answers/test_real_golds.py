@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from rewards.answers import Checker
-from vocabulary import AnswerKind, Problem
+from datatypes import AnswerKind, Problem
+from rewards.grading.answers import Checker
 
 pytestmark = pytest.mark.data
 

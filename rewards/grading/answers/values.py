@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from rewards.answers.caps import refuses
-from rewards.answers.formula import FUNCTIONS, LEAVES, Formula, parts
-from rewards.answers.grammar import read
-from rewards.answers.normalise import DOLLAR
-from rewards.answers.units import split_unit
+from rewards.grading.answers.caps import refuses
+from rewards.grading.answers.formula import FUNCTIONS, LEAVES, Formula, parts
+from rewards.grading.answers.grammar import read
+from rewards.grading.answers.normalise import DOLLAR
+from rewards.grading.answers.units import split_unit
 
 EXTRA_OPERATIONS = 2
 """By which a closed form may exceed the gold answer's."""

@@ -3,12 +3,12 @@
 import hashlib
 from collections.abc import Sequence
 
-from rewards.answers.choice import letter_of
-from rewards.answers.normalise import is_words, key, words
-from rewards.answers.structure import Shape, readings, shape
-from rewards.answers.values import exact
+from datatypes import AnswerKind
+from rewards.grading.answers.choice import letter_of
+from rewards.grading.answers.normalise import is_words, key, words
+from rewards.grading.answers.structure import Shape, readings, shape
+from rewards.grading.answers.values import exact
 from rewards.overlap import normalise
-from vocabulary import AnswerKind
 
 _LONGEST = 512
 

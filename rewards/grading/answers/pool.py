@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Literal, cast
 
-from rewards.answers.equality import Pair
-from vocabulary import UserError
+from datatypes import UserError
+from rewards.grading.answers.equality import Pair
 
 Outcome = Literal["equal", "different", "timeout", "error"]
 
