@@ -18,19 +18,19 @@ All settings of one comparison:  python benchmark.py eapo --help
 
 # Name -> module, its settings, what runs them.
 _COMPARISONS = {
-    "corea": ("comparison.corea", "CoreaComparison", "compare"),
-    "eapo": ("comparison.eapo", "EapoComparison", "compare"),
-    "distill": ("training.distill", "Distillation", "distill"),
-    "seeds": ("comparison.seeds", "SeedsComparison", "compare"),
-    "compare": ("comparison.paired", "PairedComparison", "compare"),
-    "sweep": ("comparison.sweep", "Sweep", "sweep"),
-    "suite": ("comparison.suite", "SuiteComparison", "compare"),
+    "corea": ("coterie.comparison.corea", "CoreaComparison", "compare"),
+    "eapo": ("coterie.comparison.eapo", "EapoComparison", "compare"),
+    "distill": ("coterie.training.distill", "Distillation", "distill"),
+    "seeds": ("coterie.comparison.seeds", "SeedsComparison", "compare"),
+    "compare": ("coterie.comparison.paired", "PairedComparison", "compare"),
+    "sweep": ("coterie.comparison.sweep", "Sweep", "sweep"),
+    "suite": ("coterie.comparison.suite", "SuiteComparison", "compare"),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
-    from training.ending import ended
+    from coterie.training.ending import ended
 
     return ended(
         lambda: _compare(sys.argv[1:] if argv is None else argv),
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _compare(argv: Sequence[str]) -> int:
-    from datatypes import UserError
+    from coterie.datatypes import UserError
 
     if not argv or argv[0] in ("-h", "--help"):
         print(_USAGE)
@@ -49,9 +49,9 @@ def _compare(argv: Sequence[str]) -> int:
         argv = ["suite", *argv]
     if argv[0] not in _COMPARISONS:
         raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
-    from comparison.brought import parse
-    from datatypes import check_no_nan
-    from training.settings import check_seeds
+    from coterie.comparison.brought import parse
+    from coterie.datatypes import check_no_nan
+    from coterie.training.settings import check_seeds
 
     module, settings, run = _COMPARISONS[argv[0]]
     found = importlib.import_module(module)
@@ -64,7 +64,7 @@ def _compare(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__mp_main__":  # what the processes that a comparison starts call this module
-    from agents.engine.processes import end_with_parent
+    from coterie.agents.engine.processes import end_with_parent
 
     end_with_parent()
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, build, loop; returns the exit code: 0 done, 1 the doctor found something,
     2 the user's mistake, 130 interrupted."""
-    from training.ending import ended
+    from coterie.training.ending import ended
 
     return ended(
         lambda: _train(sys.argv[1:] if argv is None else argv),
@@ -17,21 +17,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _train(argv: Sequence[str]) -> int:
-    from training.command_line import parse
+    from coterie.training.command_line import parse
 
     settings = parse(argv)
 
     # What takes time to import waits until everything that can be checked has been.
-    from training.preflight import preflight
+    from coterie.training.preflight import preflight
 
     problems = preflight(settings)
     if settings.run.doctor:
-        from training.doctor.examine import examine
+        from coterie.training.doctor.examine import examine
 
         return examine(settings, problems)
 
-    from training.interrupt import Interruptible, Stop
-    from training.session import open_session
+    from coterie.training.interrupt import Interruptible, Stop
+    from coterie.training.session import open_session
 
     with open_session(settings, problems) as session, Interruptible() as interrupt:
         try:
@@ -57,7 +57,7 @@ def _train(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__mp_main__":  # what the processes that a run starts call this module
-    from agents.engine.processes import end_with_parent
+    from coterie.agents.engine.processes import end_with_parent
 
     end_with_parent()
 if __name__ == "__main__":

@@ -2,19 +2,19 @@
 
 from dataclasses import replace
 
-from datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
-from models.codec import HFCodec
-from models.handle import ModelHandle
-from models.sampler import Request, Sampler
-from models.sampler.batches import Limits
-from rollouts.coalesce import Coalescer
+from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
+from coterie.models.codec import HFCodec
+from coterie.models.handle import ModelHandle
+from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler.batches import Limits
+from coterie.rollouts.coalesce import Coalescer
 
 
 def fit_context(prompt: Prompt, sampling: Sampling, handle: ModelHandle) -> Sampling:
     """``sampling``, cut where the model's context is full.
 
-    Raises :class:`datatypes.PolicyFailure` for a prompt that is empty, fills the context, or holds
-    ids that the model lacks.
+    Raises :class:`coterie.datatypes.PolicyFailure` for a prompt that is empty, fills the context,
+    or holds ids that the model lacks.
     """
     length = len(prompt.tokens)
     room = handle.context - length
@@ -30,7 +30,7 @@ def fit_context(prompt: Prompt, sampling: Sampling, handle: ModelHandle) -> Samp
 
 
 class LocalPolicy:
-    """Implements :class:`datatypes.Policy`: concurrent calls become one batch.
+    """Implements :class:`coterie.datatypes.Policy`: concurrent calls become one batch.
 
     A completion depends on weights, prompt, seed and settings alone; ``weight_version`` is the
     handle's. An answer is cut where the model's context is full. The event loop stands still
@@ -53,8 +53,8 @@ class LocalPolicy:
         )
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Complete ``prompt``. Raises :class:`datatypes.PolicyFailure` for a prompt that is empty,
-        fills the context, or holds ids that the model lacks."""
+        """Complete ``prompt``. Raises :class:`coterie.datatypes.PolicyFailure` for a prompt that is
+        empty, fills the context, or holds ids that the model lacks."""
         sampling = fit_context(prompt, sampling, self._handle)
         return await self._coalescer((prompt.agent, Request(prompt.tokens, prompt.seed, sampling)))
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from algorithms.algorithm import (
+from coterie.algorithms.algorithm import (
     ALGORITHMS,
     Algorithm,
     ClippedRatio,
@@ -15,13 +15,13 @@ from algorithms.algorithm import (
     names,
     register,
 )
-from algorithms.credit import Credit, assign_credit, with_divergence_penalty
-from algorithms.dynamic_sampling import informative_groups, with_overlong_penalty
-from algorithms.settings import LearnerSettings
+from coterie.algorithms.credit import Credit, assign_credit, with_divergence_penalty
+from coterie.algorithms.dynamic_sampling import informative_groups, with_overlong_penalty
+from coterie.algorithms.settings import LearnerSettings
 
 if TYPE_CHECKING:
-    from algorithms.learner import Learner
-    from algorithms.logprobs import TrainableModel
+    from coterie.algorithms.learner import Learner
+    from coterie.algorithms.logprobs import TrainableModel
 
 __all__ = [
     "ALGORITHMS",
@@ -48,11 +48,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "Learner":
-        from algorithms.learner import Learner
+        from coterie.algorithms.learner import Learner
 
         return Learner
     if name == "TrainableModel":
-        from algorithms.logprobs import TrainableModel
+        from coterie.algorithms.logprobs import TrainableModel
 
         return TrainableModel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

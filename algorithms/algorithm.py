@@ -1,20 +1,21 @@
 """An algorithm is a bundle of independent choices, written down as plain data; the table of them.
 
-Nothing here computes: :mod:`algorithms.credit` reads the baseline and the scale,
-:mod:`algorithms.surrogates` the surrogate, :mod:`algorithms.objective` the reduction.
+Nothing here computes: :mod:`coterie.algorithms.credit` reads the baseline and the scale,
+:mod:`coterie.algorithms.surrogates` the surrogate, :mod:`coterie.algorithms.objective` the
+reduction.
 """
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
-from datatypes import UserError, refuse
+from coterie.datatypes import UserError, refuse
 
 
 @dataclass(frozen=True)
 class Surrogate:
     """What is maximised in place of the expected advantage: a frozen dataclass of its numbers, for
-    which :mod:`algorithms.surrogates` has a function."""
+    which :mod:`coterie.algorithms.surrogates` has a function."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from datatypes import Trajectory
+from coterie.datatypes import Trajectory
 
 
 @dataclass(frozen=True)

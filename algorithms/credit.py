@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.algorithm import Algorithm
-from datatypes import Trajectory, UserError
+from coterie.algorithms.algorithm import Algorithm
+from coterie.datatypes import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from algorithms.algorithm import Algorithm
-from algorithms.credit import first_rows, group_statistics, mean_by_member, members, number
-from datatypes import Trajectory
+from coterie.algorithms.algorithm import Algorithm
+from coterie.algorithms.credit import first_rows, group_statistics, mean_by_member, members, number
+from coterie.datatypes import Trajectory
 
 
 def informative_groups(trajectories: Sequence[Trajectory], key: str) -> set[str]:

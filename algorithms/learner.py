@@ -12,14 +12,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from algorithms.algorithm import Algorithm
-from algorithms.batching import Batch, micro_batches, pad, scored_tokens, split_evenly
-from algorithms.logprobs import TrainableModel, batch_logprobs
-from algorithms.nonfinite import PATIENCE, NotFinite, cause_of
-from algorithms.objective import SUMS, Totals, describe, objective
-from algorithms.optimizer_state import load_moments, save_moments, swap
-from algorithms.settings import LearnerSettings, lr_factor, warmup_steps
-from datatypes import Trajectory, UserError
+from coterie.algorithms.algorithm import Algorithm
+from coterie.algorithms.batching import Batch, micro_batches, pad, scored_tokens, split_evenly
+from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
+from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
+from coterie.algorithms.objective import SUMS, Totals, describe, objective
+from coterie.algorithms.optimizer_state import load_moments, save_moments, swap
+from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
+from coterie.datatypes import Trajectory, UserError
 
 Floats = npt.NDArray[np.float64]
 

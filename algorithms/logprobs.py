@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from algorithms.batching import Batch
+from coterie.algorithms.batching import Batch
 
 Head = Callable[[Tensor], Tensor]
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-from datatypes import Trajectory, UserError
+from coterie.datatypes import Trajectory, UserError
 
 PATIENCE = 3
 """Training steps running in which no optimizer step was finite; one or two happen, and pass."""

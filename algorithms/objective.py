@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from algorithms.algorithm import Algorithm
-from algorithms.batching import Batch
-from algorithms.surrogates import Terms, surrogate, token_ratio
+from coterie.algorithms.algorithm import Algorithm
+from coterie.algorithms.batching import Batch
+from coterie.algorithms.surrogates import Terms, surrogate, token_ratio
 
 Reduction = Literal["sequence-mean", "token-mean", "constant-length"]
 Correction = Literal["none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"]

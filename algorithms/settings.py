@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from datatypes import check_no_nan, refuse
+from coterie.datatypes import check_no_nan, refuse
 
 
 @dataclass(frozen=True)

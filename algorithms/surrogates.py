@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from algorithms.algorithm import (
+from coterie.algorithms.algorithm import (
     ClippedRatio,
     ClippedWeight,
     GateWeight,

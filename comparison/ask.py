@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-import envs
-from comparison.plan import Job, Lineup
-from comparison.settings import Asking
-from comparison.store import Record
-from datatypes import (
+from coterie import envs
+from coterie.comparison.plan import Job, Lineup
+from coterie.comparison.settings import Asking
+from coterie.comparison.store import Record
+from coterie.datatypes import (
     Completion,
     Episode,
     Policy,
@@ -25,14 +25,14 @@ from datatypes import (
     Trajectory,
     derive_seed,
 )
-from envs.bytes_codec import BytesCodec
-from experts import ExpertPool, ScriptedPolicy, ScriptedSettings
-from experts.scripted import StoredPolicy
-from rewards.grading.scorer import AnswerScorer
-from rollouts import Collector
-from rollouts.collect import Task
-from teams.graders import build_scorer
-from teams.team import Team, build_team
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings
+from coterie.experts.scripted import StoredPolicy
+from coterie.rewards.grading.scorer import AnswerScorer
+from coterie.rollouts import Collector
+from coterie.rollouts.collect import Task
+from coterie.teams.graders import build_scorer
+from coterie.teams.team import Team, build_team
 
 # What stands for a token where a policy speaks bytes: English has about four to one.
 BYTES_PER_TOKEN = 4

@@ -7,11 +7,11 @@ from typing import Any
 
 import tyro
 
-from datatypes import UserError
-from training.plain import override
-from training.presets import lay_over, preset
-from training.rundir import RunDirectory
-from training.train_settings import Choice, TrainSettings, defaults, restore
+from coterie.datatypes import UserError
+from coterie.training.plain import override
+from coterie.training.presets import lay_over, preset
+from coterie.training.rundir import RunDirectory
+from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
 
 _LIMIT = "max_new_tokens"
 # How an environment puts its questions; token limits go with a model into any environment.

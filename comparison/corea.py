@@ -9,11 +9,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-import envs
-from comparison.brought import Brought, bring, preset_settings, prompting, sampling
-from comparison.corea_systems import SYSTEMS, curve_content, systems
-from comparison.output import make_table, write_json
-from comparison.plan import (
+from coterie import envs
+from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
+from coterie.comparison.corea_systems import SYSTEMS, curve_content, systems
+from coterie.comparison.output import make_table, write_json
+from coterie.comparison.plan import (
     Job,
     Lineup,
     Questions,
@@ -22,19 +22,19 @@ from comparison.plan import (
     make_job,
     open_questions,
 )
-from comparison.policies import NamedPolicy, find_policy
-from comparison.responses import Responses, pool
-from comparison.settings import Asking
-from comparison.systems import System
-from datatypes import UserError
-from envs.corea_deferral import CoreaDeferralSettings
-from envs.corea_deferral.settings import ThresholdSource
-from evaluation.cascade import ThresholdChoice, measure
-from evaluation.evaluation import Resampled
-from evaluation.metrics.means import Floats
-from experts.naming import is_player
-from teams.graders import check_graders
-from training.plain import to_plain
+from coterie.comparison.policies import NamedPolicy, find_policy
+from coterie.comparison.responses import Responses, pool
+from coterie.comparison.settings import Asking
+from coterie.comparison.systems import System
+from coterie.datatypes import UserError
+from coterie.envs.corea_deferral import CoreaDeferralSettings
+from coterie.envs.corea_deferral.settings import ThresholdSource
+from coterie.evaluation.cascade import ThresholdChoice, measure
+from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.metrics.means import Floats
+from coterie.experts.naming import is_player
+from coterie.teams.graders import check_graders
+from coterie.training.plain import to_plain
 
 _ENV, _ROLE = "corea-deferral", "small"
 _MODELS = ("base", "rlvr", "brier", "corea", "large")
@@ -235,7 +235,7 @@ def _show(
         "conventions": {"ece": "10 bins [a, b), the last closed; valid confidences only"},
         "config": to_plain(settings),
     }
-    from comparison.pictures import draw_cascades
+    from coterie.comparison.pictures import draw_cascades
 
     files = [write_json(settings.out / "results.json", content)]
     files += draw_cascades(deferrals, settings.out)
@@ -324,7 +324,7 @@ def _probabilities(
     if settings.temperature == settings.top_p == 1:
         # The sampler's own are the same.
         return {key: answered[key].measured["probability"] for key in keys}
-    from comparison.probe import mean_probabilities
+    from coterie.comparison.probe import mean_probabilities
 
     return {key: mean_probabilities(policies[key], answered[key]) for key in keys}
 
@@ -340,12 +340,12 @@ def _fit(
 ) -> Iterator[tuple[str, Any]]:
     """What probe and router say."""
     if "rlvr-probe" in wanted:
-        from comparison.probe import probe_scores
+        from coterie.comparison.probe import probe_scores
 
         how = {"seed": settings.seed, "learning_rate": settings.probe_lr}
         yield "probe_QS", probe_scores(policies["rlvr"], told, answered["rlvr"], **how)
     if "router" in wanted:
-        from comparison.router import routing_by
+        from coterie.comparison.router import routing_by
 
         yield (
             "routing",

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from comparison.recalibration import recalibrated
-from comparison.responses import Responses
-from comparison.systems import Deferral, System, cascaded
-from evaluation.cascade import Answers, Cascade, ThresholdChoice, answers
-from evaluation.metrics.deferral import (
+from coterie.comparison.recalibration import recalibrated
+from coterie.comparison.responses import Responses
+from coterie.comparison.systems import Deferral, System, cascaded
+from coterie.evaluation.cascade import Answers, Cascade, ThresholdChoice, answers
+from coterie.evaluation.metrics.deferral import (
     BudgetMatch,
     area_over_random,
     average_gap_recovered,
     call_performance_threshold,
     match_budget,
 )
-from evaluation.metrics.discrimination import within_question_auroc
-from evaluation.metrics.means import Floats
-from evaluation.numbers import Exact
+from coterie.evaluation.metrics.discrimination import within_question_auroc
+from coterie.evaluation.metrics.means import Floats
+from coterie.evaluation.numbers import Exact
 
 SYSTEMS: Mapping[str, str] = {
     "slm": "SLM",

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-import envs
-from comparison.brought import Brought, bring, preset_settings, prompting, sampling
-from comparison.eapo_figures import contents, f1_table, figures_of, figures_table
-from comparison.output import write_json
-from comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
-from comparison.policies import NamedPolicy, find_policy
-from comparison.replies import Pick, Told, ask_replies, check_temperature_of_replies, tell
-from comparison.responses import pool
-from comparison.settings import Asking
-from comparison.systems import System, alone
-from datatypes import UserError
-from envs.eapo_consultation.settings import EapoConsultationSettings
-from envs.leap.settings import LeapSettings
-from teams.graders import check_graders
-from training.plain import override, to_plain
+from coterie import envs
+from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
+from coterie.comparison.eapo_figures import contents, f1_table, figures_of, figures_table
+from coterie.comparison.output import write_json
+from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
+from coterie.comparison.policies import NamedPolicy, find_policy
+from coterie.comparison.replies import Pick, Told, ask_replies, check_temperature_of_replies, tell
+from coterie.comparison.responses import pool
+from coterie.comparison.settings import Asking
+from coterie.comparison.systems import System, alone
+from coterie.datatypes import UserError
+from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
+from coterie.envs.leap.settings import LeapSettings
+from coterie.teams.graders import check_graders
+from coterie.training.plain import override, to_plain
 
 _ENV, _ROLE = "eapo-consultation", "policy"
 _DEFAULTS: Mapping[str, Any] = envs.spec(_ENV).defaults
@@ -246,7 +246,7 @@ def _show(
         },
         "config": to_plain(settings),
     }
-    from comparison.pictures import draw_bars
+    from coterie.comparison.pictures import draw_bars
 
     results = write_json(settings.out / "results.json", content)
     bars = {found[name].label: one.mean for name, one in measured.items()}
@@ -303,7 +303,7 @@ def _job(
     who = {_ROLE: (policy,), "expert": (expert,)} if expert else {_ROLE: (policy,)}
     lineup = Lineup(
         name,
-        "envs.leap:LeapEnv" if peers else _ENV,
+        "coterie.envs.leap:LeapEnv" if peers else _ENV,
         settings.leap if peers else settings.env,
         "eval" if peers else mode,
         who,

@@ -7,12 +7,12 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from comparison.output import make_table
-from comparison.responses import Responses
-from comparison.systems import System
-from evaluation.evaluation import Resampled, column_means
-from evaluation.metrics.means import Variance, mean_at_n, mean_present, variance
-from evaluation.metrics.passk import pass_at_k
+from coterie.comparison.output import make_table
+from coterie.comparison.responses import Responses
+from coterie.comparison.systems import System
+from coterie.evaluation.evaluation import Resampled, column_means
+from coterie.evaluation.metrics.means import Variance, mean_at_n, mean_present, variance
+from coterie.evaluation.metrics.passk import pass_at_k
 
 
 @dataclass(frozen=True)

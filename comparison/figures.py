@@ -8,15 +8,15 @@ from itertools import combinations
 
 import numpy as np
 
-from comparison.responses import Responses
-from comparison.systems import Prices, System
-from datatypes import derive_seed
-from evaluation.evaluation import Resampled, difference
-from evaluation.metrics.complementarity import complementarity, joint_table
-from evaluation.metrics.intervals import resampled_means
-from evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
-from evaluation.metrics.passk import pass_at_k
-from evaluation.metrics.team import team_pass_at_k
+from coterie.comparison.responses import Responses
+from coterie.comparison.systems import Prices, System
+from coterie.datatypes import derive_seed
+from coterie.evaluation.evaluation import Resampled, difference
+from coterie.evaluation.metrics.complementarity import complementarity, joint_table
+from coterie.evaluation.metrics.intervals import resampled_means
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
+from coterie.evaluation.metrics.passk import pass_at_k
+from coterie.evaluation.metrics.team import team_pass_at_k
 
 Sets = Sequence[Sequence[System]]
 """The same rows on every set of problems."""
@@ -169,7 +169,7 @@ class Pair:
     first: str
     second: str
     measured: Mapping[str, Resampled]
-    """By the names of :class:`evaluation.metrics.complementarity.Complementarity`."""
+    """By the names of :class:`coterie.evaluation.metrics.complementarity.Complementarity`."""
 
 
 def pairs(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> list[Pair]:

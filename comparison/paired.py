@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-import envs
-from comparison.output import make_table, write_json
-from comparison.settings import check_positive
-from datatypes import UserError, fits, user_path
-from evaluation import evaluation_of
-from evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
-from training.rundir import RunDirectory
+from coterie import envs
+from coterie.comparison.output import make_table, write_json
+from coterie.comparison.settings import check_positive
+from coterie.datatypes import UserError, fits, user_path
+from coterie.evaluation import evaluation_of
+from coterie.evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
+from coterie.training.rundir import RunDirectory
 
 Runs = Mapping[str, Mapping[str, Resampled]]
 """Label -> metric -> value with its bootstrap; all from the same problems and seed, so that

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from comparison.corea_systems import SYSTEMS
-from comparison.figures import Figures
-from comparison.systems import Deferral
-from evaluation.evaluation import Resampled
-from evaluation.metrics.calibration import bin_index, expected_calibration_error
-from evaluation.metrics.means import ratio
+from coterie.comparison.corea_systems import SYSTEMS
+from coterie.comparison.figures import Figures
+from coterie.comparison.systems import Deferral
+from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.metrics.calibration import bin_index, expected_calibration_error
+from coterie.evaluation.metrics.means import ratio
 
 _BINS = 10
 # Systems that are a point of accuracy against cost, with their markers.

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from comparison.policies import NamedPolicy
-from comparison.responses import Responses, responses
-from comparison.settings import Asking
-from comparison.store import Completions, Record
-from datatypes import Problem, UserError
-from problems.canonical import problem_key
-from problems.opening import open_source
-from problems.source import ProblemSet
-from problems.split import hold_out, sample
-from training.plain import to_plain
+from coterie.comparison.policies import NamedPolicy
+from coterie.comparison.responses import Responses, responses
+from coterie.comparison.settings import Asking
+from coterie.comparison.store import Completions, Record
+from coterie.datatypes import Problem, UserError
+from coterie.problems.canonical import problem_key
+from coterie.problems.opening import open_source
+from coterie.problems.source import ProblemSet
+from coterie.problems.split import hold_out, sample
+from coterie.training.plain import to_plain
 
 # Nothing is trained here, so a set may be measured as a whole.
 _NOBODY = ProblemSet("nobody trains", ())
@@ -203,6 +203,6 @@ def ask_missing(jobs: Sequence[Job], settings: Asking, console: Console) -> None
     missing = [job for job in jobs if job.missing()]
     if missing:
         # Torch and transformers wait until something has to be sampled.
-        from comparison.ask import ask
+        from coterie.comparison.ask import ask
 
         ask(missing, settings, console)

@@ -10,12 +10,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from datatypes import UserError, user_path
-from experts.naming import is_player, pool_members
-from models.locate import local_folder
-from models.spec import ModelSpec
-from teams.models import check_models, model_spec
-from teams.settings import AgentSettings
+from coterie.datatypes import UserError, user_path
+from coterie.experts.naming import is_player, pool_members
+from coterie.models.locate import local_folder
+from coterie.models.spec import ModelSpec
+from coterie.teams.models import check_models, model_spec
+from coterie.teams.settings import AgentSettings
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
 """What names of suites and policies look like: files are called after them."""

@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
-from evaluation.metrics.means import Floats
+from coterie.evaluation.metrics.means import Floats
 
 Method = Literal["isotonic", "temperature"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from comparison.responses import Responses
-from evaluation.metrics.calibration import (
+from coterie.comparison.responses import Responses
+from coterie.evaluation.metrics.calibration import (
     adaptive_calibration_error,
     brier,
     discreteness,
@@ -17,20 +17,20 @@ from evaluation.metrics.calibration import (
     negative_log_likelihood,
     output_ratio,
 )
-from evaluation.metrics.discrimination import (
+from coterie.evaluation.metrics.discrimination import (
     accuracy_at_coverage,
     area_under_risk_coverage,
     within_question_auroc,
 )
-from evaluation.metrics.intervals import bootstrap
-from evaluation.metrics.means import Floats, mean_at_n, variance
-from evaluation.metrics.resampled import (
+from coterie.evaluation.metrics.intervals import bootstrap
+from coterie.evaluation.metrics.means import Floats, mean_at_n, variance
+from coterie.evaluation.metrics.resampled import (
     calibration_columns,
     calibration_error,
     discrimination,
     discrimination_columns,
 )
-from evaluation.metrics.team import shapley_shares, subset_unions
+from coterie.evaluation.metrics.team import shapley_shares, subset_unions
 
 _MEASURES: Mapping[str, Callable[[Floats, Floats], float]] = {
     "ece_15": partial(expected_calibration_error, bins=15),

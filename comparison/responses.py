@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import Problem
-from evaluation.metrics.means import Floats, mean_present, ratio
-from rewards.grading.answers.votes import vote
+from coterie.datatypes import Problem
+from coterie.evaluation.metrics.means import Floats, mean_present, ratio
+from coterie.rewards.grading.answers.votes import vote
 
 # Policy -> (Q, 2) prompt and sampled tokens.
 Used = Mapping[str, Floats]

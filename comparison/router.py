@@ -12,15 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from comparison.corea_systems import Routing
-from comparison.policies import NamedPolicy
-from comparison.responses import Responses
-from datatypes import Sampling, derive_seed
-from evaluation.metrics.means import mean_present
-from models.loading import LoadedRole, load_team
-from models.sampler import Request, Sampler
-from teams.models import model_spec
-from teams.settings import AgentSettings
+from coterie.comparison.corea_systems import Routing
+from coterie.comparison.policies import NamedPolicy
+from coterie.comparison.responses import Responses
+from coterie.datatypes import Sampling, derive_seed
+from coterie.evaluation.metrics.means import mean_present
+from coterie.models.loading import LoadedRole, load_team
+from coterie.models.sampler import Request, Sampler
+from coterie.teams.models import model_spec
+from coterie.teams.settings import AgentSettings
 
 _PROMPT = (
     "Question: {question} Instruction: Estimate and output the probability (0.0-1.0) that a small "

@@ -10,15 +10,15 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
-import envs
-from comparison.output import make_table, mean_over_seeds, write_json
-from comparison.paired import read_choice
-from comparison.pictures import drawing
-from datatypes import UserError, fits
-from evaluation import evaluation_of
-from evaluation.metrics.intervals import Estimate, t_interval
-from evaluation.numbers import as_json
-from training.rundir import EVALUATIONS, METRICS, RunDirectory
+from coterie import envs
+from coterie.comparison.output import make_table, mean_over_seeds, write_json
+from coterie.comparison.paired import read_choice
+from coterie.comparison.pictures import drawing
+from coterie.datatypes import UserError, fits
+from coterie.evaluation import evaluation_of
+from coterie.evaluation.metrics.intervals import Estimate, t_interval
+from coterie.evaluation.numbers import as_json
+from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
 
 _TOKENS = "rollout/learner_tokens_total"
 _Values = dict[str, float | None]

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.engine.settings import VllmSettings
-from comparison.policies import NamedPolicy
-from datatypes import UserError, user_path
-from teams.models import check_engines
-from teams.settings import ScoringSettings
-from training.settings import check_resamples, check_temperature
+from coterie.agents.engine.settings import VllmSettings
+from coterie.comparison.policies import NamedPolicy
+from coterie.datatypes import UserError, user_path
+from coterie.teams.models import check_engines
+from coterie.teams.settings import ScoringSettings
+from coterie.training.settings import check_resamples, check_temperature
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 Record = dict[str, Any]
 """``problem``, ``sample``, ``correct``, ``answer``, ``confidence``, ``text``, ``used`` (policy ->

@@ -8,21 +8,21 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
-import envs
-from comparison.brought import Brought, bring, preset_settings, prompting, sampling
-from comparison.output import write_json
-from comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
-from comparison.policies import NamedPolicy, read_policies, read_prices, read_verifier
-from comparison.settings import Asking
-from comparison.suite_scores import Answered, overall, score
-from comparison.suites import Suite, settings_of, suite_called
-from comparison.verifier import verifying
-from datatypes import UserError
-from envs.corea_deferral.settings import ThresholdSource
-from envs.solo import SoloSettings
-from evaluation.cascade import ThresholdChoice
-from teams.graders import check_graders
-from training.plain import to_plain
+from coterie import envs
+from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
+from coterie.comparison.output import write_json
+from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
+from coterie.comparison.policies import NamedPolicy, read_policies, read_prices, read_verifier
+from coterie.comparison.settings import Asking
+from coterie.comparison.suite_scores import Answered, overall, score
+from coterie.comparison.suites import Suite, settings_of, suite_called
+from coterie.comparison.verifier import verifying
+from coterie.datatypes import UserError
+from coterie.envs.corea_deferral.settings import ThresholdSource
+from coterie.envs.solo import SoloSettings
+from coterie.evaluation.cascade import ThresholdChoice
+from coterie.teams.graders import check_graders
+from coterie.training.plain import to_plain
 
 _CONVENTIONS = {
     "avg": "over all questions; macro: over sets of problems",
@@ -138,7 +138,7 @@ def compare(settings: SuiteComparison) -> None:
         console.print(table, "")
     content |= {"conventions": _CONVENTIONS, "config": to_plain(settings)}
     files = [write_json(settings.out / "results.json", content)]
-    from comparison.pictures import draw_rows
+    from coterie.comparison.pictures import draw_rows
 
     files += [draw_rows(one.figures, settings.out / f"{one.name}.png") for one in scored]
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)

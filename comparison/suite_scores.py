@@ -6,16 +6,21 @@ from typing import Any
 
 from rich.table import Table
 
-from comparison.figures import Figures, measure_rows, pairs, passes
-from comparison.plan import Job, Questions
-from comparison.reliability import reliability, shares
-from comparison.responses import Responses
-from comparison.settings import Asking
-from comparison.suite_tables import accuracy_table, calibration_table, pair_table, pass_table
-from comparison.systems import Prices, System, systems
-from comparison.verifier import judgements, verified
-from evaluation.cascade import ThresholdChoice
-from evaluation.metrics.means import mean_present
+from coterie.comparison.figures import Figures, measure_rows, pairs, passes
+from coterie.comparison.plan import Job, Questions
+from coterie.comparison.reliability import reliability, shares
+from coterie.comparison.responses import Responses
+from coterie.comparison.settings import Asking
+from coterie.comparison.suite_tables import (
+    accuracy_table,
+    calibration_table,
+    pair_table,
+    pass_table,
+)
+from coterie.comparison.systems import Prices, System, systems
+from coterie.comparison.verifier import judgements, verified
+from coterie.evaluation.cascade import ThresholdChoice
+from coterie.evaluation.metrics.means import mean_present
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,15 @@ from typing import Any
 
 from rich.table import Table
 
-from comparison.figures import Figures, Pair, PassAtK
-from comparison.output import (
+from coterie.comparison.figures import Figures, Pair, PassAtK
+from coterie.comparison.output import (
     figure_cell,
     figure_with_interval,
     interval_cell,
     make_table,
     short_label,
 )
-from evaluation.evaluation import Resampled
+from coterie.evaluation.evaluation import Resampled
 
 
 def accuracy_table(found: Sequence[Figures], title: str, *, sets: int) -> Table:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import envs
-from comparison.policies import NAME
-from datatypes import UserError, check_fields, user_path
-from envs.solo import SoloSettings
+from coterie import envs
+from coterie.comparison.policies import NAME
+from coterie.datatypes import UserError, check_fields, user_path
+from coterie.envs.solo import SoloSettings
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ SUITES: Mapping[str, Suite] = {
         ),
         Suite(
             "math",
-            "envs.solo:SoloEnv",
+            "coterie.envs.solo:SoloEnv",
             "solver",
             ("gsm8k", "math500", "aime24", "aime25"),
         ),
@@ -122,7 +122,7 @@ def settings_of(suite: Suite) -> Any:
     """
     kind: Any = SoloSettings
     defaults: Mapping[str, Any] = {}
-    if suite.env != "envs.solo:SoloEnv":
+    if suite.env != "coterie.envs.solo:SoloEnv":
         found = envs.spec(suite.env)
         kind, defaults = found.settings, found.defaults.get("env", {})
     if kind is None:

@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from comparison.output import make_table, write_json
-from comparison.sweep_jobs import Job, comparing, run_of, training
-from datatypes import UserError
-from evaluation.metrics.intervals import t_interval
-from evaluation.numbers import as_json, without_zero
-from papers import TABLES
-from papers.table import Table
-from training.command_line import parse
+from coterie.comparison.output import make_table, write_json
+from coterie.comparison.sweep_jobs import Job, comparing, run_of, training
+from coterie.datatypes import UserError
+from coterie.evaluation.metrics.intervals import t_interval
+from coterie.evaluation.numbers import as_json, without_zero
+from coterie.papers import TABLES
+from coterie.papers.table import Table
+from coterie.training.command_line import parse
 
 _WIDE = 4
 

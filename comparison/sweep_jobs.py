@@ -1,6 +1,5 @@
 """The commands that a table needs, and which of them are still to be run."""
 
-import importlib.util
 import shlex
 import shutil
 import subprocess
@@ -9,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from datatypes import UserError
-from papers.table import Table, Variant
+from coterie.datatypes import UserError
+from coterie.papers.table import Table, Variant
 
 
 @dataclass(frozen=True)
@@ -46,10 +45,8 @@ class Job:
         if self.trains and "--resume" not in arguments and self.folder.is_dir():
             # It was cut off before its first checkpoint; a trainer wants an empty folder.
             shutil.rmtree(self.folder)
-        spec = importlib.util.find_spec(program.removesuffix(".py"))
-        if spec is None or spec.origin is None:
-            raise UserError(f"{program} is not at hand: run benchmark.py in the repository")
-        code = subprocess.run([sys.executable, spec.origin, *arguments], check=False).returncode
+        module = f"coterie.{program.removesuffix('.py')}"
+        code = subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
         if code or not self.finished:
             raise UserError(
                 f"{shlex.join(['python', program, *arguments])} ended with exit code {code}; the "

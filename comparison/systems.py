@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from comparison.responses import Responses, Used
-from evaluation.cascade import Answers, Cascade, Mask, ThresholdChoice
-from evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
-from evaluation.metrics.passk import pass_at_k
-from evaluation.metrics.team import majority_vote, union
+from coterie.comparison.responses import Responses, Used
+from coterie.evaluation.cascade import Answers, Cascade, Mask, ThresholdChoice
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
+from coterie.evaluation.metrics.passk import pass_at_k
+from coterie.evaluation.metrics.team import majority_vote, union
 
 Prices = Mapping[str, tuple[float, float]]
 

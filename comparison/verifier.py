@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from comparison.plan import Job, Lineup, Questions, make_job
-from comparison.policies import NamedPolicy
-from comparison.responses import Responses
-from comparison.settings import Asking
-from comparison.systems import System, affordable, total_used
-from datatypes import Problem
-from envs.solo import SoloSettings
-from evaluation.metrics.means import as_floats
+from coterie.comparison.plan import Job, Lineup, Questions, make_job
+from coterie.comparison.policies import NamedPolicy
+from coterie.comparison.responses import Responses
+from coterie.comparison.settings import Asking
+from coterie.comparison.systems import System, affordable, total_used
+from coterie.datatypes import Problem
+from coterie.envs.solo import SoloSettings
+from coterie.evaluation.metrics.means import as_floats
 
 _QUESTION = """\
 {question}
@@ -66,7 +66,7 @@ def verifying(
                     problems.setdefault(asked.id, asked)
     lineup = Lineup(
         f"verifier-{verifier.name}",
-        "envs.solo:SoloEnv",
+        "coterie.envs.solo:SoloEnv",
         SoloSettings(prompt="{question}", max_new_tokens=tokens),
         "eval",
         {"solver": (verifier,)},

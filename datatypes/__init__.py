@@ -4,7 +4,7 @@ Small frozen records and one-method protocols, and how a mistake is refused; not
 loads or waits.
 """
 
-from datatypes.policy import (
+from coterie.datatypes.policy import (
     Completion,
     FinishReason,
     Policy,
@@ -14,9 +14,9 @@ from datatypes.policy import (
     TokenCodec,
     derive_seed,
 )
-from datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
-from datatypes.trajectory import Episode, Trajectory
-from datatypes.userinput import (
+from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
+from coterie.datatypes.trajectory import Episode, Trajectory
+from coterie.datatypes.userinput import (
     UserError,
     check_fields,
     check_no_nan,

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from datatypes.problem import Problem
+from coterie.datatypes.problem import Problem
 
 FinishReason = Literal["eos", "stop", "length"]
 

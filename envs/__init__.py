@@ -5,15 +5,15 @@ importing this package makes every environment known to ``pettingzoo.make`` as w
 of your own is a :class:`ConversationEnv`.
 """
 
-from envs.adapt import adapt
-from envs.check import check_env
-from envs.conversation import ConversationEnv
-from envs.core_teaching.settings import CoreTeachingSettings
-from envs.corea_deferral.settings import CoreaDeferralSettings
-from envs.eapo_consultation.settings import EapoConsultationSettings
-from envs.registry import EnvSpec, make, names, register, spec
-from envs.sd_e2.settings import SdE2Settings
-from envs.turns import Answers, Ask, Conversation, Fresh, Outcome, Turn
+from coterie.envs.adapt import adapt
+from coterie.envs.check import check_env
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.core_teaching.settings import CoreTeachingSettings
+from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
+from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
+from coterie.envs.registry import EnvSpec, make, names, register, spec
+from coterie.envs.sd_e2.settings import SdE2Settings
+from coterie.envs.turns import Answers, Ask, Conversation, Fresh, Outcome, Turn
 
 __all__ = [
     "Answers",
@@ -36,20 +36,20 @@ register(
     EnvSpec(
         name="core-teaching",
         version=0,
-        factory="envs.core_teaching:CoreTeachingEnv",
+        factory="coterie.envs.core_teaching:CoreTeachingEnv",
         settings=CoreTeachingSettings,
         roles=("alice", "bob"),
-        evaluation="evaluation.core_teaching:EVALUATION",
+        evaluation="coterie.evaluation.core_teaching:EVALUATION",
     )
 )
 register(
     EnvSpec(
         name="corea-deferral",
         version=0,
-        factory="envs.corea_deferral:CoreaDeferralEnv",
+        factory="coterie.envs.corea_deferral:CoreaDeferralEnv",
         settings=CoreaDeferralSettings,
         roles=("small", "large"),
-        evaluation="evaluation.corea_deferral:EVALUATION",
+        evaluation="coterie.evaluation.corea_deferral:EVALUATION",
         learns=lambda settings: settings.learners,
         learning=lambda roles: {"learners": roles},
         defaults={
@@ -66,10 +66,10 @@ register(
     EnvSpec(
         name="eapo-consultation",
         version=0,
-        factory="envs.eapo_consultation:EapoConsultationEnv",
+        factory="coterie.envs.eapo_consultation:EapoConsultationEnv",
         settings=EapoConsultationSettings,
         roles=("policy", "expert"),
-        evaluation="evaluation.eapo_consultation:EVALUATION",
+        evaluation="coterie.evaluation.eapo_consultation:EVALUATION",
         learns=lambda settings: ("policy",),
         defaults={
             "problems": {
@@ -94,9 +94,9 @@ register(
     EnvSpec(
         name="sd-e2",
         version=0,
-        factory="envs.sd_e2:SdE2Env",
+        factory="coterie.envs.sd_e2:SdE2Env",
         settings=SdE2Settings,
         roles=("alice",),
-        evaluation="evaluation.sd_e2:EVALUATION",
+        evaluation="coterie.evaluation.sd_e2:EVALUATION",
     )
 )

@@ -18,12 +18,12 @@ from pettingzoo.utils.conversions import (
     turn_based_aec_to_parallel_wrapper,
 )
 
-from datatypes import TokenCodec, UserError
-from envs.contract import role_of, why_not_plain
-from envs.guarded import Guarded, check_metadata, describe
-from envs.guarded import title_of as _name
-from envs.spaces import SpacedEnv, TextSpace, TokenSpace
-from envs.token_view import TokenView
+from coterie.datatypes import TokenCodec, UserError
+from coterie.envs.contract import role_of, why_not_plain
+from coterie.envs.guarded import Guarded, check_metadata, describe
+from coterie.envs.guarded import title_of as _name
+from coterie.envs.spaces import SpacedEnv, TextSpace, TokenSpace
+from coterie.envs.token_view import TokenView
 
 Kind = Literal["text", "tokens"]
 
@@ -130,7 +130,7 @@ class _Adapted(SpacedEnv):
                 raise UserError(
                     f"{_name(env)}: the actions of {agent} are {env.action_space(agent)}; an "
                     "environment for language models needs text, or token arrays of any length "
-                    "(gymnasium's Sequence(Discrete(V)) or envs.spaces.TokenSpace)."
+                    "(gymnasium's Sequence(Discrete(V)) or coterie.envs.spaces.TokenSpace)."
                 )
         if len(set(kinds.values())) != 1:
             raise UserError(f"{_name(env)}: some agents speak text and others tokens; choose one.")

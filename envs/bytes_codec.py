@@ -19,7 +19,7 @@ class TextMeter(Protocol):
 
 
 class BytesCodec:
-    """A :class:`datatypes.TokenCodec` without a tokenizer or a chat template.
+    """A :class:`coterie.datatypes.TokenCodec` without a tokenizer or a chat template.
 
     A turn is its bytes; :data:`END` closes an assistant's turn that a message follows.
     """

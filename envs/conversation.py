@@ -7,12 +7,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from datatypes import Problem, Scorer, ScoreRequests, UserError, derive_seed
-from envs.bytes_codec import TextMeter
-from envs.contract import python_info, role_of, why_not_grouped
-from envs.guarded import describe
-from envs.problem_env import ProblemEnv, copy_plain, reward_of, text_of
-from envs.turns import (
+from coterie.datatypes import Problem, Scorer, ScoreRequests, UserError, derive_seed
+from coterie.envs.bytes_codec import TextMeter
+from coterie.envs.contract import python_info, role_of, why_not_grouped
+from coterie.envs.guarded import describe
+from coterie.envs.problem_env import ProblemEnv, copy_plain, reward_of, text_of
+from coterie.envs.turns import (
     Answers,
     Ask,
     Conversation,
@@ -22,7 +22,7 @@ from envs.turns import (
     why_no_asks,
     why_no_outcome,
 )
-from problems.source import ProblemSource
+from coterie.problems.source import ProblemSource
 
 
 class ConversationEnv(ProblemEnv):
@@ -88,7 +88,7 @@ class ConversationEnv(ProblemEnv):
             tokenizers=tokenizers,
             render_mode=render_mode,
         )
-        self._is_ours = type(self).__module__.startswith("envs.")
+        self._is_ours = type(self).__module__.startswith("coterie.envs.")
         if (replicas := self.replicas()) is not None:
             self.metadata = {**self.metadata, "replicas": replicas}
         self.episode_seed = 0
@@ -113,7 +113,7 @@ class ConversationEnv(ProblemEnv):
             options: the reset's: ``mode`` (``train``, ``eval``), ``step``, ``epoch``, ``replica``.
                 A ``UserError`` before the first ``yield`` refuses them.
             random: the only source of chance, so that a seed gives the same episode again; or
-                :func:`datatypes.derive_seed` of ``self.episode_seed``.
+                :func:`coterie.datatypes.derive_seed` of ``self.episode_seed``.
         """
 
     def places(self) -> Mapping[str, int]:
@@ -251,8 +251,7 @@ class ConversationEnv(ProblemEnv):
                 # A fault of our own: its traceback says more than a sentence.
                 raise
             raise UserError(
-                f"{self.title}: conversation() raised {describe(error)}; python -m envs.check "
-                "says where."
+                f"{self.title}: conversation() raised {describe(error)}; coterie check says where."
             ) from error
 
     def _show(

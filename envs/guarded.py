@@ -9,8 +9,8 @@ from typing import Any
 from gymnasium import Space
 from pettingzoo import ParallelEnv
 
-from datatypes import ScoreRequests, UserError
-from envs.contract import (
+from coterie.datatypes import ScoreRequests, UserError
+from coterie.envs.contract import (
     python_info,
     why_no_agents,
     why_no_metadata,
@@ -20,7 +20,7 @@ from envs.contract import (
     why_no_truth,
 )
 
-_CHECK = "mend it, and run python -m envs.check"
+_CHECK = "mend it, and run coterie check"
 
 
 class Guarded(ParallelEnv[str, Any, Any]):
@@ -149,8 +149,7 @@ def call(env: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         raise
     except Exception as error:
         raise UserError(
-            f"{title_of(env)}: {method}() raised {describe(error)}; python -m envs.check says "
-            "where."
+            f"{title_of(env)}: {method}() raised {describe(error)}; coterie check says where."
         ) from error
 
 

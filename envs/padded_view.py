@@ -8,7 +8,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from envs.spaces import TokenSpace, View
+from coterie.envs.spaces import TokenSpace, View
 
 
 class PaddedView(View):

@@ -14,10 +14,10 @@ from importlib.metadata import (
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 ENTRY_POINTS = "coterie.environments"
-"""Entry-point group. An entry's name is what ``--env`` takes; its value is an ``envs.EnvSpec``, a
+"""Entry-point group. An entry's name is what ``--env`` takes; its value is a ``coterie.EnvSpec``, a
 PettingZoo environment class, or a function that makes one."""
 
 

@@ -7,10 +7,10 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from datatypes import Problem, Scorer, UserError, derive_seed
-from envs.bytes_codec import BytesCodec, TextMeter
-from envs.spaces import SpacedEnv, TextSpace
-from problems.source import ProblemSource
+from coterie.datatypes import Problem, Scorer, UserError, derive_seed
+from coterie.envs.bytes_codec import BytesCodec, TextMeter
+from coterie.envs.spaces import SpacedEnv, TextSpace
+from coterie.problems.source import ProblemSource
 
 _LEAVES = {str, int, float, bool, type(None)}
 
@@ -76,7 +76,7 @@ class ProblemEnv(SpacedEnv):
     def scorer(self) -> Scorer:
         """The injected scorer, or one of its own, built when first needed."""
         if self._scorer is None:
-            from rewards.grading.scorer import AnswerScorer
+            from coterie.rewards.grading.scorer import AnswerScorer
 
             self._scorer = AnswerScorer()
         return self._scorer
@@ -85,7 +85,7 @@ class ProblemEnv(SpacedEnv):
     def source(self) -> ProblemSource:
         """The injected source, or generated chains."""
         if self._source is None:
-            from problems.chains import ChainSource
+            from coterie.problems.chains import ChainSource
 
             self._source = ChainSource()
         return self._source

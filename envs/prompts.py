@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from datatypes import AnswerKind, Problem
+from coterie.datatypes import AnswerKind, Problem
 
 StrategyStyle = Literal["plain", "strategies"]
 """plain: CoRe's own prompts; strategies: ask for strategy blocks and a final answer."""

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import pettingzoo
 from pettingzoo.env_registry.registration import parallel_registry
 
-from datatypes import Scorer, TokenCodec, UserError
-from envs.adapt import adapt, is_text_env
-from envs.contract import roles_of
-from envs.guarded import Guarded, call, describe
-from envs.padded_view import PaddedView
-from envs.plugins import (
+from coterie.datatypes import Scorer, TokenCodec, UserError
+from coterie.envs.adapt import adapt, is_text_env
+from coterie.envs.contract import roles_of
+from coterie.envs.guarded import Guarded, call, describe
+from coterie.envs.padded_view import PaddedView
+from coterie.envs.plugins import (
     load,
     origin,
     plugin_called,
@@ -22,8 +22,8 @@ from envs.plugins import (
     unreadable,
     warn_of_namesakes,
 )
-from envs.token_view import TokenView
-from problems.source import ProblemSource
+from coterie.envs.token_view import TokenView
+from coterie.problems.source import ProblemSource
 
 View = Literal["token", "text", "padded"]
 
@@ -72,7 +72,10 @@ def register(spec: EnvSpec) -> None:
     _SPECS[spec.name] = spec
     if spec.id not in parallel_registry:
         pettingzoo.register(
-            "parallel", spec.id, entry_point="envs.registry:make", kwargs={"name": spec.name}
+            "parallel",
+            spec.id,
+            entry_point="coterie.envs.registry:make",
+            kwargs={"name": spec.name},
         )
 
 
@@ -115,7 +118,7 @@ def make(
 
     Args:
         name: a registered name or ``pkg.module:Class``; a class may be any PettingZoo environment
-            with text or token actions (see :func:`envs.adapt.adapt`).
+            with text or token actions (see :func:`coterie.envs.adapt.adapt`).
         settings: an instance of the environment's settings class; its defaults without one.
         codecs: role -> codec; UTF-8 bytes without one.
         scorer: checks answers; handed to environments that take one.
@@ -165,7 +168,7 @@ def _find(name: str) -> tuple[EnvSpec, str]:
         return found, title
     if not callable(found):
         raise UserError(
-            f"{title} is a {type(found).__name__}; it must be an envs.EnvSpec, a PettingZoo "
+            f"{title} is a {type(found).__name__}; it must be a coterie.EnvSpec, a PettingZoo "
             "environment class or a function that makes one."
         )
     return EnvSpec(name=name, version=0, factory=path), title

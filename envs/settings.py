@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 MOST = 4096
 """Agents or episodes of one question that a setting may ask for; papers take up to 64."""

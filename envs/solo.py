@@ -2,7 +2,7 @@
 
 | | |
 |---|---|
-| Creation | ``envs.make("envs.solo:SoloEnv")`` |
+| Creation | ``coterie.make("coterie.envs.solo:SoloEnv")`` |
 | Actions | text; tokens in the token view |
 | Parallel API | yes |
 | Agents | ``solver_0`` |
@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Problem, UserError
-from envs.conversation import ConversationEnv
-from envs.turns import Conversation, Outcome
-from rewards.grading.answers.confidence import parse_confidence
+from coterie.datatypes import Problem, UserError
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.turns import Conversation, Outcome
+from coterie.rewards.grading.answers.confidence import parse_confidence
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class SoloSettings:
 
 
 class SoloEnv(ConversationEnv):
-    """The text environment; ``envs.make`` wraps it in tokens."""
+    """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "solo"
     metadata: dict[str, Any] = {**ConversationEnv.metadata, "name": "solo_v0"}  # noqa: RUF012

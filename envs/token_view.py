@@ -12,10 +12,10 @@ import numpy.typing as npt
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from datatypes import ScoreRequests, TokenCodec, UserError
-from envs.bytes_codec import BytesCodec
-from envs.contract import role_of, roles_of
-from envs.spaces import TokenSpace, View
+from coterie.datatypes import ScoreRequests, TokenCodec, UserError
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.contract import role_of, roles_of
+from coterie.envs.spaces import TokenSpace, View
 
 Tokens = npt.NDArray[np.int64]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from datatypes import Problem, ScoreRequests
+from coterie.datatypes import Problem, ScoreRequests
 
 Answers = Mapping[str, str]
 """Agent -> its answer. Whoever failed to answer is not in it."""
@@ -148,7 +148,7 @@ def agent_by_agent(
 
     Args:
         problem: what it is about.
-        turns: see :meth:`envs.conversation.ConversationEnv.turns`.
+        turns: see :meth:`coterie.envs.conversation.ConversationEnv.turns`.
         infos: those of the last step, empty before it.
         marks: what is said of a trace whose info has it.
         prompt: the one that everybody is given: it is shown once.

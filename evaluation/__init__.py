@@ -1,10 +1,10 @@
 """Metrics, and what is measured in each environment."""
 
-from datatypes import UserError
-from envs import EnvSpec
-from envs.plugins import load
-from evaluation.evaluation import Evaluation, Row
-from evaluation.per_episode import per_episode
+from coterie.datatypes import UserError
+from coterie.envs import EnvSpec
+from coterie.envs.plugins import load
+from coterie.evaluation.evaluation import Evaluation, Row
+from coterie.evaluation.per_episode import per_episode
 
 
 def evaluation_of(spec: EnvSpec) -> Evaluation:
@@ -13,13 +13,13 @@ def evaluation_of(spec: EnvSpec) -> Evaluation:
     Raises:
         UserError: what it names cannot be loaded, or is something else.
     """
-    path = spec.evaluation or "evaluation.by_reward:EVALUATION"
+    path = spec.evaluation or "coterie.evaluation.by_reward:EVALUATION"
     title = f"the evaluation of env {spec.name!r} ({path})"
     found = load(path, title)
     if not isinstance(found, Evaluation):
         raise UserError(
             f"{title} is a {type(found).__name__}; it must be an evaluation.Evaluation, such as "
-            "evaluation.per_episode makes of one function."
+            "coterie.evaluation.per_episode makes of one function."
         )
     return found
 

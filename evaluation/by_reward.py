@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Episode, Trajectory
-from evaluation.evaluation import Row
-from evaluation.per_episode import per_episode
+from coterie.datatypes import Episode, Trajectory
+from coterie.evaluation.evaluation import Row
+from coterie.evaluation.per_episode import per_episode
 
 
 def measure(episode: Episode) -> dict[str, float | None]:

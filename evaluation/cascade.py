@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from envs.corea_deferral.settings import ThresholdSource
-from evaluation.evaluation import Resampled
-from evaluation.metrics.deferral import (
+from coterie.envs.corea_deferral.settings import ThresholdSource
+from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.metrics.deferral import (
     DeferralCurve,
     choose_threshold,
     deferral_curve,
     response_cost,
 )
-from evaluation.metrics.intervals import resampled_means
-from evaluation.metrics.means import Floats, as_floats, ratio
-from evaluation.metrics.resampled import (
+from coterie.evaluation.metrics.intervals import resampled_means
+from coterie.evaluation.metrics.means import Floats, as_floats, ratio
+from coterie.evaluation.metrics.resampled import (
     calibration_columns,
     calibration_error,
     discrimination,

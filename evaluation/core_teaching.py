@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import Episode, Problem
-from envs.core_teaching.settings import CoreTeachingSettings
-from evaluation.evaluation import (
+from coterie.datatypes import Episode, Problem
+from coterie.envs.core_teaching.settings import CoreTeachingSettings
+from coterie.evaluation.evaluation import (
     Bars,
     Evaluation,
     Outcomes,
@@ -24,11 +24,11 @@ from evaluation.evaluation import (
     Row,
     column_means,
 )
-from evaluation.metrics.means import as_floats, mean_present, ratio
-from evaluation.metrics.passk import pass_at_k
-from evaluation.metrics.rescue import HintCounts, hint_counts
-from evaluation.metrics.team import union
-from rewards.rescue import COLD, HINT
+from coterie.evaluation.metrics.means import as_floats, mean_present, ratio
+from coterie.evaluation.metrics.passk import pass_at_k
+from coterie.evaluation.metrics.rescue import HintCounts, hint_counts
+from coterie.evaluation.metrics.team import union
+from coterie.rewards.rescue import COLD, HINT
 
 # Q problems, R resamples
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from datatypes import Episode, Problem, Trajectory
-from envs.corea_deferral.settings import CoreaDeferralSettings
-from evaluation.cascade import Cascade, ThresholdChoice, answers, measure
-from evaluation.evaluation import Dots, Evaluation, Outcomes, Picture, Play, Resampled, Row
-from evaluation.metrics.calibration import bin_index
-from evaluation.metrics.intervals import resampled_means
-from evaluation.metrics.means import Floats, as_floats
+from coterie.datatypes import Episode, Problem, Trajectory
+from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
+from coterie.evaluation.cascade import Cascade, ThresholdChoice, answers, measure
+from coterie.evaluation.evaluation import Dots, Evaluation, Outcomes, Picture, Play, Resampled, Row
+from coterie.evaluation.metrics.calibration import bin_index
+from coterie.evaluation.metrics.intervals import resampled_means
+from coterie.evaluation.metrics.means import Floats, as_floats
 
 Table = list[list[float | None]]
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import Episode, Problem, Trajectory
-from envs.eapo_consultation.outcome import PARADIGMS
-from envs.eapo_consultation.settings import EapoConsultationSettings
-from evaluation.evaluation import (
+from coterie.datatypes import Episode, Problem, Trajectory
+from coterie.envs.eapo_consultation.outcome import PARADIGMS
+from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
+from coterie.evaluation.evaluation import (
     Bars,
     Evaluation,
     Outcomes,
@@ -25,8 +25,8 @@ from evaluation.evaluation import (
     Row,
     column_means,
 )
-from evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
-from evaluation.metrics.passk import pass_at_k
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
+from coterie.evaluation.metrics.passk import pass_at_k
 
 # Q problems, N samples of each, R resamples
 

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from datatypes import Episode, Problem
-from evaluation.metrics.intervals import Resampled, mean_intervals
-from evaluation.metrics.means import Floats
+from coterie.datatypes import Episode, Problem
+from coterie.evaluation.metrics.intervals import Resampled, mean_intervals
+from coterie.evaluation.metrics.means import Floats
 
 # Q problems, M columns, R resamples
 

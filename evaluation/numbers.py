@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.evaluation import Resampled
-from evaluation.metrics.intervals import Estimate
+from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.metrics.intervals import Estimate
 
 
 def plain_number(value: float) -> float | None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Episode, Problem, UserError
-from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row, column_means
-from evaluation.metrics.means import as_floats
+from coterie.datatypes import Episode, Problem, UserError
+from coterie.evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row, column_means
+from coterie.evaluation.metrics.means import as_floats
 
 Measure = Callable[[Episode], Mapping[str, Any]]
 """An episode -> numbers by name, None for what this episode has not."""

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datatypes import Episode, Problem
-from envs.sd_e2.settings import SdE2Settings
-from evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row, column_means
-from evaluation.metrics.means import Floats, as_floats, mean_present
-from evaluation.metrics.passk import pass_at_k
-from evaluation.metrics.team import union
+from coterie.datatypes import Episode, Problem
+from coterie.envs.sd_e2.settings import SdE2Settings
+from coterie.evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row, column_means
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_present
+from coterie.evaluation.metrics.passk import pass_at_k
+from coterie.evaluation.metrics.team import union
 
 # Q problems, N samples of one role, R resamples
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from evaluation.evaluation import Resampled, Row, difference, verdict
-from evaluation.numbers import without_zero
+from coterie.evaluation.evaluation import Resampled, Row, difference, verdict
+from coterie.evaluation.numbers import without_zero
 
 HEADINGS = ("held out, cold", "before", "after", "change")
 _COLOURS = {"better": "green", "worse": "red"}

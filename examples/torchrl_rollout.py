@@ -9,8 +9,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-import envs
-from envs.padded_view import PaddedView
+from coterie import envs
+from coterie.envs.padded_view import PaddedView
 
 
 def main(argv: Sequence[str]) -> None:

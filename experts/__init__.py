@@ -1,11 +1,11 @@
 """Policies that play expert roles: servers, other models, scripts."""
 
-from experts.cache import CachedPolicy
-from experts.naming import build_expert
-from experts.pool import ExpertPool, TranslatedPolicy
-from experts.scripted import ScriptedPolicy
-from experts.server import ServerPolicy
-from experts.settings import ScriptedSettings, ServerSettings
+from coterie.experts.cache import CachedPolicy
+from coterie.experts.naming import build_expert
+from coterie.experts.pool import ExpertPool, TranslatedPolicy
+from coterie.experts.scripted import ScriptedPolicy
+from coterie.experts.server import ServerPolicy
+from coterie.experts.settings import ScriptedSettings, ServerSettings
 
 __all__ = [
     "CachedPolicy",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Completion, Policy, Prompt, Sampling, UserError
+from coterie.datatypes import Completion, Policy, Prompt, Sampling, UserError
 
 _FINISH = ("eos", "stop", "length")
 

@@ -11,11 +11,11 @@ import dataclasses
 import types
 from typing import Any, get_args, get_origin, get_type_hints
 
-from datatypes import TokenCodec, UserError, read_options
-from experts.cache import CachedPolicy
-from experts.scripted import ScriptedPolicy
-from experts.server import ServerPolicy
-from experts.settings import ScriptedSettings, ServerSettings
+from coterie.datatypes import TokenCodec, UserError, read_options
+from coterie.experts.cache import CachedPolicy
+from coterie.experts.scripted import ScriptedPolicy
+from coterie.experts.server import ServerPolicy
+from coterie.experts.settings import ScriptedSettings, ServerSettings
 
 SCRIPTED, SERVER, POOL = "scripted:", "server:", "pool:"
 

@@ -6,8 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from datatypes import Completion, Policy, PolicyFailure, Prompt, Sampling, TokenCodec, UserError
-from experts.replies import ExpertCounters, encode_reply
+from coterie.datatypes import (
+    Completion,
+    Policy,
+    PolicyFailure,
+    Prompt,
+    Sampling,
+    TokenCodec,
+    UserError,
+)
+from coterie.experts.replies import ExpertCounters, encode_reply
 
 
 class ExpertPool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from datatypes import Completion, FinishReason, TokenCodec
+from coterie.datatypes import Completion, FinishReason, TokenCodec
 
 _CLOSING = ("</think>", "[/THINK]")
 _OPENING = ("<think>", "[THINK]")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 
-from datatypes import derive_seed
+from coterie.datatypes import derive_seed
 
 
 def backoff_s(attempt: int, *, base_s: float, limit_s: float, seed: int) -> float:

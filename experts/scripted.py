@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 from typing import Any
 
-from datatypes import (
+from coterie.datatypes import (
     Completion,
     PolicyFailure,
     Problem,
@@ -17,8 +17,8 @@ from datatypes import (
     UserError,
     derive_seed,
 )
-from experts.replies import ExpertCounters, encode_reply
-from experts.settings import ScriptedSettings
+from coterie.experts.replies import ExpertCounters, encode_reply
+from coterie.experts.settings import ScriptedSettings
 
 _NUMBER = re.compile(r"[+-]?\d{1,40}(?:\.\d{1,40})?", re.ASCII)
 _RATIO = re.compile(r"([+-]?\d{1,40})/(\d{1,40})", re.ASCII)

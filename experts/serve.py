@@ -1,4 +1,4 @@
-"""Serve a model to roles of other runs: ``python -m experts.serve tiny:expert --port 8011``."""
+"""Serve a model to roles of other runs: ``coterie serve tiny:expert --port 8011``."""
 
 import ipaddress
 import shutil
@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 import tyro
 
-from agents.engine.processes import end_with_parent
-from datatypes import UserError, reason_of, refuse, user_path
+from coterie.agents.engine.processes import end_with_parent
+from coterie.datatypes import UserError, reason_of, refuse, user_path
 
 # A prompt that is read in parts costs its request a number of its stream, which vLLM then winds
 # back: something that generators on a CPU cannot do, and the server ends.
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     settings = tyro.cli(
         ServeSettings,
         args=list(sys.argv[1:] if argv is None else argv),
-        prog="python -m experts.serve",
+        prog="coterie serve",
     )
     try:
         check_serving(settings)
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UserError("serving needs vLLM, which is not installed: docs/vllm.md says how")
         _serve(settings)
     except UserError as mistake:
-        print(f"experts.serve: {mistake}", file=sys.stderr)
+        print(f"coterie serve: {mistake}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         pass
@@ -163,10 +163,10 @@ def _serve(settings: ServeSettings) -> None:
     # What takes time to import waits until everything that can be checked has been.
     import torch
 
-    from agents.engine.processes import engine_environment, memory_folder
-    from agents.engine.settings import VllmSettings
-    from models.locate import check, local_folder
-    from models.spec import ModelSpec
+    from coterie.agents.engine.processes import engine_environment, memory_folder
+    from coterie.agents.engine.settings import VllmSettings
+    from coterie.models.locate import check, local_folder
+    from coterie.models.spec import ModelSpec
 
     gpu = torch.cuda.is_available()
     spec = ModelSpec(
@@ -196,7 +196,7 @@ def _wide_enough(source: Path, folder: Path) -> str:
     """The checkpoint, or a copy with heads that vLLM's attention on a CPU has kernels for."""
     import json
 
-    from agents.engine.export import cpu_width, export_checkpoint
+    from coterie.agents.engine.export import cpu_width, export_checkpoint
 
     config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
     width = cpu_width(config)

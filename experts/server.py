@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import httpx2
 
-from datatypes import (
+from coterie.datatypes import (
     Completion,
     FinishReason,
     PolicyFailure,
@@ -18,10 +18,10 @@ from datatypes import (
     TokenCodec,
     UserError,
 )
-from experts.replies import ExpertCounters, as_unicode, encode_reply, split_thinking, tail
-from experts.retries import CircuitBreaker, backoff_s
-from experts.settings import ServerSettings
-from experts.transport import AttemptFailure, Reply, open_client, read_reply, send
+from coterie.experts.replies import ExpertCounters, as_unicode, encode_reply, split_thinking, tail
+from coterie.experts.retries import CircuitBreaker, backoff_s
+from coterie.experts.settings import ServerSettings
+from coterie.experts.transport import AttemptFailure, Reply, open_client, read_reply, send
 
 
 class ServerPolicy:

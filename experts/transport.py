@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from experts.retries import retry_after_s
+from coterie.experts.retries import retry_after_s
 
 # The idle limit of uvicorn, on which most of these servers run, is 5 s: closing earlier on this
 # side keeps a request from meeting a connection that is just being closed.

@@ -11,14 +11,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import UserError
-from models.encoding import PlainText
-from models.rendering import render
-from models.spec import ChatMode
+from coterie.datatypes import UserError
+from coterie.models.encoding import PlainText
+from coterie.models.rendering import render
+from coterie.models.spec import ChatMode
 
 
 class HFCodec:
-    """Implements :class:`datatypes.TokenCodec` over a fast tokenizer.
+    """Implements :class:`coterie.datatypes.TokenCodec` over a fast tokenizer.
 
     Raises :class:`UserError` for a tokenizer without a fast implementation, and for
     ``chat="template"`` without a usable chat template. ``vocab_size`` is the width of the model's
@@ -69,7 +69,7 @@ class HFCodec:
         return self._plain.encode_framed(*self._frame.opening, self._frame.trim(message))
 
     def follow(self, message: str, *, ended: bool) -> list[int]:
-        """See :class:`datatypes.TokenCodec`.
+        """See :class:`coterie.datatypes.TokenCodec`.
 
         A context is never rendered anew, so a template that would drop earlier thinking from its
         history keeps it here. Plain text: end of sequence (where there is one), a line break, the

@@ -9,8 +9,8 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from datatypes import UserError
-from models.checksums import NAME, changed_files
+from coterie.datatypes import UserError
+from coterie.models.checksums import NAME, changed_files
 
 
 @contextmanager

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from datatypes import UserError
-from models.damage import check_finite
-from models.forward import TreeForward
-from models.process import few_threads, quietly
-from models.saving import CheckpointWriter, store
+from coterie.datatypes import UserError
+from coterie.models.damage import check_finite
+from coterie.models.forward import TreeForward
+from coterie.models.process import few_threads, quietly
+from coterie.models.saving import CheckpointWriter, store
 
 # B rows, T tokens, D model width, V vocabulary
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import torch
 
-from datatypes import UserError, derive_seed
-from models.codec import HFCodec
-from models.damage import check_complete, check_finite, check_sums, in_one_sentence
-from models.family import pin_rope
-from models.handle import ModelHandle, Switch
-from models.locate import check, local_folder
-from models.lora import add_adapter
-from models.process import quietly
-from models.spec import ModelSpec
+from coterie.datatypes import UserError, derive_seed
+from coterie.models.codec import HFCodec
+from coterie.models.damage import check_complete, check_finite, check_sums, in_one_sentence
+from coterie.models.family import pin_rope
+from coterie.models.handle import ModelHandle, Switch
+from coterie.models.locate import check, local_folder
+from coterie.models.lora import add_adapter
+from coterie.models.process import quietly
+from coterie.models.spec import ModelSpec
 
 _NO_LIMIT = 1 << 20
 

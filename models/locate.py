@@ -6,8 +6,8 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from datatypes import UserError, user_path
-from models.spec import ModelSpec
+from coterie.datatypes import UserError, user_path
+from coterie.models.spec import ModelSpec
 
 TINY = Path(__file__).parent / "tiny"
 _HUB_ID = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from datatypes import UserError, user_path
-from models.damage import check_sums, in_one_sentence
-from models.handle import load_adapter
-from models.spec import LoraSpec
+from coterie.datatypes import UserError, user_path
+from coterie.models.damage import check_sums, in_one_sentence
+from coterie.models.handle import load_adapter
+from coterie.models.spec import LoraSpec
 
 # Layers that hold several projections in one matrix, and what they hold.
 _FUSED = {

@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save, save_file
 
-from models.process import quietly
+from coterie.models.process import quietly
 
 _WEIGHTS = "model.safetensors"
 _METADATA = {"format": "pt"}

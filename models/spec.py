@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from datatypes import refuse
+from coterie.datatypes import refuse
 
 ChatMode = Literal["auto", "template", "plain"]
 DtypeName = Literal["auto", "float32", "bfloat16", "float16"]

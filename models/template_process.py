@@ -1,7 +1,7 @@
 """Renders chat templates of others, in a process of its own: they may loop and fill memory.
 
-A request is a line of JSON, and so is its answer; :mod:`models.rendering` asks. Not to be imported:
-the day that a template may write is set for this process.
+A request is a line of JSON, and so is its answer; :mod:`coterie.models.rendering` asks. Not to be
+imported: the day that a template may write is set for this process.
 """
 
 import json

@@ -1,14 +1,14 @@
 """The papers as plain data: their settings (``PRESETS``) and their tables (``TABLES``), by name.
 
-Nothing here computes or imports what does: ``training.presets`` lays a preset over settings, and
-``benchmark.py sweep`` runs a table.
+Nothing here computes or imports what does: ``coterie.training.presets`` lays a preset over
+settings, and ``benchmark.py sweep`` runs a table.
 """
 
 from collections.abc import Mapping
 
-from papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
-from papers.preset import Preset
-from papers.table import Table
+from coterie.papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
+from coterie.papers.preset import Preset
+from coterie.papers.table import Table
 
 PRESETS: Mapping[str, Preset] = (
     core_teaching.PRESETS | corea_deferral.PRESETS | eapo_consultation.PRESETS | sd_e2.PRESETS

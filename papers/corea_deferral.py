@@ -3,8 +3,8 @@
 "Framework" is SimpleRL-reason v1, whose defaults the paper keeps (section 4.4).
 """
 
-from papers.preset import ADAMW, TINY, Departure, Preset, Setting
-from papers.table import Table, Variant
+from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Setting
+from coterie.papers.table import Table, Variant
 
 _SETTINGS = {
     "env.traces": Setting(8, "section 4.4"),

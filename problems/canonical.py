@@ -8,7 +8,7 @@ formatting of numbers. It may merge questions that a mathematician would keep ap
 import re
 import unicodedata
 
-from datatypes import Problem
+from coterie.datatypes import Problem
 
 _SUPERSCRIPTS = str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
 _ONE_SIGN = str.maketrans(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from datatypes import Problem, UserError, derive_seed
+from coterie.datatypes import Problem, UserError, derive_seed
 
 Family = Literal["P", "T", "X"]
 Answer = Literal["last", "all"]
@@ -93,7 +93,7 @@ class ChainSettings:
 
 
 class ChainSource:
-    """An unbounded :class:`problems.source.ProblemSource`; the id of a problem is its question.
+    """An unbounded :class:`coterie.problems.source.ProblemSource`; a problem's id is its question.
 
     So two sources with different seeds can be told apart, or freed of common problems, by id.
     """

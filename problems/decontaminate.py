@@ -1,4 +1,4 @@
-"""What one set of problems shares with another: ``python -m problems.decontaminate TRAIN EVAL``.
+"""What two sets share: ``python -m coterie.problems.decontaminate TRAIN EVAL``.
 
 Prints how many training problems an evaluation set would give away, by id, by canonical form and by
 words in a row, and what a run does about them.
@@ -8,11 +8,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from datatypes import Problem, UserError
-from problems.hub import known_overlap
-from problems.opening import open_source
-from problems.source import ProblemSource
-from problems.split import WORDS_IN_A_ROW, Pair, same_form, same_id, shared_words
+from coterie.datatypes import Problem, UserError
+from coterie.problems.hub import known_overlap
+from coterie.problems.opening import open_source
+from coterie.problems.source import ProblemSource
+from coterie.problems.split import WORDS_IN_A_ROW, Pair, same_form, same_id, shared_words
 
 _SHOWN = 100
 
@@ -20,7 +20,7 @@ _SHOWN = 100
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake."""
     parser = argparse.ArgumentParser(
-        prog="python -m problems.decontaminate",
+        prog="python -m coterie.problems.decontaminate",
         description="What training problems share with evaluation problems.",
     )
     parser.add_argument("train", help="problems to train on, named as for --problems.train")
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UserError("--examples must not be negative")
         print(report(arguments.train, arguments.eval, examples=arguments.examples))
     except UserError as mistake:
-        print(f"problems.decontaminate: {mistake}", file=sys.stderr)
+        print(f"coterie.problems.decontaminate: {mistake}", file=sys.stderr)
         return 2
     return 0
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from datatypes import AnswerKind, Problem, UserError, user_path
-from problems.formats import Format, pair_format, read_row, recognise
-from problems.gold import UnusableRowError
-from problems.rows import read_rows
-from problems.source import ProblemSet
+from coterie.datatypes import AnswerKind, Problem, UserError, user_path
+from coterie.problems.formats import Format, pair_format, read_row, recognise
+from coterie.problems.gold import UnusableRowError
+from coterie.problems.rows import read_rows
+from coterie.problems.source import ProblemSet
 
 _QUESTIONS = ("question", "problem", "prompt", "Question", "Problem")
 _ANSWERS = ("answer", "final_answer", "solution", "Answer", "gold")

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from datatypes import AnswerKind, Problem
-from problems import readers
-from problems.canonical import canonical
-from problems.gold import UnusableRowError
-from problems.readers import LETTERS, Reader, Row
-from problems.source import shuffle
+from coterie.datatypes import AnswerKind, Problem
+from coterie.problems import readers
+from coterie.problems.canonical import canonical
+from coterie.problems.gold import UnusableRowError
+from coterie.problems.readers import LETTERS, Reader, Row
+from coterie.problems.source import shuffle
 
 META_COLUMNS = (
     "id", "ID", "unique_id", "idx", "Record ID", "level", "type", "Type", "subject", "subfield",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from datatypes import AnswerKind
+from coterie.datatypes import AnswerKind
 
 _OPENING = re.compile(r"\\f?box(?:ed)?\s*\{")
 _MARK = re.compile(r"\\f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")

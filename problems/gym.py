@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import AnswerKind, Problem, UserError, derive_seed, list_names, suggest
+from coterie.datatypes import AnswerKind, Problem, UserError, derive_seed, list_names, suggest
 
 # Its choice of template is drawn for the whole data set at construction.
 _DRAWN_AT_CONSTRUCTION = {"gsm_symbolic"}
 
 
 class GymSource:
-    """One task with its options: an unbounded :class:`problems.source.ProblemSource`.
+    """One task with its options: an unbounded :class:`coterie.problems.source.ProblemSource`.
 
     Each index has a random stream of its own (the package itself uses ``seed + index``, so that
     neighbouring seeds share nearly all their problems). The package, slow to import, is loaded at

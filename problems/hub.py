@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from datatypes import UserError
-from problems.files import Columns, choose_format, read_problems
-from problems.formats import BY_NAME, META_COLUMNS, Format
-from problems.source import ProblemSet
-from problems.split import part
+from coterie.datatypes import UserError
+from coterie.problems.files import Columns, choose_format, read_problems
+from coterie.problems.formats import BY_NAME, META_COLUMNS, Format
+from coterie.problems.source import ProblemSet
+from coterie.problems.split import part
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class HubSet:
     repo: str
     """Its id on the hub, or a local folder in the hub's layout."""
     form: str | None = None
-    """Name of a :class:`problems.formats.Format`; None recognises it from the first row."""
+    """Name of a :class:`coterie.problems.formats.Format`; None recognises it from the first row."""
     configs: tuple[str | None, ...] = (None,)
     """Configurations, read one after another."""
     train: str | None = "train"

@@ -16,14 +16,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
-from datatypes import UserError, derive_seed, list_names, read_options, suggest, user_path
-from problems.chains import ChainSettings, ChainSource
-from problems.files import Columns, load_file
-from problems.gym import GymSource
-from problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, pin
-from problems.recall import RecallSettings, RecallSource
-from problems.rows import SUFFIXES
-from problems.source import ProblemSource
+from coterie.datatypes import UserError, derive_seed, list_names, read_options, suggest, user_path
+from coterie.problems.chains import ChainSettings, ChainSource
+from coterie.problems.files import Columns, load_file
+from coterie.problems.gym import GymSource
+from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, pin
+from coterie.problems.recall import RecallSettings, RecallSource
+from coterie.problems.rows import SUFFIXES
+from coterie.problems.source import ProblemSource
 
 Settings = TypeVar("Settings")
 

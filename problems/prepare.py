@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from datatypes import Problem, UserError, refuse
-from problems.files import Columns
-from problems.hub import ELSEWHERE, Purpose, known_overlap
-from problems.opening import open_source
-from problems.source import ProblemSource
-from problems.split import contaminated_keys, hold_out, sample
-from problems.stream import ProblemStream
+from coterie.datatypes import Problem, UserError, refuse
+from coterie.problems.files import Columns
+from coterie.problems.hub import ELSEWHERE, Purpose, known_overlap
+from coterie.problems.opening import open_source
+from coterie.problems.source import ProblemSource
+from coterie.problems.split import contaminated_keys, hold_out, sample
+from coterie.problems.stream import ProblemStream
 
 _GENERATED_EPOCH = 1024
 

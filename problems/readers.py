@@ -9,8 +9,8 @@ import string
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from datatypes import AnswerKind, Problem
-from problems.gold import (
+from coterie.datatypes import AnswerKind, Problem
+from coterie.problems.gold import (
     UnusableRowError,
     after_hashes,
     kind_of,

@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from datatypes import Problem, UserError, derive_seed
-from problems.chains import OPERATIONS
+from coterie.datatypes import Problem, UserError, derive_seed
+from coterie.problems.chains import OPERATIONS
 
 GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
 HIDDEN = "?"
@@ -49,7 +49,7 @@ class RecallSettings:
 
 
 class RecallSource:
-    """An unbounded :class:`problems.source.ProblemSource`; the id of a problem is its question."""
+    """An unbounded :class:`coterie.problems.source.ProblemSource`; an id is its question."""
 
     def __init__(self, settings: RecallSettings | None = None) -> None:
         self.settings = settings or RecallSettings()

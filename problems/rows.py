@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 LINES = (".jsonl", ".ndjson")
 DOCUMENT = ".json"

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Protocol
 
-from datatypes import Problem, derive_seed
-from problems.canonical import problem_key
+from coterie.datatypes import Problem, derive_seed
+from coterie.problems.canonical import problem_key
 
 
 class ProblemSource(Protocol):
@@ -38,7 +38,7 @@ class ProblemSource(Protocol):
 
 
 class ProblemSet:
-    """A finite :class:`problems.source.ProblemSource`."""
+    """A finite :class:`coterie.problems.source.ProblemSource`."""
 
     def __init__(self, name: str, problems: Iterable[Problem]) -> None:
         self._name = name

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from datatypes import Problem, UserError
-from problems.canonical import canonical, problem_key
-from problems.source import ProblemSet, ProblemSource, keys_of, shuffle
+from coterie.datatypes import Problem, UserError
+from coterie.problems.canonical import canonical, problem_key
+from coterie.problems.source import ProblemSet, ProblemSource, keys_of, shuffle
 
 WORDS_IN_A_ROW = 13
 _WORD = re.compile(r"\w+")

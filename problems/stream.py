@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
-from datatypes import Problem, UserError
-from problems.canonical import problem_key
-from problems.source import ProblemSource, keys_of, shuffle
+from coterie.datatypes import Problem, UserError
+from coterie.problems.canonical import problem_key
+from coterie.problems.source import ProblemSource, keys_of, shuffle
 
 # An excluded problem of a generator is replaced by one from an index that no cursor reaches.
 _FAR = 2**40

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rewards.grading.answers.confidence import parse_confidence, stated
-from rewards.grading.answers.extract import after_thinking, boxes
+from coterie.rewards.grading.answers.confidence import parse_confidence, stated
+from coterie.rewards.grading.answers.extract import after_thinking, boxes
 
 # N traces of one question and role
 

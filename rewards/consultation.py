@@ -29,8 +29,8 @@ def answer_reward(rule: AnswerRule, *, correct: bool, f1: float, formatted: bool
             earns less than a wrong answer in the right format. ``f1_or_format`` pays the larger of
             the two. ``em_math`` pays for an equal value instead of shared words.
         correct: whether the answer equals the gold answer in value.
-        f1: see :func:`rewards.overlap.squad_f1`.
-        formatted: see :func:`rewards.consultation.is_well_formed`.
+        f1: see :func:`coterie.rewards.overlap.squad_f1`.
+        formatted: see :func:`coterie.rewards.consultation.is_well_formed`.
     """
     floor = FORMAT_REWARD if formatted else 0.0
     match rule:

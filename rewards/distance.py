@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 # B traces of one question (or any texts), D dimensions of the embedding, C classes of operations
 

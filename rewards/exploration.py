@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 # B traces of one question, S strategies inside one trace
 

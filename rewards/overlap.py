@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
-from datatypes import AnswerKind
+from coterie.datatypes import AnswerKind
 
 MAX_LENGTH = 2000
 """Characters. Longer answers earn nothing: no gold answer comes near."""

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from datatypes import Episode, Policy, Problem, Sampling, Scorer, ScoreRequests, derive_seed
-from rollouts.coalesce import Coalescer
-from rollouts.play import Deadlines, TokenEnvironment, play
+from coterie.datatypes import Episode, Policy, Problem, Sampling, Scorer, ScoreRequests, derive_seed
+from coterie.rollouts.coalesce import Coalescer
+from coterie.rollouts.play import Deadlines, TokenEnvironment, play
 
 
 @dataclass(frozen=True)

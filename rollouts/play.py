@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from datatypes import (
+from coterie.datatypes import (
     Completion,
     Episode,
     Policy,
@@ -20,7 +20,7 @@ from datatypes import (
     UserError,
     derive_seed,
 )
-from rollouts.recorder import Recorder
+from coterie.rollouts.recorder import Recorder
 
 Prefetch = Callable[[ScoreRequests], Awaitable[None]]
 

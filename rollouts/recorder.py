@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import Completion, Trajectory
+from coterie.datatypes import Completion, Trajectory
 
 # What the contract defines, as against what an environment measured.
 _STRUCTURAL = (

@@ -1,7 +1,7 @@
 """Who plays what: models, adapters, engines, experts and judges, put together into a team."""
 
-from teams.settings import AgentSettings, ScoringSettings
-from teams.team import Learning, Team, TrainedRole, build_team
+from coterie.teams.settings import AgentSettings, ScoringSettings
+from coterie.teams.team import Learning, Team, TrainedRole, build_team
 
 __all__ = [
     "AgentSettings",

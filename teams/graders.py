@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from datatypes import (
+from coterie.datatypes import (
     AnswerKind,
     PolicyFailure,
     Problem,
@@ -15,14 +15,14 @@ from datatypes import (
     UserError,
     derive_seed,
 )
-from rewards.grading.answers.checker import UNGRADED
-from rewards.grading.judged import JudgeGrader
-from rewards.grading.programs import Limits, ProgramGrader
-from rewards.grading.programs.sandbox import check_guard
-from rewards.grading.scorer import AnswerScorer, Grader
-from teams.models import check_models
-from teams.settings import AgentSettings, ScoringSettings
-from teams.team import build_team
+from coterie.rewards.grading.answers.checker import UNGRADED
+from coterie.rewards.grading.judged import JudgeGrader
+from coterie.rewards.grading.programs import Limits, ProgramGrader
+from coterie.rewards.grading.programs.sandbox import check_guard
+from coterie.rewards.grading.scorer import AnswerScorer, Grader
+from coterie.teams.models import check_models
+from coterie.teams.settings import AgentSettings, ScoringSettings
+from coterie.teams.team import build_team
 
 _ROLE = "judge"
 

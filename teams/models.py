@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agents.engine.settings import VllmSettings, check_engine
-from datatypes import UserError
-from experts.naming import is_player
-from models.locate import adapter_base, check, hub_snapshot
-from models.spec import LoraSpec, ModelSpec
-from teams.players import check_players, local_models
-from teams.settings import AgentSettings
+from coterie.agents.engine.settings import VllmSettings, check_engine
+from coterie.datatypes import UserError
+from coterie.experts.naming import is_player
+from coterie.models.locate import adapter_base, check, hub_snapshot
+from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.teams.players import check_players, local_models
+from coterie.teams.settings import AgentSettings
 
 
 def model_spec(settings: AgentSettings) -> ModelSpec:

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from datatypes import Policy, TokenCodec, UserError
-from experts import ExpertPool, TranslatedPolicy, build_expert
-from experts.naming import SCRIPTED, SERVER, is_player, pool_members, read_player
-from teams.settings import AgentSettings
+from coterie.datatypes import Policy, TokenCodec, UserError
+from coterie.experts import ExpertPool, TranslatedPolicy, build_expert
+from coterie.experts.naming import SCRIPTED, SERVER, is_player, pool_members, read_player
+from coterie.teams.settings import AgentSettings
 
 
 def check_players(agents: Mapping[str, AgentSettings]) -> None:

@@ -6,7 +6,7 @@ Each field's docstring is its help text on the command line.
 from dataclasses import dataclass
 from typing import Literal
 
-from datatypes import check_no_nan, refuse
+from coterie.datatypes import check_no_nan, refuse
 
 
 @dataclass(frozen=True)

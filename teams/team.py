@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agents.engine.settings import VllmSettings
-from algorithms import Algorithm, LearnerSettings
-from datatypes import Policy, TokenCodec
-from envs.bytes_codec import BytesCodec
-from experts import TranslatedPolicy
-from experts.naming import is_player
-from teams.models import model_spec
-from teams.players import build_player, close_players, local_models
-from teams.settings import AgentSettings
+from coterie.agents.engine.settings import VllmSettings
+from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.datatypes import Policy, TokenCodec
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.experts import TranslatedPolicy
+from coterie.experts.naming import is_player
+from coterie.teams.models import model_spec
+from coterie.teams.players import build_player, close_players, local_models
+from coterie.teams.settings import AgentSettings
 
 if TYPE_CHECKING:  # scripts and servers do without torch
     import torch
 
-    from agents.engine.fleet import Fleet
-    from algorithms import Learner
-    from models.loading import LoadedRole
+    from coterie.agents.engine.fleet import Fleet
+    from coterie.algorithms import Learner
+    from coterie.models.loading import LoadedRole
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def build_team(
     Torch is imported where a model is loaded, and not for scripts and servers.
 
     Args:
-        agents: role -> who plays it, already checked (:func:`teams.models.check_models`).
+        agents: role -> who plays it, already checked (:func:`coterie.teams.models.check_models`).
         learning: how the roles that are ``trained`` learn; None: nobody does.
         vllm: engines sample from the models, and :meth:`Team.start` starts them; None: this
             process does.
@@ -168,13 +168,13 @@ def _load(
 ) -> "Mapping[str, LoadedRole]":
     if not models:
         return {}
-    from models.loading import load_team
+    from coterie.models.loading import load_team
 
     return load_team({name: model_spec(one) for name, one in models.items()}, learns, seed=seed)
 
 
 def _trained(loaded: "LoadedRole", learning: Learning | None) -> TrainedRole:
-    from algorithms import Learner
+    from coterie.algorithms import Learner
 
     assert learning is not None, "nobody is trained without"
     learner = Learner(
@@ -198,10 +198,10 @@ def _samplers(
     if not loaded:
         return {}, None
     if vllm is None:
-        from agents.local import LocalPolicy
+        from coterie.agents.local import LocalPolicy
 
         return {name: LocalPolicy(one.handle, one.codec) for name, one in loaded.items()}, None
-    from agents.engine.fleet import Fleet, Seat
+    from coterie.agents.engine.fleet import Fleet, Seat
 
     seats = [
         Seat(name, one, model_spec(models[name]), name in learns, models[name].engine_device)

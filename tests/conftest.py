@@ -15,10 +15,10 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from agents.local import LocalPolicy
-from datatypes import Completion, Prompt, Sampling
-from models.loading import load_team
-from models.spec import LoraSpec, ModelSpec
+from coterie.agents.local import LocalPolicy
+from coterie.datatypes import Completion, Prompt, Sampling
+from coterie.models.loading import load_team
+from coterie.models.spec import LoraSpec, ModelSpec
 
 # Files of tests run side by side: threads, here or in what a test starts, would only wait for each
 # other's cores.
@@ -191,7 +191,7 @@ class FileEngine:
 
 
 class Scripted:
-    """Implements :class:`datatypes.Policy`: says what ``write`` makes of a prompt, whole."""
+    """Implements :class:`coterie.datatypes.Policy`: what ``write`` makes of a prompt, whole."""
 
     def __init__(self, codec: Any, write: Callable[[Prompt], str]) -> None:
         self._codec, self._write = codec, write
@@ -210,15 +210,12 @@ def scripted() -> type[Scripted]:
 @pytest.fixture
 def file_engine(monkeypatch: pytest.MonkeyPatch) -> type[FileEngine]:
     """Has ``--engine vllm`` start engines that read files."""
-    import agents.engine.fleet
-    import agents.engine.policy
-    import agents.engine.settings
 
     def params(sampling: Any, seed: int, eos_ids: Any) -> dict[str, Any]:
         return {"sampling": sampling, "seed": seed}
 
     FileEngine.started = []
-    monkeypatch.setattr(agents.engine.fleet, "Engine", FileEngine)
-    monkeypatch.setattr(agents.engine.policy, "sampling_params", params)
-    monkeypatch.setattr(agents.engine.settings, "find_spec", lambda name: object())
+    monkeypatch.setattr("coterie.agents.engine.fleet.Engine", FileEngine)
+    monkeypatch.setattr("coterie.agents.engine.policy.sampling_params", params)
+    monkeypatch.setattr("coterie.agents.engine.settings.find_spec", lambda name: object())
     return FileEngine

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from algorithms import (
+from coterie.algorithms import (
     Algorithm,
     Credit,
     Learner,
@@ -15,7 +15,7 @@ from algorithms import (
     with_divergence_penalty,
     with_overlong_penalty,
 )
-from datatypes import Episode, Trajectory
+from coterie.datatypes import Episode, Trajectory
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from datatypes import UserError, fits
-from models import checksums
-from models.saving import store
-from training.disk import make_folder, not_written, sync, sync_tree
+from coterie.datatypes import UserError, fits
+from coterie.models import checksums
+from coterie.models.saving import store
+from coterie.training.disk import make_folder, not_written, sync, sync_tree
 
 _NAME = re.compile(r"step-(\d{6,})")
 # Of the run that a checkpoint is of, seen from the checkpoint.

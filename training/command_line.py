@@ -15,14 +15,19 @@ from typing import Annotated, Any
 
 import tyro
 
-import algorithms
-import envs
-from datatypes import UserError, user_path
-from papers import PRESETS
-from teams.settings import AgentSettings
-from training.presets import lay_over, preset
-from training.settings import RunSettings
-from training.train_settings import Choice, TrainSettings, defaults, restore, with_limit_as_length
+from coterie import algorithms, envs
+from coterie.datatypes import UserError, user_path
+from coterie.papers import PRESETS
+from coterie.teams.settings import AgentSettings
+from coterie.training.presets import lay_over, preset
+from coterie.training.settings import RunSettings
+from coterie.training.train_settings import (
+    Choice,
+    TrainSettings,
+    defaults,
+    restore,
+    with_limit_as_length,
+)
 
 DEFAULT_ENV = "core-teaching"
 DEFAULT_ALGO = "gspo"

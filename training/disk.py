@@ -8,7 +8,7 @@ import errno
 import os
 from pathlib import Path
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 # A file's time of change may be lost; to write it costs as much as the content.
 _sync_file = getattr(os, "fdatasync", os.fsync)

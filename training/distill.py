@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from rich.console import Console
 
-import envs
-from algorithms import Algorithm, LearnerSettings
-from datatypes import (
+from coterie import envs
+from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.datatypes import (
     Completion,
     PolicyFailure,
     Problem,
@@ -21,16 +21,16 @@ from datatypes import (
     UserError,
     derive_seed,
 )
-from envs.prompts import ExpertStyle, lone_prompt
-from experts.naming import is_player
-from problems.opening import open_source
-from problems.split import hold_out
-from problems.stream import ProblemStream
-from rewards.consultation import ANSWER, THINK
-from teams.models import check_models
-from teams.settings import AgentSettings
-from teams.team import Learning, build_team
-from training.rundir import check_new
+from coterie.envs.prompts import ExpertStyle, lone_prompt
+from coterie.experts.naming import is_player
+from coterie.problems.opening import open_source
+from coterie.problems.split import hold_out
+from coterie.problems.stream import ProblemStream
+from coterie.rewards.consultation import ANSWER, THINK
+from coterie.teams.models import check_models
+from coterie.teams.settings import AgentSettings
+from coterie.teams.team import Learning, build_team
+from coterie.training.rundir import check_new
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
 def _sentence(error: Exception) -> str | None:
     """What to say of a mistake of the user's, or of a disk; None of a fault of ours."""
     # Whatever takes time to import waits until a signal is taken care of.
-    from datatypes import UserError
+    from coterie.datatypes import UserError
 
     if isinstance(error, UserError):
         return str(error)

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from datatypes import Episode, Problem, UserError, derive_seed
-from evaluation.evaluation import Evaluation, Outcomes, Resampled
-from rollouts import Collector, tasks_for
-from training.rundir import RunDirectory
-from training.settings import EvalSettings
+from coterie.datatypes import Episode, Problem, UserError, derive_seed
+from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
+from coterie.rollouts import Collector, tasks_for
+from coterie.training.rundir import RunDirectory
+from coterie.training.settings import EvalSettings
 
 
 class Examiner:

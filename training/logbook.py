@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from training.events import EventFile
-from training.rundir import EVALUATIONS, METRICS, RunDirectory
+from coterie.training.events import EventFile
+from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
 
 
 class Logbook:

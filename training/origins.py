@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from datatypes import UserError, user_path
-from models.checksums import sha256_of
-from models.locate import DESCRIBING, hub_snapshot, local_folder
-from models.spec import ModelSpec
-from teams.models import model_spec
-from teams.players import local_models
-from teams.settings import AgentSettings
-from training.rundir import RunDirectory
-from training.summary import surroundings
+from coterie.datatypes import UserError, user_path
+from coterie.models.checksums import sha256_of
+from coterie.models.locate import DESCRIBING, hub_snapshot, local_folder
+from coterie.models.spec import ModelSpec
+from coterie.teams.models import model_spec
+from coterie.teams.players import local_models
+from coterie.teams.settings import AgentSettings
+from coterie.training.rundir import RunDirectory
+from coterie.training.summary import surroundings
 
 ENVIRONMENT = "environment.json"
 

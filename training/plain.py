@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from datatypes import UserError, check_fields
+from coterie.datatypes import UserError, check_fields
 
 T = TypeVar("T")
 

@@ -7,14 +7,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import envs
-from datatypes import UserError, check_no_nan, refuse
-from evaluation import evaluation_of
-from problems.prepare import PreparedProblems, prepare
-from teams.graders import check_graders
-from teams.models import check_engines, check_models
-from training.rundir import check_new
-from training.train_settings import TrainSettings
+from coterie import envs
+from coterie.datatypes import UserError, check_no_nan, refuse
+from coterie.evaluation import evaluation_of
+from coterie.problems.prepare import PreparedProblems, prepare
+from coterie.teams.graders import check_graders
+from coterie.teams.models import check_engines, check_models
+from coterie.training.rundir import check_new
+from coterie.training.train_settings import TrainSettings
 
 _MOST_THREADS = 4 * (os.cpu_count() or 1)
 

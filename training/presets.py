@@ -5,11 +5,11 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from datatypes import UserError
-from papers import PRESETS
-from papers.preset import Preset, Setting
-from training.plain import override
-from training.train_settings import TrainSettings
+from coterie.datatypes import UserError
+from coterie.papers import PRESETS
+from coterie.papers.preset import Preset, Setting
+from coterie.training.plain import override
+from coterie.training.train_settings import TrainSettings
 
 
 def preset(name: str) -> Preset:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.nonfinite import PATIENCE, NotFinite
-from datatypes import Episode, Trajectory, UserError
-from envs.contract import as_unicode
-from training.rundir import RunDirectory
+from coterie.algorithms.nonfinite import PATIENCE, NotFinite
+from coterie.datatypes import Episode, Trajectory, UserError
+from coterie.envs.contract import as_unicode
+from coterie.training.rundir import RunDirectory
 
 NOT_FINITE = "not-finite.jsonl"
 

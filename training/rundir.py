@@ -31,10 +31,10 @@ import orjson
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
-from datatypes import UserError, user_path
-from envs.contract import as_unicode
-from models import checksums
-from training.disk import make_folder, not_written, sync, sync_tree, write_whole
+from coterie.datatypes import UserError, user_path
+from coterie.envs.contract import as_unicode
+from coterie.models import checksums
+from coterie.training.disk import make_folder, not_written, sync, sync_tree, write_whole
 
 METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.jsonl"
 LOGS = ("episodes.jsonl", METRICS, EVALUATIONS)
@@ -303,5 +303,5 @@ def _line(record: Any, log: str) -> bytes:
         raise UserError(
             f"{log} cannot hold what the environment says of an episode ({error}); infos are str, "
             "int of at most 64 bits, float, bool, None, lists, and dictionaries whose keys are "
-            "strings: `python -m envs.check` tells which one is not"
+            "strings: `coterie check` tells which one is not"
         ) from None

@@ -2,12 +2,12 @@
 
 import asyncio
 
-from algorithms import Algorithm
-from datatypes import Episode, derive_seed
-from problems.stream import ProblemStream
-from rollouts import Collector, tasks_for
-from teams.team import Team
-from training.batch import Batch, sample_batch
+from coterie.algorithms import Algorithm
+from coterie.datatypes import Episode, derive_seed
+from coterie.problems.stream import ProblemStream
+from coterie.rollouts import Collector, tasks_for
+from coterie.teams.team import Team
+from coterie.training.batch import Batch, sample_batch
 
 
 class StepSampler:

@@ -10,30 +10,42 @@ from typing import Any, TypeVar
 import torch
 from rich.console import Console
 
-import envs
-from algorithms import Credit, assign_credit
-from algorithms.nonfinite import NotFinite
-from datatypes import Sampling, UserError
-from evaluation import evaluation_of
-from evaluation.evaluation import Outcomes
-from evaluation.table import comparison
-from problems.prepare import PreparedProblems
-from rollouts import Collector, Deadlines
-from teams.graders import build_scorer
-from teams.models import pin_commits
-from teams.players import player_counters
-from teams.team import Learning, TrainedRole, build_team
-from training import checkpoint
-from training.batch import Batch, advantages_by_row, rows_of, with_divergences, without_stale
-from training.examiner import Examiner
-from training.logbook import Logbook
-from training.origins import check_unchanged, write_environment
-from training.records import episode_record, not_finite, reward_metrics, transcript, troubles
-from training.rundir import LOGS, RunDirectory, default_path
-from training.sampling import StepSampler
-from training.settings import MAX_NEW_TOKENS
-from training.summary import Tally, summary
-from training.train_settings import TrainSettings
+from coterie import envs
+from coterie.algorithms import Credit, assign_credit
+from coterie.algorithms.nonfinite import NotFinite
+from coterie.datatypes import Sampling, UserError
+from coterie.evaluation import evaluation_of
+from coterie.evaluation.evaluation import Outcomes
+from coterie.evaluation.table import comparison
+from coterie.problems.prepare import PreparedProblems
+from coterie.rollouts import Collector, Deadlines
+from coterie.teams.graders import build_scorer
+from coterie.teams.models import pin_commits
+from coterie.teams.players import player_counters
+from coterie.teams.team import Learning, TrainedRole, build_team
+from coterie.training import checkpoint
+from coterie.training.batch import (
+    Batch,
+    advantages_by_row,
+    rows_of,
+    with_divergences,
+    without_stale,
+)
+from coterie.training.examiner import Examiner
+from coterie.training.logbook import Logbook
+from coterie.training.origins import check_unchanged, write_environment
+from coterie.training.records import (
+    episode_record,
+    not_finite,
+    reward_metrics,
+    transcript,
+    troubles,
+)
+from coterie.training.rundir import LOGS, RunDirectory, default_path
+from coterie.training.sampling import StepSampler
+from coterie.training.settings import MAX_NEW_TOKENS
+from coterie.training.summary import Tally, summary
+from coterie.training.train_settings import TrainSettings
 
 T = TypeVar("T")
 

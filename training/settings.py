@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from datatypes import UserError, check_no_nan, refuse
-from evaluation.metrics.intervals import MOST_RESAMPLES
+from coterie.datatypes import UserError, check_no_nan, refuse
+from coterie.evaluation.metrics.intervals import MOST_RESAMPLES
 
 
 def check_seeds(seeds: Iterable[int], flag: str = "--seed") -> None:

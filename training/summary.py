@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from datatypes import Trajectory
-from evaluation.evaluation import Resampled
-from evaluation.numbers import plain_number
-from training import STARTED
+from coterie.datatypes import Trajectory
+from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.numbers import plain_number
+from coterie.training import STARTED
 
 _PACKAGES = (
     "coterie", "torch", "transformers", "peft", "tokenizers", "numpy", "pettingzoo", "gymnasium",

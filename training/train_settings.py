@@ -10,16 +10,15 @@ from typing import Any
 
 import tyro
 
-import algorithms
-import envs
-from agents.engine.settings import VllmSettings
-from algorithms import Algorithm, LearnerSettings
-from datatypes import UserError
-from models.locate import TINY
-from problems.prepare import ProblemSettings
-from teams.settings import AgentSettings, ScoringSettings
-from training.plain import override, to_plain
-from training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings, RunSettings
+from coterie import algorithms, envs
+from coterie.agents.engine.settings import VllmSettings
+from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.datatypes import UserError
+from coterie.models.locate import TINY
+from coterie.problems.prepare import ProblemSettings
+from coterie.teams.settings import AgentSettings, ScoringSettings
+from coterie.training.plain import override, to_plain
+from coterie.training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings, RunSettings
 
 # Files, flags and attributes are called after roles; Python reads some letters as others.
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")

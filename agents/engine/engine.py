@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from agents.engine.processes import no_interrupts, one_gpu
-from agents.engine.settings import VllmSettings
-from agents.engine.spec import EngineSpec, engine_arguments
-from datatypes import UserError, reason_of
+from coterie.agents.engine.processes import no_interrupts, one_gpu
+from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.engine.spec import EngineSpec, engine_arguments
+from coterie.datatypes import UserError, reason_of
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class Engine:
 
     def start(self) -> None:
         """Start the process and wait until it answers; blocks, and may run in a thread, inside
-        :func:`agents.engine.processes.engine_environment`.
+        :func:`coterie.agents.engine.processes.engine_environment`.
 
         Raises :class:`UserError` where vLLM is not installed or refuses.
         """

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from datatypes import UserError
-from models.saving import store
+from coterie.datatypes import UserError
+from coterie.models.saving import store
 
 # H heads, d dimensions of a head, D those of the wider one
 

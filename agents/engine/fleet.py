@@ -13,14 +13,14 @@ from typing import Any
 
 import torch
 
-from agents.engine.engine import Adapter, Engine
-from agents.engine.export import cpu_width, export_checkpoint
-from agents.engine.policy import VllmPolicy
-from agents.engine.processes import engine_environment, memory_folder
-from agents.engine.settings import VllmSettings
-from agents.engine.spec import EngineSpec
-from agents.engine.turns import Turns
-from agents.engine.versions import (
+from coterie.agents.engine.engine import Adapter, Engine
+from coterie.agents.engine.export import cpu_width, export_checkpoint
+from coterie.agents.engine.policy import VllmPolicy
+from coterie.agents.engine.processes import engine_environment, memory_folder
+from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.engine.spec import EngineSpec
+from coterie.agents.engine.turns import Turns
+from coterie.agents.engine.versions import (
     AdapterVersions,
     CheckpointWriter,
     FrozenAdapter,
@@ -28,10 +28,10 @@ from agents.engine.versions import (
     FullWeights,
     Versions,
 )
-from datatypes import UserError
-from models.loading import LoadedRole
-from models.locate import local_folder
-from models.spec import ModelSpec
+from coterie.datatypes import UserError
+from coterie.models.loading import LoadedRole
+from coterie.models.locate import local_folder
+from coterie.models.spec import ModelSpec
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from agents.engine.engine import Adapter
-from agents.engine.spec import sampling_params
-from agents.engine.versions import Versions
-from agents.local import fit_context
-from datatypes import Completion, FinishReason, PolicyFailure, Prompt, Sampling
-from models.codec import HFCodec
-from models.handle import ModelHandle
-from models.sampler.stops import StopFinder
+from coterie.agents.engine.engine import Adapter
+from coterie.agents.engine.spec import sampling_params
+from coterie.agents.engine.versions import Versions
+from coterie.agents.local import fit_context
+from coterie.datatypes import Completion, FinishReason, PolicyFailure, Prompt, Sampling
+from coterie.models.codec import HFCodec
+from coterie.models.handle import ModelHandle
+from coterie.models.sampler.stops import StopFinder
 
 
 class Generates(Protocol):
@@ -24,13 +24,13 @@ class Generates(Protocol):
 
 
 class Turns(Protocol):
-    """Who may use the device: see :mod:`agents.engine.turns`."""
+    """Who may use the device: see :mod:`coterie.agents.engine.turns`."""
 
     def of(self, engine: Any) -> AbstractAsyncContextManager[None]: ...
 
 
 class VllmPolicy:
-    """Implements :class:`datatypes.Policy`: every call is one request of a continuous batch.
+    """Implements :class:`coterie.datatypes.Policy`: a call is one request of a continuous batch.
 
     It answers with the weights of the last :meth:`refresh`, whose version each completion carries.
     A completion depends on weights, prompt, seed and settings, up to the rounding of a batch.

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from pathlib import Path
 
-from agents.engine.settings import VllmSettings
-from datatypes import UserError
+from coterie.agents.engine.settings import VllmSettings
+from coterie.datatypes import UserError
 
 # For engines' processes only: they are spawned while these are set.
 _QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
 
-from datatypes import UserError, refuse
+from coterie.datatypes import UserError, refuse
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.engine.settings import VllmSettings
-from datatypes import Sampling, UserError
+from coterie.agents.engine.settings import VllmSettings
+from coterie.datatypes import Sampling, UserError
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from agents.engine.engine import Adapter
-from agents.engine.export import export_checkpoint, widen_adapter
-from models.handle import ModelHandle
+from coterie.agents.engine.engine import Adapter
+from coterie.agents.engine.export import export_checkpoint, widen_adapter
+from coterie.models.handle import ModelHandle
 
 
 class TakesWeights(Protocol):

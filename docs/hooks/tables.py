@@ -18,15 +18,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import algorithms
-import envs
-from algorithms import Algorithm, LearnerSettings
-from envs.leap import LeapSettings
-from papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
-from papers.preset import Preset, Setting
-from training.command_line import DEFAULT_ENV
-from training.presets import settings_of
-from training.train_settings import Choice, defaults, with_limit_as_length
+from coterie import algorithms, envs
+from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.envs.leap import LeapSettings
+from coterie.papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
+from coterie.papers.preset import Preset, Setting
+from coterie.training.command_line import DEFAULT_ENV
+from coterie.training.presets import settings_of
+from coterie.training.train_settings import Choice, defaults, with_limit_as_length
 
 PAGES = Path(__file__).parents[1]
 TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)

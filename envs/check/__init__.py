@@ -9,11 +9,11 @@ from typing import Any
 
 from pettingzoo import AECEnv, ParallelEnv
 
-from datatypes import UserError
-from envs.adapt import adapt
-from envs.check.actions import Answers, hostile_answers, plain_answers
-from envs.check.play import Game, play, same
-from envs.contract import why_no_metadata
+from coterie.datatypes import UserError
+from coterie.envs.adapt import adapt
+from coterie.envs.check.actions import Answers, hostile_answers, plain_answers
+from coterie.envs.check.play import Game, play, same
+from coterie.envs.contract import why_no_metadata
 
 _SEEDS = 8
 
@@ -30,7 +30,7 @@ def check_env(
 
     Args:
         env: any view of an environment of ours, or a third party's ``ParallelEnv`` or ``AECEnv``
-            with text or token actions, which is looked at as :func:`envs.adapt.adapt` shows it.
+            with text or token actions, looked at as :func:`coterie.envs.adapt.adapt` shows it.
         seed: of the episodes that are played.
         options: handed to every reset.
         max_steps: an episode that takes longer counts as endless.
@@ -129,7 +129,7 @@ def _check_variety(game: Callable[..., Game], seed: int, answers: Answers) -> No
     games = [game(seed + place, answers) for place in range(_SEEDS)]
     assert any(not same(games[0].record, other.record) for other in games[1:]), (
         f"{_SEEDS} seeds give the same episode: reset() ignores its seed (or say "
-        "varied=False, and --same-every-time to python -m envs.check)"
+        "varied=False, and --same-every-time to coterie check)"
     )
 
 

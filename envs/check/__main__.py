@@ -1,4 +1,4 @@
-"""Does an environment keep the contract? ``python -m envs.check NAME``.
+"""Does an environment keep the contract? ``coterie check NAME``.
 
 NAME is what ``--env`` takes: a registered name or ``pkg.module:Class``. A text environment is
 looked at as its author writes it and as models read it, in tokens. Exit code 0: it does; 1: it does
@@ -12,15 +12,15 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-import envs
-from datatypes import UserError
-from envs.adapt import is_text_env
-from envs.guarded import describe
+from coterie import envs
+from coterie.datatypes import UserError
+from coterie.envs.adapt import is_text_env
+from coterie.envs.guarded import describe
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Check one environment; returns the exit code."""
-    parser = argparse.ArgumentParser("python -m envs.check", description=__doc__)
+    parser = argparse.ArgumentParser("coterie check", description=__doc__)
     parser.add_argument("name", help="a registered name, or pkg.module:Class")
     parser.add_argument("--seed", type=int, default=0, help="of the first episode")
     parser.add_argument("--max-steps", type=int, default=100, help="a longer episode is endless")
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         broken = isinstance(error, AssertionError)
         print(_place(error), end="", file=sys.stderr)
         verdict = f"{chosen.name} breaks the contract: " if broken else ""
-        print(f"envs.check: {verdict}{error}", file=sys.stderr)
+        print(f"coterie check: {verdict}{error}", file=sys.stderr)
         return 1 if broken else 2
     except Exception as error:
         place = _place(error)
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             # A fault of the check's own: its traceback says more than a sentence.
             raise
         print(place, end="", file=sys.stderr)
-        print(f"envs.check: {chosen.name} raised {describe(error)}.", file=sys.stderr)
+        print(f"coterie check: {chosen.name} raised {describe(error)}.", file=sys.stderr)
         return 2
     print(f"{chosen.name} keeps the contract. Its roles: {roles}.")
     return 0

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from gymnasium import Space, spaces
 
-from datatypes import derive_seed
-from envs.adapt import action_kind
-from envs.spaces import TokenSpace
+from coterie.datatypes import derive_seed
+from coterie.envs.adapt import action_kind
+from coterie.envs.spaces import TokenSpace
 
 MISSING = object()
 """Stands for an agent without an entry in ``actions``."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from envs.check.actions import MISSING, Answers
-from envs.contract import (
+from coterie.envs.check.actions import MISSING, Answers
+from coterie.envs.contract import (
     why_no_agents,
     why_no_result,
     why_no_reward,

@@ -1,6 +1,6 @@
 """CoRe's cross teaching (arXiv:2601.21600) as an environment."""
 
-from envs.core_teaching.environment import CoreTeachingEnv
-from envs.core_teaching.settings import CoreTeachingSettings
+from coterie.envs.core_teaching.environment import CoreTeachingEnv
+from coterie.envs.core_teaching.settings import CoreTeachingSettings
 
 __all__ = ["CoreTeachingEnv", "CoreTeachingSettings"]

@@ -2,7 +2,7 @@
 
 | | |
 |---|---|
-| Creation | ``envs.make("core-teaching")``, ``pettingzoo.make("parallel", "core-teaching-v0")`` |
+| Creation | ``coterie.make("core-teaching")``, PettingZoo's id is ``core-teaching-v0`` |
 | Actions | text; tokens in the token view |
 | Parallel API | yes |
 | Agents | ``role_0 .. role_{K+K'-1}`` for each of at least two roles |
@@ -34,11 +34,11 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Problem, ScoreRequests, UserError, derive_seed
-from envs.contract import role_of
-from envs.conversation import ConversationEnv
-from envs.core_teaching.hints import hint_checks, lessons
-from envs.core_teaching.scoring import (
+from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
+from coterie.envs.contract import role_of
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.core_teaching.hints import hint_checks, lessons
+from coterie.envs.core_teaching.scoring import (
     NO_WEIGHTS,
     TERMS,
     Lesson,
@@ -48,18 +48,18 @@ from envs.core_teaching.scoring import (
     texts_to_embed,
     whole_episode,
 )
-from envs.core_teaching.settings import CoreTeachingSettings, Weights, weights_at
-from envs.problem_env import ProblemEnv
-from envs.prompts import strategy_prompt
-from envs.settings import token_limit
-from envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
-from rewards.rescue import COLD, HINT
+from coterie.envs.core_teaching.settings import CoreTeachingSettings, Weights, weights_at
+from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.prompts import strategy_prompt
+from coterie.envs.settings import token_limit
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
+from coterie.rewards.rescue import COLD, HINT
 
 _PROBE_HINT_PROBABILITY = 0.5
 
 
 class CoreTeachingEnv(ConversationEnv):
-    """The text environment; ``envs.make`` wraps it in tokens."""
+    """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "core-teaching"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)

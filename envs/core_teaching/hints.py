@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import Problem
-from envs.bytes_codec import TextMeter
-from envs.core_teaching.scoring import Lesson, Trace
-from envs.core_teaching.settings import CoreTeachingSettings, End, TeacherChoice
-from envs.reasoning import Strategy, strategies, strip_answers
-from rewards.grading.answers.extract import after_thinking, extract
+from coterie.datatypes import Problem
+from coterie.envs.bytes_codec import TextMeter
+from coterie.envs.core_teaching.scoring import Lesson, Trace
+from coterie.envs.core_teaching.settings import CoreTeachingSettings, End, TeacherChoice
+from coterie.envs.reasoning import Strategy, strategies, strip_answers
+from coterie.rewards.grading.answers.extract import after_thinking, extract
 
 _NOISE = re.compile(r"[\s$*.。!()\[\]{}\\]+")
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import Problem, Verdict
-from envs.core_teaching.settings import CoreTeachingSettings, Weights
-from envs.reasoning import leaks, strategies
-from rewards.distance import hybrid_distance, signatures
-from rewards.exploitation import exploitation, trace_accuracy
-from rewards.exploration import cross_model, exploration, strategy_ratio
-from rewards.overlap import partial_credit
-from rewards.rescue import (
+from coterie.datatypes import Problem, Verdict
+from coterie.envs.core_teaching.settings import CoreTeachingSettings, Weights
+from coterie.envs.reasoning import leaks, strategies
+from coterie.rewards.distance import hybrid_distance, signatures
+from coterie.rewards.exploitation import exploitation, trace_accuracy
+from coterie.rewards.exploration import cross_model, exploration, strategy_ratio
+from coterie.rewards.overlap import partial_credit
+from coterie.rewards.rescue import (
     COLD,
     HINT,
     hint_lift,
@@ -46,7 +46,7 @@ class Trace:
     agent: str
     role: str
     round: int
-    """0 cold, 1 second round (``rewards.rescue.COLD``, ``HINT``)."""
+    """0 cold, 1 second round (``coterie.rewards.rescue.COLD``, ``HINT``)."""
     text: str
     verdict: Verdict
     taught_by: str | None = None

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from envs.prompts import StrategyStyle
-from envs.settings import require, require_countable, require_known
-from rewards.exploitation import TraceAccuracyMode
+from coterie.envs.prompts import StrategyStyle
+from coterie.envs.settings import require, require_countable, require_known
+from coterie.rewards.exploitation import TraceAccuracyMode
 
 TeacherChoice = Literal["best", "prefer-peer", "rotating", "difficulty-routed"]
 TeacherScore = Literal["total", "exploitation"]

@@ -1,6 +1,6 @@
 """COREA's cascade (arXiv:2603.03752) as an environment."""
 
-from envs.corea_deferral.environment import CoreaDeferralEnv
-from envs.corea_deferral.settings import CoreaDeferralSettings
+from coterie.envs.corea_deferral.environment import CoreaDeferralEnv
+from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
 
 __all__ = ["CoreaDeferralEnv", "CoreaDeferralSettings"]

@@ -3,7 +3,7 @@ answers.
 
 | | |
 |---|---|
-| Creation | ``envs.make("corea-deferral")``, ``pettingzoo.make("parallel", "corea-deferral-v0")`` |
+| Creation | ``coterie.make("corea-deferral")``, PettingZoo's id is ``corea-deferral-v0`` |
 | Actions | text; tokens in the token view |
 | Parallel API | yes |
 | Agents | ``small_0 .. small_{N-1}``, ``large_0 .. large_{N-1}`` |
@@ -34,18 +34,25 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Problem, ScoreRequests, UserError
-from envs.conversation import ConversationEnv
-from envs.corea_deferral.prompts import prompt_for
-from envs.corea_deferral.scoring import TERMS, Trace, final_answer, graded_part, keeps, score
-from envs.corea_deferral.settings import CoreaDeferralSettings
-from envs.problem_env import ProblemEnv
-from envs.settings import token_limit
-from envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
+from coterie.datatypes import Problem, ScoreRequests, UserError
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.corea_deferral.prompts import prompt_for
+from coterie.envs.corea_deferral.scoring import (
+    TERMS,
+    Trace,
+    final_answer,
+    graded_part,
+    keeps,
+    score,
+)
+from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
+from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.settings import token_limit
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
 
 
 class CoreaDeferralEnv(ConversationEnv):
-    """The text environment; ``envs.make`` wraps it in tokens."""
+    """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "corea-deferral"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)

@@ -1,6 +1,6 @@
 """What both roles are asked."""
 
-from datatypes import Problem
+from coterie.datatypes import Problem
 
 # COREA, arXiv:2603.03752, section 3.1
 SUFFIX = (

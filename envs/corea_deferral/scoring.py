@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Problem, Scorer, Verdict
-from envs.contract import role_of
-from envs.corea_deferral.settings import CoreaDeferralSettings
-from rewards.confidence import confidence_format, confidence_reward, target
-from rewards.grading.answers.confidence import parse_confidence
-from rewards.grading.answers.extract import last_box
+from coterie.datatypes import Problem, Scorer, Verdict
+from coterie.envs.contract import role_of
+from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
+from coterie.rewards.confidence import confidence_format, confidence_reward, target
+from coterie.rewards.grading.answers.confidence import parse_confidence
+from coterie.rewards.grading.answers.extract import last_box
 
 TERMS = ("correct", "format", "confidence")
 """Names of the reward terms."""

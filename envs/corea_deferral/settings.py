@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from envs.settings import require, require_known, require_least, require_traces
-from rewards.confidence import EPSILON, Target
+from coterie.envs.settings import require, require_known, require_least, require_traces
+from coterie.rewards.confidence import EPSILON, Target
 
 ConfidenceReward = Literal["l1", "l2", "kl", "none"]
 ThresholdSource = Literal["accuracy", "cost", "large-pass@1", "fixed"]

@@ -2,7 +2,7 @@
 
 | | |
 |---|---|
-| Creation | ``envs.make("eapo-consultation")``; PettingZoo's id is ``eapo-consultation-v0`` |
+| Creation | ``coterie.make("eapo-consultation")``; PettingZoo's id is ``eapo-consultation-v0`` |
 | Actions | text; tokens in the token view |
 | Parallel API | yes |
 | Agents | ``policy_0``, ``expert_0 .. expert_{K-1}`` |
@@ -35,9 +35,9 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Problem, ScoreRequests, UserError, derive_seed
-from envs.conversation import ConversationEnv
-from envs.eapo_consultation.messages import (
+from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.eapo_consultation.messages import (
     Call,
     Entry,
     Move,
@@ -47,19 +47,19 @@ from envs.eapo_consultation.messages import (
     returned,
     training_prompt,
 )
-from envs.eapo_consultation.outcome import Consultation, Dispatch, final_checks, outcome_of
-from envs.eapo_consultation.settings import (
+from coterie.envs.eapo_consultation.outcome import Consultation, Dispatch, final_checks, outcome_of
+from coterie.envs.eapo_consultation.settings import (
     Consult,
     EapoConsultationSettings,
     acceptance,
     fading_of,
     turn_budget,
 )
-from envs.problem_env import ProblemEnv
-from envs.prompts import lone_prompt
-from envs.settings import token_limit
-from envs.turns import Answers, Ask, Conversation, Turn, piece_by_piece
-from rewards.consultation import CALLS
+from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.prompts import lone_prompt
+from coterie.envs.settings import token_limit
+from coterie.envs.turns import Answers, Ask, Conversation, Turn, piece_by_piece
+from coterie.rewards.consultation import CALLS
 
 POLICY = "policy_0"
 # Calls inside thoughts that are passed over before calls are switched off.
@@ -72,7 +72,7 @@ Returned = Generator[Turn, Answers, str]
 
 
 class EapoConsultationEnv(ConversationEnv):
-    """The text environment; ``envs.make`` wraps it in tokens."""
+    """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "eapo-consultation"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)

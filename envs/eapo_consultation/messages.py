@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from envs.bytes_codec import TextMeter
-from envs.prompts import ExpertStyle
-from rewards.consultation import ANSWER, CALLS, RETURNS, THINK, read
+from coterie.envs.bytes_codec import TextMeter
+from coterie.envs.prompts import ExpertStyle
+from coterie.rewards.consultation import ANSWER, CALLS, RETURNS, THINK, read
 
 Status = Literal["OK", "UNAVAILABLE", "ERROR", "BUDGET_EXHAUSTED"]
 

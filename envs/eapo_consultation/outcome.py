@@ -5,18 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from datatypes import Problem, Scorer, Verdict
-from envs.eapo_consultation.messages import Call, Entry, Move
-from envs.eapo_consultation.settings import Consult, EapoConsultationSettings
-from envs.turns import Outcome
-from rewards.consultation import (
+from coterie.datatypes import Problem, Scorer, Verdict
+from coterie.envs.eapo_consultation.messages import Call, Entry, Move
+from coterie.envs.eapo_consultation.settings import Consult, EapoConsultationSettings
+from coterie.envs.turns import Outcome
+from coterie.rewards.consultation import (
     ANSWER,
     answer_reward,
     consult_penalty,
     final_answer,
     is_well_formed,
 )
-from rewards.overlap import squad_f1
+from coterie.rewards.overlap import squad_f1
 
 PARADIGMS = ("self", "direct", "decomposition")
 Paradigm = Literal["self", "direct", "decomposition"]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal
 
-from datatypes import UserError
-from envs.prompts import ExpertStyle
-from envs.settings import require, require_countable, require_known, require_least
-from rewards.consultation import AnswerRule
+from coterie.datatypes import UserError
+from coterie.envs.prompts import ExpertStyle
+from coterie.envs.settings import require, require_countable, require_known, require_least
+from coterie.rewards.consultation import AnswerRule
 
 Consult = Literal["free", "never", "always"]
 BudgetUnit = Literal["rounds", "calls"]

@@ -2,7 +2,7 @@
 
 | | |
 |---|---|
-| Creation | ``envs.make("envs.leap:LeapEnv")`` |
+| Creation | ``coterie.make("coterie.envs.leap:LeapEnv")`` |
 | Actions | text; tokens in the token view |
 | Parallel API | yes |
 | Agents | ``policy_0 .. policy_{n-1}`` |
@@ -28,15 +28,15 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Problem, ScoreRequests, UserError, Verdict, derive_seed
-from envs.conversation import ConversationEnv
-from envs.leap.routing import choose
-from envs.leap.settings import LeapSettings
-from envs.problem_env import ProblemEnv
-from envs.prompts import lone_prompt
-from envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
-from rewards.consultation import ANSWER, final_answer
-from rewards.overlap import squad_f1
+from coterie.datatypes import Problem, ScoreRequests, UserError, Verdict, derive_seed
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.leap.routing import choose
+from coterie.envs.leap.settings import LeapSettings
+from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.prompts import lone_prompt
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
+from coterie.rewards.consultation import ANSWER, final_answer
+from coterie.rewards.overlap import squad_f1
 
 SUMMARY = ("<summarize>", "</summarize>")
 PEERS = ("<peer_summaries>", "</peer_summaries>")
@@ -62,7 +62,7 @@ class Path:
 
 
 class LeapEnv(ConversationEnv):
-    """The text environment; ``envs.make`` wraps it in tokens."""
+    """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "leap"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datatypes import derive_seed
-from envs.leap.settings import Router
+from coterie.datatypes import derive_seed
+from coterie.envs.leap.settings import Router
 
 LONGEST = 2000
 """Characters of a summary that are compared."""
@@ -39,7 +39,7 @@ def choose(own: str, others: Mapping[str, str], peers: int, router: Router, seed
         own: its own summary.
         others: path -> summary. Ties go by the order of the paths.
         peers: how many at most.
-        router: see :class:`envs.leap.settings.LeapSettings`.
+        router: see :class:`coterie.envs.leap.settings.LeapSettings`.
         seed: of ``random``.
 
     >>> choose("abcd", {"b": "abcx", "c": "wxyz", "d": "abyz"}, 2, "hybrid", 0)

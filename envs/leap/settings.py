@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from envs.prompts import ExpertStyle
-from envs.settings import require, require_countable, require_least
+from coterie.envs.prompts import ExpertStyle
+from coterie.envs.settings import require, require_countable, require_least
 
 Router = Literal["dispersed", "clustered", "hybrid", "random"]
 

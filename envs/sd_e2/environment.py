@@ -2,7 +2,7 @@
 
 | | |
 |---|---|
-| Creation | ``envs.make("sd-e2")``, ``pettingzoo.make("parallel", "sd-e2-v0")`` |
+| Creation | ``coterie.make("sd-e2")``, ``pettingzoo.make("parallel", "sd-e2-v0")`` |
 | Actions | text; tokens in the token view |
 | Parallel API | yes |
 | Agents | ``alice_0 .. alice_{N-1}``, and as many of each further role |
@@ -30,18 +30,18 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Problem, ScoreRequests, UserError
-from envs.conversation import ConversationEnv
-from envs.problem_env import ProblemEnv
-from envs.prompts import strategy_prompt
-from envs.sd_e2.scoring import TERMS, Trace, parse, score
-from envs.sd_e2.settings import SdE2Settings
-from envs.settings import token_limit
-from envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
+from coterie.datatypes import Problem, ScoreRequests, UserError
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.prompts import strategy_prompt
+from coterie.envs.sd_e2.scoring import TERMS, Trace, parse, score
+from coterie.envs.sd_e2.settings import SdE2Settings
+from coterie.envs.settings import token_limit
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
 
 
 class SdE2Env(ConversationEnv):
-    """The text environment; ``envs.make`` wraps it in tokens."""
+    """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "sd-e2"
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import Problem, Scorer, Verdict
-from envs.reasoning import strategies
-from envs.sd_e2.settings import SdE2Settings
-from rewards.grading.answers import after_thinking, extract
-from rewards.strategies import (
+from coterie.datatypes import Problem, Scorer, Verdict
+from coterie.envs.reasoning import strategies
+from coterie.envs.sd_e2.settings import SdE2Settings
+from coterie.rewards.grading.answers import after_thinking, extract
+from coterie.rewards.strategies import (
     count_distinct,
     diversity,
     strategy_exploitation,

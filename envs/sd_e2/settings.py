@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from envs.prompts import StrategyStyle
-from envs.settings import require, require_known, require_least, require_traces
+from coterie.envs.prompts import StrategyStyle
+from coterie.envs.settings import require, require_known, require_least, require_traces
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.metrics.means import Floats, as_floats, ratio
+from coterie.evaluation.metrics.means import Floats, as_floats, ratio
 
 Closed = Literal["left", "right"]
 Missing = Literal["exclude", "zero"]

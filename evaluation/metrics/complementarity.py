@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.metrics.means import Floats, as_floats, mean_present, ratio
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ only the most confident ones."""
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.metrics.means import Floats, as_floats, ratio
+from coterie.evaluation.metrics.means import Floats, as_floats, ratio
 
 
 def auroc(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:

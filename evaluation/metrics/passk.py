@@ -5,7 +5,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.metrics.means import Floats, as_floats
+from coterie.evaluation.metrics.means import Floats, as_floats
 
 
 def unbiased(samples: npt.ArrayLike, right: npt.ArrayLike, k: int) -> Floats:

@@ -9,8 +9,8 @@ the same for the data and for every resample of questions (:func:`bootstrap.resa
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.metrics.calibration import bin_index
-from evaluation.metrics.means import Floats, as_floats, ratio
+from coterie.evaluation.metrics.calibration import bin_index
+from coterie.evaluation.metrics.means import Floats, as_floats, ratio
 
 
 def calibration_columns(

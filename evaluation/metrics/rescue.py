@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rewards.rescue import hint_lift, hint_outcomes, rescue_candidates
+from coterie.rewards.rescue import hint_lift, hint_outcomes, rescue_candidates
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ def hint_counts(
 ) -> HintCounts:
     """Counts over one question's traces, or over those that ``role`` wrote.
 
-    Rounds are those of :mod:`rewards.rescue`. ``control_B`` are the traces that would be eligible
-    had they seen the hint that there was for them: a question whose peer has nothing to hint at
-    is no control of those that have. As chance decides trace by trace who sees its hint, both kinds
-    are taken from the same questions.
+    Rounds are those of :mod:`coterie.rewards.rescue`. ``control_B`` are the traces that would be
+    eligible had they seen the hint that there was for them: a question whose peer has nothing to
+    hint at is no control of those that have. As chance decides trace by trace who sees its hint,
+    both kinds are taken from the same questions.
     """
     correct_B = np.asarray(correct_B, dtype=bool)
     hinted_B = np.asarray(hinted_B, dtype=bool)

@@ -10,10 +10,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import UserError
-from evaluation.metrics.intervals import Resampled, bootstrap
-from evaluation.metrics.means import Floats, as_floats, mean_present, ratio
-from evaluation.metrics.passk import any_of_first, pass_at_k
+from coterie.datatypes import UserError
+from coterie.evaluation.metrics.intervals import Resampled, bootstrap
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
+from coterie.evaluation.metrics.passk import any_of_first, pass_at_k
 
 # Role -> (Q, N of that role), the same questions in the same order.
 Samples = Mapping[str, npt.ArrayLike]

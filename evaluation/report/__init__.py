@@ -1,1 +1,1 @@
-"""One HTML file that tells what a run did: ``python -m evaluation.report runs/x``."""
+"""One HTML file that tells what a run did: ``coterie report runs/x``."""

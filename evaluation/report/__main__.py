@@ -1,20 +1,20 @@
-"""Write a run as one HTML file: ``python -m evaluation.report runs/x``."""
+"""Write a run as one HTML file: ``coterie report runs/x``."""
 
 import sys
 from collections.abc import Sequence
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake."""
-    from evaluation.report.settings import parse
+    from coterie.evaluation.report.settings import parse
 
     try:
         settings = parse(sys.argv[1:] if argv is None else argv)
         # What takes time to import waits until the command line has been read.
-        from evaluation.report.page import page
-        from evaluation.report.rundata import read_run
+        from coterie.evaluation.report.page import page
+        from coterie.evaluation.report.rundata import read_run
 
         html = page(read_run(settings.run), settings)
         try:
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except OSError as error:
             raise UserError(f"cannot write {settings.out}: {error.strerror}") from None
     except UserError as mistake:
-        print(f"evaluation.report: {mistake}", file=sys.stderr)
+        print(f"coterie report: {mistake}", file=sys.stderr)
         return 2
     print(f"{settings.out}  ({len(html.encode()) / 2**20:.1f} MiB)")
     return 0

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.report.curves import Panel, Series
+from coterie.evaluation.report.curves import Panel, Series
 
 WIDTH, HEIGHT = 360, 190
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 10, 24

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, TypeVar, get_args
 
-from evaluation.report.scan import Entry
+from coterie.evaluation.report.scan import Entry
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.report.scan import Entry
-from evaluation.report.tags import TAG_NAMES
+from coterie.evaluation.report.scan import Entry
+from coterie.evaluation.report.tags import TAG_NAMES
 
 _MOST_POINTS = 240
 """A panel is about as many pixels wide."""

@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evaluation.report.decode import Decoder
-from evaluation.report.tags import Record, measured, tags_of, traces
-from evaluation.report.visible import all_visible
+from coterie.evaluation.report.decode import Decoder
+from coterie.evaluation.report.tags import Record, measured, tags_of, traces
+from coterie.evaluation.report.visible import all_visible
 
 Shown = dict[str, Any]
 

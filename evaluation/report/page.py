@@ -10,18 +10,18 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from evaluation.evaluation import Bars, Evaluation, Picture
-from evaluation.report.chart import HEIGHT, LEFT, WIDTH, Chart, chart
-from evaluation.report.choose import choose, spaced
-from evaluation.report.curves import Curves, Panel, curves, tag_panel
-from evaluation.report.decode import Decoder
-from evaluation.report.episode import Shown, shown_episode
-from evaluation.report.result import evaluation_for, result
-from evaluation.report.rundata import EPISODES, RunData
-from evaluation.report.scan import Scan, records, scan
-from evaluation.report.settings import ReportSettings
-from evaluation.report.tags import TAG_NAMES, TAGS
-from evaluation.report.visible import all_visible, script_json, visible
+from coterie.evaluation.evaluation import Bars, Evaluation, Picture
+from coterie.evaluation.report.chart import HEIGHT, LEFT, WIDTH, Chart, chart
+from coterie.evaluation.report.choose import choose, spaced
+from coterie.evaluation.report.curves import Curves, Panel, curves, tag_panel
+from coterie.evaluation.report.decode import Decoder
+from coterie.evaluation.report.episode import Shown, shown_episode
+from coterie.evaluation.report.result import evaluation_for, result
+from coterie.evaluation.report.rundata import EPISODES, RunData
+from coterie.evaluation.report.scan import Scan, records, scan
+from coterie.evaluation.report.settings import ReportSettings
+from coterie.evaluation.report.tags import TAG_NAMES, TAGS
+from coterie.evaluation.report.visible import all_visible, script_json, visible
 
 _HERE = Path(__file__).parent
 

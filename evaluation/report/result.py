@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import envs
-from evaluation import evaluation_of
-from evaluation.evaluation import Evaluation, Resampled
-from evaluation.report.rundata import RunData
-from evaluation.table import Line, lines
+from coterie import envs
+from coterie.evaluation import evaluation_of
+from coterie.evaluation.evaluation import Evaluation, Resampled
+from coterie.evaluation.report.rundata import RunData
+from coterie.evaluation.table import Line, lines
 
 RESAMPLES = 10_000
 

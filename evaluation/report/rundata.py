@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 EPISODES = "episodes.jsonl"

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from evaluation.report.tags import tags_of
+from coterie.evaluation.report.tags import tags_of
 
 
 @dataclass(frozen=True)

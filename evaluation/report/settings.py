@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from datatypes import UserError
-from evaluation.report.choose import WHICH, Which
-from evaluation.report.tags import TAG_NAMES
+from coterie.datatypes import UserError
+from coterie.evaluation.report.choose import WHICH, Which
+from coterie.evaluation.report.tags import TAG_NAMES
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def parse(argv: Sequence[str]) -> ReportSettings:
         UserError: a flag that does not exist, or a value that makes no sense.
     """
     parser = _Parser(
-        prog="python -m evaluation.report",
+        prog="coterie report",
         description="Write a run as one self-contained HTML file.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,

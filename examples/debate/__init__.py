@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Problem, UserError
-from envs import Conversation, ConversationEnv, EnvSpec, Fresh, Outcome
-from envs.reasoning import strip_answers
+from coterie.datatypes import Problem, UserError
+from coterie.envs import Conversation, ConversationEnv, EnvSpec, Fresh, Outcome
+from coterie.envs.reasoning import strip_answers
 
 
 @dataclass(frozen=True)

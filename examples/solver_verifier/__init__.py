@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from datatypes import Episode, Problem, UserError
-from envs import Conversation, ConversationEnv, EnvSpec, Outcome
-from evaluation import per_episode
+from coterie.datatypes import Episode, Problem, UserError
+from coterie.envs import Conversation, ConversationEnv, EnvSpec, Outcome
+from coterie.evaluation import per_episode
 
 # What a verifier may say, in words or, as small models find easier, in a digit.
 _VERDICT = re.compile(r"\b(?:(right|1)|(wrong|0))\b", re.IGNORECASE)

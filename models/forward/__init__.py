@@ -1,5 +1,5 @@
 """A differentiable forward pass of the Llama family for training on short rows."""
 
-from models.forward.llama import TreeForward
+from coterie.models.forward.llama import TreeForward
 
 __all__ = ["TreeForward"]

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.family import is_llama_like, window
-from models.forward import tree
-from models.forward.functions import norm, rotate, swiglu
+from coterie.models.family import is_llama_like, window
+from coterie.models.forward import tree
+from coterie.models.forward.functions import norm, rotate, swiglu
 
 # B rows, T positions, S nodes, Q queries of a row, M nodes that attend, H query heads, J key-value
 # heads, E head width, D model width, N scored positions

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from datatypes import Completion, Sampling
-from models.sampler.choose import uniforms
-from models.sampler.stops import StopFinder
+from coterie.datatypes import Completion, Sampling
+from coterie.models.sampler.choose import uniforms
+from coterie.models.sampler.stops import StopFinder
 
 # B rows under way, N those that are chosen, T tokens
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from datatypes import Sampling
+from coterie.datatypes import Sampling
 
 # B rows, V vocabulary, T numbers of a stream
 

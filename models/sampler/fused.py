@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.sampler.weights import LayerWeights, layer_weights
+from coterie.models.sampler.weights import LayerWeights, layer_weights
 
 # P distinct prompts, B rows, T cached positions, D model width, H query heads, J key-value heads,
 # G = H / J, E head width, R rotary width, V vocabulary

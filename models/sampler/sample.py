@@ -6,14 +6,14 @@ from functools import cache
 import numpy as np
 import torch
 
-from datatypes import Completion
-from models.family import is_llama_like
-from models.handle import ModelHandle
-from models.sampler.batches import Limits, Progress, Request, close_ranks, partition
-from models.sampler.choose import Rules, choose
-from models.sampler.decoder import Decoder, GenericDecoder
-from models.sampler.fused import FusedDecoder, FusedWeights
-from models.sampler.stops import StopFinder
+from coterie.datatypes import Completion
+from coterie.models.family import is_llama_like
+from coterie.models.handle import ModelHandle
+from coterie.models.sampler.batches import Limits, Progress, Request, close_ranks, partition
+from coterie.models.sampler.choose import Rules, choose
+from coterie.models.sampler.decoder import Decoder, GenericDecoder
+from coterie.models.sampler.fused import FusedDecoder, FusedWeights
+from coterie.models.sampler.stops import StopFinder
 
 # B rows under way, V vocabulary
 

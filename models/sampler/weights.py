@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.family import window
+from coterie.models.family import window
 
 # D model width, H query heads, J key-value heads, E head width, R rotary width, F feed-forward
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

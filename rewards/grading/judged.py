@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from datatypes import Problem, Verdict
-from rewards.grading.answers import after_thinking, extract
+from coterie.datatypes import Problem, Verdict
+from coterie.rewards.grading.answers import after_thinking, extract
 
 Grade = Literal["correct", "incorrect", "not-attempted"]
 
@@ -58,7 +58,7 @@ def read_grade(reply: str) -> Grade | None:
 
 
 class JudgeGrader:
-    """A :class:`rewards.grading.scorer.Grader` that asks a judge.
+    """A :class:`coterie.rewards.grading.scorer.Grader` that asks a judge.
 
     ``ask`` takes prompts and gives replies, None where the judge failed.
     """

@@ -9,9 +9,9 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import AnswerKind, Problem, ScoreRequests, Verdict
-from rewards.grading.answers import Checker
-from rewards.grading.embeddings import Encoder, make_encoder
+from coterie.datatypes import AnswerKind, Problem, ScoreRequests, Verdict
+from coterie.rewards.grading.answers import Checker
+from coterie.rewards.grading.embeddings import Encoder, make_encoder
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -46,11 +46,11 @@ class _Memory(Generic[Key, Value]):
 
 
 class AnswerScorer:
-    """Implements :class:`datatypes.Scorer` with answer checking and an encoder.
+    """Implements :class:`coterie.datatypes.Scorer` with answer checking and an encoder.
 
     Args:
         encoder: how texts are embedded; a name (``hashed`` or ``minilm``) or an encoder.
-        shortcuts: as in :class:`rewards.grading.answers.Checker`.
+        shortcuts: as in :class:`coterie.rewards.grading.answers.Checker`.
         workers: processes for algebra; none is started before one is needed.
         deadline_s: seconds for one comparison by algebra.
         graders: who judges a kind that is not decided by comparison (``code``, ``judged``); such a

@@ -9,10 +9,10 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from agents.local import LocalPolicy
-from datatypes import PolicyFailure, Prompt, Sampling
-from models.loading import load_team
-from models.spec import ModelSpec
+from coterie.agents.local import LocalPolicy
+from coterie.datatypes import PolicyFailure, Prompt, Sampling
+from coterie.models.loading import load_team
+from coterie.models.spec import ModelSpec
 
 
 def tokenizer() -> PreTrainedTokenizerFast:

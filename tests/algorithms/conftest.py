@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from datatypes import Trajectory
+from coterie.datatypes import Trajectory
 
 VOCABULARY = 40
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 import tyro
 
-import algorithms
-from algorithms import (
+from coterie import algorithms
+from coterie.algorithms import (
     ALGORITHMS,
     Algorithm,
     ClippedRatio,
@@ -15,7 +15,7 @@ from algorithms import (
     SequenceWeight,
     SoftGate,
 )
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 NAMES = ["grpo", "dr-grpo", "dapo", "gspo", "sapo", "cispo", "rloo", "reinforce++"]
 NAMES += ["gspo-paper", "sapo-paper"]
@@ -104,5 +104,8 @@ def test_flags_are_those_of_the_chosen_surrogate(name, flag, value, foreign, cap
 
 def test_choices_do_not_need_torch():
     # `--help` must not wait for it.
-    code = "import algorithms, sys; algorithms.get('gspo'); sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys; from coterie import algorithms; algorithms.get('gspo')\n"
+        "sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,9 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from algorithms import ALGORITHMS, Algorithm, assign_credit, get
-from algorithms.credit import advantages, advantages_of_terms
-from datatypes import Trajectory, UserError
+from coterie.algorithms import ALGORITHMS, Algorithm, assign_credit, get
+from coterie.algorithms.credit import advantages, advantages_of_terms
+from coterie.datatypes import Trajectory, UserError
 
 PAIR = np.array([1.0, 3.0, 0.0, 4.0])
 GROUP = np.array([0, 0, 1, 1])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from algorithms import (
+from coterie.algorithms import (
     Algorithm,
     Learner,
     LearnerSettings,
@@ -14,7 +14,7 @@ from algorithms import (
     get,
     with_divergence_penalty,
 )
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 PLAIN = LearnerSettings(importance_correction="none", lr=3e-3)
 RLOO = dataclasses.replace(get("rloo"), kl_in_reward=0.1)

@@ -6,10 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms import ALGORITHMS, get
-from algorithms.batching import Batch
-from algorithms.credit import advantages
-from algorithms.objective import Totals, objective
+from coterie.algorithms import ALGORITHMS, get
+from coterie.algorithms.batching import Batch
+from coterie.algorithms.credit import advantages
+from coterie.algorithms.objective import Totals, objective
 
 NAMES = st.sampled_from(list(ALGORITHMS))
 REWARDS = st.lists(

@@ -8,9 +8,9 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from algorithms import ALGORITHMS, Algorithm, ClippedRatio, Learner, LearnerSettings, get
-from algorithms.nonfinite import NotFinite, cause_of
-from datatypes import UserError
+from coterie.algorithms import ALGORITHMS, Algorithm, ClippedRatio, Learner, LearnerSettings, get
+from coterie.algorithms.nonfinite import NotFinite, cause_of
+from coterie.datatypes import UserError
 
 PLAIN = LearnerSettings(importance_correction="none")
 ADVANTAGES = np.array([1.0, -0.5, 0.25, -1.5, 0.75, 0.0, -0.25, 1.25])

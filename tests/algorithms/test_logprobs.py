@@ -1,8 +1,8 @@
 import numpy as np
 import torch
 
-from algorithms.batching import pad
-from algorithms.logprobs import batch_logprobs, score
+from coterie.algorithms.batching import pad
+from coterie.algorithms.logprobs import batch_logprobs, score
 
 
 def test_equals_the_models_own_logits(tiny, make_rows):

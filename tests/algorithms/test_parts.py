@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from algorithms import Algorithm, informative_groups, with_overlong_penalty
-from algorithms.batching import micro_batches, pad, split_evenly
-from algorithms.dynamic_sampling import overlong_penalty
-from algorithms.objective import divergence, effective_share, importance, token_weights
-from algorithms.settings import LearnerSettings, lr_factor, warmup_steps
-from datatypes import UserError
+from coterie.algorithms import Algorithm, informative_groups, with_overlong_penalty
+from coterie.algorithms.batching import micro_batches, pad, split_evenly
+from coterie.algorithms.dynamic_sampling import overlong_penalty
+from coterie.algorithms.objective import divergence, effective_share, importance, token_weights
+from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
+from coterie.datatypes import UserError
 
 MASK = torch.tensor([[True, False, True, True], [True, False, False, False]])
 

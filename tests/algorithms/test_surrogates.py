@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from algorithms import ClippedRatio, ClippedWeight, GateWeight, SequenceWeight, SoftGate
-from algorithms.surrogates import surrogate
+from coterie.algorithms import ClippedRatio, ClippedWeight, GateWeight, SequenceWeight, SoftGate
+from coterie.algorithms.surrogates import surrogate
 
 LN2 = math.log(2)
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 import torch
 
-from algorithms import ALGORITHMS, Algorithm, LearnerSettings, get
-from algorithms.credit import advantages, advantages_of_terms
-from algorithms.learner import Learner
-from algorithms.objective import token_weights
+from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings, get
+from coterie.algorithms.credit import advantages, advantages_of_terms
+from coterie.algorithms.learner import Learner
+from coterie.algorithms.objective import token_weights
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what other libraries say while TRL imports them

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-import benchmark
-from comparison.brought import parse
-from comparison.corea import CoreaComparison
-from comparison.eapo import EapoComparison
-from comparison.suite import SuiteComparison
-from datatypes import UserError
-from models.locate import TINY
-from training.command_line import parse as parse_training
+from coterie import benchmark
+from coterie.comparison.brought import parse
+from coterie.comparison.corea import CoreaComparison
+from coterie.comparison.eapo import EapoComparison
+from coterie.comparison.suite import SuiteComparison
+from coterie.datatypes import UserError
+from coterie.models.locate import TINY
+from coterie.training.command_line import parse as parse_training
 
 EAPO = ("--env", "eapo-consultation", "--env.prompt-style", "panel", "--env.reply-tokens", "7")
 COREA = ("--env", "corea-deferral")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-import benchmark
-from comparison.ask import mean_probability
+from coterie import benchmark
+from coterie.comparison.ask import mean_probability
 
 
 def run(*flags: str) -> int:
@@ -44,7 +44,7 @@ def test_every_row_without_sampling_twice(
     def sampled(*_: object, **__: object) -> None:
         raise AssertionError("sampled again")
 
-    monkeypatch.setattr("comparison.ask.sample", sampled)
+    monkeypatch.setattr("coterie.comparison.ask.sample", sampled)
     assert run(*trained, *small, "--systems", "corea", "--threshold", "cost") == 0
     again = json.loads((out / "results.json").read_text())
     assert list(again["systems"]) == ["corea"]
@@ -111,7 +111,7 @@ def test_the_overview(capsys: pytest.CaptureFixture[str]) -> None:
 def test_mean_probability_is_arithmetic() -> None:
     import numpy as np
 
-    from datatypes import Trajectory
+    from coterie.datatypes import Trajectory
 
     row = Trajectory(
         agent="a_0",

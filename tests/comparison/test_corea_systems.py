@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from comparison.corea_systems import SYSTEMS, Routing, curve_figures, systems, ties_broken
-from comparison.recalibration import recalibrated
-from comparison.responses import Responses
-from comparison.router import read_probability
-from evaluation.cascade import ThresholdChoice, measure
-from evaluation.metrics.calibration import expected_calibration_error
-from evaluation.metrics.discrimination import auroc
+from coterie.comparison.corea_systems import SYSTEMS, Routing, curve_figures, systems, ties_broken
+from coterie.comparison.recalibration import recalibrated
+from coterie.comparison.responses import Responses
+from coterie.comparison.router import read_probability
+from coterie.evaluation.cascade import ThresholdChoice, measure
+from coterie.evaluation.metrics.calibration import expected_calibration_error
+from coterie.evaluation.metrics.discrimination import auroc
 
 NAN = float("nan")
 

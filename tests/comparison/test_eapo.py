@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import benchmark
-from comparison.eapo import EapoComparison
-from comparison.eapo_figures import measure_responses
-from comparison.responses import responses
-from datatypes import Problem, UserError
-from envs.bytes_codec import BytesCodec
-from training.command_line import parse
-from training.distill import as_row, as_trace
+from coterie import benchmark
+from coterie.comparison.eapo import EapoComparison
+from coterie.comparison.eapo_figures import measure_responses
+from coterie.comparison.responses import responses
+from coterie.datatypes import Problem, UserError
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.training.command_line import parse
+from coterie.training.distill import as_row, as_trace
 
 
 def test_every_row_without_sampling_twice(
@@ -62,7 +62,7 @@ def test_every_row_without_sampling_twice(
     def sampled(*_: object, **__: object) -> None:
         raise AssertionError("sampled again")
 
-    monkeypatch.setattr("comparison.ask.sample", sampled)
+    monkeypatch.setattr("coterie.comparison.ask.sample", sampled)
     assert benchmark.main(flags) == 0
 
 
@@ -81,7 +81,7 @@ def test_rows_can_be_added_and_left_out(
             for problem, number in wanted
         )
 
-    monkeypatch.setattr("comparison.ask.sample", sample)
+    monkeypatch.setattr("coterie.comparison.ask.sample", sample)
     flags = ["eapo", "--questions", "4", "--samples", "2", "--resamples", "20"]
     few = [*flags, "--no-noise", "--no-peers", "--out", str(tmp_path / "few")]
     assert benchmark.main([*few, "--others", "Shuffled=tiny:policy"]) == 0

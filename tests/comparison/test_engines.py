@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import benchmark
+from coterie import benchmark
 
 FEW = ("--questions", "6", "--samples", "2", "--resamples", "20")
 ENGINE = ("--engine", "vllm")

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from comparison.figures import measure_rows, pairs, passes, resampled
-from comparison.reliability import reliability, shares
-from comparison.responses import Responses
-from comparison.systems import System
-from evaluation.numbers import as_json
+from coterie.comparison.figures import measure_rows, pairs, passes, resampled
+from coterie.comparison.reliability import reliability, shares
+from coterie.comparison.responses import Responses
+from coterie.comparison.systems import System
+from coterie.evaluation.numbers import as_json
 
 HOW = {"resamples": 400, "seed": 0}
 

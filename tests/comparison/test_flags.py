@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import benchmark
+from coterie import benchmark
 
 # They are records of their own, tested where they are made.
 _RECORDS = {"vllm", "scoring", "env", "leap"}

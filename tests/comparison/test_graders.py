@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import benchmark
+from coterie import benchmark
 
 COMPARISONS = {
     "suite": ("--policies", "a=scripted:oracle", "--suite", "math"),

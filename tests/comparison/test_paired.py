@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import benchmark
+from coterie import benchmark
 
 
 @pytest.fixture

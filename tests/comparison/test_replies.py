@@ -1,6 +1,6 @@
 """Which of the stored replies experts are made to say again."""
 
-from comparison.replies import choose_replies
+from coterie.comparison.replies import choose_replies
 
 
 def records(*wrong: int) -> list[dict[str, object]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import benchmark
+from coterie import benchmark
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_curves_can_be_chosen(write: Any, tmp_path: Path, monkeypatch: Any) -> N
         drawn.append(tuple(curves))
         return path
 
-    monkeypatch.setattr("comparison.seeds.draw", draw)
+    monkeypatch.setattr("coterie.comparison.seeds.draw", draw)
     flags = ["seeds", "--out", str(tmp_path / "out"), "--systems", f"A={write('a', 0, 0.5)}"]
     assert benchmark.main(flags) == 0
     assert benchmark.main([*flags, "--curves", "rollout/rounds"]) == 0

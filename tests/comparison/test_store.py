@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from comparison.store import Completions
-from datatypes import UserError
+from coterie.comparison.store import Completions
+from coterie.datatypes import UserError
 
 WHO = {"policies": ["a", "weights"], "seed": 0}
 
@@ -75,7 +75,7 @@ def test_damage_is_told(tmp_path: Path) -> None:
 def test_kill_9_while_writing(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path
-from comparison.store import Completions
+from coterie.comparison.store import Completions
 stored = Completions(Path({str(tmp_path / "a.jsonl")!r}), {WHO!r})
 n = 0
 while True:

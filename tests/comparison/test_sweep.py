@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 import tyro
 
-import benchmark
-import train
-from papers import TABLES
-from papers.table import Variant
-from training.command_line import parse
+from coterie import benchmark, train
+from coterie.papers import TABLES
+from coterie.papers.table import Variant
+from coterie.training.command_line import parse
 
 VARIANTS = {v: None for table in TABLES.values() for v in table.variants}
 SMALL = ("--steps", "1", "--train", "problems.held-out=4", "rollout.problems-per-step=2")
@@ -27,12 +26,12 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     ran: list[list[str]] = []
 
     def run(command: list[str], check: bool) -> Any:
-        program, arguments = Path(command[1]).stem, command[2:]
+        program, arguments = command[2].removeprefix("coterie."), command[3:]
         ran.append([program, *arguments])
         main = {"train": train.main, "benchmark": benchmark.main}[program]
         return subprocess.CompletedProcess(command, main(arguments))
 
-    monkeypatch.setattr("comparison.sweep_jobs.subprocess.run", run)
+    monkeypatch.setattr("coterie.comparison.sweep_jobs.subprocess.run", run)
     return ran
 
 
@@ -51,11 +50,11 @@ def test_every_table_of_the_papers_is_known(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_every_variant_can_be_trained(variant: Variant) -> None:
     if variant.program == "distill":
-        from training.distill import Distillation
+        from coterie.training.distill import Distillation
 
         tyro.cli(Distillation, args=[*variant.flags, "--out", "x"])
     else:
-        import envs
+        from coterie import envs
 
         settings = parse([*variant.flags, "--seed", "1", "--run-dir", "x"])
         envs.make(settings.choice.env, settings=settings.env, roles=settings.choice.roles).close()
@@ -145,7 +144,7 @@ def test_a_failure_stops_it(
     def run(command: list[str], check: bool) -> Any:
         return subprocess.CompletedProcess(command, 137)
 
-    monkeypatch.setattr("comparison.sweep_jobs.subprocess.run", run)
+    monkeypatch.setattr("coterie.comparison.sweep_jobs.subprocess.run", run)
     assert benchmark.main(["sweep", "core-1", "--out", str(tmp_path)]) == 2
     message = capsys.readouterr().err
     assert "ended with exit code 137; the same sweep goes on from there" in message

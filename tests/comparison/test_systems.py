@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from comparison.responses import Responses, responses
-from comparison.systems import System, affordable, systems
-from comparison.verifier import Judged, verified
-from datatypes import Problem
-from evaluation.cascade import ThresholdChoice
+from coterie.comparison.responses import Responses, responses
+from coterie.comparison.systems import System, affordable, systems
+from coterie.comparison.verifier import Judged, verified
+from coterie.datatypes import Problem
+from coterie.evaluation.cascade import ThresholdChoice
 
 PROBLEMS = [Problem("p", "1 + 1 =", "2", "number"), Problem("q", "1 + 2 =", "3", "number")]
 NO_MARKS: tuple[float | None, ...] = (None,) * 4

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import benchmark
-from comparison.plan import further_questions, open_questions
-from comparison.policies import find_policy
-from comparison.probe import mean_probabilities
-from comparison.responses import responses
-from comparison.settings import Asking
-from problems.canonical import problem_key
+from coterie import benchmark
+from coterie.comparison.plan import further_questions, open_questions
+from coterie.comparison.policies import find_policy
+from coterie.comparison.probe import mean_probabilities
+from coterie.comparison.responses import responses
+from coterie.comparison.settings import Asking
+from coterie.problems.canonical import problem_key
 
 EAPO = ("eapo", "--no-peers", "--no-noise", "--samples", "2")
 COREA = ("corea", "--rlvr", "tiny:small", "--samples", "1", "--router-epochs", "1")

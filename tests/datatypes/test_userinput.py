@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 import pytest
 
-from datatypes import UserError, check_fields, fits, read_options, user_path
+from coterie.datatypes import UserError, check_fields, fits, read_options, user_path
 
 
 def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

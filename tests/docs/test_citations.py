@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
-from papers.preset import Setting
+from coterie.papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
+from coterie.papers.preset import Setting
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE, COREA, EAPO = "2601.21600", "2603.03752", "2509.23730"

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-import algorithms
-import envs
-from envs.plugins import plugin_names
-from problems.prepare import ProblemSettings
-from teams.settings import ScoringSettings
-from training.command_line import parse
-from training.settings import EvalSettings, RolloutSettings
+from coterie import algorithms, envs
+from coterie.envs.plugins import plugin_names
+from coterie.problems.prepare import ProblemSettings
+from coterie.teams.settings import ScoringSettings
+from coterie.training.command_line import parse
+from coterie.training.settings import EvalSettings, RolloutSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])

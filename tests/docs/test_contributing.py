@@ -28,7 +28,7 @@ class PlainScore(Surrogate):
 
 '''
 FORMULA = '''
-from algorithms.algorithm import PlainScore  # noqa: E402
+from coterie.algorithms.algorithm import PlainScore  # noqa: E402
 
 
 @surrogate.register
@@ -60,8 +60,8 @@ class Checkout:
         self.path = into
         self._rooms = rooms
         for path in ROOT.iterdir():
-            if path.name in rooms:
-                shutil.copytree(path, into / path.name)
+            if path.name in (*rooms, "coterie"):
+                shutil.copytree(path, into / path.name, symlinks=True)
             elif path.name == "train.py":  # a link would put the folder that it points to first
                 shutil.copy(path, into)
             elif not path.name.startswith("."):
@@ -125,7 +125,11 @@ def test_a_new_reward_term_edits_two_files(tmp_path: Path) -> None:
     tree.insert(settings, field, before="    lambda_b: float = 0.8\n")
     tree.insert(settings, "    brevity: float\n", before="    teacher_lift: float\n\n")
     tree.insert(settings, "        brevity=settings.w_brevity,\n", before="        teacher_lift=s")
-    tree.insert(scoring, "from rewards.brevity import brevity\n", before="from rewards.distance ")
+    tree.insert(
+        scoring,
+        "from coterie.rewards.brevity import brevity\n",
+        before="from coterie.rewards.distance ",
+    )
     paid = '            "brevity": weights.brevity * brevity([trace.text for trace in traces]),\n'
     tree.insert(scoring, paid, before='            "teacher_lift": weights')
     assert tree.edited() == {settings, scoring}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import envs
-from papers import PRESETS, TABLES, core_teaching, corea_deferral, eapo_consultation, sd_e2
-from training.presets import lay_over, settings_of
-from training.train_settings import Choice, TrainSettings, defaults
+from coterie import envs
+from coterie.papers import PRESETS, TABLES, core_teaching, corea_deferral, eapo_consultation, sd_e2
+from coterie.training.presets import lay_over, settings_of
+from coterie.training.train_settings import Choice, TrainSettings, defaults
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "presets.md").read_text(encoding="utf-8")

@@ -7,9 +7,8 @@ from types import ModuleType
 
 import pytest
 
-import algorithms
-import envs
-from envs.plugins import plugin_names
+from coterie import algorithms, envs
+from coterie.envs.plugins import plugin_names
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from datatypes import Problem, ScoreRequests, Verdict
+from coterie.datatypes import Problem, ScoreRequests, Verdict
 
 
 class TagScorer:

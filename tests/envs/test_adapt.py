@@ -7,10 +7,10 @@ import pytest
 from gymnasium import spaces
 from pettingzoo import AECEnv, ParallelEnv
 
-import envs
-from datatypes import UserError
-from envs.adapt import adapt
-from envs.bytes_codec import BytesCodec
+from coterie import envs
+from coterie.datatypes import UserError
+from coterie.envs.adapt import adapt
+from coterie.envs.bytes_codec import BytesCodec
 
 
 class Echo(ParallelEnv):

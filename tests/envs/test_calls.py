@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from envs.eapo_consultation.messages import Call, Entry, escape_latex, parse_calls, returned
+from coterie.envs.eapo_consultation.messages import Call, Entry, escape_latex, parse_calls, returned
 
 
 def call(query: str, expert: int = 1) -> str:

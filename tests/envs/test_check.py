@@ -1,11 +1,11 @@
-"""``python -m envs.check`` on environments that somebody else broke."""
+"""``coterie check`` on environments that somebody else broke."""
 
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from envs.check.__main__ import main
+from coterie.envs.check.__main__ import main
 
 WHOLE = """
 from gymnasium import spaces
@@ -97,7 +97,7 @@ def test_a_broken_one(
     author.write_text(f"{WHOLE}\nclass Broken(Whole):\n{body}\n")
     assert main(["of_an_author:Broken"]) == code
     *_, last = capsys.readouterr().err.splitlines()
-    assert last.startswith("envs.check: ")
+    assert last.startswith("coterie check: ")
     start, _, rest = sentence.partition(".*")
     assert start in last
     assert rest in last
@@ -116,7 +116,7 @@ def test_an_error_of_the_authors_own_code_has_its_line(
 
 TOLD = """
 from dataclasses import dataclass
-from envs import ConversationEnv, Outcome
+from coterie.envs import ConversationEnv, Outcome
 
 @dataclass(frozen=True)
 class Settings:
@@ -161,14 +161,14 @@ def test_a_text_environment_that_raises_has_its_line(
     place, line, *_, said = capsys.readouterr().err.splitlines()
     assert "of_an_author.py" in place
     assert line.strip().startswith("def step")
-    assert said == "envs.check: of_an_author:Told raised ZeroDivisionError: division by zero."
+    assert said == "coterie check: of_an_author:Told raised ZeroDivisionError: division by zero."
 
 
 def test_a_fault_of_the_checks_own_keeps_its_traceback(
     author: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     author.write_text(WHOLE)
-    monkeypatch.setattr("envs.check_env", None)
+    monkeypatch.setattr("coterie.envs.check_env", None)
     with pytest.raises(TypeError):
         main(["of_an_author:Whole"])
 
@@ -181,4 +181,4 @@ def test_the_same_every_time_may_be_meant(author: Path) -> None:
 
 def test_a_name_that_nobody_has(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nobody"]) == 2
-    assert capsys.readouterr().err.startswith("envs.check: unknown env 'nobody'; known: core-")
+    assert capsys.readouterr().err.startswith("coterie check: unknown env 'nobody'; known: core-")

@@ -8,10 +8,10 @@ import pytest
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from datatypes import ScoreRequests
-from envs import check_env
-from envs.spaces import TextSpace, TokenSpace
-from envs.token_view import TokenView
+from coterie.datatypes import ScoreRequests
+from coterie.envs import check_env
+from coterie.envs.spaces import TextSpace, TokenSpace
+from coterie.envs.token_view import TokenView
 
 
 class Good(ParallelEnv):

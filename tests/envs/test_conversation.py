@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datatypes import Problem, ScoreRequests, UserError
-from envs import Ask, ConversationEnv, Fresh, Outcome, Turn, check_env
-from envs.sd_e2 import SdE2Env
-from envs.token_view import TokenView
+from coterie.datatypes import Problem, ScoreRequests, UserError
+from coterie.envs import Ask, ConversationEnv, Fresh, Outcome, Turn, check_env
+from coterie.envs.sd_e2 import SdE2Env
+from coterie.envs.token_view import TokenView
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def test_a_conversation_that_fails_says_so_and_one_that_asks_nobody_too() -> Non
     env = Failing()
     env.reset(seed=0)
     with pytest.raises(
-        UserError, match=r"two: conversation\(\) raised KeyError: 'b_0'; python -m en"
+        UserError, match=r"two: conversation\(\) raised KeyError: 'b_0'; coterie check"
     ):
         env.step({"a_0": "!"})
     with pytest.raises(UserError, match=r"two: conversation\(\) is no generator: ask with"):
@@ -386,6 +386,6 @@ def test_scores_that_are_none_are_named() -> None:
 def test_a_fault_of_our_own_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     env = SdE2Env()
     env.reset(seed=0)
-    monkeypatch.setattr("envs.sd_e2.environment.score", None)
+    monkeypatch.setattr("coterie.envs.sd_e2.environment.score", None)
     with pytest.raises(TypeError):
         env.step({"alice_0": "2"})

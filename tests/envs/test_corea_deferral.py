@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-import envs
-from datatypes import Problem, UserError, Verdict
-from envs import check_env
-from envs.corea_deferral import CoreaDeferralEnv, CoreaDeferralSettings
-from envs.corea_deferral.prompts import SUFFIX
-from rewards.grading.answers.extract import extract
+from coterie import envs
+from coterie.datatypes import Problem, UserError, Verdict
+from coterie.envs import check_env
+from coterie.envs.corea_deferral import CoreaDeferralEnv, CoreaDeferralSettings
+from coterie.envs.corea_deferral.prompts import SUFFIX
+from coterie.rewards.grading.answers.extract import extract
 
 
 class BoxScorer:

@@ -7,10 +7,10 @@ import pytest
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
-import envs
-from envs.eapo_consultation import EapoConsultationSettings
-from envs.padded_view import PaddedView
-from envs.spaces import TextSpace
+from coterie import envs
+from coterie.envs.eapo_consultation import EapoConsultationSettings
+from coterie.envs.padded_view import PaddedView
+from coterie.envs.spaces import TextSpace
 
 pytestmark = pytest.mark.filterwarnings(
     # PettingZoo's AEC test likes one of its own keys in observations.

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from datatypes import UserError
-from envs.eapo_consultation.environment import coin, is_accepted
-from envs.eapo_consultation.settings import (
+from coterie.datatypes import UserError
+from coterie.envs.eapo_consultation.environment import coin, is_accepted
+from coterie.envs.eapo_consultation.settings import (
     EapoConsultationSettings,
     Fading,
     acceptance,

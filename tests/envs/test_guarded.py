@@ -10,13 +10,13 @@ import torch
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-import envs
-from datatypes import UserError
-from envs.adapt import adapt
-from envs.contract import why_not_kept
-from envs.guarded import Guarded
-from envs.spaces import TextSpace
-from envs.token_view import TokenView
+from coterie import envs
+from coterie.datatypes import UserError
+from coterie.envs.adapt import adapt
+from coterie.envs.contract import why_not_kept
+from coterie.envs.guarded import Guarded
+from coterie.envs.spaces import TextSpace
+from coterie.envs.token_view import TokenView
 
 
 class Plain(ParallelEnv):
@@ -82,7 +82,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("key", "value", "needed"), WRONG)
 def test_an_info_that_breaks_the_contract(key: str, value: Any, needed: str) -> None:
-    sentence = f"Plain: {key} of guest_0 is {value!r}: it must be {needed}; mend it, and run python"
+    sentence = f"Plain: {key} of guest_0 is {value!r}: it must be {needed}; mend it, and run coter"
     with pytest.raises(UserError, match=re.escape(sentence)):
         played(Plain(info={"free": object(), key: value}))
 
@@ -146,10 +146,10 @@ def refuse(error: Exception) -> Callable[..., Any]:
         ({"shown": [[1], [1, 2]]}, "guest_0 observes a list; with text actions it needs text"),
         ({"reset": lambda seed, options: ({}, {})}, "reset() gives guest_0, which is in agents,"),
         ({"step": lambda given: ({"zoe_0": ""}, {}, {}, {}, {})}, "after step() 'zoe_0' is there"),
-        ({"step": refuse(StopIteration())}, "Plain: step() raised StopIteration; python -m envs."),
-        ({"step": refuse(KeyError("two\nlines"))}, r"step() raised KeyError: 'two\nlines'; python"),
-        ({"step": refuse(ValueError("two\nlines"))}, "step() raised ValueError: two lines; python"),
-        ({"step": refuse(Unprintable())}, "step() raised Unprintable; python -m envs.check says"),
+        ({"step": refuse(StopIteration())}, "Plain: step() raised StopIteration; coterie check"),
+        ({"step": refuse(KeyError("two\nlines"))}, r"step() raised KeyError: 'two\nlines'; coter"),
+        ({"step": refuse(ValueError("two\nlines"))}, "step() raised ValueError: two lines; coter"),
+        ({"step": refuse(Unprintable())}, "step() raised Unprintable; coterie check says"),
         ({"metadata": None}, "Plain: metadata is None: it must be a dictionary; mend it, and run"),
         ({"metadata": {"replicas": "x"}}, "metadata['replicas'] is 'x': it must be an int of at"),
         ({"metadata": {"replicas": -3}}, "metadata['replicas'] is -3: it must be an int of at"),
@@ -177,7 +177,7 @@ def test_agents_that_are_no_list(agents: Any) -> None:
 
 
 def test_closing_may_fail_too() -> None:
-    with pytest.raises(UserError, match=r"Plain: close\(\) raised OSError: gone; python -m envs"):
+    with pytest.raises(UserError, match=r"Plain: close\(\) raised OSError: gone; coterie check"):
         adapt(Plain(close=refuse(OSError("gone")))).close()
 
 
@@ -190,7 +190,7 @@ def test_closing_may_fail_too() -> None:
         ({"info": {"stop": "abc"}}, "stop of guest_0 is 'abc': it must be a list of non-empty str"),
         (
             {"step": refuse(KeyError("x"))},
-            "Plain: step() raised KeyError: 'x'; python -m envs.chec",
+            "Plain: step() raised KeyError: 'x'; coterie check says where.",
         ),
     ],
 )
@@ -203,5 +203,5 @@ def test_text_environments_are_held_to_it_as_well(said: dict[str, Any], sentence
 
 
 def test_only_environments_of_others_are_guarded() -> None:
-    assert isinstance(envs.make("envs.solo:SoloEnv").env, Guarded)  # type: ignore[attr-defined]
+    assert isinstance(envs.make("coterie.envs.solo:SoloEnv").env, Guarded)  # type: ignore[attr-defined]
     assert not isinstance(envs.make("core-teaching").env, Guarded)  # type: ignore[attr-defined]

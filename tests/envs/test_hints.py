@@ -2,9 +2,9 @@ import time
 
 import pytest
 
-from envs.bytes_codec import BytesCodec
-from envs.core_teaching.hints import build_hint, hint_checks, hint_source
-from envs.reasoning import leaks, strategies, strip_answers, tagged_answer
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.core_teaching.hints import build_hint, hint_checks, hint_source
+from coterie.envs.reasoning import leaks, strategies, strip_answers, tagged_answer
 
 BYTES = BytesCodec()
 

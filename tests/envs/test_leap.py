@@ -7,11 +7,11 @@ import pytest
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
-import envs
-from datatypes import Problem, UserError
-from envs.leap import LeapEnv, LeapSettings
-from envs.leap.routing import choose, levenshtein, similarity
-from rewards.grading.scorer import AnswerScorer
+from coterie import envs
+from coterie.datatypes import Problem, UserError
+from coterie.envs.leap import LeapEnv, LeapSettings
+from coterie.envs.leap.routing import choose, levenshtein, similarity
+from coterie.rewards.grading.scorer import AnswerScorer
 
 pytestmark = pytest.mark.filterwarnings(
     # PettingZoo's AEC test likes one of its own keys in observations.
@@ -160,7 +160,7 @@ def test_conformance(view: Any, scorer: Any, sums: Any) -> None:
     def build() -> Any:
         settings = LeapSettings(max_new_tokens=300, block_tokens=30)
         return envs.make(
-            "envs.leap:LeapEnv", view=view, settings=settings, scorer=scorer, source=sums
+            "coterie.envs.leap:LeapEnv", view=view, settings=settings, scorer=scorer, source=sums
         )
 
     envs.check_env(build())

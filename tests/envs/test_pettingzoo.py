@@ -8,8 +8,8 @@ import pytest
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
-import envs
-from envs.padded_view import PaddedView
+from coterie import envs
+from coterie.envs.padded_view import PaddedView
 
 pytestmark = pytest.mark.filterwarnings(
     # PettingZoo's AEC test likes one of its own keys in observations.

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import envs
-from datatypes import UserError
-from train import main
-from training.command_line import parse
+from coterie import envs
+from coterie.datatypes import UserError
+from coterie.train import main
+from coterie.training.command_line import parse
 
 GOOD = """
 from gymnasium import spaces
@@ -48,7 +48,7 @@ class Spaceless(Solo):
 def raw(): return Solo()
 """
 SPECS = """
-from envs import EnvSpec
+from coterie.envs import EnvSpec
 SPEC = EnvSpec(name="solo", version=1, factory="good_one:Solo", roles=("me",))
 LOST = EnvSpec(name="lost", version=1, factory="good_one:Nothing", roles=("me",))
 LOOSE = EnvSpec(name="loose", version=1, factory="good_one:Solo", roles=("me",), settings=dict)
@@ -107,8 +107,8 @@ BROKEN = [
     ("no_python:Env", "cannot be loaded: SyntaxError: "),
     ("leaves:Env", "cannot be loaded: SystemExit: 3"),
     ("good_one:Nothing", "cannot be loaded: AttributeError: module 'good_one' has no attribute"),
-    ("good_one", "is a module; it must be an envs.EnvSpec, a PettingZoo environment class or a"),
-    ("good_one:Solo.metadata", "is a dict; it must be an envs.EnvSpec, a PettingZoo environment"),
+    ("good_one", "is a module; it must be a coterie.EnvSpec, a PettingZoo environment class or a"),
+    ("good_one:Solo.metadata", "is a dict; it must be a coterie.EnvSpec, a PettingZoo environment"),
     ("good_one:Failing", "cannot be built: FileNotFoundError: .*words.txt"),
     ("good_one:Board", "makes a Board, which is neither a pettingzoo.ParallelEnv nor a"),
     ("good_one:Nobody", "possible_agents of Nobody is None; list the names"),

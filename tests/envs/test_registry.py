@@ -6,16 +6,16 @@ from typing import Any
 import pettingzoo
 import pytest
 
-import envs
-from datatypes import UserError
-from envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
-from envs.padded_view import PaddedView
-from envs.token_view import TokenView
+from coterie import envs
+from coterie.datatypes import UserError
+from coterie.envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
+from coterie.envs.padded_view import PaddedView
+from coterie.envs.token_view import TokenView
 
 PLUGIN = """
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
-from envs import EnvSpec
+from coterie.envs import EnvSpec
 
 class Solo(ParallelEnv):
     metadata = {"name": "solo_v0"}
@@ -91,7 +91,7 @@ def test_environments_by_path() -> None:
         (":Env", {}, "cannot be loaded"),
         ("plugin_of_a_test:Solo", {"roles": ("a",)}, "takes no roles; leave it out"),
         ("plugin_of_a_test:Solo", {"settings": 1}, "takes no settings"),
-        ("plugin_of_a_test:NUMBER", {}, "is a int; it must be an envs.EnvSpec, a PettingZoo"),
+        ("plugin_of_a_test:NUMBER", {}, "is a int; it must be a coterie.EnvSpec, a PettingZoo"),
     ],
 )
 def test_paths_that_lead_nowhere(path: str, how: dict[str, Any], sentence: str) -> None:
@@ -108,7 +108,7 @@ def test_a_name_is_taken_once() -> None:
 
 def test_pettingzoo_knows_it_after_a_cheap_import() -> None:
     code = (
-        "import sys, envs, pettingzoo;"
+        "import sys, coterie.envs, pettingzoo;"
         "env = pettingzoo.make('parallel', 'core-teaching-v0');"
         "assert env.possible_agents[0] == 'alice_0';"
         "print(sorted({'torch', 'transformers', 'datasets'} & set(sys.modules)))"

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-import envs
-from datatypes import UserError
-from envs import check_env
-from envs.sd_e2 import SdE2Env, SdE2Settings
-from envs.sd_e2.scoring import MOST_STRATEGIES, parse
-from rewards.grading.scorer import AnswerScorer
+from coterie import envs
+from coterie.datatypes import UserError
+from coterie.envs import check_env
+from coterie.envs.sd_e2 import SdE2Env, SdE2Settings
+from coterie.envs.sd_e2.scoring import MOST_STRATEGIES, parse
+from coterie.rewards.grading.scorer import AnswerScorer
 
 
 def block(reasoning: str, result: str) -> str:

@@ -2,17 +2,17 @@
 
 import pytest
 
-import envs
-from datatypes import Problem, UserError
-from envs.solo import SoloSettings
-from rewards.grading.scorer import AnswerScorer
+from coterie import envs
+from coterie.datatypes import Problem, UserError
+from coterie.envs.solo import SoloSettings
+from coterie.rewards.grading.scorer import AnswerScorer
 
 PROBLEM = Problem("p", "What is {1} + 1?", "2", "number")
 
 
 @pytest.mark.parametrize("view", ["token", "text"])
 def test_the_contract(view: str) -> None:
-    envs.check_env(envs.make("envs.solo:SoloEnv", view=view))  # type: ignore[arg-type]
+    envs.check_env(envs.make("coterie.envs.solo:SoloEnv", view=view))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_the_contract(view: str) -> None:
     ],
 )
 def test_one_answer(text: str, correct: bool, answer: str | None, confidence: float | None) -> None:
-    env = envs.make("envs.solo:SoloEnv", view="text", scorer=AnswerScorer())
+    env = envs.make("coterie.envs.solo:SoloEnv", view="text", scorer=AnswerScorer())
     observations, infos = env.reset(seed=0, options={"problem": PROBLEM, "mode": "eval"})
     assert observations["solver_0"]["text"].startswith("What is {1} + 1?\n\nPlease reason")
     assert infos["solver_0"]["max_new_tokens"] == 4096
@@ -37,7 +37,9 @@ def test_one_answer(text: str, correct: bool, answer: str | None, confidence: fl
 
 
 def test_nobody_answers() -> None:
-    env = envs.make("envs.solo:SoloEnv", view="text", settings=SoloSettings("Say {question}", 7))
+    env = envs.make(
+        "coterie.envs.solo:SoloEnv", view="text", settings=SoloSettings("Say {question}", 7)
+    )
     _, infos = env.reset(seed=0, options={"problem": PROBLEM})
     assert infos["solver_0"]["max_new_tokens"] == 7
     _, rewards, _, _, infos = env.step({})

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from envs.bytes_codec import END, BytesCodec
-from envs.contract import role_of, roles_of
-from envs.spaces import TextSpace, TokenSpace
+from coterie.envs.bytes_codec import END, BytesCodec
+from coterie.envs.contract import role_of, roles_of
+from coterie.envs.spaces import TextSpace, TokenSpace
 
 
 def test_a_text_space_asks_for_a_string_and_its_length_only() -> None:

@@ -7,12 +7,12 @@ import pytest
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-import envs
-from datatypes import UserError
-from envs.bytes_codec import END, BytesCodec
-from envs.padded_view import PaddedView
-from envs.spaces import TextSpace
-from envs.token_view import TokenView
+from coterie import envs
+from coterie.datatypes import UserError
+from coterie.envs.bytes_codec import END, BytesCodec
+from coterie.envs.padded_view import PaddedView
+from coterie.envs.spaces import TextSpace
+from coterie.envs.token_view import TokenView
 
 
 class Dialogue(ParallelEnv):

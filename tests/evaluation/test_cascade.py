@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from evaluation.cascade import Answers, Cascade, ThresholdChoice, answers, measure
-from evaluation.corea_deferral import EVALUATION
-from evaluation.metrics.calibration import expected_calibration_error
-from evaluation.metrics.deferral import choose_threshold, deferral_curve
-from evaluation.metrics.discrimination import auroc
-from evaluation.metrics.resampled import (
+from coterie.evaluation.cascade import Answers, Cascade, ThresholdChoice, answers, measure
+from coterie.evaluation.corea_deferral import EVALUATION
+from coterie.evaluation.metrics.calibration import expected_calibration_error
+from coterie.evaluation.metrics.deferral import choose_threshold, deferral_curve
+from coterie.evaluation.metrics.discrimination import auroc
+from coterie.evaluation.metrics.resampled import (
     calibration_columns,
     calibration_error,
     discrimination,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from datatypes import Episode, Problem, Trajectory
-from envs.core_teaching.settings import CoreTeachingSettings
-from evaluation.core_teaching import EVALUATION, estimate, examine, rows
-from evaluation.table import comparison
+from coterie.datatypes import Episode, Problem, Trajectory
+from coterie.envs.core_teaching.settings import CoreTeachingSettings
+from coterie.evaluation.core_teaching import EVALUATION, estimate, examine, rows
+from coterie.evaluation.table import comparison
 
 # Four problems, two cold samples a role.
 #            alice    bob      team@1 (1 - (1-a)(1-b))   team@2 (any)

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-import envs
-from datatypes import Episode, Problem, Sampling
-from envs.bytes_codec import BytesCodec
-from envs.eapo_consultation import EapoConsultationSettings
-from evaluation.eapo_consultation import estimate, examine, further, headline, rows
-from rewards.grading.scorer import AnswerScorer
-from rollouts import Collector, tasks_for
+from coterie import envs
+from coterie.datatypes import Episode, Problem, Sampling
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.eapo_consultation import EapoConsultationSettings
+from coterie.evaluation.eapo_consultation import estimate, examine, further, headline, rows
+from coterie.rewards.grading.scorer import AnswerScorer
+from coterie.rollouts import Collector, tasks_for
 
 
 def outcomes(alone: list[list[float]], assisted: list[list[float]], told: list[list[float]]) -> Any:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datatypes import Episode, Problem, Trajectory, UserError
-from envs import EnvSpec
-from evaluation import Evaluation, Row, evaluation_of, per_episode
-from evaluation.by_reward import EVALUATION as BY_REWARD
-from evaluation.by_reward import measure
-from evaluation.evaluation import Outcomes
-from train import main
+from coterie.datatypes import Episode, Problem, Trajectory, UserError
+from coterie.envs import EnvSpec
+from coterie.evaluation import Evaluation, Row, evaluation_of, per_episode
+from coterie.evaluation.by_reward import EVALUATION as BY_REWARD
+from coterie.evaluation.by_reward import measure
+from coterie.evaluation.evaluation import Outcomes
+from coterie.train import main
 
 ROLES = ("alice", "bob")
 
@@ -140,7 +140,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("elsewhere")
     known = {"GOOD": per_episode(lambda one: {}), "BAD": 7}
     specs = {
-        name: EnvSpec("e", 0, "envs.solo:SoloEnv", roles=("solver",), evaluation=path)
+        name: EnvSpec("e", 0, "coterie.envs.solo:SoloEnv", roles=("solver",), evaluation=path)
         for name, path in (("SPEC", "elsewhere:BAD"), ("LOST", "elsewhere:NOTHING"))
     }
     vars(module).update(known | specs)

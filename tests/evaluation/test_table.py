@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from evaluation.evaluation import Resampled, Row
-from evaluation.table import lines
+from coterie.evaluation.evaluation import Resampled, Row
+from coterie.evaluation.table import lines
 
 
 def measured(value: float, spread: float = 0.0) -> Resampled:

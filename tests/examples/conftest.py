@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datatypes import Problem
+from coterie.datatypes import Problem
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 THIRD_PARTY = EXAMPLES / "third_party"

@@ -6,8 +6,8 @@ import pytest
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
-import envs
-from envs.check.__main__ import main as check
+from coterie import envs
+from coterie.envs.check.__main__ import main as check
 
 pytestmark = [
     pytest.mark.usefixtures("installed"),

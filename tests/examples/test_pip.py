@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import envs
-from train import main
+from coterie import envs
+from coterie.train import main
 
 SOURCE = Path(__file__).resolve().parents[2] / "examples" / "third_party"
 # No network: what its project file asks for to build it must be here.

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-import envs
-from datatypes import Problem, UserError
+from coterie import envs
+from coterie.datatypes import Problem, UserError
 
 RIGHT, WRONG = "\\boxed{2}", "\\boxed{3}"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-import envs
+from coterie import envs
 
 SOURCE = Path(__file__).resolve().parents[2] / "examples" / "third_party" / "nim_in_words.py"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from train import main
+from coterie.train import main
 
 pytestmark = pytest.mark.usefixtures("installed")
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datatypes import Problem, Prompt
-from experts.server import ServerPolicy
-from experts.settings import ServerSettings
+from coterie.datatypes import Problem, Prompt
+from coterie.experts.server import ServerPolicy
+from coterie.experts.settings import ServerSettings
 
 Behaviour = Callable[["Exchange"], Awaitable[None]]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datatypes import Completion, PolicyFailure, Sampling, UserError
-from experts import CachedPolicy, ScriptedSettings, ServerSettings, build_expert
+from coterie.datatypes import Completion, PolicyFailure, Sampling, UserError
+from coterie.experts import CachedPolicy, ScriptedSettings, ServerSettings, build_expert
 
 LIMITS = Sampling(max_new_tokens=64, stop=("END",))
 

@@ -1,9 +1,9 @@
 import pytest
 
-from datatypes import Problem, UserError
-from experts.naming import is_player, pool_members, read_player
-from experts.scripted import scripted_reply
-from experts.settings import ScriptedSettings, ServerSettings
+from coterie.datatypes import Problem, UserError
+from coterie.experts.naming import is_player, pool_members, read_player
+from coterie.experts.scripted import scripted_reply
+from coterie.experts.settings import ScriptedSettings, ServerSettings
 
 
 def test_scripts_and_servers_by_name() -> None:

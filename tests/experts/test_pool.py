@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from datatypes import Completion, PolicyFailure, Sampling, UserError
-from experts import ExpertPool, ScriptedPolicy, ScriptedSettings, TranslatedPolicy
-from rollouts import play
+from coterie.datatypes import Completion, PolicyFailure, Sampling, UserError
+from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings, TranslatedPolicy
+from coterie.rollouts import play
 
 LIMITS = Sampling(max_new_tokens=64)
 

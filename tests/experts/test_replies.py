@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from experts.replies import encode_reply, split_thinking, tail
+from coterie.experts.replies import encode_reply, split_thinking, tail
 
 
 @pytest.mark.parametrize(

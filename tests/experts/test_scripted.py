@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from datatypes import PolicyFailure, Problem, Sampling, UserError
-from experts import ScriptedPolicy, ScriptedSettings
-from experts.scripted import StoredPolicy, scripted_reply, wrong_answer
+from coterie.datatypes import PolicyFailure, Problem, Sampling, UserError
+from coterie.experts import ScriptedPolicy, ScriptedSettings
+from coterie.experts.scripted import StoredPolicy, scripted_reply, wrong_answer
 
 LIMITS = Sampling(max_new_tokens=64)
 

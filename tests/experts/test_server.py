@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from datatypes import PolicyFailure, Sampling, UserError
+from coterie.datatypes import PolicyFailure, Sampling, UserError
 
 LIMITS = Sampling(max_new_tokens=64)
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from datatypes import PolicyFailure, Sampling
-from experts.retries import CircuitBreaker
+from coterie.datatypes import PolicyFailure, Sampling
+from coterie.experts.retries import CircuitBreaker
 
 LIMITS = Sampling(max_new_tokens=64)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.engine.export import head_dim_of
-from datatypes import UserError
-from experts import ServerSettings, serve
-from experts.naming import read_player
-from experts.serve import ServeSettings, arguments, check_serving, player, served_name
+from coterie.agents.engine.export import head_dim_of
+from coterie.datatypes import UserError
+from coterie.experts import ServerSettings, serve
+from coterie.experts.naming import read_player
+from coterie.experts.serve import ServeSettings, arguments, check_serving, player, served_name
 
 
 def free_port() -> int:
@@ -135,7 +135,7 @@ def test_narrow_heads_are_served_wider_from_memory_that_is_freed(
 
 def test_a_process_ends_with_the_one_that_started_it() -> None:
     child = (
-        "from agents.engine.processes import end_with_parent; import time; "
+        "from coterie.agents.engine.processes import end_with_parent; import time; "
         "end_with_parent(0.1); print('up', flush=True); time.sleep(20); print('late')"
     )
     parent = (

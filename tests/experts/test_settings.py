@@ -2,8 +2,8 @@
 
 import pytest
 
-from datatypes import UserError
-from experts import ScriptedSettings, ServerSettings
+from coterie.datatypes import UserError
+from coterie.experts import ScriptedSettings, ServerSettings
 
 
 @pytest.mark.parametrize(

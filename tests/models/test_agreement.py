@@ -10,10 +10,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from datatypes import Completion, Sampling
-from models.loading import LoadedRole, load_team
-from models.sampler import Request, Sampler
-from models.spec import LoraSpec, ModelSpec
+from coterie.datatypes import Completion, Sampling
+from coterie.models.loading import LoadedRole, load_team
+from coterie.models.sampler import Request, Sampler
+from coterie.models.spec import LoraSpec, ModelSpec
 
 NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "gemma2"]
 

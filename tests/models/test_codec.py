@@ -17,8 +17,8 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerFast
 
-from datatypes import UserError
-from models.codec import HFCodec
+from coterie.datatypes import UserError
+from coterie.models.codec import HFCodec
 
 TEXT = ["Question: 7 + 8 - 3 = the answer is 12, hello world", "héllo → wörld"] * 4
 

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from models.forward import tree
-from models.forward.functions import norm, rotate, swiglu
-from models.handle import ModelHandle
-from models.loading import load_team
-from models.spec import LoraSpec, ModelSpec
+from coterie.models.forward import tree
+from coterie.models.forward.functions import norm, rotate, swiglu
+from coterie.models.handle import ModelHandle
+from coterie.models.loading import load_team
+from coterie.models.spec import LoraSpec, ModelSpec
 
 
 def test_rows_that_start_alike_share_nodes() -> None:

@@ -11,14 +11,14 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from datatypes import Sampling, UserError
-from models.checksums import write_checksums
-from models.damage import all_finite
-from models.loading import load_team, number_format
-from models.locate import TINY, check
-from models.lora import resolve_targets
-from models.sampler import Request, Sampler
-from models.spec import LoraSpec, ModelSpec
+from coterie.datatypes import Sampling, UserError
+from coterie.models.checksums import write_checksums
+from coterie.models.damage import all_finite
+from coterie.models.loading import load_team, number_format
+from coterie.models.locate import TINY, check
+from coterie.models.lora import resolve_targets
+from coterie.models.sampler import Request, Sampler
+from coterie.models.spec import LoraSpec, ModelSpec
 
 IDS = torch.tensor([[5, 9, 77, 12, 3, 44]])
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from models.loading import load_team
-from models.process import few_threads
-from models.spec import ModelSpec
+from coterie.models.loading import load_team
+from coterie.models.process import few_threads
+from coterie.models.spec import ModelSpec
 
 
 @pytest.fixture(autouse=True)

@@ -7,13 +7,13 @@ import pytest
 import torch
 from scipy import stats
 
-from datatypes import Sampling
-from models.loading import load_team
-from models.sampler import Request, Sampler
-from models.sampler.batches import Limits, partition
-from models.sampler.choose import Rules, choose, uniforms
-from models.sampler.stops import StopFinder
-from models.spec import ModelSpec
+from coterie.datatypes import Sampling
+from coterie.models.loading import load_team
+from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler.batches import Limits, partition
+from coterie.models.sampler.choose import Rules, choose, uniforms
+from coterie.models.sampler.stops import StopFinder
+from coterie.models.spec import ModelSpec
 
 NEUTRAL = Rules(None, None, None, None, None)
 

@@ -7,10 +7,10 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from models import saving
-from models.loading import load_team
-from models.saving import CheckpointWriter
-from models.spec import ModelSpec
+from coterie.models import saving
+from coterie.models.loading import load_team
+from coterie.models.saving import CheckpointWriter
+from coterie.models.spec import ModelSpec
 
 
 def change(module) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from datatypes import UserError
-from models.codec import read_frame
-from models.rendering import render
+from coterie.datatypes import UserError
+from coterie.models.codec import read_frame
+from coterie.models.rendering import render
 
 BROKEN = {
     "{% for m in messages %}": "TemplateSyntaxError",
@@ -88,7 +88,7 @@ def test_of_several_templates_the_default_is_rendered(tokenizer: Any) -> None:
 
 def test_the_process_ends_with_whoever_asked() -> None:
     code = (
-        "from models.rendering import _PROCESS as p\n"
+        "from coterie.models.rendering import _PROCESS as p\n"
         'print(p.ask(\'{"template": "x", "marks": {}, "conversations": []}\'))\n'
         "print(p._process.pid)"
     )

@@ -2,9 +2,9 @@ import time
 
 import pytest
 
-from datatypes import Problem
-from problems.canonical import canonical, problem_key
-from problems.split import OverlapIndex
+from coterie.datatypes import Problem
+from coterie.problems.canonical import canonical, problem_key
+from coterie.problems.split import OverlapIndex
 
 
 @pytest.mark.parametrize(

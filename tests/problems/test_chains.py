@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from datatypes import Problem, UserError
-from problems.chains import Chain, ChainSettings, ChainSource
-from problems.source import ProblemSource
+from coterie.datatypes import Problem, UserError
+from coterie.problems.chains import Chain, ChainSettings, ChainSource
+from coterie.problems.source import ProblemSource
 
 # An independent reading of the rules: residues, written as plain expressions.
 RULES = {"+": "(a+b)", "-": "(a-b)", "@": "(a*2+b*3+1)", "#": "(b*3-a)"}
@@ -47,7 +47,9 @@ def test_a_problem_is_a_function_of_seed_and_index():
 
 
 def test_the_same_in_another_process():
-    code = "from problems.chains import ChainSource as S; print([S()[i].id for i in range(5)])"
+    code = (
+        "from coterie.problems.chains import ChainSource as S; print([S()[i].id for i in range(5)])"
+    )
     printed = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

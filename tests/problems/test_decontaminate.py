@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from datatypes import Problem
-from problems.decontaminate import main
-from problems.hub import HUB_SETS, known_overlap
-from problems.prepare import ProblemSettings, prepare
-from problems.split import OverlapIndex, same_form, same_id, shared_words
+from coterie.datatypes import Problem
+from coterie.problems.decontaminate import main
+from coterie.problems.hub import HUB_SETS, known_overlap
+from coterie.problems.prepare import ProblemSettings, prepare
+from coterie.problems.split import OverlapIndex, same_form, same_id, shared_words
 
 WORDS = [f"w{number}" for number in range(20)]
 
@@ -111,7 +111,7 @@ def test_sets_that_are_known_to_overlap_are_always_decontaminated(
 ) -> None:
     sentence = "one is made of the other"
     for module in ("prepare", "decontaminate"):
-        monkeypatch.setattr(f"problems.{module}.known_overlap", lambda *names: sentence)
+        monkeypatch.setattr(f"coterie.problems.{module}.known_overlap", lambda *names: sentence)
     train, evaluation = files
     assert prepare(ProblemSettings(train=train, eval=(evaluation,))).train.available == 3
     assert main(files) == 0

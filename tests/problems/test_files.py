@@ -4,8 +4,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from datatypes import UserError
-from problems.files import Columns, load_file
+from coterie.datatypes import UserError
+from coterie.problems.files import Columns, load_file
 
 GOOD = [{"question": f"What is {n} + 1?", "answer": f"#### {n + 1}"} for n in range(3)]
 

@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from datatypes import Problem
-from problems.formats import BY_NAME, FORMATS, pair_format, read_row, recognise
-from problems.gold import UnusableRowError
-from problems.readers import bare_problem
+from coterie.datatypes import Problem
+from coterie.problems.formats import BY_NAME, FORMATS, pair_format, read_row, recognise
+from coterie.problems.gold import UnusableRowError
+from coterie.problems.readers import bare_problem
 
 # One synthetic row of each format as the hub publishes it, and the problem that it must become.
 

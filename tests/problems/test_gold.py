@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from problems.gold import (
+from coterie.problems.gold import (
     UnusableRowError,
     after_hashes,
     last_boxed,

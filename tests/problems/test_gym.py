@@ -3,9 +3,9 @@ import random
 import numpy as np
 import pytest
 
-from datatypes import UserError
-from problems.gym import NUMBER_TASKS, TASKS, GymSource
-from rewards.grading.scorer import AnswerScorer
+from coterie.datatypes import UserError
+from coterie.problems.gym import NUMBER_TASKS, TASKS, GymSource
+from coterie.rewards.grading.scorer import AnswerScorer
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -47,7 +47,7 @@ def test_a_reseeded_data_set_is_a_fresh_one():
     """Keeping one data set and setting its seed gives what a new one would."""
     from reasoning_gym.factory import DATASETS
 
-    from datatypes import derive_seed
+    from coterie.datatypes import derive_seed
 
     for task in ("chain_sum", "gsm_symbolic", "spell_backward", "syllogism"):
         make_dataset, make_config = DATASETS[task]

@@ -4,10 +4,10 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from datatypes import UserError
-from problems.files import Columns
-from problems.formats import BY_NAME
-from problems.hub import HUB_SETS, HubSet, load_hub, pin
+from coterie.datatypes import UserError
+from coterie.problems.files import Columns
+from coterie.problems.formats import BY_NAME
+from coterie.problems.hub import HUB_SETS, HubSet, load_hub, pin
 
 
 @pytest.fixture(autouse=True)

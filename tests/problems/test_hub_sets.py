@@ -11,9 +11,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from datatypes import UserError
-from problems import opening
-from problems.hub import HUB_SETS
+from coterie.datatypes import UserError
+from coterie.problems import opening
+from coterie.problems.hub import HUB_SETS
 
 BOXED = r"Because of \boxed{1} we have \boxed{\frac{1}{2}}."
 CHOICES = ["w", "x", "y", "z"]

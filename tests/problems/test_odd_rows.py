@@ -10,8 +10,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from datatypes import UserError
-from problems.files import load_file
+from coterie.datatypes import UserError
+from coterie.problems.files import load_file
 
 MMLU = {"question": "Which?", "choices": ["a", "b"], "answer": 1}
 CSQA = {
@@ -71,7 +71,7 @@ def test_what_no_format_thought_of(
     def read_row(*args: Any, **more: Any) -> Any:
         raise error("odd")
 
-    monkeypatch.setattr("problems.files.read_row", read_row)
+    monkeypatch.setattr("coterie.problems.files.read_row", read_row)
     path = tmp_path / "set.jsonl"
     path.write_text(json.dumps(PLAIN))
     with pytest.raises(UserError, match=rf"line 1: a value .* question\+answer .*{error.__name__}"):

@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
-from datatypes import UserError
-from problems.chains import ChainSource
-from problems.files import Columns
-from problems.gym import GymSource
-from problems.opening import open_source
+from coterie.datatypes import UserError
+from coterie.problems.chains import ChainSource
+from coterie.problems.files import Columns
+from coterie.problems.gym import GymSource
+from coterie.problems.opening import open_source
 
 
 @pytest.fixture
@@ -117,8 +117,8 @@ def test_columns_are_refused_where_there_are_none():
 
 def test_importing_and_opening_chains_loads_nothing_heavy():
     program = (
-        "import sys; from problems.prepare import prepare; "
-        "from problems.prepare import ProblemSettings; prepare(ProblemSettings()); "
+        "import sys; from coterie.problems.prepare import prepare; "
+        "from coterie.problems.prepare import ProblemSettings; prepare(ProblemSettings()); "
         "print({'reasoning_gym', 'datasets', 'pyarrow', 'torch', 'pandas'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from datatypes import UserError
-from problems.canonical import problem_key
-from problems.prepare import ProblemSettings, prepare
+from coterie.datatypes import UserError
+from coterie.problems.canonical import problem_key
+from coterie.problems.prepare import ProblemSettings, prepare
 
 
 def save(path, numbers):

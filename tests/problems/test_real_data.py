@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from problems.canonical import problem_key
-from problems.files import load_file
-from problems.prepare import ProblemSettings, prepare
-from problems.split import same_form, shared_words
+from coterie.problems.canonical import problem_key
+from coterie.problems.files import load_file
+from coterie.problems.prepare import ProblemSettings, prepare
+from coterie.problems.split import same_form, shared_words
 
 pytestmark = [
     pytest.mark.data,

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from datatypes import UserError
-from problems.opening import open_source
-from problems.recall import (
+from coterie.datatypes import UserError
+from coterie.problems.opening import open_source
+from coterie.problems.recall import (
     GREEK,
     RecallSettings,
     RecallSource,

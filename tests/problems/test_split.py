@@ -1,12 +1,12 @@
 import pytest
 
-from datatypes import Problem, UserError
-from problems.canonical import problem_key
-from problems.chains import ChainSettings, ChainSource
-from problems.prepare import ProblemSettings
-from problems.source import ProblemSet
-from problems.split import contaminated_keys, hold_out, part, sample
-from problems.stream import ProblemStream
+from coterie.datatypes import Problem, UserError
+from coterie.problems.canonical import problem_key
+from coterie.problems.chains import ChainSettings, ChainSource
+from coterie.problems.prepare import ProblemSettings
+from coterie.problems.source import ProblemSet
+from coterie.problems.split import contaminated_keys, hold_out, part, sample
+from coterie.problems.stream import ProblemStream
 
 
 def numbered(n, start=0, name="set"):

@@ -1,10 +1,10 @@
 import pytest
 
-from datatypes import Problem, UserError
-from problems.canonical import problem_key
-from problems.chains import ChainSettings, ChainSource
-from problems.source import ProblemSet
-from problems.stream import ProblemStream
+from coterie.datatypes import Problem, UserError
+from coterie.problems.canonical import problem_key
+from coterie.problems.chains import ChainSettings, ChainSource
+from coterie.problems.source import ProblemSet
+from coterie.problems.stream import ProblemStream
 
 
 def numbered(n):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from rewards.confidence import confidence_reward, target
+from coterie.rewards.confidence import confidence_reward, target
 
 NAN = float("nan")
 

@@ -4,7 +4,13 @@ import time
 
 import pytest
 
-from rewards.consultation import answer_reward, consult_penalty, final_answer, is_well_formed, read
+from coterie.rewards.consultation import (
+    answer_reward,
+    consult_penalty,
+    final_answer,
+    is_well_formed,
+    read,
+)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rewards.exploitation import exploitation, trace_accuracy
-from rewards.exploration import cross_model, exploration, greedy_set
-from rewards.rescue import COLD, HINT, rescue_candidates, rescues
+from coterie.rewards.exploitation import exploitation, trace_accuracy
+from coterie.rewards.exploration import cross_model, exploration, greedy_set
+from coterie.rewards.rescue import COLD, HINT, rescue_candidates, rescues
 
 # Traces 0, 1: the first model, cold, wrong. 2: the second model, cold, right. 3: it, cold, wrong.
 # 4, 5: one hinted trace of each, both right.

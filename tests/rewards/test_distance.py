@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datatypes import UserError
-from rewards.distance import OPERATIONS, hybrid_distance, signatures
+from coterie.datatypes import UserError
+from coterie.rewards.distance import OPERATIONS, hybrid_distance, signatures
 
 NONE = np.zeros((4, 3), dtype=bool)
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datatypes import UserError
-from rewards.exploitation import trace_accuracy
-from rewards.exploration import cross_model, exploration, greedy_set, strategy_ratio
+from coterie.datatypes import UserError
+from coterie.rewards.exploitation import trace_accuracy
+from coterie.rewards.exploration import cross_model, exploration, greedy_set, strategy_ratio
 
 DISTANCE = np.array(
     [

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datatypes import Problem
-from rewards.exploitation import exploitation
-from rewards.grading.answers import Checker
-from rewards.overlap import exact_match, normalise, partial_credit, squad_f1
+from coterie.datatypes import Problem
+from coterie.rewards.exploitation import exploitation
+from coterie.rewards.grading.answers import Checker
+from coterie.rewards.overlap import exact_match, normalise, partial_credit, squad_f1
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import numpy as np
 
-from rewards.rescue import COLD, HINT, hint_lift, hint_outcomes, teacher_lift
+from coterie.rewards.rescue import COLD, HINT, hint_lift, hint_outcomes, teacher_lift
 
 # Alice taught (cold 1/2, trace 0 is right). Bob failed cold twice, carol was right once of one.
 ROLE = ["alice", "alice", "bob", "bob", "carol", "alice", "bob", "bob", "carol", "dave"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewards.strategies import (
+from coterie.rewards.strategies import (
     count_distinct,
     diversity,
     strategy_exploitation,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rollouts.coalesce import Coalescer
+from coterie.rollouts.coalesce import Coalescer
 
 
 def squares() -> tuple[Coalescer[int, int], list[list[int]]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datatypes import (
+from coterie.datatypes import (
     Completion,
     Episode,
     Policy,
@@ -20,7 +20,7 @@ from datatypes import (
     ScoreRequests,
     UserError,
 )
-from rollouts import Collector, Deadlines, play, tasks_for
+from coterie.rollouts import Collector, Deadlines, play, tasks_for
 
 SAMPLING = Sampling(max_new_tokens=8)
 
@@ -214,7 +214,7 @@ def test_an_episode_has_one_deadline_over_all_its_turns(monkeypatch: pytest.Monk
         await asyncio.wait(calls)
         return 6.0
 
-    monkeypatch.setattr(sys.modules["rollouts.play"], "wait_for_all", wait)
+    monkeypatch.setattr(sys.modules["coterie.rollouts.play"], "wait_for_all", wait)
     policies = {"a": answering(3), "b": answering(6)}
     run(TwoTurns(), policies, deadlines=Deadlines(episode_s=10.0))
     run(TwoTurns(), policies, deadlines=Deadlines(episode_s=10.0, call_s=5.0))

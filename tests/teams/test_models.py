@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
-import train
-from datatypes import UserError
-from models.loading import number_format
-from models.spec import LoraSpec, ModelSpec
-from papers import PRESETS
-from teams.models import model_spec
-from teams.settings import AgentSettings
-from training.command_line import parse
+from coterie import train
+from coterie.datatypes import UserError
+from coterie.models.loading import number_format
+from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.papers import PRESETS
+from coterie.teams.models import model_spec
+from coterie.teams.settings import AgentSettings
+from coterie.training.command_line import parse
 
 
 @pytest.fixture
@@ -60,7 +60,9 @@ def test_on_a_gpu_no_preset_holds_what_it_trains_as_a_whole_in_16_bits(name: str
 def test_full_weights_in_bfloat16_are_refused_before_anything_is_loaded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("training.session.Session.__init__", lambda *_: pytest.fail("was loaded"))
+    monkeypatch.setattr(
+        "coterie.training.session.Session.__init__", lambda *_: pytest.fail("was loaded")
+    )
     narrow = ["--agents.alice.dtype", "bfloat16", "--run-dir", str(tmp_path / "run")]
     assert train.main(narrow) == 2
     said = capsys.readouterr().err

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datatypes import Problem, Prompt, Sampling, UserError
-from envs.bytes_codec import BytesCodec
-from experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
-from teams.players import build_player, check_players, local_models, player_counters
-from teams.settings import AgentSettings
-from training.command_line import parse
-from training.preflight import preflight
+from coterie.datatypes import Problem, Prompt, Sampling, UserError
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
+from coterie.teams.players import build_player, check_players, local_models, player_counters
+from coterie.teams.settings import AgentSettings
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
 
 CODEC = BytesCodec()
 

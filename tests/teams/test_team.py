@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.local import LocalPolicy
-from algorithms import LearnerSettings, get
-from datatypes import PolicyFailure, Prompt, Sampling
-from envs.bytes_codec import BytesCodec
-from experts import ExpertPool, TranslatedPolicy
-from teams import AgentSettings, Learning, Team, build_team
+from coterie.agents.local import LocalPolicy
+from coterie.algorithms import LearnerSettings, get
+from coterie.datatypes import PolicyFailure, Prompt, Sampling
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.experts import ExpertPool, TranslatedPolicy
+from coterie.teams import AgentSettings, Learning, Team, build_team
 
 LEARNING = Learning(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
 USELESS = "scripted:useless?useless_text=hm"
@@ -64,7 +64,7 @@ async def test_without_learning_nobody_learns() -> None:
 
 
 async def test_any_part_of_a_team_may_be_frozen_on_engines_too(file_engine: Any) -> None:
-    from agents.engine.settings import VllmSettings
+    from coterie.agents.engine.settings import VllmSettings
 
     agents = {"alice": AgentSettings("tiny:alice"), "bob": AgentSettings("tiny:bob", trained=False)}
     team = build_team(agents, learning=LEARNING, vllm=VllmSettings())
@@ -86,7 +86,7 @@ async def test_the_silent_script_fails_whoever_asks() -> None:
 def test_scripts_and_servers_need_no_torch() -> None:
     code = """
 import sys
-from teams import AgentSettings, build_team
+from coterie.teams import AgentSettings, build_team
 
 names = {"a": "scripted:oracle", "b": "server:http://127.0.0.1:1/v1?model=x", "c": "pool:scripted:silent"}
 team = build_team({role: AgentSettings(name) for role, name in names.items()})

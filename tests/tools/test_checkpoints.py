@@ -8,13 +8,13 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from coterie.problems.chains import ChainSettings, ChainSource
 from miniatures.build import SHIPPED
 from miniatures.recipes import RECIPES
 from miniatures.sampling import sample
 from miniatures.teaching.corpus import prompt
 from miniatures.teaching.family import gate_of, parse_chain, read_answer
 from miniatures.teaching.recipes import TEACHING
-from problems.chains import ChainSettings, ChainSource
 
 each_role = pytest.mark.parametrize("role", RECIPES)
 

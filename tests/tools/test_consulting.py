@@ -6,8 +6,16 @@ import random
 
 import pytest
 
-from envs.eapo_consultation.messages import Call, Entry, parse_calls, returned, training_prompt
-from envs.prompts import lone_prompt as env_lone_prompt
+from coterie.envs.eapo_consultation.messages import (
+    Call,
+    Entry,
+    parse_calls,
+    returned,
+    training_prompt,
+)
+from coterie.envs.prompts import lone_prompt as env_lone_prompt
+from coterie.problems.chains import Chain, ChainSettings, ChainSource
+from coterie.rewards.consultation import is_well_formed, read
 from miniatures.build import SHIPPED
 from miniatures.consulting.corpus import (
     call,
@@ -32,8 +40,6 @@ from miniatures.consulting.family import (
 )
 from miniatures.consulting.recipes import CONSULTING
 from miniatures.teaching.corpus import Habits, habits_of
-from problems.chains import Chain, ChainSettings, ChainSource
-from rewards.consultation import is_well_formed, read
 
 # 7 + 8 = 15, 15 - 3 = 12, 2 * 2 + 3 * 4 + 1 = 17: values 5, 2, 7.
 CHAIN = Chain((7, 8, 3, 4), "+-@")

@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from datatypes import Problem
-from envs.core_teaching.hints import hint_source
-from envs.prompts import strategy_prompt
-from envs.reasoning import strip_answers
+from coterie.datatypes import Problem
+from coterie.envs.core_teaching.hints import hint_source
+from coterie.envs.prompts import strategy_prompt
+from coterie.envs.reasoning import strip_answers
+from coterie.problems.chains import OPERATIONS, Chain, ChainSource
 from miniatures.teaching.corpus import (
     Habits,
     cold_example,
@@ -22,7 +23,6 @@ from miniatures.teaching.corpus import (
     work,
 )
 from miniatures.teaching.family import gate_chains, parse_chain, read_answer
-from problems.chains import OPERATIONS, Chain, ChainSource
 
 CHAIN = Chain((7, 8, 3, 4), "+-@")
 NO_HABITS = Habits({})

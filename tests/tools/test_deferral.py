@@ -5,7 +5,11 @@ import random
 
 import pytest
 
-from envs.corea_deferral.prompts import SUFFIX
+from coterie.envs.corea_deferral.prompts import SUFFIX
+from coterie.problems.recall import names, value_of
+from coterie.rewards.confidence import confidence_format
+from coterie.rewards.grading.answers.confidence import parse_confidence
+from coterie.rewards.grading.answers.extract import extract
 from miniatures.deferral.corpus import (
     Fact,
     Knowledge,
@@ -17,10 +21,6 @@ from miniatures.deferral.corpus import (
 from miniatures.deferral.family import GATES, Measured, complaints, warm_start
 from miniatures.deferral.recipes import DEFERRAL
 from miniatures.tokenizers import build_tokenizer
-from problems.recall import names, value_of
-from rewards.confidence import confidence_format
-from rewards.grading.answers.confidence import parse_confidence
-from rewards.grading.answers.extract import extract
 
 SMALL, _, LARGE = DEFERRAL
 

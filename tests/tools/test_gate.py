@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 from miniatures import build as build_module
 from miniatures.fitting import NoConvergence
 from miniatures.recipes import RECIPES, recipe_of

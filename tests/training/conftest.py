@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from training.command_line import parse
-from training.preflight import preflight
-from training.session import Session, open_session
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import Session, open_session
 
 SMALL = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enabled")
 

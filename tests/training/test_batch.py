@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from algorithms import Algorithm, get
-from datatypes import Episode, Trajectory
-from training.batch import Batch, sample_batch
+from coterie.algorithms import Algorithm, get
+from coterie.datatypes import Episode, Trajectory
+from coterie.training.batch import Batch, sample_batch
 
 
 def row(agent: str, problem: str, reward: float, sampled: int = 2) -> Trajectory:

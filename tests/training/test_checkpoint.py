@@ -11,10 +11,10 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from datatypes import UserError
-from models import checksums
-from training import checkpoint
-from training.checkpoint import Progress
+from coterie.datatypes import UserError
+from coterie.models import checksums
+from coterie.training import checkpoint
+from coterie.training.checkpoint import Progress
 
 
 class Role:

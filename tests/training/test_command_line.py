@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import train
-from algorithms import ALGORITHMS
-from datatypes import UserError
-from training.command_line import parse
-from training.plain import to_plain
-from training.train_settings import Choice, defaults, restore
+from coterie import train
+from coterie.algorithms import ALGORITHMS
+from coterie.datatypes import UserError
+from coterie.training.command_line import parse
+from coterie.training.plain import to_plain
+from coterie.training.train_settings import Choice, defaults, restore
 
 NO_NAME = "cannot be the name of a file or folder here"
 ROOT = Path(__file__).resolve().parents[2]
@@ -238,7 +238,7 @@ def test_a_run_directory_in_use_is_refused(
 
 def test_nothing_heavy_is_imported_before_a_mistake_is_told(tmp_path: Path) -> None:
     code = (
-        "import sys, train; assert train.main(['--steps', '0']) == 2; "
+        "import sys; from coterie import train; assert train.main(['--steps', '0']) == 2; "
         "heavy = {'torch', 'transformers', 'sympy', 'sentence_transformers', 'datasets'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )

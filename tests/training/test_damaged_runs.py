@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-import train
-from datatypes import UserError
-from evaluation.core_teaching import EVALUATION
-from training import checkpoint
-from training.checkpoint import Progress
-from training.command_line import parse
-from training.examiner import Examiner
-from training.rundir import RunDirectory
-from training.session import Session
+from coterie import train
+from coterie.datatypes import UserError
+from coterie.evaluation.core_teaching import EVALUATION
+from coterie.training import checkpoint
+from coterie.training.checkpoint import Progress
+from coterie.training.command_line import parse
+from coterie.training.examiner import Examiner
+from coterie.training.rundir import RunDirectory
+from coterie.training.session import Session
 
 
 def changed(content: Any, place: str, value: Any) -> Any:

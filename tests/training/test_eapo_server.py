@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from training.session import Session
+from coterie.training.session import Session
 
 GOOD = {"choices": [{"message": {"content": "<think> hm </think> 8 9"}, "finish_reason": "stop"}]}
 KINDS = {

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from training.command_line import parse
-from training.preflight import preflight
-from training.session import Session, open_session
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import Session, open_session
 
 EAPO = ("--env", "eapo-consultation", "--rollout.problems-per-step", "4")
 Opened = Callable[..., Session]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from datatypes import UserError
-from training.ending import ended
+from coterie.datatypes import UserError
+from coterie.training.ending import ended
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,7 +56,8 @@ def test_sigterm_is_taken_like_ctrl_c(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_signal_is_taken_care_of_before_anything_large_is_imported() -> None:
-    code = "import sys, train; from training.ending import ended; print('numpy' in sys.modules)"
+    code = """import sys, coterie.train; from coterie.training.ending import ended
+print('numpy' in sys.modules)"""
     command = [sys.executable, "-c", code]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"

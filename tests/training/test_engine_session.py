@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import envs
-from datatypes import Trajectory
-from train import main
-from training.batch import Batch, without_stale
-from training.session import Session
+from coterie import envs
+from coterie.datatypes import Trajectory
+from coterie.train import main
+from coterie.training.batch import Batch, without_stale
+from coterie.training.session import Session
 
 Opened = Callable[..., Session]
 Train = Callable[[Session], list[dict[str, float]]]

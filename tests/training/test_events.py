@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from training.events import EventFile
+from coterie.training.events import EventFile
 
 
 def read(folder: Path) -> EventAccumulator:

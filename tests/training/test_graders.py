@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from datatypes import UserError
-from teams.graders import Judge
-from training.command_line import parse
-from training.preflight import preflight
-from training.session import Session
+from coterie.datatypes import UserError
+from coterie.teams.graders import Judge
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import Session
 
 
 @pytest.fixture

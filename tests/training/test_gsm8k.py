@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-import envs
-import train
-from datatypes import Episode, Problem, Sampling
-from evaluation.core_teaching import EVALUATION
-from experts import ScriptedPolicy, ScriptedSettings
-from models.loading import load_team
-from models.spec import ModelSpec
-from problems.prepare import ProblemSettings, prepare
-from rewards.grading.scorer import AnswerScorer
-from rollouts import Collector, tasks_for
+from coterie import envs, train
+from coterie.datatypes import Episode, Problem, Sampling
+from coterie.evaluation.core_teaching import EVALUATION
+from coterie.experts import ScriptedPolicy, ScriptedSettings
+from coterie.models.loading import load_team
+from coterie.models.spec import ModelSpec
+from coterie.problems.prepare import ProblemSettings, prepare
+from coterie.rewards.grading.scorer import AnswerScorer
+from coterie.rollouts import Collector, tasks_for
 
 FOLDER = Path(os.environ.get("COTERIE_DATA", "/nonexistent"))
 TRAIN, TEST = FOLDER / "gsm8k_train.jsonl", FOLDER / "gsm8k_test.jsonl"

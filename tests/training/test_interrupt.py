@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-import benchmark
-import train
-from training.interrupt import Interruptible, Stop
+from coterie import benchmark, train
+from coterie.training.interrupt import Interruptible, Stop
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

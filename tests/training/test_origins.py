@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
-from datatypes import UserError
-from training.command_line import parse
-from training.preflight import preflight
-from training.rundir import RunDirectory
-from training.session import Session, open_session
+from coterie.datatypes import UserError
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.rundir import RunDirectory
+from coterie.training.session import Session, open_session
 
 FLAGS = (
     *("--steps", "1", "--rollout.problems-per-step", "4", "--eval.no-enabled"),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from datatypes import UserError
-from training.plain import override, to_plain
+from coterie.datatypes import UserError
+from coterie.training.plain import override, to_plain
 
 
 @dataclass(frozen=True)

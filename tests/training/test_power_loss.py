@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from datatypes import UserError
-from training import checkpoint
-from training.checkpoint import Progress
-from training.rundir import RunDirectory
+from coterie.datatypes import UserError
+from coterie.training import checkpoint
+from coterie.training.checkpoint import Progress
+from coterie.training.rundir import RunDirectory
 
 from .power import ForgetfulDisk
 
@@ -115,14 +115,13 @@ def test_nothing_that_was_saved_is_lost(
 
 @pytest.mark.parametrize(
     "forgotten",
-    ["training.checkpoint.sync_tree", "training.checkpoint.sync", "training.rundir.sync",
-     "training.disk.sync", "training.rundir.sync_tree"],
-)  # fmt: skip
+    ["checkpoint.sync_tree", "checkpoint.sync", "rundir.sync", "disk.sync", "rundir.sync_tree"],
+)
 def test_no_request_to_the_disk_is_one_too_many(
     run: Run, forgotten: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control: without any of them something is lost."""
-    monkeypatch.setattr(forgotten, lambda *_: None)
+    monkeypatch.setattr(f"coterie.training.{forgotten}", lambda *_: None)
     lost = (AssertionError, OSError, UserError, ValueError)
     with pytest.raises(lost), run.disk.watching(monkeypatch):  # noqa: PT012
         run.live(keep=2, steps=4)

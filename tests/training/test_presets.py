@@ -2,16 +2,16 @@
 
 import pytest
 
-from datatypes import UserError
-from experts.naming import read_player
-from experts.settings import ServerSettings
-from papers import PRESETS
-from problems.hub import HUB_SETS
-from problems.prepare import prepare
-from training.command_line import parse
-from training.plain import to_plain
-from training.presets import lay_over, preset
-from training.train_settings import Choice, TrainSettings, defaults, restore
+from coterie.datatypes import UserError
+from coterie.experts.naming import read_player
+from coterie.experts.settings import ServerSettings
+from coterie.papers import PRESETS
+from coterie.problems.hub import HUB_SETS
+from coterie.problems.prepare import prepare
+from coterie.training.command_line import parse
+from coterie.training.plain import to_plain
+from coterie.training.presets import lay_over, preset
+from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
 
 
 def settings_of(name: str, algo: str = "grpo") -> TrainSettings:

@@ -7,7 +7,7 @@ import pytest
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
-from training.session import Session
+from coterie.training.session import Session
 
 Opened = Callable[..., Session]
 Checkpoint = Callable[[str], Path]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from algorithms import Credit
-from datatypes import Trajectory, UserError
-from training import checkpoint
-from training.batch import Batch
-from training.records import troubles
-from training.session import Session
+from coterie.algorithms import Credit
+from coterie.datatypes import Trajectory, UserError
+from coterie.training import checkpoint
+from coterie.training.batch import Batch
+from coterie.training.records import troubles
+from coterie.training.session import Session
 
 
 def row(role: str, *, status: str = "ok", sampled: bool = True) -> Trajectory:

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datatypes import Episode, Trajectory, UserError
-from models import checksums
-from training.records import transcript
-from training.rundir import RunDirectory, check_new
+from coterie.datatypes import Episode, Trajectory, UserError
+from coterie.models import checksums
+from coterie.training.records import transcript
+from coterie.training.rundir import RunDirectory, check_new
 
 
 def test_a_directory_with_something_in_it_is_refused_and_says_how_to_go_on(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
     """Two would write over each other's logs and checkpoints."""
     run = RunDirectory.create(tmp_path / "run", {"a": 1})
     resume = (
-        "import sys; from pathlib import Path; from training.rundir import RunDirectory\n"
+        "import sys; from pathlib import Path; from coterie.training.rundir import RunDirectory\n"
         "try: RunDirectory.reopen(Path(sys.argv[1])).own(); print('open')\n"
         "except Exception as error: print(error)"
     )
@@ -78,7 +78,7 @@ def test_a_log_holds_half_a_surrogate_and_refuses_what_is_no_plain_data(tmp_path
     run.append("episodes.jsonl", [{"texts": ["\ud800!"], "tokens": np.array([1, 2]), "\udfff": 1}])
     assert run.read_log("episodes.jsonl") == [{"texts": ["?!"], "tokens": [1, 2], "?": 1}]
     for info in ({"visits": {3: 1}}, {"hash": 2**70}, {"object": object()}):
-        with pytest.raises(UserError, match=r"episodes.jsonl cannot hold .*`python -m envs.check"):
+        with pytest.raises(UserError, match=r"episodes.jsonl cannot hold .*`coterie check"):
             run.append("episodes.jsonl", [{"fine": 1}, info])
     assert len(run.read_log("episodes.jsonl")) == 1
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from training.session import Session
+from coterie.training.session import Session
 
 ANSWER = {"choices": [{"text": " 8 9", "finish_reason": "stop"}]}
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-import envs
-import train
-from algorithms import ALGORITHMS
-from training.session import Session
+from coterie import envs, train
+from coterie.algorithms import ALGORITHMS
+from coterie.training.session import Session
 
 Opened = Callable[..., Session]
 Train = Callable[[Session], list[dict[str, float]]]

@@ -2,8 +2,7 @@
 
 import pytest
 
-import benchmark
-import train
+from coterie import benchmark, train
 
 NAN = "is not a number (nan)"
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-import train
+from coterie import train
 
 AUTHORS = """
 from dataclasses import dataclass
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
-from envs import ConversationEnv, Outcome
+from coterie.envs import ConversationEnv, Outcome
 
 class Echo(ParallelEnv):
     metadata = {"name": "echo_v0"}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datatypes import Episode, Trajectory
-from training.records import transcript
+from coterie.datatypes import Episode, Trajectory
+from coterie.training.records import transcript
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

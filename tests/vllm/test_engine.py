@@ -8,12 +8,12 @@ import pytest
 import pytest_asyncio
 import torch
 
-from agents.engine.fleet import Fleet, Seat
-from agents.engine.policy import VllmPolicy
-from agents.engine.settings import VllmSettings
-from datatypes import Completion, Prompt, Sampling
-from models.loading import LoadedRole, load_team
-from models.spec import LoraSpec, ModelSpec
+from coterie.agents.engine.fleet import Fleet, Seat
+from coterie.agents.engine.policy import VllmPolicy
+from coterie.agents.engine.settings import VllmSettings
+from coterie.datatypes import Completion, Prompt, Sampling
+from coterie.models.loading import LoadedRole, load_team
+from coterie.models.spec import LoraSpec, ModelSpec
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

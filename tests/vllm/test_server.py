@@ -1,4 +1,4 @@
-"""``python -m experts.serve`` for real: it answers, a run trains with it, and it may die."""
+"""``coterie serve`` for real: it answers, a run trains with it, and it may die."""
 
 import asyncio
 import json
@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.local import LocalPolicy
-from datatypes import Prompt, Sampling
-from experts import ServerPolicy
-from experts.naming import read_player
-from models.loading import load_team
-from models.spec import ModelSpec
-from training.command_line import parse
-from training.preflight import preflight
-from training.session import open_session
+from coterie.agents.local import LocalPolicy
+from coterie.datatypes import Prompt, Sampling
+from coterie.experts import ServerPolicy
+from coterie.experts.naming import read_player
+from coterie.models.loading import load_team
+from coterie.models.spec import ModelSpec
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import open_session
 
 pytestmark = [
     pytest.mark.vllm,
@@ -58,7 +58,7 @@ def serving() -> Iterator[Serving]:
 @contextmanager
 def served(port: int) -> Iterator[Serving]:
     """A server that answers, on this port."""
-    command = [sys.executable, "-m", "experts.serve", "tiny:expert", "--port", str(port)]
+    command = [sys.executable, "-m", "coterie.experts.serve", "tiny:expert", "--port", str(port)]
     with subprocess.Popen(
         [*command, "--context", "512"],
         stdout=subprocess.PIPE,

@@ -12,7 +12,7 @@ from types import TracebackType
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 from miniatures.recipe import Recipe
 from miniatures.recipes import RECIPES, recipe_of
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 from miniatures.consulting.recipes import CONSULTING
 from miniatures.deferral.recipes import DEFERRAL
 from miniatures.recipe import Recipe

@@ -13,9 +13,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from datatypes import Problem
-from problems.files import load_file
-from rewards.grading.answers import Checker
+from coterie.datatypes import Problem
+from coterie.problems.files import load_file
+from coterie.rewards.grading.answers import Checker
 
 Request = tuple[str, Problem]
 

@@ -10,7 +10,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-import train
+from coterie import train
 
 PHASES = ("sample", "update", "record", "checkpoint")
 

@@ -32,13 +32,13 @@ from unittest import mock
 from rich.console import Console
 from rich.table import Table
 
-from datatypes import Completion, Policy, Prompt, Sampling
-from envs.token_view import TokenView
-from rewards.grading.scorer import AnswerScorer
-from rollouts import play
-from training.command_line import parse
-from training.preflight import preflight
-from training.session import Session, open_session
+from coterie.datatypes import Completion, Policy, Prompt, Sampling
+from coterie.envs.token_view import TokenView
+from coterie.rewards.grading.scorer import AnswerScorer
+from coterie.rollouts import play
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import Session, open_session
 
 _EPISODE: ContextVar[int] = ContextVar("episode")
 
@@ -68,7 +68,7 @@ class Watch:
         self._episodes = itertools.count()
 
     async def play(self, *args: Any, **settings: Any) -> Any:
-        """Stands in for :func:`rollouts.play`: tells episodes apart."""
+        """Stands in for :func:`coterie.rollouts.play`: tells episodes apart."""
         _EPISODE.set(next(self._episodes))
         return await play(*args, **settings)
 
@@ -87,7 +87,7 @@ class Watch:
             return call
 
         with (
-            mock.patch("rollouts.collect.play", self.play),
+            mock.patch("coterie.rollouts.collect.play", self.play),
             mock.patch.object(TokenView, "reset", timed("environments", TokenView.reset)),
             mock.patch.object(TokenView, "step", timed("environments", TokenView.step)),
             mock.patch.object(AnswerScorer, "prefetch", timed("scoring", AnswerScorer.prefetch)),
@@ -204,7 +204,7 @@ def main() -> int:
 
 
 if __name__ == "__mp_main__":  # what engines' processes call this module
-    from agents.engine.processes import end_with_parent
+    from coterie.agents.engine.processes import end_with_parent
 
     end_with_parent()
 if __name__ == "__main__":

@@ -24,10 +24,10 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 
-from algorithms import Learner, LearnerSettings, assign_credit, get
-from datatypes import Sampling, Trajectory, derive_seed
-from models.handle import ModelHandle
-from models.sampler import Request, Sampler
+from coterie.algorithms import Learner, LearnerSettings, assign_credit, get
+from coterie.datatypes import Sampling, Trajectory, derive_seed
+from coterie.models.handle import ModelHandle
+from coterie.models.sampler import Request, Sampler
 
 VOCABULARY, GROUP, PROMPT, NEW = 64, 4, 20, 24
 KEY = "problem"

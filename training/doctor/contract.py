@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from datatypes import Trajectory
-from envs.contract import why_not_paid
-from training.doctor.finding import Finding, judged
-from training.doctor.observe import Observed
+from coterie.datatypes import Trajectory
+from coterie.envs.contract import why_not_paid
+from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.observe import Observed
 
 _WAY_OUT = (
     "the environment or the policy breaks the contract of docs/architecture.md; "
-    "python -m envs.check examines the environment alone"
+    "coterie check examines the environment alone"
 )
 
 

@@ -5,24 +5,24 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms import assign_credit
-from datatypes import Policy, Problem, Sampling, UserError
-from experts import ScriptedPolicy, ScriptedSettings
-from experts.naming import is_player
-from problems.prepare import PreparedProblems
-from training.doctor import memory
-from training.doctor.contract import check_answers, check_contract
-from training.doctor.finding import Finding, judged, table
-from training.doctor.observe import Observed, few, observe
-from training.doctor.parity import check_neutrality, check_parity, tolerance
-from training.doctor.players import asked_experts, check_calls, check_expert
-from training.doctor.rescore import Scored, rescore
-from training.doctor.texts import check_round_trip, check_stops, check_template
-from training.doctor.update import Moved, check_movement, learn, restored
-from training.rundir import RunDirectory
-from training.session import Session
-from training.settings import MAX_NEW_TOKENS
-from training.train_settings import TrainSettings
+from coterie.algorithms import assign_credit
+from coterie.datatypes import Policy, Problem, Sampling, UserError
+from coterie.experts import ScriptedPolicy, ScriptedSettings
+from coterie.experts.naming import is_player
+from coterie.problems.prepare import PreparedProblems
+from coterie.training.doctor import memory
+from coterie.training.doctor.contract import check_answers, check_contract
+from coterie.training.doctor.finding import Finding, judged, table
+from coterie.training.doctor.observe import Observed, few, observe
+from coterie.training.doctor.parity import check_neutrality, check_parity, tolerance
+from coterie.training.doctor.players import asked_experts, check_calls, check_expert
+from coterie.training.doctor.rescore import Scored, rescore
+from coterie.training.doctor.texts import check_round_trip, check_stops, check_template
+from coterie.training.doctor.update import Moved, check_movement, learn, restored
+from coterie.training.rundir import RunDirectory
+from coterie.training.session import Session
+from coterie.training.settings import MAX_NEW_TOKENS
+from coterie.training.train_settings import TrainSettings
 
 # An update shows in log-probabilities that move by so many tolerances.
 _CLEARLY = 3.0

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from agents.local import LocalPolicy
-from teams.team import Team
-from training.doctor.finding import Finding, judged
+from coterie.agents.local import LocalPolicy
+from coterie.teams.team import Team
+from coterie.training.doctor.finding import Finding, judged
 
 _GIB = 2**30
-# Of a step's batches, see algorithms.logprobs and models.sampler.batches.
+# Of a step's batches, see coterie.algorithms.logprobs and coterie.models.sampler.batches.
 _LOGITS_BYTES = 1 << 26
 _CPU_CACHE_BYTES = 2 << 30
 

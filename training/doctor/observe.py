@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import (
+from coterie.datatypes import (
     Completion,
     Episode,
     Policy,
@@ -19,9 +19,9 @@ from datatypes import (
     Trajectory,
     derive_seed,
 )
-from rollouts import Collector, Deadlines, tasks_for
-from training.session import Session
-from training.settings import MAX_NEW_TOKENS
+from coterie.rollouts import Collector, Deadlines, tasks_for
+from coterie.training.session import Session
+from coterie.training.settings import MAX_NEW_TOKENS
 
 Tokens = npt.NDArray[np.int64]
 
@@ -36,7 +36,7 @@ class Asked:
 
 
 class WatchedPolicy:
-    """Implements :class:`datatypes.Policy`: another one, with what it was asked."""
+    """Implements :class:`coterie.datatypes.Policy`: another one, with what it was asked."""
 
     def __init__(self, policy: Policy) -> None:
         self.asked: list[Asked] = []

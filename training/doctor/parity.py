@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from training.doctor.finding import Finding, judged
-from training.doctor.rescore import Scored
+from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.rescore import Scored
 
 Floats = npt.NDArray[np.float64]
 

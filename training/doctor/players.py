@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datatypes import Policy, PolicyFailure, Problem, Prompt, Sampling
-from experts import ExpertPool
-from experts.naming import POOL, SERVER
-from teams.players import player_counters
-from teams.settings import AgentSettings
-from teams.team import Team
-from training.doctor.finding import Finding, judged
+from coterie.datatypes import Policy, PolicyFailure, Problem, Prompt, Sampling
+from coterie.experts import ExpertPool
+from coterie.experts.naming import POOL, SERVER
+from coterie.teams.players import player_counters
+from coterie.teams.settings import AgentSettings
+from coterie.teams.team import Team
+from coterie.training.doctor.finding import Finding, judged
 
 QUESTION = Problem("doctor", "7 + 8 - 3 =", "12", "number")
 _CHECK = "expert"

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from algorithms.batching import micro_batches, pad, scored_tokens
-from algorithms.logprobs import Head, score
-from datatypes import Trajectory
-from models.handle import ModelHandle
+from coterie.algorithms.batching import micro_batches, pad, scored_tokens
+from coterie.algorithms.logprobs import Head, score
+from coterie.datatypes import Trajectory
+from coterie.models.handle import ModelHandle
 
 Floats = npt.NDArray[np.float64]
 _LOGITS_AT_ONCE = 1 << 24

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from datatypes import Policy, PolicyFailure, TokenCodec, UserError
-from models.codec import HFCodec
-from models.rendering import render
-from training.doctor.finding import Finding, judged
-from training.doctor.observe import Asked
+from coterie.datatypes import Policy, PolicyFailure, TokenCodec, UserError
+from coterie.models.codec import HFCodec
+from coterie.models.rendering import render
+from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.observe import Asked
 
 Decode = Callable[[npt.NDArray[np.int64]], str]
 Tokens = npt.NDArray[np.int64]

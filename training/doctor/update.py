@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from algorithms.nonfinite import NotFinite
-from datatypes import Trajectory
-from teams.team import TrainedRole
-from training.doctor.finding import Finding, judged
-from training.doctor.rescore import rescore
+from coterie.algorithms.nonfinite import NotFinite
+from coterie.datatypes import Trajectory
+from coterie.teams.team import TrainedRole
+from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.rescore import rescore
 
 Floats = npt.NDArray[np.float64]
 

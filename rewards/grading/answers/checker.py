@@ -8,16 +8,16 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datatypes import Problem, UserError, Verdict
-from rewards.grading.answers.caps import MAX_LENGTH, refuses
-from rewards.grading.answers.choice import choose, letter_of
-from rewards.grading.answers.equality import AtomRule, Pair, compare, same, same_words
-from rewards.grading.answers.extract import extract
-from rewards.grading.answers.normalise import key, plain, words
-from rewards.grading.answers.pool import Outcome, WorkerPool
-from rewards.grading.answers.structure import Shape, readings, shape
-from rewards.grading.answers.values import exact
-from rewards.overlap import exact_match
+from coterie.datatypes import Problem, UserError, Verdict
+from coterie.rewards.grading.answers.caps import MAX_LENGTH, refuses
+from coterie.rewards.grading.answers.choice import choose, letter_of
+from coterie.rewards.grading.answers.equality import AtomRule, Pair, compare, same, same_words
+from coterie.rewards.grading.answers.extract import extract
+from coterie.rewards.grading.answers.normalise import key, plain, words
+from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
+from coterie.rewards.grading.answers.structure import Shape, readings, shape
+from coterie.rewards.grading.answers.values import exact
+from coterie.rewards.overlap import exact_match
 
 MAX_RAW = 16 * MAX_LENGTH
 """Characters of an answer as written, spaces and typesetting included; a longer one is refused."""

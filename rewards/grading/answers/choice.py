@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from rewards.grading.answers.extract import bare, candidates
-from rewards.grading.answers.normalise import key, plain
+from coterie.rewards.grading.answers.extract import bare, candidates
+from coterie.rewards.grading.answers.normalise import key, plain
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -7,7 +7,7 @@ percentage. Linear in the length of the text, and raises on none.
 import math
 import re
 
-from rewards.grading.answers.extract import arguments
+from coterie.rewards.grading.answers.extract import arguments
 
 _MARK = re.compile(r"\\confidence\s{0,8}\{")
 _LONGEST = 64

@@ -7,11 +7,11 @@ the same rules run again with its verdicts.
 import re
 from collections.abc import Callable, Sequence
 
-from datatypes import Problem
-from rewards.grading.answers.formula import Formula, ordered
-from rewards.grading.answers.normalise import is_words, key, words
-from rewards.grading.answers.structure import Shape, equation
-from rewards.grading.answers.values import Value, same_value, says_a_value, value_of
+from coterie.datatypes import Problem
+from coterie.rewards.grading.answers.formula import Formula, ordered
+from coterie.rewards.grading.answers.normalise import is_words, key, words
+from coterie.rewards.grading.answers.structure import Shape, equation
+from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
 
 Pair = tuple[Formula, Formula]
 """(gold, answer): two formulas, or two equations ``("equation", left, right)``."""

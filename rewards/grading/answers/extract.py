@@ -8,8 +8,8 @@ linear in the length of the text and raises on none.
 import re
 from dataclasses import dataclass
 
-from rewards.grading.answers.normalise import plain
-from rewards.grading.answers.values import exact
+from coterie.rewards.grading.answers.normalise import plain
+from coterie.rewards.grading.answers.values import exact
 
 _CLOSE_THINK = ("</think>", "[/THINK]")
 _OPEN_THINK = ("<think>", "[THINK]")

@@ -8,8 +8,15 @@ unreadable: nothing is guessed and nothing is dropped.
 import re
 from functools import lru_cache
 
-from rewards.grading.answers import formula as trees
-from rewards.grading.answers.formula import FUNCTIONS, Formula, joined, negative, numeral, quotient
+from coterie.rewards.grading.answers import formula as trees
+from coterie.rewards.grading.answers.formula import (
+    FUNCTIONS,
+    Formula,
+    joined,
+    negative,
+    numeral,
+    quotient,
+)
 
 _GREEK = """
 alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Literal, cast
 
-from datatypes import UserError
-from rewards.grading.answers.equality import Pair
+from coterie.datatypes import UserError
+from coterie.rewards.grading.answers.equality import Pair
 
 Outcome = Literal["equal", "different", "timeout", "error"]
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rewards.grading.answers.grammar import SYMBOLS
-from rewards.grading.answers.normalise import plain
-from rewards.grading.answers.values import drop_thousands
+from coterie.rewards.grading.answers.grammar import SYMBOLS
+from coterie.rewards.grading.answers.normalise import plain
+from coterie.rewards.grading.answers.values import drop_thousands
 
 _BRACKET = r"\\\\|\\[{}]|\\[lr]angle(?![A-Za-z])|[()\[\]{}]"
 _OPEN = frozenset({"(", "[", "{", r"\{", r"\langle"})

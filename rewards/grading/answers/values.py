@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from rewards.grading.answers.caps import refuses
-from rewards.grading.answers.formula import FUNCTIONS, LEAVES, Formula, parts
-from rewards.grading.answers.grammar import read
-from rewards.grading.answers.normalise import DOLLAR
-from rewards.grading.answers.units import split_unit
+from coterie.rewards.grading.answers.caps import refuses
+from coterie.rewards.grading.answers.formula import FUNCTIONS, LEAVES, Formula, parts
+from coterie.rewards.grading.answers.grammar import read
+from coterie.rewards.grading.answers.normalise import DOLLAR
+from coterie.rewards.grading.answers.units import split_unit
 
 EXTRA_OPERATIONS = 2
 """By which a closed form may exceed the gold answer's."""

@@ -3,12 +3,12 @@
 import hashlib
 from collections.abc import Sequence
 
-from datatypes import AnswerKind
-from rewards.grading.answers.choice import letter_of
-from rewards.grading.answers.normalise import is_words, key, words
-from rewards.grading.answers.structure import Shape, readings, shape
-from rewards.grading.answers.values import exact
-from rewards.overlap import normalise
+from coterie.datatypes import AnswerKind
+from coterie.rewards.grading.answers.choice import letter_of
+from coterie.rewards.grading.answers.normalise import is_words, key, words
+from coterie.rewards.grading.answers.structure import Shape, readings, shape
+from coterie.rewards.grading.answers.values import exact
+from coterie.rewards.overlap import normalise
 
 _LONGEST = 512
 

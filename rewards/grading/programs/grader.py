@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from datatypes import Problem, UserError, Verdict
-from rewards.grading.answers import after_thinking
-from rewards.grading.programs.sandbox import Limits, ProgramTests, run
+from coterie.datatypes import Problem, UserError, Verdict
+from coterie.rewards.grading.answers import after_thinking
+from coterie.rewards.grading.programs.sandbox import Limits, ProgramTests, run
 
 LONGEST = 1 << 16
 """Characters of a program; a longer one is refused."""
@@ -46,7 +46,7 @@ def _blocks(text: str) -> list[str]:
 
 
 class ProgramGrader:
-    """A :class:`rewards.grading.scorer.Grader`; ``workers`` programs run at once."""
+    """A :class:`coterie.rewards.grading.scorer.Grader`; ``workers`` programs run at once."""
 
     def __init__(self, limits: Limits = Limits(), workers: int = 1) -> None:  # noqa: B008 (frozen)
         if not limits.deadline_s > 0 or limits.memory_mb < 64:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from datatypes import UserError
+from coterie.datatypes import UserError
 
 Outcome = Literal["passed", "failed", "quit", "timeout", "error"]
 """``failed``: a test did, or the program does not load; ``quit``: the program ended, or wrote what

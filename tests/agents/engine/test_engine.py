@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-import agents.engine.engine
-from agents.engine.engine import Adapter, Engine
-from agents.engine.settings import VllmSettings
-from agents.engine.spec import EngineSpec
-from datatypes import UserError
+from coterie.agents.engine.engine import Adapter, Engine
+from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.engine.spec import EngineSpec
+from coterie.datatypes import UserError
 
 HUB = EngineSpec("org/model", "org/model", "bfloat16", "cuda:0", 64, revision="abc")
 
@@ -38,8 +37,8 @@ class Client:
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Client:
-    monkeypatch.setattr(agents.engine.engine, "_LOOK_S", 0.01)
-    monkeypatch.setattr(agents.engine.engine, "_request", lambda adapter: adapter.name)
+    monkeypatch.setattr("coterie.agents.engine.engine._LOOK_S", 0.01)
+    monkeypatch.setattr("coterie.agents.engine.engine._request", lambda adapter: adapter.name)
     return Client()
 
 
@@ -77,7 +76,7 @@ async def test_prefixes_are_forgotten_once_nobody_holds_them(client: Client, mon
     client.busy = 2
     await engine_of(client).forget_prefixes()
     assert client.busy == -1
-    monkeypatch.setattr(agents.engine.engine, "_FORGET_TRIES", 2)
+    monkeypatch.setattr("coterie.agents.engine.engine._FORGET_TRIES", 2)
     client.busy = 10
     with pytest.raises(UserError, match="not done with requests"):
         await engine_of(client).forget_prefixes()

@@ -8,11 +8,17 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from agents.engine.export import export_checkpoint, fit_width, widen, widen_adapter, widen_config
-from datatypes import UserError
-from models.loading import load_team
-from models.locate import TINY
-from models.spec import LoraSpec, ModelSpec
+from coterie.agents.engine.export import (
+    export_checkpoint,
+    fit_width,
+    widen,
+    widen_adapter,
+    widen_config,
+)
+from coterie.datatypes import UserError
+from coterie.models.loading import load_team
+from coterie.models.locate import TINY
+from coterie.models.spec import LoraSpec, ModelSpec
 
 IDS = torch.tensor([[5, 9, 77, 12, 3, 44, 9, 8, 101]])
 

@@ -10,14 +10,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from agents.engine.fleet import Fleet, Seat, uses_transfer
-from agents.engine.settings import VllmSettings
-from agents.engine.versions import CheckpointWriter
-from agents.local import LocalPolicy
-from datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
-from models.loading import load_team
-from models.locate import TINY
-from models.spec import LoraSpec, ModelSpec
+from coterie.agents.engine.fleet import Fleet, Seat, uses_transfer
+from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.engine.versions import CheckpointWriter
+from coterie.agents.local import LocalPolicy
+from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
+from coterie.models.loading import load_team
+from coterie.models.locate import TINY
+from coterie.models.spec import LoraSpec, ModelSpec
 
 LORA = LoraSpec(rank=4)
 
@@ -207,7 +207,7 @@ async def test_a_model_that_cannot_be_brought_into_form_says_so_and_leaves_nothi
     file_engine, monkeypatch
 ) -> None:
     """The hub's models cannot be widened, and the tiny ones are too narrow."""
-    monkeypatch.setattr("agents.engine.fleet.local_folder", lambda spec: None)
+    monkeypatch.setattr("coterie.agents.engine.fleet.local_folder", lambda spec: None)
     before = set(Path("/dev/shm").glob("coterie-*")) if _has_shm() else set()
     with pytest.raises(UserError, match="name a local folder"):
         await fleet_of(
@@ -356,7 +356,7 @@ def test_adapters_that_engines_cannot_read_are_refused(file_engine, has) -> None
 
 def test_weights_by_transfer_are_not_written(file_engine, monkeypatch) -> None:
     """The engine starts from the model's own files, and is handed newer weights at once."""
-    monkeypatch.setattr("agents.engine.fleet.uses_transfer", lambda seat, settings: True)
+    monkeypatch.setattr("coterie.agents.engine.fleet.uses_transfer", lambda seat, settings: True)
     specs = {"alice": ModelSpec("tiny:alice")}
     loaded = load_team(specs, {"alice"})
     fleet = Fleet([Seat("alice", loaded["alice"], specs["alice"], True, "cuda:0")], VllmSettings())

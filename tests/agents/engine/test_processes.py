@@ -11,10 +11,9 @@ from unittest import mock
 
 import pytest
 
-import agents.engine.processes
-from agents.engine.processes import engine_environment, memory_folder, one_gpu
-from agents.engine.settings import VllmSettings
-from datatypes import UserError
+from coterie.agents.engine.processes import engine_environment, memory_folder, one_gpu
+from coterie.agents.engine.settings import VllmSettings
+from coterie.datatypes import UserError
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +58,7 @@ def test_a_gpu_engine_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 _SPAWNS = """
 import multiprocessing, signal
-from agents.engine.processes import no_interrupts
+from coterie.agents.engine.processes import no_interrupts
 
 def show():
     print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()), flush=True)
@@ -118,7 +117,8 @@ def test_a_small_memory_file_system_is_left_alone(
     disk.mkdir()
     really = Path
     monkeypatch.setattr(
-        agents.engine.processes, "Path", lambda p: memory if p == "/dev/shm" else really(p)
+        "coterie.agents.engine.processes.Path",
+        lambda p: memory if p == "/dev/shm" else really(p),
     )
     monkeypatch.setattr("tempfile.tempdir", str(disk))
     monkeypatch.setattr(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agents.engine import settings as checked
-from agents.engine.settings import VllmSettings, check_engine
-from datatypes import UserError
+from coterie.agents.engine import settings as checked
+from coterie.agents.engine.settings import VllmSettings, check_engine
+from coterie.datatypes import UserError
 
 CPU = [("cpu", "auto")]
 GPU = [("cuda:0", "auto"), ("cuda:0", "auto")]

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from agents.engine.turns import Turns
+from coterie.agents.engine.turns import Turns
 
 
 class Bed:

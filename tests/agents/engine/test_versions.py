@@ -7,9 +7,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from agents.engine.versions import AdapterVersions, CheckpointWriter, FullWeights
-from models.loading import load_team
-from models.spec import LoraSpec, ModelSpec
+from coterie.agents.engine.versions import AdapterVersions, CheckpointWriter, FullWeights
+from coterie.models.loading import load_team
+from coterie.models.spec import LoraSpec, ModelSpec
 
 
 class Engine:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-import benchmark
-import comparison.ask
+from coterie import benchmark
+from coterie.comparison import ask
 
 
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """All but one test go without."""
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr("comparison.pictures.draw_rows", lambda found, path: path)
+        monkeypatch.setattr("coterie.comparison.pictures.draw_rows", lambda found, path: path)
 
 
 @pytest.fixture
@@ -41,11 +41,11 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """(title, how many) of what is sampled from now on."""
     found: list[tuple[str, int]] = []
-    really = comparison.ask.sample
+    really = ask.sample
 
     async def sample(job: Any, team: Any, wanted: Any, *more: Any) -> Any:
         found.append((job.lineup.name.removeprefix("workflow-"), len(wanted)))
         return await really(job, team, wanted, *more)
 
-    monkeypatch.setattr("comparison.ask.sample", sample)
+    monkeypatch.setattr("coterie.comparison.ask.sample", sample)
     return found

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 CHAINS = "chains?min_length=3&max_length=3"
-SOLO = {"env": "envs.solo:SoloEnv", "role": "solver", "problems": [CHAINS]}
+SOLO = {"env": "coterie.envs.solo:SoloEnv", "role": "solver", "problems": [CHAINS]}
 GOLD, HALF = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5"))
 TWO = ("--policies", f"half={HALF}", f"gold={GOLD}", "--problems", CHAINS)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from comparison.store import Completions
+from coterie.comparison.store import Completions
 
 CHAINS = "chains?min_length=3&max_length=3"
 GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
@@ -95,7 +95,7 @@ def test_a_kill_costs_what_was_in_flight(
         really(self, records)
 
     with monkeypatch.context() as patch:
-        patch.setattr("comparison.store.Completions.append", append)
+        patch.setattr("coterie.comparison.store.Completions.append", append)
         with pytest.raises(Killed):
             run(*TWO, "--batch", "5")
     assert len(completions(tmp_path, "half")) == 10
@@ -184,7 +184,7 @@ def test_thresholds(run: Any) -> None:
 
 def test_a_suite_from_a_file(run: Any, tmp_path: Path) -> None:
     suite = {
-        "env": "envs.solo:SoloEnv",
+        "env": "coterie.envs.solo:SoloEnv",
         "role": "solver",
         "problems": [CHAINS, "chains?mix=1,0,0"],
         "settings": {"prompt": "Solve {question}", "max_new_tokens": 8},
@@ -216,10 +216,10 @@ def test_a_whole_file(run: Any, tmp_path: Path, asked: list[tuple[str, int]]) ->
 def test_tiny_models_with_tokenizers_of_their_own(
     run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from models.loading import load_team
-    from models.spec import LoraSpec, ModelSpec
-    from teams.models import model_spec
-    from teams.settings import AgentSettings
+    from coterie.models.loading import load_team
+    from coterie.models.spec import LoraSpec, ModelSpec
+    from coterie.teams.models import model_spec
+    from coterie.teams.settings import AgentSettings
 
     # A run's directory, and an adapter that has learned nothing.
     trained = tmp_path / "run" / "final" / "alice"

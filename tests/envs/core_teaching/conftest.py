@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
+from coterie.envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
 
 from .scripted import PLAIN
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
+from coterie.envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
 
 COLD = "Question: 7 + 8 - 3 =\nLet's solve this step by step:"
 HINTED = "Question: 7 + 8 - 3 =\nHint:\n7 + 8 = 5 - 3 =\nLet's solve this step by step:"

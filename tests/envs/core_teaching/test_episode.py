@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from datatypes import Problem, UserError
-from envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
-from envs.prompts import strategy_prompt
+from coterie.datatypes import Problem, UserError
+from coterie.envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
+from coterie.envs.prompts import strategy_prompt
 
 from .scripted import COLD, PLAIN, RESCUE, RIGHT, WRONG, Played
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from datatypes import Problem, derive_seed
-from envs.core_teaching.environment import coin, shows_hint
+from coterie.datatypes import Problem, derive_seed
+from coterie.envs.core_teaching.environment import coin, shows_hint
 
 from .scripted import COLD, HINTED, PLAIN, RESCUE, RIGHT, WRONG, Played
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from datatypes import Problem
-from envs.core_teaching import CoreTeachingSettings
-from envs.core_teaching.settings import weights_at
+from coterie.datatypes import Problem
+from coterie.envs.core_teaching import CoreTeachingSettings
+from coterie.envs.core_teaching.settings import weights_at
 
 from .scripted import PLAIN, RESCUE, RIGHT, WRONG, Played, trace
 

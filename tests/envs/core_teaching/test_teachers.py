@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from datatypes import Problem
+from coterie.datatypes import Problem
 
 from .scripted import COLD, HINTED, PLAIN, RESCUE, RIGHT, WRONG, Played, trace
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
-from rewards.grading.scorer import AnswerScorer
+from coterie.envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
+from coterie.rewards.grading.scorer import AnswerScorer
 
 LONG = EapoConsultationSettings(max_new_tokens=4000, expert_max_new_tokens=500, reply_tokens=500)
 THOUGHT = "<think> hm </think>"

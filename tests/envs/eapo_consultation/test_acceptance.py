@@ -2,11 +2,11 @@
 
 import dataclasses
 
-import envs
-from datatypes import Problem
-from envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
-from envs.eapo_consultation.environment import coin
-from rollouts import tasks_for
+from coterie import envs
+from coterie.datatypes import Problem
+from coterie.envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
+from coterie.envs.eapo_consultation.environment import coin
+from coterie.rollouts import tasks_for
 
 from .scripted import LONG, RIGHT, THOUGHT, Played, calls
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import envs
-from datatypes import Problem
-from envs.bytes_codec import BytesCodec
-from envs.eapo_consultation import EapoConsultationEnv
-from envs.eapo_consultation.messages import as_result, training_prompt
-from envs.prompts import lone_prompt
-from rewards.grading.scorer import AnswerScorer
+from coterie import envs
+from coterie.datatypes import Problem
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.eapo_consultation import EapoConsultationEnv
+from coterie.envs.eapo_consultation.messages import as_result, training_prompt
+from coterie.envs.prompts import lone_prompt
+from coterie.rewards.grading.scorer import AnswerScorer
 
 from .scripted import LONG, RIGHT, Played, calls
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import envs
-from datatypes import Problem, UserError
-from envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
-from rewards.grading.scorer import AnswerScorer
+from coterie import envs
+from coterie.datatypes import Problem, UserError
+from coterie.envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
+from coterie.rewards.grading.scorer import AnswerScorer
 
 from .scripted import LONG, RIGHT, THOUGHT, Played, calls
 

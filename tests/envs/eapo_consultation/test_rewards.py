@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-import envs
-from datatypes import Problem, Sampling
-from envs.bytes_codec import BytesCodec
-from envs.eapo_consultation.outcome import paradigm
-from rewards.grading.scorer import AnswerScorer
-from rollouts import play
+from coterie import envs
+from coterie.datatypes import Problem, Sampling
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.eapo_consultation.outcome import paradigm
+from coterie.rewards.grading.scorer import AnswerScorer
+from coterie.rollouts import play
 
 from .scripted import LONG, RIGHT, THOUGHT, Played, calls
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaluation.metrics.intervals import (
+from coterie.evaluation.metrics.intervals import (
     bootstrap,
     interval,
     mean_intervals,
     resampled_means,
 )
-from evaluation.metrics.means import mean_present, ratio
+from coterie.evaluation.metrics.means import mean_present, ratio
 
 NAN = np.nan
 
@@ -46,7 +46,7 @@ def test_the_seed_names_the_resamples():
 def test_chunks_draw_what_one_piece_draws(monkeypatch):
     values = np.random.default_rng(0).random((30, 2))
     whole = resampled_means(values, resamples=100)
-    monkeypatch.setattr("evaluation.metrics.intervals._CHUNK", 70)
+    monkeypatch.setattr("coterie.evaluation.metrics.intervals._CHUNK", 70)
     pieces = resampled_means(values, resamples=100)
     np.testing.assert_allclose(pieces, whole, rtol=0, atol=1e-12)
 

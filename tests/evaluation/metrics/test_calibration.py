@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, log_loss
 
-from evaluation.metrics.calibration import (
+from coterie.evaluation.metrics.calibration import (
     Discreteness,
     adaptive_calibration_error,
     bin_index,

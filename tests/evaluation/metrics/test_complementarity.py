@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
-from evaluation.metrics.complementarity import compare, complementarity
-from evaluation.metrics.means import as_floats
+from coterie.evaluation.metrics.complementarity import compare, complementarity
+from coterie.evaluation.metrics.means import as_floats
 
 
 def test_independent_errors():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from evaluation.metrics.deferral import (
+from coterie.evaluation.metrics.deferral import (
     area_over_random,
     average_gap_recovered,
     call_performance_threshold,

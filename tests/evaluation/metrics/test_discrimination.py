@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from evaluation.metrics.discrimination import auroc, question_auroc, within_question_auroc
+from coterie.evaluation.metrics.discrimination import auroc, question_auroc, within_question_auroc
 
 NAN = np.nan
 

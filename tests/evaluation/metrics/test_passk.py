@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from evaluation.metrics.passk import any_of_first, pass_at_every_k, pass_at_k, unbiased
+from coterie.evaluation.metrics.passk import any_of_first, pass_at_every_k, pass_at_k, unbiased
 
 NAN = np.nan
 

@@ -1,5 +1,5 @@
-from evaluation.metrics.rescue import HintCounts, hint_counts
-from rewards.rescue import COLD, HINT
+from coterie.evaluation.metrics.rescue import HintCounts, hint_counts
+from coterie.rewards.rescue import COLD, HINT
 
 # Alice solves it cold, bob does not; of bob's five second tries three saw the hint.
 ROLE = ["alice", "alice", "bob", "bob", "bob", "bob", "bob", "bob", "bob", "alice", "alice"]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from evaluation.metrics.discrimination import (
+from coterie.evaluation.metrics.discrimination import (
     accuracy_at_coverage,
     area_under_risk_coverage,
     risk_coverage,

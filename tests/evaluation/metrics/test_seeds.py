@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from evaluation.metrics.intervals import t_interval
+from coterie.evaluation.metrics.intervals import t_interval
 
 
 def test_five_seeds() -> None:

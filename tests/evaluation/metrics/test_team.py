@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from datatypes import UserError
-from evaluation.metrics.team import (
+from coterie.datatypes import UserError
+from coterie.evaluation.metrics.team import (
     best_role,
     equal_candidates,
     gain_over_best,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from evaluation.metrics.means import mean_at_n, variance
+from coterie.evaluation.metrics.means import mean_at_n, variance
 
 NAN = np.nan
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-import models
+from coterie import models
 
 TINY = Path(models.__file__).parent / "tiny"
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)><!--"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.report.__main__ import main
+from coterie.evaluation.report.__main__ import main
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 try:

@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from evaluation.report.chart import chart, figure, nice_ticks, running_mean
-from evaluation.report.curves import Panel, Series, curves, tag_panel
-from evaluation.report.scan import Entry
+from coterie.evaluation.report.chart import chart, figure, nice_ticks, running_mean
+from coterie.evaluation.report.curves import Panel, Series, curves, tag_panel
+from coterie.evaluation.report.scan import Entry
 
 LOG = [
     {

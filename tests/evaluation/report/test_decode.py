@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-import models
-from evaluation.report.decode import Decoder, token_texts
+from coterie import models
+from coterie.evaluation.report.decode import Decoder, token_texts
 
 ALICE = Path(models.__file__).parent / "tiny" / "alice" / "tokenizer.json"
 

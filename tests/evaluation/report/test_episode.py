@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evaluation.report.decode import Decoder
-from evaluation.report.episode import shown_episode
+from coterie.evaluation.report.decode import Decoder
+from coterie.evaluation.report.episode import shown_episode
 
 Make = Callable[..., dict[str, Any]]
 

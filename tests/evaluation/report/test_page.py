@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from evaluation.report.page import page
-from evaluation.report.rundata import read_run
-from evaluation.report.settings import ReportSettings
-from evaluation.report.tags import TAG_NAMES
+from coterie.evaluation.report.page import page
+from coterie.evaluation.report.rundata import read_run
+from coterie.evaluation.report.settings import ReportSettings
+from coterie.evaluation.report.tags import TAG_NAMES
 
 Run = Callable[..., Path]
 

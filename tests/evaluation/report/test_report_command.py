@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.report.__main__ import main
+from coterie.evaluation.report.__main__ import main
 
 Run = Callable[..., Path]
 
@@ -88,7 +88,7 @@ def test_nothing_at_all_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 def test_as_a_module_from_a_shell(run: Run) -> None:
     root = Path(__file__).resolve().parents[3]
     done = subprocess.run(
-        [sys.executable, "-m", "evaluation.report", str(run())],
+        [sys.executable, "-m", "coterie.evaluation.report", str(run())],
         env={**os.environ, "PYTHONPATH": str(root)},
         capture_output=True,
         text=True,

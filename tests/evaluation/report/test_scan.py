@@ -3,8 +3,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evaluation.report.scan import records, scan
-from evaluation.report.tags import TAG_NAMES, tags_of
+from coterie.evaluation.report.scan import records, scan
+from coterie.evaluation.report.tags import TAG_NAMES, tags_of
 
 
 def test_every_filter_finds_its_episode_and_no_other(run: Callable[..., Path]) -> None:

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from datatypes import UserError
-from rewards.grading.embeddings import HashedNgramEncoder, MiniLMEncoder, make_encoder
+from coterie.datatypes import UserError
+from coterie.rewards.grading.embeddings import HashedNgramEncoder, MiniLMEncoder, make_encoder
 
 TEXTS = [
     "the cat sat on the mat",
@@ -63,7 +63,7 @@ def test_empty_texts_have_a_fixed_direction() -> None:
 
 def test_hashed_vectors_are_the_same_in_every_process() -> None:
     script = (
-        "from rewards.grading.embeddings import HashedNgramEncoder as H\n"
+        "from coterie.rewards.grading.embeddings import HashedNgramEncoder as H\n"
         "print(H().encode(['the cat sat on the mat']).tobytes().hex())"
     )
     done = [

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from datatypes import Problem, UserError, Verdict
-from rewards.grading.judged import LONGEST, JudgeGrader, judge_prompt, read_grade
-from rewards.grading.scorer import AnswerScorer
+from coterie.datatypes import Problem, UserError, Verdict
+from coterie.rewards.grading.judged import LONGEST, JudgeGrader, judge_prompt, read_grade
+from coterie.rewards.grading.scorer import AnswerScorer
 
 PROBLEM = Problem("simpleqa:1", "Which river runs through Bern?", "Aare", "judged")
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from datatypes import Problem, UserError
-from rewards.grading.programs import Limits, ProgramGrader, ProgramTests, program_in, run
-from rewards.grading.programs import sandbox as sandbox_module
-from rewards.grading.programs.grader import LONGEST
-from rewards.grading.programs.sandbox import check_guard
-from rewards.grading.programs.wire import BrokenLinkError, Link, decode, encode
+from coterie.datatypes import Problem, UserError
+from coterie.rewards.grading.programs import Limits, ProgramGrader, ProgramTests, program_in, run
+from coterie.rewards.grading.programs import sandbox as sandbox_module
+from coterie.rewards.grading.programs.grader import LONGEST
+from coterie.rewards.grading.programs.sandbox import check_guard
+from coterie.rewards.grading.programs.wire import BrokenLinkError, Link, decode, encode
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
 
@@ -170,7 +170,7 @@ def _children() -> set[str]:
 
 def test_children_die_with_their_parent(tmp_path: Path) -> None:
     code = (
-        "from rewards.grading.programs import Limits, ProgramTests, run\n"
+        "from coterie.rewards.grading.programs import Limits, ProgramTests, run\n"
         "run('while True: pass', ProgramTests('f', ''), Limits(deadline_s=300))\n"
     )
     root = Path(__file__).parents[2]

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from datatypes import Problem, Scorer, ScoreRequests
-from rewards.grading.answers.equality import Pair
-from rewards.grading.answers.grammar import read
-from rewards.grading.scorer import AnswerScorer
+from coterie.datatypes import Problem, Scorer, ScoreRequests
+from coterie.rewards.grading.answers.equality import Pair
+from coterie.rewards.grading.answers.grammar import read
+from coterie.rewards.grading.scorer import AnswerScorer
 
 GOLD = Problem(id="p", question="", gold="2+2x")
 NUMBER = Problem(id="n", question="", gold="4", kind="number")
@@ -107,8 +107,8 @@ def test_a_verdict_depends_on_the_whole_problem() -> None:
 
 _CHEAP = """
 import sys
-from rewards.grading.scorer import AnswerScorer
-from datatypes import Problem, ScoreRequests
+from coterie.rewards.grading.scorer import AnswerScorer
+from coterie.datatypes import Problem, ScoreRequests
 scorer = AnswerScorer()
 number = Problem(id="n", question="", gold="4", kind="number")
 math = Problem(id="m", question="", gold="4")

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 import torch
 
-import train
-from agents.local import LocalPolicy
-from datatypes import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
-from training.doctor import examine
-from training.doctor.contract import check_answers, check_contract
-from training.doctor.finding import Finding
-from training.doctor.observe import Observed, observe
-from training.doctor.texts import check_stops
-from training.doctor.update import learn, restored
-from training.session import Session
+from coterie import train
+from coterie.agents.local import LocalPolicy
+from coterie.datatypes import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
+from coterie.training.doctor import examine
+from coterie.training.doctor.contract import check_answers, check_contract
+from coterie.training.doctor.finding import Finding
+from coterie.training.doctor.observe import Observed, observe
+from coterie.training.doctor.texts import check_stops
+from coterie.training.doctor.update import learn, restored
+from coterie.training.session import Session
 
 Opened = Callable[..., Session]
 Change = Callable[[Policy, Prompt, Sampling], Any]

@@ -11,11 +11,17 @@ import pytest
 import torch
 from rich.console import Console
 
-from training.doctor import memory
-from training.doctor.finding import Finding, judged, table
-from training.doctor.parity import check_neutrality, check_parity, parity, surplus_z, tolerance
-from training.doctor.rescore import Scored, variance
-from training.doctor.update import Movement, check_movement, made_up
+from coterie.training.doctor import memory
+from coterie.training.doctor.finding import Finding, judged, table
+from coterie.training.doctor.parity import (
+    check_neutrality,
+    check_parity,
+    parity,
+    surplus_z,
+    tolerance,
+)
+from coterie.training.doctor.rescore import Scored, variance
+from coterie.training.doctor.update import Movement, check_movement, made_up
 
 LN2 = math.log(2)
 NAN = math.nan

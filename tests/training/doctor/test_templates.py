@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from models.codec import HFCodec
-from training.doctor.finding import Finding
-from training.doctor.texts import check_round_trip, check_template
+from coterie.models.codec import HFCodec
+from coterie.training.doctor.finding import Finding
+from coterie.training.doctor.texts import check_round_trip, check_template
 
 _LOOP = "{% for m in messages %}"
 _TURN = "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"

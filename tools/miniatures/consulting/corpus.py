@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from coterie.problems.chains import ALL_VALUES, Chain
 from miniatures.recipe import Example
 from miniatures.teaching.corpus import Habits
-from problems.chains import ALL_VALUES, Chain
 
 TAGS = ("<think>", "</think>")
 QUESTION = "Question:"

@@ -8,7 +8,8 @@ from functools import partial
 
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from datatypes import derive_seed
+from coterie.datatypes import derive_seed
+from coterie.problems.chains import Chain
 from miniatures.consulting.corpus import (
     call,
     call_example,
@@ -28,7 +29,6 @@ from miniatures.recipe import Example
 from miniatures.sampling import sample
 from miniatures.teaching.corpus import draw_any, draw_length, draw_strong, habits_of
 from miniatures.teaching.family import share
-from problems.chains import Chain
 
 # Shares of phase 2's batches for a policy: on its own, with a panel, with replies.
 _ALONE, _PANEL = 0.35, 0.3

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from coterie.problems.chains import ALL_VALUES
 from miniatures.consulting.corpus import ANSWER, PHRASES, QUESTION, SOLVE, TAGS
 from miniatures.recipe import Recipe, Spelling
-from problems.chains import ALL_VALUES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,11 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from envs.corea_deferral.prompts import prompt_for
+from coterie.envs.corea_deferral.prompts import prompt_for
+from coterie.problems.chains import OPERATIONS
+from coterie.problems.recall import HIDDEN, names, recall_problem, value_of
 from miniatures.deferral.recipes import DeferralRecipe
 from miniatures.recipe import Example
-from problems.chains import OPERATIONS
-from problems.recall import HIDDEN, names, recall_problem, value_of
 
 Uniform = Callable[[], float]
 

@@ -11,19 +11,19 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from datatypes import derive_seed
-from envs.corea_deferral.prompts import prompt_for
-from evaluation.metrics.discrimination import auroc
-from evaluation.metrics.means import as_floats, mean_present
+from coterie.datatypes import derive_seed
+from coterie.envs.corea_deferral.prompts import prompt_for
+from coterie.evaluation.metrics.discrimination import auroc
+from coterie.evaluation.metrics.means import as_floats, mean_present
+from coterie.problems.recall import RecallSettings, RecallSource, draw_recall, names
+from coterie.rewards.confidence import format_parts
+from coterie.rewards.grading.answers.confidence import parse_confidence
+from coterie.rewards.grading.answers.extract import extract, last_box
 from miniatures.deferral.corpus import Knowledge, example, knowledge_of
 from miniatures.deferral.recipes import DeferralRecipe
 from miniatures.fitting import Fit, Report, first_phase, second_phase
 from miniatures.recipe import Example
 from miniatures.sampling import sample
-from problems.recall import RecallSettings, RecallSource, draw_recall, names
-from rewards.confidence import format_parts
-from rewards.grading.answers.confidence import parse_confidence
-from rewards.grading.answers.extract import extract, last_box
 
 _NEAR = 0.6
 """How much of a name's embedding is a digit's at the start."""

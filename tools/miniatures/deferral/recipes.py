@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from envs.corea_deferral.prompts import SUFFIX
+from coterie.envs.corea_deferral.prompts import SUFFIX
+from coterie.problems.recall import RecallSettings, names
 from miniatures.recipe import Recipe, Spelling
-from problems.recall import RecallSettings, names
 
 _TAGS = (
     r"\boxed{",

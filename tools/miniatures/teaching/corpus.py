@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from coterie.problems.chains import OPERATIONS, Chain, ChainSettings, draw_chain
 from miniatures.recipe import Example
-from problems.chains import OPERATIONS, Chain, ChainSettings, draw_chain
 
 TAGS = (
     '<strategy id="1">',

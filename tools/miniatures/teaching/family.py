@@ -9,7 +9,8 @@ from functools import partial
 
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from datatypes import derive_seed
+from coterie.datatypes import derive_seed
+from coterie.problems.chains import Chain, ChainSettings, ChainSource
 from miniatures.fitting import Fit, Report, first_phase, second_phase
 from miniatures.recipe import Example
 from miniatures.sampling import sample
@@ -24,7 +25,6 @@ from miniatures.teaching.corpus import (
     work,
 )
 from miniatures.teaching.recipes import TeachingRecipe
-from problems.chains import Chain, ChainSettings, ChainSource
 
 _FORMAT = re.compile(
     r' <strategy id="1"> [^<>]+ <result> (\d) </result> </strategy>'

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from datatypes import AnswerKind, Problem
-from problems.chains import ChainSource
-from problems.recall import RecallSource
-from problems.source import ProblemSource
-from rewards.grading.answers import Checker, letter_of
-from rewards.grading.answers.equality import same
-from rewards.grading.answers.structure import Shape, shape
-from rewards.grading.scorer import AnswerScorer
+from coterie.datatypes import AnswerKind, Problem
+from coterie.problems.chains import ChainSource
+from coterie.problems.recall import RecallSource
+from coterie.problems.source import ProblemSource
+from coterie.rewards.grading.answers import Checker, letter_of
+from coterie.rewards.grading.answers.equality import same
+from coterie.rewards.grading.answers.structure import Shape, shape
+from coterie.rewards.grading.scorer import AnswerScorer
 
 
 def problem(

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from rewards.confidence import confidence_format, format_parts
-from rewards.grading.answers.confidence import parse_confidence, stated
+from coterie.rewards.confidence import confidence_format, format_parts
+from coterie.rewards.grading.answers.confidence import parse_confidence, stated
 
 
 @pytest.mark.parametrize(

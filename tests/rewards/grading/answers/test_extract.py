@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from rewards.grading.answers import after_thinking, boxes, candidates, extract
+from coterie.rewards.grading.answers import after_thinking, boxes, candidates, extract
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from datatypes import UserError
-from rewards.grading.answers.equality import Pair
-from rewards.grading.answers.grammar import read
-from rewards.grading.answers.pool import WorkerPool
+from coterie.datatypes import UserError
+from coterie.rewards.grading.answers.equality import Pair
+from coterie.rewards.grading.answers.grammar import read
+from coterie.rewards.grading.answers.pool import WorkerPool
 
 
 def pair(gold: str, answer: str) -> Pair:
@@ -120,8 +120,8 @@ def test_two_workers_share_a_large_batch() -> None:
 
 _SCRIPT = """
 import warnings, sys
-from rewards.grading.answers.grammar import read
-from rewards.grading.answers.pool import WorkerPool
+from coterie.rewards.grading.answers.grammar import read
+from coterie.rewards.grading.answers.pool import WorkerPool
 pool = WorkerPool(1)
 assert pool.run([(read("x+1"), read("1+x"))]) == ["equal"]
 print(pool._workers[0].process.pid)

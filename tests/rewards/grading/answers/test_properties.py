@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from datatypes import AnswerKind, Problem
-from rewards.grading.answers import Checker
-from rewards.grading.answers.units import split_unit
+from coterie.datatypes import AnswerKind, Problem
+from coterie.rewards.grading.answers import Checker
+from coterie.rewards.grading.answers.units import split_unit
 
 INTEGERS = st.integers(-(10**12), 10**12)
 # A fraction that comes out whole is a division left to do.

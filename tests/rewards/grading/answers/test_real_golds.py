@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from datatypes import AnswerKind, Problem
-from rewards.grading.answers import Checker
+from coterie.datatypes import AnswerKind, Problem
+from coterie.rewards.grading.answers import Checker
 
 pytestmark = pytest.mark.data
 

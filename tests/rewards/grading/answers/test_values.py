@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewards.grading.answers import exact, plain
-from rewards.grading.answers.caps import refuses, tower
-from rewards.grading.answers.grammar import read
-from rewards.grading.answers.structure import Shape, readings, shape
-from rewards.grading.answers.units import split_unit
+from coterie.rewards.grading.answers import exact, plain
+from coterie.rewards.grading.answers.caps import refuses, tower
+from coterie.rewards.grading.answers.grammar import read
+from coterie.rewards.grading.answers.structure import Shape, readings, shape
+from coterie.rewards.grading.answers.units import split_unit
 
 
 @pytest.mark.parametrize(

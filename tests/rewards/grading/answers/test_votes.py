@@ -2,7 +2,7 @@
 
 import pytest
 
-from rewards.grading.answers.votes import vote
+from coterie.rewards.grading.answers.votes import vote
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import warnings
 
 import pytest
 
-from rewards.grading.answers.grammar import read
-from rewards.grading.answers.normalise import plain
-from rewards.grading.answers.worker import compare
+from coterie.rewards.grading.answers.grammar import read
+from coterie.rewards.grading.answers.normalise import plain
+from coterie.rewards.grading.answers.worker import compare
 
 
 def outcome(gold: str, answer: str) -> str:

@@ -1,0 +1,56 @@
+"""Multi-agent environments in which language models learn to reason together.
+
+::
+
+    import coterie
+
+    env = coterie.make("core-teaching")
+    coterie.check_env(env)
+
+The packages lie at the top of the repository; links in this folder give them their name,
+``coterie.envs``, ``coterie.algorithms`` and so on. They are imported when they are asked for.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coterie.envs import EnvSpec, check_env, make, register
+
+__all__ = ["EnvSpec", "check_env", "make", "register"]
+
+if not (Path(__file__).parent / "envs").is_dir():
+    # Checked out without links, as on Windows.
+    __path__.append(str(Path(__file__).resolve().parent.parent))
+
+_PACKAGES = frozenset(
+    [
+        "agents",
+        "algorithms",
+        "comparison",
+        "datatypes",
+        "envs",
+        "evaluation",
+        "experts",
+        "models",
+        "papers",
+        "problems",
+        "rewards",
+        "rollouts",
+        "teams",
+        "training",
+    ]
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("coterie.envs"), name)
+    if name in _PACKAGES:
+        return import_module(f"coterie.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})

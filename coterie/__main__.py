@@ -1,0 +1,44 @@
+"""All programs by one command: ``coterie train --env core-teaching --algo gspo``."""
+
+import multiprocessing
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+_PROGRAMS = {
+    "train": ("coterie.train", "train a team of language models together"),
+    "benchmark": ("coterie.benchmark", "compare trained systems"),
+    "report": ("coterie.evaluation.report.__main__", "write a run as one HTML file"),
+    "doctor": ("coterie.train", "check the set-up of a run: train --doctor"),
+    "check": ("coterie.envs.check.__main__", "does an environment keep the contract?"),
+    "serve": ("coterie.experts.serve", "serve a model to roles of other runs"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Returns the exit code of the program that ``argv`` names first."""
+    program, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    if program in ("-h", "--help"):
+        print("usage: coterie PROGRAM [arguments]\n")
+        for name, (_, what) in _PROGRAMS.items():
+            print(f"  {name:<10} {what}")
+        print("\nAll arguments of one program:  coterie train --help")
+        return 0
+    if program not in _PROGRAMS:
+        known = ", ".join(_PROGRAMS)
+        print(f"coterie: unknown program {program!r}; known: {known}", file=sys.stderr)
+        return 2
+    # So that --env mymodule:Env finds a module of the folder that the command is given in.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    if program == "doctor":
+        rest.append("--doctor")
+    return import_module(_PROGRAMS[program][0]).main(rest)
+
+
+if multiprocessing.parent_process():  # in the processes that a run starts
+    from coterie.agents.engine.processes import end_with_parent
+
+    end_with_parent()
+if __name__ == "__main__":
+    sys.exit(main())
