@@ -53,12 +53,8 @@ def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dty
     if hasattr(attention, "q_norm"):
         heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
         rows = [attention.q_norm.weight] * heads + [attention.k_norm.weight] * kv_heads
-        qk_norm = (
-            torch.stack(rows)
-            .detach()
-            .to(dtype)
-            .reshape(-1)[order[: len(rows) * attention.head_dim]]
-        )
+        qk_norm = torch.stack(rows).detach().to(dtype).reshape(-1)
+        qk_norm = qk_norm[order[: len(rows) * attention.head_dim]]
         qk_norm = qk_norm.view(len(rows), attention.head_dim)
     return LayerWeights(
         input_norm_D=layer.input_layernorm.weight.detach().to(dtype, copy=True),

@@ -1,16 +1,16 @@
 """Full weights at the papers' learning rates: how far they go, in which number format."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM, Qwen3Config
+from safetensors.torch import load_file, save_file
 
-import train
+from coterie import train
 from coterie.algorithms import LearnerSettings, get
 from coterie.algorithms.learner import Learner
 from coterie.datatypes import Trajectory, UserError
@@ -19,7 +19,6 @@ from coterie.models.spec import ModelSpec
 from coterie.teams.team import TrainedRole
 from coterie.training import checkpoint
 from coterie.training.checkpoint import Progress
-from tests.conftest import byte_tokenizer
 
 UPDATES = 20
 VOCABULARY = 320
@@ -27,25 +26,13 @@ Weights = dict[str, torch.Tensor]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Qwen3 shape with weights as large as they begin: a deviation of .02."""
-    config = Qwen3Config(
-        vocab_size=VOCABULARY,
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
-        initializer_range=0.02,
-        tie_word_embeddings=True,
-        max_position_embeddings=128,
-    )
+def folder(checkpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Qwen3 shape with matrices as large as they begin: a deviation of .02."""
     path = tmp_path_factory.mktemp("begin")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        AutoModelForCausalLM.from_config(config).save_pretrained(path)
-    byte_tokenizer().save_pretrained(path)
+    shutil.copytree(checkpoint("qwen3"), path, dirs_exist_ok=True)
+    weights = load_file(path / "model.safetensors")
+    small = {name: t * (0.02 / 0.3 if t.ndim > 1 else 1) for name, t in weights.items()}
+    save_file(small, path / "model.safetensors", {"format": "pt"})
     return path
 
 
