@@ -23,7 +23,7 @@ def parts(module: nn.Module) -> Iterator[nn.Module]:
     for child in module.children():
         if isinstance(child, nn.ModuleList):
             yield from child
-        elif any(isinstance(inner, nn.ModuleList) for inner in child.children()):
+        elif any(isinstance(inner, nn.ModuleList) for inner in child.modules()):
             yield from parts(child)
         else:
             yield child

@@ -146,13 +146,14 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
 def _check_head(handle: ModelHandle) -> None:
     """Refuse a model whose logits are not the known function of its last hidden states."""
     ids = torch.arange(4, device=handle.device)[None] % handle.vocab_size
-    with torch.no_grad(), handle.active():
+    kind, dtype = handle.causal_lm.config.model_type, str(handle.dtype).rpartition(".")[2]
+    wrong = f"models of type {kind!r} do not compute in {dtype}; try another --agents.ROLE.dtype"
+    with torch.no_grad(), handle.active(), in_one_sentence(wrong):
         ours = handle.head(
             handle.backbone(ids, torch.ones_like(ids), torch.arange(4)[None].to(ids))
         )
         theirs = handle.causal_lm(input_ids=ids, use_cache=False).logits
     if not torch.allclose(ours.float(), theirs.float(), rtol=1e-3, atol=1e-3):
-        kind = handle.causal_lm.config.model_type
         raise UserError(f"models of type {kind!r} compute their logits in a way we do not know")
 
 
