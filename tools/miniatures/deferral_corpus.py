@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from coterie.envs.corea_deferral.settings import prompt_for
 from coterie.problems.chains import OPERATIONS
 from coterie.problems.recall import HIDDEN, names, recall_problem, value_of
-from miniatures.deferral.recipes import DeferralRecipe
 from miniatures.recipe import Example
+from miniatures.recipes import DeferralRecipe
 
 Uniform = Callable[[], float]
 
