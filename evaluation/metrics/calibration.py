@@ -11,9 +11,9 @@ import numpy.typing as npt
 from coterie.evaluation.metrics.means import Floats, as_floats, ratio
 
 Closed = Literal["left", "right"]
-Missing = Literal["exclude", "zero"]
 
 _MICRO = 10**6
+_CLIP = 1e-3
 
 
 def bin_index(
@@ -39,14 +39,16 @@ def expected_calibration_error(
     *,
     bins: int = 10,
     closed: Closed = "left",
-    missing: Missing = "exclude",
+    missing: Literal["exclude", "zero"] = "exclude",
 ) -> float:
     """``sum_b |B_b| / N |accuracy_b - confidence_b|`` over equal-width bins (arXiv:1706.04599).
 
     Name the convention wherever the number is printed: left and right closure differ by as much as
     .06 on ten points. ``missing="zero"`` reads silence as confidence 0.
     """
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
+    if missing == "zero":
+        confidence_N = np.nan_to_num(as_floats(confidence_N))
+    confidence_N, correct_N = _known(confidence_N, correct_N)
     return _weighted_gap(confidence_N, correct_N, bin_index(confidence_N, bins, closed))
 
 
@@ -55,14 +57,13 @@ def adaptive_calibration_error(
     correct_N: npt.ArrayLike,
     *,
     bins: int = 10,
-    missing: Missing = "exclude",
 ) -> float:
     """The same over bins of (nearly) equal numbers of responses (arXiv:1904.01685).
 
     Responses of equal confidence are interchangeable: each counts with their mean correctness, so
     that the value does not depend on their order.
     """
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
+    confidence_N, correct_N = _known(confidence_N, correct_N)
     order_N = np.argsort(confidence_N, kind="stable")
     shared_N = _mean_by_value(confidence_N, correct_N)
     index_N = np.empty(len(order_N), dtype=np.int64)
@@ -71,11 +72,9 @@ def adaptive_calibration_error(
     return _weighted_gap(confidence_N, shared_N, index_N)
 
 
-def kolmogorov_smirnov_error(
-    confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike, *, missing: Missing = "exclude"
-) -> float:
+def kolmogorov_smirnov_error(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:
     """``max_t |sum_{p <= t} (y - p)| / N``: calibration without bins (arXiv:2006.12800)."""
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
+    confidence_N, correct_N = _known(confidence_N, correct_N)
     if not len(confidence_N):
         return float("nan")
     _, group_N = np.unique(confidence_N, return_inverse=True)
@@ -83,11 +82,9 @@ def kolmogorov_smirnov_error(
     return float(np.abs(np.cumsum(gap_G)).max() / len(confidence_N))
 
 
-def brier(
-    confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike, *, missing: Missing = "exclude"
-) -> float:
+def brier(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:
     """``mean (p - y)^2``."""
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
+    confidence_N, correct_N = _known(confidence_N, correct_N)
     return _mean((confidence_N - correct_N) ** 2)
 
 
@@ -103,11 +100,9 @@ class Murphy:
     """Variance of correctness."""
 
 
-def murphy(
-    confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike, *, missing: Missing = "exclude"
-) -> Murphy:
+def murphy(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> Murphy:
     """The decomposition over distinct stated values, for which it holds without remainder."""
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
+    confidence_N, correct_N = _known(confidence_N, correct_N)
     shared_N = _mean_by_value(confidence_N, correct_N)
     base = _mean(correct_N)
     return Murphy(
@@ -117,17 +112,11 @@ def murphy(
     )
 
 
-def negative_log_likelihood(
-    confidence_N: npt.ArrayLike,
-    correct_N: npt.ArrayLike,
-    *,
-    clip: float = 1e-3,
-    missing: Missing = "exclude",
-) -> float:
+def negative_log_likelihood(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:
     """Mean ``-ln`` of the probability given to what happened, confidences clipped to
-    [clip, 1 - clip]; in nats."""
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
-    clipped_N = np.clip(confidence_N, clip, 1.0 - clip)
+    [.001, .999]; in nats."""
+    confidence_N, correct_N = _known(confidence_N, correct_N)
+    clipped_N = np.clip(confidence_N, _CLIP, 1.0 - _CLIP)
     return _mean(-np.log(np.where(correct_N > 0, clipped_N, 1.0 - clipped_N)))
 
 
@@ -159,14 +148,11 @@ def discreteness(confidence_N: npt.ArrayLike) -> Discreteness:
     return Discreteness(len(values_G), abs(float((share_G * np.log(share_G)).sum())), extreme)
 
 
-def _stated(
-    confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike, missing: Missing
-) -> tuple[Floats, Floats]:
+def _known(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Those that have both, as floats."""
     confidence_N, correct_N = as_floats(confidence_N), as_floats(correct_N)
     if confidence_N.shape != correct_N.shape:
         raise ValueError(f"{confidence_N.shape} confidences, {correct_N.shape} correctness values")
-    if missing == "zero":
-        confidence_N = np.where(np.isnan(confidence_N), 0.0, confidence_N)
     known_N = ~np.isnan(confidence_N) & ~np.isnan(correct_N)
     return confidence_N[known_N], correct_N[known_N]
 

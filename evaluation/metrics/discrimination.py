@@ -19,25 +19,12 @@ def auroc(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:
     return won / pairs if pairs else float("nan")
 
 
-def question_auroc(confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike) -> Floats:
-    """(Q,) AUROC of each question's own samples, NaN where all are right or all wrong."""
-    return ratio(*_question_wins(confidence_QS, correct_QS))
-
-
 def within_question_auroc(confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike) -> float:
     """AUROC over pairs of samples of the same question: telling one's right answers from one's
     wrong ones, with nothing earned by telling easy questions from hard ones."""
-    won_Q, pairs_Q = _question_wins(confidence_QS, correct_QS)
-    return float(ratio(won_Q.sum(), pairs_Q.sum()))
-
-
-def _question_wins(
-    confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike
-) -> tuple[Floats, Floats]:
     rows = zip(as_floats(confidence_QS), as_floats(correct_QS), strict=True)
-    table = np.array([_wins(confidence, correct) for confidence, correct in rows], dtype=float)
-    table = table.reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+    wins = [_wins(confidence, correct) for confidence, correct in rows]
+    return float(ratio(sum(won for won, _ in wins), sum(pairs for _, pairs in wins)))
 
 
 def _wins(confidence_N: Floats, correct_N: Floats) -> tuple[float, int]:

@@ -28,21 +28,3 @@ def pass_at_k(correct_QN: npt.ArrayLike, k: int) -> Floats:
     correct_QN = as_floats(correct_QN)
     present_QN = ~np.isnan(correct_QN)
     return unbiased(present_QN.sum(axis=1), (correct_QN > 0).sum(axis=1), k)
-
-
-def pass_at_every_k(correct_QN: npt.ArrayLike) -> Floats:
-    """(Q, K) unbiased pass@k for k = 1 .. N."""
-    correct_QN = as_floats(correct_QN)
-    columns = [pass_at_k(correct_QN, k) for k in range(1, correct_QN.shape[1] + 1)]
-    return np.stack(columns, axis=1)
-
-
-def any_of_first(correct_QN: npt.ArrayLike, k: int) -> Floats:
-    """(Q,) 1 where one of the first ``k`` existing samples is right, else 0 (the evaluator of CoRe,
-    arXiv:2601.21600). Equals :func:`pass_at_k` where there are exactly ``k`` samples."""
-    if k < 1:
-        raise ValueError(f"pass@{k}: k is at least 1")
-    correct_QN = as_floats(correct_QN)
-    rank_QN = np.cumsum(~np.isnan(correct_QN), axis=1)
-    passed_Q = ((correct_QN > 0) & (rank_QN <= k)).any(axis=1)
-    return np.where((~np.isnan(correct_QN)).sum(axis=1) >= k, passed_Q, np.nan)

@@ -10,10 +10,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from coterie.datatypes import UserError
-from coterie.evaluation.metrics.intervals import Resampled, bootstrap
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
-from coterie.evaluation.metrics.passk import any_of_first, pass_at_k
+from coterie.evaluation.metrics.passk import pass_at_k
 
 # Role -> (Q, N of that role), the same questions in the same order.
 Samples = Mapping[str, npt.ArrayLike]
@@ -28,45 +26,9 @@ def union(solved: Mapping[str, npt.ArrayLike]) -> Floats:
     return 1.0 - np.prod([1.0 - as_floats(values) for values in solved.values()], axis=0)
 
 
-def team_any_of_first(correct: Samples, k: int) -> Floats:
-    """(Q,) 1 where any role is right in its first ``k`` samples (Team Pass@k of CoRe,
-    arXiv:2601.21600): it looks at ``roles * k`` candidates."""
-    return union({role: any_of_first(correct_QN, k) for role, correct_QN in correct.items()})
-
-
 def team_pass_at_k(correct: Samples, k: int) -> Floats:
     """(Q,) the same without bias, ``1 - prod_m C(n_m - c_m, k) / C(n_m, k)``."""
     return union({role: pass_at_k(correct_QN, k) for role, correct_QN in correct.items()})
-
-
-def equal_candidates(correct: Samples, k: int) -> dict[str, Floats]:
-    """(Q,) unbiased pass@(roles * k) of each role alone: the control for Team Pass@k, which sees
-    as many candidates."""
-    candidates = len(correct) * k
-    for role, correct_QN in correct.items():
-        sampled = as_floats(correct_QN).shape[1]
-        if sampled < candidates:
-            raise UserError(
-                f"Comparing {role} with its team at {k} samples a role needs {candidates} samples "
-                f"of {role}, not {sampled}: raise the number of evaluation samples."
-            )
-    return {role: pass_at_k(correct_QN, candidates) for role, correct_QN in correct.items()}
-
-
-def best_role(solved: Mapping[str, npt.ArrayLike]) -> str:
-    """The role with the highest mean; the first of equals."""
-    means = {role: float(mean_present(values)) for role, values in solved.items()}
-    return max(means, key=lambda role: -np.inf if np.isnan(means[role]) else means[role])
-
-
-def gain_over_best(solved: Mapping[str, npt.ArrayLike], *, seed: int = 0) -> Resampled:
-    """Mean of the union less that of the best role, over questions that all roles have.
-
-    Each resample has a best role of its own, so that the interval knows that the best was chosen.
-    """
-    columns_QM = np.stack([union(solved), *map(as_floats, solved.values())], axis=1)
-    columns_QM[np.isnan(columns_QM).any(axis=1)] = np.nan
-    return bootstrap(columns_QM, lambda mean: mean[..., 0] - mean[..., 1:].max(axis=-1), seed=seed)
 
 
 def subset_unions(solved: Mapping[str, npt.ArrayLike]) -> dict[tuple[str, ...], float]:
