@@ -67,6 +67,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"√\s?([0-9.]+)", r"\\sqrt{\1}"),
         (r"√", r"\\sqrt "),
         (r"\\colon(?![A-Za-z])|\{:\}", ":"),
+        (r"\\[lr]?vert(?![A-Za-z])", "|"),
         (r"\\\\\[[0-9.]+ ?[a-z]{2}\]", r"\\\\\\\\"),
         (r"\\mathbb\s?(?:\{\s?R\s?\}|R)", r"(-\\infty,\\infty)"),
         (r"(?<![A-Za-z\\])[Ii]nfinity(?![A-Za-z])", r"\\infty "),
@@ -136,10 +137,8 @@ def key(text: str, *, fold: bool) -> str:
 
     ``fold`` ignores case (words do not carry meaning in it, variables do).
     """
-    text = plain(text).replace(DOLLAR, "").strip()
-    if fold:
-        return text.casefold()
-    return _LOOSE.sub("", text)
+    text = _LOOSE.sub("", plain(text).replace(DOLLAR, "").strip())
+    return text.casefold() if fold else text
 
 
 def words(text: str) -> str:

@@ -208,7 +208,8 @@ def _union(text: str, depth: int) -> Shape | None:
 def _bracketed(text: str, depth: int) -> Shape | None:
     r"""A text that one pair of brackets spans; a single value in brackets is that value, and
     ``\{x : x < 1\}`` the interval."""
-    text = _SUCH_THAT.sub(r"\{", text)
+    if (match := _SUCH_THAT.match(text)) and text.endswith(r"\}"):
+        return _shape(plain(text[match.end() : -2]), depth - 1)
     pairs = (pair for pair in _PAIRS if text.startswith(pair[0]) and text.endswith(pair[1]))
     opening, closing, ends = next(pairs, ("", "", ""))
     inner = split(text[len(opening) : -len(closing)], _COMMA) if ends else None

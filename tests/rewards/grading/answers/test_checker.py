@@ -118,6 +118,8 @@ RIGHT: list[tuple[str, str, AnswerKind]] = [
     (r"3{:}30 \text{ PM}", "3:30 p.m.", "math"),
     ("3:30pm", "3:30 p.m.", "text"),
     ("tuesday", "Tuesday", "math"),
+    (r"\{x \mid x < 2 \text{ or } x > 3\}", r"(-\infty,2) \cup (3,\infty)", "math"),
+    (r"\lvert b-a \rvert", "|a-b|", "math"),
     ("cba", "abc", "math"),  # a product, as its letters are in order
 ]
 
@@ -470,6 +472,14 @@ def test_choices_are_letters_or_option_texts(response: str, letter: str | None) 
         verdict = checker.check(response, problem(gold, "choice", choices=CHOICES))
         assert verdict.correct == (gold == letter)
         assert verdict.method == ("none" if verdict.answer is None else "choice")
+
+
+def test_an_option_is_read_with_its_sign_and_without_its_spaces() -> None:
+    asked = Problem("p", "?", "C", "choice", choices=("1", "-2", "-1", "$x>1$"))
+    for response, right in (("C. -1", True), ("C - -1", True), ("C. 1", False), ("-1", True)):
+        assert Checker().check(f"Answer: {response}", asked).correct == right, response
+    asked = replace(asked, gold="D")
+    assert Checker().check("Answer: x > 1", asked).correct
 
 
 def test_a_letter_that_is_an_option_text_is_the_letter() -> None:
