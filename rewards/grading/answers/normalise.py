@@ -8,42 +8,36 @@ import re
 from functools import lru_cache
 from unicodedata import normalize
 
+_SPELLINGS = {
+    "-": "−–－",
+    "+": "＋",
+    ",": "，",
+    ":": "：",
+    "(": "（",
+    ")": "）",
+    "%": "％",
+    " ": "\u00a0\u2009\u202f",
+    "": "\u200b",
+    "/": "÷",
+    "^2": "²",
+    "^3": "³",
+    r"\times ": "×",
+    r"\cdot ": "·⋅",
+    r"\pi ": "π",
+    r"\infty ": "∞",
+    r"\emptyset ": "∅",
+    r"\pm ": "±",
+    r"\approx ": "≈",
+    r"\le ": "≤",
+    r"\ge ": "≥",
+    r"\cup ": "∪",
+    r"\in ": "∈",
+    r"^\circ ": "°º˚",
+}
 _FRACTIONS = {one: normalize("NFKC", one).split("⁄") for one in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 _UNICODE = str.maketrans(
-    {one: rf"\frac{{{top}}}{{{bottom}}}" for one, (top, bottom) in _FRACTIONS.items()}
-    | {
-        "−": "-",
-        "–": "-",
-        "－": "-",
-        "＋": "+",
-        "，": ",",
-        "：": ":",
-        "（": "(",
-        "）": ")",
-        "％": "%",
-        "\u00a0": " ",
-        "\u2009": " ",
-        "\u202f": " ",
-        "\u200b": "",
-        "×": r"\times ",
-        "·": r"\cdot ",
-        "÷": "/",
-        "π": r"\pi ",
-        "∞": r"\infty ",
-        "±": r"\pm ",
-        "≈": r"\approx ",
-        "≤": r"\le ",
-        "≥": r"\ge ",
-        "∪": r"\cup ",
-        "∅": r"\emptyset ",
-        "∈": r"\in ",
-        "°": r"^\circ ",
-        "²": "^2",
-        "³": "^3",
-        "⋅": r"\cdot ",
-        "º": r"^\circ ",
-        "˚": r"^\circ ",
-    }
+    {one: spelling for spelling, signs in _SPELLINGS.items() for one in signs}
+    | {one: rf"\frac{{{top}}}{{{bottom}}}" for one, (top, bottom) in _FRACTIONS.items()}
 )
 
 DOLLAR = "＄"
