@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from coterie import algorithms, envs
-from coterie.envs.plugins import plugin_names
+from coterie.envs.registry import PLUGINS
 from coterie.problems.prepare import ProblemSettings
 from coterie.teams.settings import ScoringSettings
 from coterie.training.command_line import parse
@@ -66,7 +66,7 @@ def test_every_flag_that_a_page_mentions_exists(monkeypatch: pytest.MonkeyPatch)
     known |= flags_of("learner", algorithms.LearnerSettings)
     known |= flags_of("problems", ProblemSettings) | flags_of("scoring", ScoringSettings)
     known |= flags_of("rollout", RolloutSettings) | flags_of("eval", EvalSettings)
-    names = [*{*envs.names()} - {*plugin_names()}]
+    names = [*{*envs.names()} - PLUGINS.names()]
     names += ["examples.debate:SPEC", "examples.solver_verifier:SPEC"]
     known |= flags_of("env", *filter(None, (envs.spec(name).settings for name in names)))
     mentioned = {
