@@ -4,6 +4,7 @@ Their flags are parsed, and nothing is run. Flags that stand in the text exist, 
 """
 
 import dataclasses
+import importlib.util
 import re
 import shlex
 import typing
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from coterie import algorithms, envs
+from coterie.envs.others import KINDS
+from coterie.envs.others.game import GameSettings, TextArenaSettings
 from coterie.envs.plugins import plugin_names
 from coterie.problems.prepare import ProblemSettings
 from coterie.teams.settings import ScoringSettings
@@ -24,8 +27,10 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TRAIN = re.compile(r"python train\.py +(.*?)$", re.MULTILINE)
 FLAG = re.compile(r"--((?:env|algo|learner|problems|scoring|rollout|eval)\.[a-z0-9.-]*[a-z0-9])")
-# Runs of others, and an example that has to be installed first.
-NOT_HERE = ("--resume", "--env nim")
+# Runs of others, and what has to be installed first.
+NOT_HERE = ("--resume", "--env nim") + tuple(
+    f"--env {kind}:" for kind, one in KINDS.items() if not importlib.util.find_spec(one.package)
+)
 
 
 def commands(page: Path) -> list[str]:
@@ -66,6 +71,7 @@ def test_every_flag_that_a_page_mentions_exists(monkeypatch: pytest.MonkeyPatch)
     known |= flags_of("learner", algorithms.LearnerSettings)
     known |= flags_of("problems", ProblemSettings) | flags_of("scoring", ScoringSettings)
     known |= flags_of("rollout", RolloutSettings) | flags_of("eval", EvalSettings)
+    known |= flags_of("env", GameSettings, TextArenaSettings)
     names = [*{*envs.names()} - {*plugin_names()}]
     names += ["examples.debate:SPEC", "examples.solver_verifier:SPEC"]
     known |= flags_of("env", *filter(None, (envs.spec(name).settings for name in names)))
