@@ -1,8 +1,8 @@
 """Metrics, and what is measured in each environment."""
 
 from coterie.datatypes import UserError
+from coterie.datatypes.plugins import load
 from coterie.envs import EnvSpec
-from coterie.envs.plugins import load
 from coterie.evaluation.evaluation import Evaluation, Row
 from coterie.evaluation.per_episode import per_episode
 

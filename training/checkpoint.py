@@ -28,6 +28,7 @@ from safetensors.torch import load_file
 from coterie.datatypes import UserError, fits
 from coterie.models import checksums
 from coterie.models.saving import store
+from coterie.teams.team import OtherFormat
 from coterie.training.disk import make_folder, not_written, sync, sync_tree
 
 _NAME = re.compile(r"step-(\d{6,})")
@@ -132,6 +133,8 @@ def load(
             )
         torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
         return progress
+    except OtherFormat as error:
+        raise UserError(f"{path} cannot be resumed here: {error}") from None
     except UserError as error:
         raise _damaged(path, f"{error}") from None
     except _DAMAGED as error:

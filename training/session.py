@@ -259,7 +259,7 @@ class Session:
     def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
         """Keep the trained models, write the summary and show the table."""
         for role, trained in self.team.trained.items():
-            self.run.write_model(role, trained.save)
+            self.run.write_model(role, trained.export)
         first, last = self._examiner.estimate(before), self._examiner.estimate(after)
         tally, wall_s, steps = self._tally, self._tally.wall_s(), self._progress.step
         result = summary(

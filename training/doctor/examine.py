@@ -205,8 +205,7 @@ def _after(
                 role,
                 f"{said} moved log-probabilities by {moved.mean:.1e} only",
                 "wrong" if np.isnan(moved.mean) else "not measured",
-                "choose another --learner.lr, or --agents.*.dtype float32, in which small "
-                "updates are not rounded away",
+                "choose another --learner.lr",
             ),
         ]
     if observed is None:
@@ -255,5 +254,5 @@ def _memory(
 def _tolerance(session: Session, role: str) -> float:
     """Of two that compute in different formats, the coarser one decides."""
     fleet = session.team.fleet
-    held = next(session.team.loaded[role].handle.module.parameters()).dtype
-    return max(tolerance(held), tolerance(held if fleet is None else fleet.dtype_of(role)))
+    own = session.team.loaded[role].handle.dtype
+    return max(tolerance(own), tolerance(own if fleet is None else fleet.dtype_of(role)))

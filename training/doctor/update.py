@@ -189,7 +189,6 @@ def check_movement(role: str, found: Movement) -> Finding:
         role,
         measured,
         wrong=found.share < LEAST,
-        way_out="updates are rounded away: hold full weights in float32 (leave out "
-        f"--agents.{role}.dtype), train an adapter (--agents.{role}.tuning lora), or choose a "
-        "higher --learner.lr",
+        way_out="updates are rounded away: hold these weights in float32, train an adapter "
+        f"(--agents.{role}.tuning lora), or choose a higher --learner.lr",
     )
