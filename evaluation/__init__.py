@@ -13,7 +13,7 @@ def evaluation_of(spec: EnvSpec) -> Evaluation:
     Raises:
         UserError: what it names cannot be loaded, or is something else.
     """
-    path = spec.evaluation or "coterie.evaluation.by_reward:EVALUATION"
+    path = spec.evaluation or "coterie.evaluation.per_episode:EVALUATION"
     title = f"the evaluation of env {spec.name!r} ({path})"
     found = load(path, title)
     if not isinstance(found, Evaluation):

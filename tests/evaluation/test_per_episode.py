@@ -13,9 +13,9 @@ import pytest
 from coterie.datatypes import Episode, Problem, Trajectory, UserError
 from coterie.envs import EnvSpec
 from coterie.evaluation import Evaluation, Row, evaluation_of, per_episode
-from coterie.evaluation.by_reward import EVALUATION as BY_REWARD
-from coterie.evaluation.by_reward import measure
 from coterie.evaluation.evaluation import Outcomes
+from coterie.evaluation.per_episode import EVALUATION as BY_REWARD
+from coterie.evaluation.per_episode import measure
 from coterie.train import main
 
 ROLES = ("alice", "bob")
