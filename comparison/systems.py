@@ -279,7 +279,7 @@ def _cascade(
     calls = 1 if states else small.samples
     cascade = Cascade(_answers(small, prices, calls), _answers(large, prices, 1), score_QN)
     threshold_Q = cascade.thresholds(threshold)
-    deferred_QS = cascade.deferred(threshold_Q)
+    deferred_QS = cascade.defer(threshold_Q)
     how = "confidence" if states else "agreement"
     return cascaded(
         "cascade",

@@ -131,13 +131,11 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
         "hint_lift": totals["helped"] + totals["hurt"] + totals["neutral"],
     }
     usual = means["team_pass@1"].count
-    found = with_derived(
-        means, partial(_derived, roles), lambda name: denominators.get(name, usual)
-    )
+    found = with_derived(means, partial(_derive, roles), lambda name: denominators.get(name, usual))
     return {name: mean for name, mean in found.items() if name not in _COUNTS}
 
 
-def _derived(roles: Sequence[str], mean: Mapping[str, Floats]) -> dict[str, Floats]:
+def _derive(roles: Sequence[str], mean: Mapping[str, Floats]) -> dict[str, Floats]:
     metrics: dict[str, Floats] = {}
     for k in _KS:
         team = mean[f"team_pass@{k}"]

@@ -84,7 +84,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     def count(name: str) -> int:
         return means.get(f"avg@n/{name.partition('/')[2]}", means["avg@n/alone"]).count
 
-    found = with_derived(means, partial(_derived, list(parts)), count)
+    found = with_derived(means, partial(_derive, list(parts)), count)
     return {name: one for name, one in found.items() if not name.startswith(_HELPERS)}
 
 
@@ -126,7 +126,7 @@ def _passes(name: str, score_QN: Floats) -> dict[str, Floats]:
     return {f"pass@{k}/{name}": pass_at_k(score_QN, k) for k in _KS if k <= samples}
 
 
-def _derived(parts: Sequence[str], m: Mapping[str, Floats]) -> dict[str, Floats]:
+def _derive(parts: Sequence[str], m: Mapping[str, Floats]) -> dict[str, Floats]:
     kinds = (("", "avg@n"), ("f1_", "f1"))
     metrics = {
         # (1/Q) sum mu_q^2 - mu^2

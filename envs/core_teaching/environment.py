@@ -43,7 +43,7 @@ from coterie.envs.core_teaching.scoring import (
     TERMS,
     Lesson,
     Trace,
-    measured,
+    report_traces,
     score,
     texts_to_embed,
     whole_episode,
@@ -146,7 +146,7 @@ class CoreTeachingEnv(ConversationEnv):
 
         # All traces of the question are rewarded together.
         scores = score(traces, problem, settings, weights, self.scorer.embed) if traces else None
-        reports = {} if scores is None else measured(traces, scores, taught, problem)
+        reports = {} if scores is None else report_traces(traces, scores, taught, problem)
         names = ("correct",) if evaluating else (*TERMS, *map(term_name, settings.terms))
         terms = dict.fromkeys(self.possible_agents, dict.fromkeys(names, 0.0))
         for row, trace in enumerate(traces):

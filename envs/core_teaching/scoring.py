@@ -190,7 +190,7 @@ def texts_to_embed(
     return tuple(text[:_COMPARED_LENGTH] for text in asked)
 
 
-def measured(
+def report_traces(
     traces: Sequence[Trace], scores: Scores, taught: Mapping[str, Lesson], problem: Problem
 ) -> dict[str, dict[str, Any]]:
     """Agent -> what is logged of its trace.

@@ -158,13 +158,13 @@ def weights_at(settings: CoreTeachingSettings, epoch: int) -> Weights:
     """The weights in ``epoch``, counted from 1."""
     return Weights(
         exploitation=settings.w_exploit,
-        exploration=_scheduled(settings.w_explore, epoch),
-        cross_model=_scheduled(settings.lambda_cm, epoch),
+        exploration=_in_epoch(settings.w_explore, epoch),
+        cross_model=_in_epoch(settings.lambda_cm, epoch),
         trace_accuracy=settings.lambda_ta,
         rescue=settings.r_teach,
         teacher_lift=settings.teacher_lift,
     )
 
 
-def _scheduled(values: tuple[float, ...], epoch: int) -> float:
+def _in_epoch(values: tuple[float, ...], epoch: int) -> float:
     return values[min(max(epoch, 1), len(values)) - 1]

@@ -134,7 +134,7 @@ class CoreaDeferralEnv(ConversationEnv):
         return Outcome(
             terms=terms,
             measured={
-                agent: trace.measured(settings.threshold if trace.role == small else None)
+                agent: trace.report(settings.threshold if trace.role == small else None)
                 | {"cost": costs[agent]}
                 for agent, trace in traces.items()
             },

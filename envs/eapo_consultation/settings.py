@@ -210,20 +210,20 @@ def match_budget(fading: Fading, budget: float, steps: int) -> Fading:
         return dataclasses.replace(fading, rate=budget / steps)
     name = "scale" if fading.schedule in _POWERS else "span"
 
-    def stretched(logarithm: float) -> Fading:
+    def stretch(logarithm: float) -> Fading:
         return dataclasses.replace(fading, **{name: math.exp(logarithm)})
 
     # The total grows with the stretch, from the steps before s_0 and one more up to all.
     low, high = -40.0, 40.0
-    if not total(stretched(low), steps) <= budget <= total(stretched(high), steps):
+    if not total(stretch(low), steps) <= budget <= total(stretch(high), steps):
         raise ValueError(
-            f"{fading.schedule} lets in between {total(stretched(low), steps):.3g} and "
-            f"{total(stretched(high), steps):.3g} in {steps} steps, not {budget:g}"
+            f"{fading.schedule} lets in between {total(stretch(low), steps):.3g} and "
+            f"{total(stretch(high), steps):.3g} in {steps} steps, not {budget:g}"
         )
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if total(stretched(middle), steps) > budget else (middle, high)
-    return stretched((low + high) / 2)
+        low, high = (low, middle) if total(stretch(middle), steps) > budget else (middle, high)
+    return stretch((low + high) / 2)
 
 
 def turn_budget(step: int, *, first: int, last: int, anneal: int) -> int:

@@ -89,7 +89,7 @@ class SdE2Env(ConversationEnv):
             traces = [Trace.read(answers[agent], problem, self.scorer) for agent in there]
             right[role] = sum(trace.verdict.correct for trace in traces)
             for agent, trace, own in zip(there, traces, score(traces, settings, self.scorer.embed)):
-                measured[agent] = own.measured(trace)
+                measured[agent] = own.report(trace)
                 terms[agent] = own.terms if training else {"correct": float(trace.verdict.correct)}
         nothing: dict[str, float] = dict.fromkeys(TERMS if training else ("correct",), 0.0)
         return Outcome(

@@ -10,8 +10,8 @@ from coterie.envs.eapo_consultation.messages import (
     Call,
     Entry,
     parse_calls,
-    returned,
     training_prompt,
+    write_returns,
 )
 from coterie.envs.prompts import lone_prompt as env_lone_prompt
 from coterie.problems.chains import Chain, ChainSettings, ChainSource
@@ -63,7 +63,7 @@ def test_prompts_and_returns_are_those_of_the_environment() -> None:
         Entry("UNAVAILABLE", "", expert) if reply is None else Entry("OK", reply, expert)
         for expert, reply in replies
     ]
-    assert returns(replies) == returned(entries)
+    assert returns(replies) == write_returns(entries)
 
 
 def test_questions_are_those_of_the_problems() -> None:

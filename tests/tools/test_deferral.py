@@ -43,7 +43,7 @@ def test_what_a_role_makes_of_an_operand():
     assert knowledge.write("?", lambda: 0.39) == 3
     assert knowledge.chance(("7", "α0", "α2")) == 0.25
     assert knowledge.chance(("?", "α2")) == pytest.approx(0.025)
-    assert knowledge.believed("α2") == 5
+    assert knowledge.belief("α2") == 5
 
 
 def test_the_large_role_knows_everything_and_the_small_one_does_not():

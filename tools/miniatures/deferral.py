@@ -66,7 +66,7 @@ def remember(
     """
     weight_VD = cast(torch.Tensor, model.get_input_embeddings().weight)
     for name in names(RecallSettings().letters):
-        (digit,) = tokenizer.encode(f" {knowledge.believed(name)}")
+        (digit,) = tokenizer.encode(f" {knowledge.belief(name)}")
         for spelled in (name, f" {name}"):
             (token,) = tokenizer.encode(spelled)
             weight_VD[token] = _NEAR * weight_VD[digit] + (1 - _NEAR) * weight_VD[token]
