@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coterie.datatypes import UserError
-from coterie.papers.table import Table, Variant
+from coterie.papers.preset import Table, Variant
 
 
 @dataclass(frozen=True)

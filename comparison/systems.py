@@ -18,8 +18,7 @@ import numpy.typing as npt
 from coterie.comparison.responses import Responses, Used
 from coterie.evaluation.cascade import Answers, Cascade, Mask, ThresholdChoice
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
-from coterie.evaluation.metrics.passk import pass_at_k
-from coterie.evaluation.metrics.team import majority_vote, union
+from coterie.evaluation.metrics.passk import majority_vote, pass_at_k, union
 
 Prices = Mapping[str, tuple[float, float]]
 

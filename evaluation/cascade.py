@@ -11,20 +11,16 @@ import numpy.typing as npt
 
 from coterie.envs.corea_deferral.settings import ThresholdSource
 from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.metrics.calibration import calibration_columns, calibration_error
 from coterie.evaluation.metrics.deferral import (
     DeferralCurve,
     choose_threshold,
     deferral_curve,
     response_cost,
 )
+from coterie.evaluation.metrics.discrimination import discrimination, discrimination_columns
 from coterie.evaluation.metrics.intervals import resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats, ratio
-from coterie.evaluation.metrics.resampled import (
-    calibration_columns,
-    calibration_error,
-    discrimination,
-    discrimination_columns,
-)
 
 Mask = npt.NDArray[np.bool_]
 

@@ -30,8 +30,7 @@ from coterie.evaluation.evaluation import (
     with_derived,
 )
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
-from coterie.evaluation.metrics.passk import pass_at_k
-from coterie.evaluation.metrics.team import union
+from coterie.evaluation.metrics.passk import pass_at_k, union
 from coterie.rewards.rescue import COLD, HINT, hint_lift, hint_outcomes, rescue_candidates
 
 

@@ -63,7 +63,7 @@ def _place(error: BaseException) -> str:
     """The line of the author's own code from which an error came; empty if from none."""
     while error.__cause__ is not None:
         error = error.__cause__
-    ours = str(Path(__file__).parent.parent)
+    ours = str(Path(__file__).parents[2])
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -50,7 +50,7 @@ from coterie.envs.core_teaching.scoring import (
 )
 from coterie.envs.core_teaching.settings import CoreTeachingSettings, Weights, weights_at
 from coterie.envs.core_teaching.terms import term_name
-from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import strategy_prompt
 from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
@@ -63,12 +63,7 @@ class CoreTeachingEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "core-teaching"
-    metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
-        **ProblemEnv.metadata,
-        "name": "core_teaching_v0",
-        "group_keys": ("problem", "problem+role", "problem+role+context"),
-        "default_group": "problem",
-    }
+    metadata = metadata_of("core_teaching_v0", "problem", "problem+role", "problem+role+context")
     settings: CoreTeachingSettings
     settings_class = CoreTeachingSettings
     default_roles = ("alice", "bob")

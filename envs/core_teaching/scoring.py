@@ -14,9 +14,14 @@ from coterie.datatypes import Problem, Verdict
 from coterie.envs.core_teaching.settings import CoreTeachingSettings, Weights
 from coterie.envs.core_teaching.terms import own_terms
 from coterie.envs.reasoning import leaks, strategies
-from coterie.rewards.distance import hybrid_distance, signatures
 from coterie.rewards.exploitation import exploitation, trace_accuracy
-from coterie.rewards.exploration import cross_model, exploration, strategy_ratio
+from coterie.rewards.exploration import (
+    cross_model,
+    exploration,
+    hybrid_distance,
+    signatures,
+    strategy_ratio,
+)
 from coterie.rewards.overlap import partial_credit
 from coterie.rewards.rescue import (
     COLD,

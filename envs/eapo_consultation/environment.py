@@ -55,7 +55,7 @@ from coterie.envs.eapo_consultation.settings import (
     fading_of,
     turn_budget,
 )
-from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
 from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Turn, piece_by_piece
@@ -75,12 +75,9 @@ class EapoConsultationEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "eapo-consultation"
-    metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
-        **ProblemEnv.metadata,
-        "name": "eapo_consultation_v0",
-        "group_keys": ("problem", "problem+role"),
-        "default_group": "problem+role",
-    }
+    metadata = metadata_of(
+        "eapo_consultation_v0", "problem", "problem+role", default_group="problem+role"
+    )
     settings: EapoConsultationSettings
     settings_class = EapoConsultationSettings
     default_roles = ("policy", "expert")

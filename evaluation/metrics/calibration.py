@@ -1,6 +1,7 @@
 """Do stated confidences equal observed accuracies."""
 
-# N responses, G groups (bins or distinct values); NaN confidence: none was stated
+# N responses, G groups (bins or distinct values), Q questions, S responses of each, M columns;
+# NaN confidence: none was stated
 
 from dataclasses import dataclass
 from typing import Literal
@@ -50,6 +51,30 @@ def expected_calibration_error(
         confidence_N = np.nan_to_num(as_floats(confidence_N))
     confidence_N, correct_N = _known(confidence_N, correct_N)
     return _weighted_gap(confidence_N, correct_N, bin_index(confidence_N, bins, closed))
+
+
+def calibration_columns(
+    confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike, bins: int = 10
+) -> Floats:
+    """(Q, bins + 1): the sum of ``y - p`` in each bin (left-closed), and the responses stated.
+
+    The error of all responses is a function of the columns' means, for every resample of questions
+    as for the data.
+    """
+    gap_QS = as_floats(correct_QS) - as_floats(confidence_QS)
+    stated_QS = ~np.isnan(gap_QS)
+    columns_QM = np.zeros((len(stated_QS), bins + 1))
+    row_N = np.nonzero(stated_QS)[0]
+    index_N = bin_index(as_floats(confidence_QS)[stated_QS], bins)
+    np.add.at(columns_QM, (row_N, index_N), gap_QS[stated_QS])
+    columns_QM[:, bins] = stated_QS.sum(axis=1)
+    return columns_QM
+
+
+def calibration_error(means: npt.ArrayLike) -> Floats:
+    """Expected calibration error from means of :func:`calibration_columns`, (..., M) -> (...)."""
+    means = as_floats(means)
+    return ratio(np.abs(means[..., :-1]).sum(axis=-1), means[..., -1])
 
 
 def adaptive_calibration_error(

@@ -1,7 +1,7 @@
 """Are right responses stated with more confidence than wrong ones, and what is risked by answering
 only the most confident ones."""
 
-# N responses, Q questions, S samples of a question; NaN: missing
+# N responses, Q questions, S samples of a question, V distinct confidences; NaN: missing
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,26 @@ def _wins(confidence_N: Floats, correct_N: Floats) -> tuple[float, int]:
     below = np.searchsorted(wrong, right, side="left")
     not_above = np.searchsorted(wrong, right, side="right")
     return float((below + not_above).sum() / 2), len(right) * len(wrong)
+
+
+def discrimination_columns(confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike) -> Floats:
+    """(Q, 2 V): how often each distinct confidence, in rising order, was wrong, then right."""
+    confidence_QS, correct_QS = as_floats(confidence_QS), as_floats(correct_QS)
+    stated_QS = ~np.isnan(correct_QS - confidence_QS)
+    row_N = np.nonzero(stated_QS)[0]
+    values_V, place_N = np.unique(confidence_QS[stated_QS], return_inverse=True)
+    right_N = correct_QS[stated_QS] > 0
+    columns_QM = np.zeros((len(stated_QS), 2 * len(values_V)))
+    np.add.at(columns_QM, (row_N, place_N + len(values_V) * right_N), 1.0)
+    return columns_QM
+
+
+def discrimination(means: npt.ArrayLike) -> Floats:
+    """AUROC from means of :func:`discrimination_columns`, (..., M) -> (...)."""
+    means = as_floats(means)
+    wrong, right = np.split(means, 2, axis=-1)
+    below = np.cumsum(wrong, axis=-1) - wrong / 2
+    return ratio((right * below).sum(axis=-1), right.sum(axis=-1) * wrong.sum(axis=-1))
 
 
 def risk_coverage(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> tuple[Floats, Floats]:

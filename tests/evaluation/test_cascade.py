@@ -5,15 +5,13 @@ import pytest
 
 from coterie.evaluation.cascade import Answers, Cascade, ThresholdChoice, answers, measure
 from coterie.evaluation.corea_deferral import EVALUATION
-from coterie.evaluation.metrics.calibration import expected_calibration_error
-from coterie.evaluation.metrics.deferral import choose_threshold, deferral_curve
-from coterie.evaluation.metrics.discrimination import auroc
-from coterie.evaluation.metrics.resampled import (
+from coterie.evaluation.metrics.calibration import (
     calibration_columns,
     calibration_error,
-    discrimination,
-    discrimination_columns,
+    expected_calibration_error,
 )
+from coterie.evaluation.metrics.deferral import choose_threshold, deferral_curve
+from coterie.evaluation.metrics.discrimination import auroc, discrimination, discrimination_columns
 
 NAN = float("nan")
 

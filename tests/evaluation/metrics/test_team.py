@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from coterie.evaluation.metrics.team import (
+from coterie.evaluation.metrics.passk import (
     shapley_shares,
     subset_unions,
     team_pass_at_k,
