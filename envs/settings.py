@@ -1,9 +1,8 @@
 """What settings of environments share: checks of their fields, and the longest answer."""
 
-from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, check_least
 
 MOST = 4096
 """Agents or episodes of one question that a setting may ask for; papers take up to 64."""
@@ -17,17 +16,6 @@ def require(title: str, holds: bool, sentence: str) -> None:
     """
     if not holds:
         raise UserError(f"{title}: {sentence}.")
-
-
-def require_least(title: str, settings: Any, leasts: Mapping[str, float]) -> None:
-    """Refuse a field that is below its least value, or NaN.
-
-    Raises:
-        UserError: a sentence with both.
-    """
-    for name, least in leasts.items():
-        value = getattr(settings, name)
-        require(title, value >= least, f"{name} is {value}: it must be at least {least}")
 
 
 def require_countable(title: str, settings: Any, *names: str) -> None:
@@ -48,7 +36,7 @@ def require_traces(title: str, settings: Any) -> None:
         UserError: one does not.
     """
     ones = dict.fromkeys(("traces", "eval_traces", "max_new_tokens"), 1)
-    require_least(title, settings, {**ones, "eval_max_new_tokens": 0})
+    check_least(settings, {**ones, "eval_max_new_tokens": 0}, at=f"{title}: ")
     require_countable(title, settings, "traces", "eval_traces")
 
 

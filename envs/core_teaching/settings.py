@@ -4,9 +4,10 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Literal
 
+from coterie.datatypes import check_least
 from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.prompts import StrategyStyle
-from coterie.envs.settings import require, require_countable, require_known, require_least
+from coterie.envs.settings import require, require_countable, require_known
 from coterie.rewards.exploitation import TraceAccuracyMode
 
 TeacherChoice = Literal["best", "prefer-peer", "rotating", "difficulty-routed"]
@@ -103,7 +104,7 @@ class CoreTeachingSettings:
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("k_cold", "hint_tokens", "max_new_tokens", "cap"), 1)
         none = dict.fromkeys(("k_hinted", "eval_max_new_tokens", "lambda_b"), 0)
-        require_least("core-teaching", self, ones | none)
+        check_least(self, ones | none, at="core-teaching: ")
         require_countable("core-teaching", self, "k_cold", "k_hinted")
         _require(
             0 <= self.hint_probability <= 1,

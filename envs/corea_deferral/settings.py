@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from coterie.datatypes import Problem
-from coterie.envs.settings import require, require_known, require_least, require_traces
+from coterie.datatypes import Problem, check_least
+from coterie.envs.settings import require, require_known, require_traces
 from coterie.rewards.confidence import EPSILON, Target
 
 ConfidenceReward = Literal["l1", "l2", "kl", "none"]
@@ -74,7 +74,7 @@ class CoreaDeferralSettings:
         require_traces("corea-deferral", self)
         weights = ("w_correct", "w_format", "w_confidence", "output_weight")
         bounds = ("threshold", "accuracy_loss", "cost_share")
-        require_least("corea-deferral", self, dict.fromkeys((*weights, *bounds), 0))
+        check_least(self, dict.fromkeys((*weights, *bounds), 0), at="corea-deferral: ")
         _require(self.size_ratio > 0, f"size_ratio is {self.size_ratio}: it must be above 0")
         _require(0 < self.epsilon < 0.5, f"epsilon is {self.epsilon}: it lies between 0 and 0.5")
         _require(bool(self.learners), "learners is empty: name small, large or both")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal
 
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, check_least
 from coterie.envs.prompts import ExpertStyle
-from coterie.envs.settings import require, require_countable, require_known, require_least
+from coterie.envs.settings import require, require_countable, require_known
 from coterie.rewards.consultation import AnswerRule
 
 Consult = Literal["free", "never", "always"]
@@ -111,8 +111,8 @@ class EapoConsultationSettings:
         lengths = ("max_new_tokens", "expert_max_new_tokens", "reply_tokens")
         starts = ("anneal_steps", "accept_start", "penalty_start", "at_once", "budget")
         others = ("eval_max_new_tokens", "reply_thinking_tokens", "accept_total", "consult_penalty")
-        require_least("eapo-consultation", self, dict.fromkeys((*counts, *lengths), 1))
-        require_least("eapo-consultation", self, dict.fromkeys((*starts, *others), 0))
+        check_least(self, dict.fromkeys((*counts, *lengths), 1), at="eapo-consultation: ")
+        check_least(self, dict.fromkeys((*starts, *others), 0), at="eapo-consultation: ")
         require_countable("eapo-consultation", self, "experts", "group_size", "eval_samples")
         _require(
             0 <= self.turns_end <= self.budget,

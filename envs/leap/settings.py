@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from coterie.datatypes import check_least
 from coterie.envs.prompts import ExpertStyle
-from coterie.envs.settings import require_countable, require_known, require_least
+from coterie.envs.settings import require_countable, require_known
 
 Router = Literal["dispersed", "clustered", "hybrid", "random"]
 
@@ -33,6 +34,6 @@ class LeapSettings:
 
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("block_tokens", "summary_tokens", "peers", "max_new_tokens"), 1)
-        require_least("leap", self, {"paths": 2, "pauses": 0, **ones})
+        check_least(self, {"paths": 2, "pauses": 0, **ones}, at="leap: ")
         require_countable("leap", self, "paths")
         require_known("leap", self)

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, fields
 
+from coterie.datatypes import check_least
 from coterie.envs.prompts import StrategyStyle
-from coterie.envs.settings import require, require_known, require_least, require_traces
+from coterie.envs.settings import require, require_known, require_traces
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class SdE2Settings:
     def __post_init__(self) -> None:
         require_traces("sd-e2", self)
         worth = [f.name for f in fields(self) if f.name.startswith(("w_", "gamma_", "format_"))]
-        require_least("sd-e2", self, dict.fromkeys(worth, 0))
+        check_least(self, dict.fromkeys(worth, 0), at="sd-e2: ")
         require(
             "sd-e2",
             -1 <= self.same_above <= 1,
