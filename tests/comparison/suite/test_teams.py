@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.comparison.cross_play import Seats, points_of
+from coterie.comparison.cross_play_scores import Seats, points_of
 from coterie.comparison.policies import NamedTeam, read_prices, read_teams
 from coterie.models.locate import TINY
 
