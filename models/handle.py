@@ -12,7 +12,7 @@ from coterie.datatypes import UserError
 from coterie.models.damage import check_finite
 from coterie.models.forward import TreeForward
 from coterie.models.process import few_threads, quietly
-from coterie.models.saving import CheckpointWriter, store
+from coterie.models.saving import CheckpointWriter, round_checkpoint, store
 
 # B rows, T tokens, D model width, V vocabulary
 
@@ -41,8 +41,11 @@ class ModelHandle:
         context: int,
         adapter: str | None = None,
         switch: Switch | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         self.module = module
+        self.dtype = dtype or next(module.parameters()).dtype
+        """What it computes in; full weights that are trained may be held in float32 beside it."""
         self.adapter = adapter
         self.trained = trained
         self.context = context
@@ -52,9 +55,9 @@ class ModelHandle:
         self._loads = 0
         self._writer = CheckpointWriter(module, tokenizer)
         self._switch = switch or Switch()
-        self.tree_forward = (
-            TreeForward(self.causal_lm) if TreeForward.supports(self.causal_lm) else None
-        )
+        self.tree_forward = None
+        if self.dtype == torch.float32 and TreeForward.supports(self.causal_lm):
+            self.tree_forward = TreeForward(self.causal_lm)
 
     @property
     def causal_lm(self) -> Any:
@@ -153,14 +156,19 @@ class ModelHandle:
         with self._turn(on=False), few_threads(self.device, self.weight_bytes):
             yield
 
-    def save(self, directory: Path | str) -> None:
+    def save(self, directory: Path | str, dtype: torch.dtype | None = None) -> None:
         """Write what this role trains: a checkpoint in the hub's format with its tokenizer, or an
-        adapter in peft's format; safetensors and JSON only."""
+        adapter in peft's format; safetensors and JSON only.
+
+        Full weights are rounded to ``dtype``; without, they are written as they are held.
+        """
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         module: Any = self.module
         if self.adapter is None:
             self._writer.write(folder)
+            if dtype not in (None, module.dtype):
+                round_checkpoint(folder, dtype)
             return
         from peft import get_peft_model_state_dict
 

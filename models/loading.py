@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from coterie.datatypes import UserError, derive_seed
+from coterie.models.blocks import compute_in
 from coterie.models.codec import HFCodec
 from coterie.models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from coterie.models.family import pin_rope
@@ -46,11 +47,11 @@ def load_team(
     roles: dict[str, tuple[_Base, ModelSpec]] = {}
     for role, spec in specs.items():
         if spec.lora is None:
-            base = _load_base(spec, number_format(spec, trained=role in trained))
+            base = _load_base(spec, learns=role in trained)
         else:
             key = _base_key(spec)
             if key not in bases:
-                bases[key] = _load_base(spec, number_format(spec))
+                bases[key] = _load_base(spec)
             base = bases[key]
             name = _adapter_name(role)
             base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
@@ -64,6 +65,7 @@ class _Base:
     tokenizer: Any
     switch: Switch
     eos_ids: tuple[int, ...]
+    dtype: torch.dtype
 
 
 def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
@@ -75,6 +77,7 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
         context=_context(base.module.config, spec),
         adapter=adapter,
         switch=base.switch,
+        dtype=base.dtype,
     )
     if adapter is None:
         base.module.requires_grad_(trained)
@@ -104,10 +107,12 @@ def _base_key(spec: ModelSpec) -> tuple[Any, ...]:
     )
 
 
-def _load_base(spec: ModelSpec, dtype: torch.dtype) -> _Base:
+def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
+    """``learns``: its full weights do."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    folder = local_folder(spec)
+    dtype, folder = number_format(spec), local_folder(spec)
+    held = torch.float32 if learns else dtype
     common: dict[str, Any] = {"trust_remote_code": spec.trust_remote_code}
     if folder is None:
         common["revision"] = spec.revision
@@ -121,7 +126,7 @@ def _load_base(spec: ModelSpec, dtype: torch.dtype) -> _Base:
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
             loaded: Any = AutoModelForCausalLM.from_pretrained(
                 name,
-                dtype=dtype,
+                dtype=held,
                 use_safetensors=True,
                 output_loading_info=True,
                 # Told below, by name.
@@ -133,19 +138,22 @@ def _load_base(spec: ModelSpec, dtype: torch.dtype) -> _Base:
     check_finite(dict(module.named_parameters()), spec.model, folder)
     module = module.to(_device(spec)).eval()  # type: ignore[arg-type]
     pin_rope(module, _context(module.config, spec))
-    return _Base(module, tokenizer, Switch(), _eos_ids(module, tokenizer))
+    if held != dtype:
+        compute_in(module, dtype)
+    return _Base(module, tokenizer, Switch(), _eos_ids(module, tokenizer), dtype)
 
 
 def _check_head(handle: ModelHandle) -> None:
     """Refuse a model whose logits are not the known function of its last hidden states."""
     ids = torch.arange(4, device=handle.device)[None] % handle.vocab_size
-    with torch.no_grad(), handle.active():
+    kind, dtype = handle.causal_lm.config.model_type, str(handle.dtype).rpartition(".")[2]
+    wrong = f"models of type {kind!r} do not compute in {dtype}; try another --agents.ROLE.dtype"
+    with torch.no_grad(), handle.active(), in_one_sentence(wrong):
         ours = handle.head(
             handle.backbone(ids, torch.ones_like(ids), torch.arange(4)[None].to(ids))
         )
         theirs = handle.causal_lm(input_ids=ids, use_cache=False).logits
     if not torch.allclose(ours.float(), theirs.float(), rtol=1e-3, atol=1e-3):
-        kind = handle.causal_lm.config.model_type
         raise UserError(f"models of type {kind!r} compute their logits in a way we do not know")
 
 
@@ -173,10 +181,8 @@ def _device(spec: ModelSpec) -> torch.device:
     return torch.device(spec.device)
 
 
-def number_format(spec: ModelSpec, *, trained: bool = False) -> torch.dtype:
-    """What weights are held in. Full weights that are ``trained`` keep 32 bits on a GPU as well:
-    with 16, all but the smallest of them are further from the next number than an update goes."""
+def number_format(spec: ModelSpec) -> torch.dtype:
+    """What is computed in."""
     if spec.dtype == "auto":
-        wide = _device(spec).type == "cpu" or (trained and spec.lora is None)
-        return torch.float32 if wide else torch.bfloat16
+        return torch.float32 if _device(spec).type == "cpu" else torch.bfloat16
     return getattr(torch, spec.dtype)

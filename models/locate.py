@@ -33,11 +33,10 @@ def check(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None
     """Raise :class:`UserError` where ``spec`` cannot be loaded, or cannot learn if it is to be
     ``trained`` for a ``role``; reads no weights."""
     _check_device(spec.device)
-    if trained and spec.lora is None and spec.dtype not in ("auto", "float32"):
+    if trained and spec.lora is None and spec.dtype == "float16":
         raise UserError(
-            f"full weights do not learn in {spec.dtype}: at usual rates an update is less than "
-            "half the distance to the next such number, and is rounded away; leave out "
-            f"--agents.{role}.dtype (float32), or say --agents.{role}.tuning lora"
+            "full weights do not learn in float16, whose smallest gradients are 0: say "
+            f"--agents.{role}.dtype bfloat16"
         )
     if spec.lora is not None and spec.lora.adapter is not None:
         _check_adapter(user_path(spec.lora.adapter))

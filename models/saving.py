@@ -1,5 +1,6 @@
 """Full weights to disk, again and again."""
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -9,7 +10,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save, save_file
+from safetensors.torch import load_file, save, save_file
 
 from coterie.models.process import quietly
 
@@ -43,6 +44,18 @@ def store(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
         file.write(content)
         file.truncate()
+
+
+def round_checkpoint(folder: Path, dtype: torch.dtype) -> None:
+    """Round the weights of a checkpoint, in place."""
+    for path in folder.glob("*.safetensors"):
+        tensors = load_file(path).items()
+        draft = path.with_suffix(".part")
+        store({name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors}, draft)
+        draft.replace(path)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["dtype"] = str(dtype).rpartition(".")[2]
+    (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
 
 
 class CheckpointWriter:

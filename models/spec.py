@@ -60,8 +60,8 @@ class ModelSpec:
     """How messages are rendered: through the tokenizer's chat template, as plain text, or by the
     template where the tokenizer has one."""
     dtype: DtypeName = "auto"
-    """Number format of the weights; auto: float32 on the CPU, and for full weights that learn,
-    else bfloat16."""
+    """What is computed in; auto: float32 on the CPU, else bfloat16. Weights are held in it too;
+    full weights that learn, in float32."""
     device: str = "auto"
     """``cpu``, ``cuda``, ``cuda:1``; auto: a GPU if there is one."""
     context: int | None = None

@@ -27,8 +27,8 @@ class AgentSettings:
     chat: Literal["auto", "template", "plain"] = "auto"
     """Prompt through the tokenizer's chat template, or as plain text; auto: if it has one."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Weights' number format; auto: float32 on a CPU, and for full weights that learn, whose
-    updates bfloat16 would round away; all others are bfloat16 on a GPU."""
+    """What is computed in; auto: float32 on a CPU, bfloat16 on a GPU. Full weights that learn are
+    held in float32 in any case: bfloat16 would round their updates away."""
     device: str = "auto"
     """Where the model lives: cpu, cuda, cuda:1, ...; auto: a GPU if there is one."""
     engine_device: str = "auto"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms import Algorithm, LearnerSettings
-from coterie.datatypes import Policy, TokenCodec
+from coterie.datatypes import Policy, TokenCodec, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import TranslatedPolicy
 from coterie.experts.naming import is_player
@@ -37,6 +37,10 @@ class Learning:
     """Updates until the end of the learning rate's schedule."""
 
 
+class OtherFormat(UserError):
+    """Raised where a run would go on in another number format than it was trained in."""
+
+
 @dataclass(frozen=True)
 class TrainedRole:
     """A role that learns: what a checkpoint saves of it."""
@@ -45,8 +49,12 @@ class TrainedRole:
     learner: "Learner"
 
     def save(self, directory: Path) -> None:
-        """Write the weights (or the adapter) in their own format."""
+        """Write the weights (or the adapter) as they are held, so that training can go on."""
         self.loaded.handle.save(directory)
+
+    def export(self, directory: Path) -> None:
+        """Write the weights (or the adapter) as they compute, for others to read."""
+        self.loaded.handle.save(directory, self.loaded.handle.dtype)
 
     def load(self, directory: Path) -> None:
         """The inverse of :meth:`save`."""
@@ -54,11 +62,26 @@ class TrainedRole:
 
     def state_dict(self) -> "tuple[dict[str, torch.Tensor], dict[str, Any]]":
         """Optimiser moments by parameter name, and counters."""
-        return self.learner.state_dict()
+        tensors, plain = self.learner.state_dict()
+        return tensors, plain | {"dtype": self._dtype}
 
     def load_state_dict(self, tensors: "dict[str, torch.Tensor]", plain: dict[str, Any]) -> None:
-        """The inverse of :meth:`state_dict`."""
+        """The inverse of :meth:`state_dict`.
+
+        Raises:
+            OtherFormat: it was trained in another number format.
+        """
+        # Checkpoints were written without it.
+        if (then := plain.get("dtype", self._dtype)) != self._dtype:
+            raise OtherFormat(
+                f"it was trained in {then} and would go on in {self._dtype} on this device: resume "
+                f'it on a device like the first, or say "dtype": "{then}" in its config.json'
+            )
         self.learner.load_state_dict(tensors, plain)
+
+    @property
+    def _dtype(self) -> str:
+        return str(self.loaded.handle.dtype).rpartition(".")[2]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from safetensors.torch import load_file
 from coterie.datatypes import UserError, fits
 from coterie.models import checksums
 from coterie.models.saving import store
+from coterie.teams.team import OtherFormat
 from coterie.training.disk import make_folder, not_written, sync, sync_tree
 
 _NAME = re.compile(r"step-(\d{6,})")
@@ -132,10 +133,12 @@ def load(
             )
         torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
         return progress
+    except OtherFormat as error:
+        raise UserError(f"{path} cannot be resumed here: {error}") from None
     except UserError as error:
-        raise _damaged(path, f"{error}") from None
+        raise _refusal(path, f"{error}") from None
     except _DAMAGED as error:
-        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+        raise _refusal(path, f"{type(error).__name__}: {error}") from error
 
 
 def _check(path: Path, tell: Callable[[str], None]) -> None:
@@ -153,7 +156,7 @@ def _check(path: Path, tell: Callable[[str], None]) -> None:
         )
 
 
-def _damaged(path: Path, reason: str) -> UserError:
+def _refusal(path: Path, reason: str) -> UserError:
     earlier = [one for one in _complete(path.parent) if _step(one) < _step(path)]
     then = f"goes on from step {_step(earlier[-1])}" if earlier else "begins again"
     return UserError(

@@ -115,7 +115,7 @@ def distill(settings: Distillation) -> None:
         return tokens
 
     tokens = asyncio.run(run())
-    trained.save(settings.out / "final" / "policy")
+    trained.export(settings.out / "final" / "policy")
     console.print(
         f"{tokens:,} tokens learned; the policy is in {settings.out / 'final' / 'policy'}"
     )

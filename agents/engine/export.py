@@ -108,14 +108,7 @@ def _places(head_dim: int, width: int) -> Tensor:
 _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 
 
-def export_checkpoint(
-    source: Path,
-    target: Path,
-    *,
-    width: int | None,
-    untie: bool,
-    dtype: torch.dtype | None = None,
-) -> None:
+def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: bool) -> None:
     """Copy a checkpoint in the hub's format.
 
     Args:
@@ -124,7 +117,6 @@ def export_checkpoint(
         width: dimensions that heads are widened to; None: as they are.
         untie: give a head that is tied to the embedding its own copy. An engine on a CPU packs its
             head once, and would go on with that when the embedding is loaded anew.
-        dtype: what weights are rounded to; None: as they are.
 
     Raises:
         UserError: the folder holds no safetensors, or heads that cannot be widened.
@@ -143,8 +135,6 @@ def export_checkpoint(
             tensors[_HEAD] = tensors[_EMBEDDING].clone()
         if width is not None:
             tensors = _widen_all(tensors, config, width)
-        if dtype is not None:
-            tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}
         store(tensors, target / path.name)
     for path in source.iterdir():
         if path.is_file() and path.suffix in (".json", ".jinja", ".txt", ".model"):
@@ -154,8 +144,6 @@ def export_checkpoint(
         _add_to_index(target, source)
     if width is not None:
         config = widen_config(config, width)
-    if dtype is not None:
-        config["dtype"] = str(dtype).rpartition(".")[2]
     (target / "config.json").write_text(json.dumps(config), encoding="utf-8")
 
 

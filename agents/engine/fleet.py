@@ -251,11 +251,10 @@ def _on_gpu(seat: Seat) -> bool:
 
 
 def _dtype(seat: Seat) -> torch.dtype:
-    """What the engine computes in: the format that weights are held in, except that a GPU has 16
-    bits for full weights that are held in 32 so that they can learn."""
-    held = next(seat.loaded.handle.module.parameters()).dtype
+    """What the engine computes in: what the model does, except that an engine on a GPU computes in
+    16 bits beside full weights that learn on a CPU."""
     learns = _full(seat) and seat.spec.dtype == "auto"
-    return torch.bfloat16 if learns and _on_gpu(seat) else held
+    return torch.bfloat16 if learns and _on_gpu(seat) else seat.loaded.handle.dtype
 
 
 def uses_transfer(seat: Seat, settings: VllmSettings) -> bool:

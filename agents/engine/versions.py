@@ -179,8 +179,7 @@ class CheckpointWriter:
         """
         self._handle, self._folder = handle, folder
         self._width, self._untie = width, untie
-        held = next(handle.module.parameters()).dtype
-        self._dtype = None if dtype == held else dtype
+        self._dtype = dtype
         self._current: Path | None = None
         self._count = 0
 
@@ -188,13 +187,11 @@ class CheckpointWriter:
         """A folder with the weights of this moment."""
         self._count += 1
         target, draft = self._folder / f"v{self._count}", self._folder / "draft"
-        self._handle.save(draft)
-        if self._width is None and not self._untie and self._dtype is None:
+        self._handle.save(draft, self._dtype)
+        if self._width is None and not self._untie:
             draft.rename(target)
         else:
-            export_checkpoint(
-                draft, target, width=self._width, untie=self._untie, dtype=self._dtype
-            )
+            export_checkpoint(draft, target, width=self._width, untie=self._untie)
         previous, self._current = self._current, target
         if previous is not None:
             shutil.rmtree(previous, ignore_errors=True)

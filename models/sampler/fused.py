@@ -20,17 +20,18 @@ from coterie.models.sampler.weights import LayerWeights, layer_weights
 class FusedWeights:
     """Everything about a model that does not change while a batch is sampled."""
 
-    def __init__(self, model: Any, adapter: str | None) -> None:
+    def __init__(self, model: Any, adapter: str | None, dtype: torch.dtype) -> None:
         config = model.config
         self.layers: list[LayerWeights] = [
-            layer_weights(layer, config, adapter) for layer in model.model.layers
+            layer_weights(layer, config, adapter, dtype) for layer in model.model.layers
         ]
         attention = model.model.layers[0].self_attn
-        self.embedding = model.model.embed_tokens.weight.detach()
-        self.norm_D = model.model.norm.weight.detach().clone()
+        self.embedding = model.model.embed_tokens.weight.detach().to(dtype)
+        self.norm_D = model.model.norm.weight.detach().to(dtype, copy=True)
         self.eps = torch.tensor(model.model.norm.variance_epsilon, device=self.norm_D.device)
-        self.head = model.lm_head.weight.detach().t()
-        self.head_bias = None if model.lm_head.bias is None else model.lm_head.bias.detach()
+        self.head = model.lm_head.weight.detach().to(dtype).t()
+        bias = model.lm_head.bias
+        self.head_bias = None if bias is None else bias.detach().to(dtype)
         self.act = model.model.layers[0].mlp
         self.act = getattr(self.act, "act_fn", None) or self.act.activation_fn
         self.heads: int = config.num_attention_heads

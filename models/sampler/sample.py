@@ -94,6 +94,6 @@ class Sampler:
         if self._weights is None or self._stamp != handle.stamp:
             # The old copy goes first, so that there is never room needed for two.
             self._weights = None
-            self._weights = FusedWeights(handle.causal_lm, handle.adapter)
+            self._weights = FusedWeights(handle.causal_lm, handle.adapter, handle.dtype)
             self._stamp = handle.stamp
         return FusedDecoder(self._weights)

@@ -33,36 +33,37 @@ class LayerWeights:
     """Number of latest positions that a token attends to, itself included."""
 
 
-def layer_weights(layer: Any, config: Any, adapter: str | None) -> LayerWeights:
+def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dtype) -> LayerWeights:
     """Fused copies of one layer's weights, its adapter merged."""
     attention, mlp = layer.self_attn, layer.mlp
     if hasattr(attention, "qkv_proj"):
-        qkv, qkv_bias = _dense([attention.qkv_proj], adapter)
+        qkv, qkv_bias = _dense([attention.qkv_proj], adapter, dtype)
     else:
         parts = [attention.q_proj, attention.k_proj, attention.v_proj]
-        qkv, qkv_bias = _dense(parts, adapter)
+        qkv, qkv_bias = _dense(parts, adapter, dtype)
     if hasattr(mlp, "gate_up_proj"):
-        gate_up, gate_up_bias = _dense([mlp.gate_up_proj], adapter)
+        gate_up, gate_up_bias = _dense([mlp.gate_up_proj], adapter, dtype)
     else:
-        gate_up, gate_up_bias = _dense([mlp.gate_proj, mlp.up_proj], adapter)
-    out, out_bias = _dense([attention.o_proj], adapter)
-    down, down_bias = _dense([mlp.down_proj], adapter)
+        gate_up, gate_up_bias = _dense([mlp.gate_proj, mlp.up_proj], adapter, dtype)
+    out, out_bias = _dense([attention.o_proj], adapter, dtype)
+    down, down_bias = _dense([mlp.down_proj], adapter, dtype)
 
     order = _pair_order(config, qkv.shape[1], qkv.device)
     qk_norm = None
     if hasattr(attention, "q_norm"):
         heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
         rows = [attention.q_norm.weight] * heads + [attention.k_norm.weight] * kv_heads
-        qk_norm = torch.stack(rows).reshape(-1)[order[: len(rows) * attention.head_dim]]
+        qk_norm = torch.stack(rows).detach().to(dtype).reshape(-1)
+        qk_norm = qk_norm[order[: len(rows) * attention.head_dim]]
         qk_norm = qk_norm.view(len(rows), attention.head_dim)
     return LayerWeights(
-        input_norm_D=layer.input_layernorm.weight.clone(),
+        input_norm_D=layer.input_layernorm.weight.detach().to(dtype, copy=True),
         qkv=qkv[:, order].contiguous(),
         qkv_bias=None if qkv_bias is None else qkv_bias[order],
         qk_norm=qk_norm,
         out=out,
         out_bias=out_bias,
-        post_norm_D=layer.post_attention_layernorm.weight.clone(),
+        post_norm_D=layer.post_attention_layernorm.weight.detach().to(dtype, copy=True),
         gate_up=gate_up,
         gate_up_bias=gate_up_bias,
         down=down,
@@ -71,7 +72,9 @@ def layer_weights(layer: Any, config: Any, adapter: str | None) -> LayerWeights:
     )
 
 
-def _dense(linears: list[Any], adapter: str | None) -> tuple[Tensor, Tensor | None]:
+def _dense(
+    linears: list[Any], adapter: str | None, dtype: torch.dtype
+) -> tuple[Tensor, Tensor | None]:
     """(in, sum of out) weights of several linear layers side by side, and their bias."""
     weights, biases = [], []
     for linear in linears:
@@ -80,10 +83,10 @@ def _dense(linears: list[Any], adapter: str | None) -> tuple[Tensor, Tensor | No
             weight = weight + linear.get_delta_weight(adapter).to(weight.dtype)
         weights.append(weight)
         biases.append(bias)
-    fused = torch.cat([w.detach() for w in weights]).t().contiguous()
+    fused = torch.cat([w.detach().to(dtype) for w in weights]).t().contiguous()
     if all(b is None for b in biases):
         return fused, None
-    return fused, torch.cat([b.detach() for b in biases])
+    return fused, torch.cat([b.detach().to(dtype) for b in biases])
 
 
 def _pair_order(config: Any, columns: int, device: torch.device) -> Tensor:

@@ -12,13 +12,13 @@ from coterie.experts.naming import is_player
 from coterie.problems.prepare import PreparedProblems
 from coterie.training.doctor import memory
 from coterie.training.doctor.contract import check_answers, check_contract
-from coterie.training.doctor.finding import Finding, judged, table
+from coterie.training.doctor.finding import Finding, judge, table
 from coterie.training.doctor.observe import Observed, few, observe
 from coterie.training.doctor.parity import check_neutrality, check_parity, tolerance
 from coterie.training.doctor.players import asked_experts, check_calls, check_expert
 from coterie.training.doctor.rescore import Scored, rescore
 from coterie.training.doctor.texts import check_round_trip, check_stops, check_template
-from coterie.training.doctor.update import Moved, check_movement, learn, restored
+from coterie.training.doctor.update import Moved, check_movement, learn, starting_weights
 from coterie.training.rundir import RunDirectory
 from coterie.training.session import Session
 from coterie.training.settings import MAX_NEW_TOKENS
@@ -168,7 +168,7 @@ def _updated(
     except UserError as mistake:
         findings.append(Finding("groups", "all", str(mistake), "wrong", "see --group-by"))
         advantage_B = np.zeros(len(rows))
-    with restored(team.trained) as start:
+    with starting_weights(team.trained) as start:
         moved = {}
         for role, one in team.trained.items():
             mine = [i for i, row in enumerate(rows) if row.role == role]
@@ -205,8 +205,7 @@ def _after(
                 role,
                 f"{said} moved log-probabilities by {moved.mean:.1e} only",
                 "wrong" if np.isnan(moved.mean) else "not measured",
-                "choose another --learner.lr, or --agents.*.dtype float32, in which small "
-                "updates are not rounded away",
+                "choose another --learner.lr",
             ),
         ]
     if observed is None:
@@ -216,7 +215,7 @@ def _after(
     old = [row for row in observed.rows(role) if row.trainable and row.weight_version != version]
     findings = [movement, *_parity(session, {role: scored}, _UPDATED, _OLD_WEIGHTS)]
     findings.append(
-        judged(
+        judge(
             "weight version",
             role,
             f"{said}; {len(old)} rows name other weights than the newest",
@@ -255,5 +254,5 @@ def _memory(
 def _tolerance(session: Session, role: str) -> float:
     """Of two that compute in different formats, the coarser one decides."""
     fleet = session.team.fleet
-    held = next(session.team.loaded[role].handle.module.parameters()).dtype
-    return max(tolerance(held), tolerance(held if fleet is None else fleet.dtype_of(role)))
+    own = session.team.loaded[role].handle.dtype
+    return max(tolerance(own), tolerance(own if fleet is None else fleet.dtype_of(role)))

@@ -1,0 +1,63 @@
+"""How the parts of a causal language model compute, where that is not how they are held.
+
+Full weights that learn are held in float32, with AdamW's moments: beside a weight of .02 the next
+bfloat16 is 1.2e-4 off, and an update of 1e-6 would be rounded away. They may compute in bfloat16
+all the same. Each part (a decoder block, the last norm, the head) rounds its weights when it is
+called, so that at most one part exists twice while nothing is kept for a backward pass; gradients
+arrive in float32. This is the arithmetic of FSDP2's mixed precision (arXiv:2304.11277), without a
+process group and on plain parameters.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.func import functional_call
+
+from coterie.datatypes import UserError
+
+
+def parts(module: nn.Module) -> Iterator[nn.Module]:
+    """What computes one after another in a decoder: its blocks, and what stands around them."""
+    for child in module.children():
+        if isinstance(child, nn.ModuleList):
+            yield from child
+        elif any(isinstance(inner, nn.ModuleList) for inner in child.modules()):
+            yield from parts(child)
+        else:
+            yield child
+
+
+def compute_in(model: nn.Module, dtype: torch.dtype) -> None:
+    """Have ``model`` compute as if its weights were held in ``dtype``.
+
+    Raises:
+        UserError: some of its weights belong to no part.
+    """
+    found = [part for part in parts(model) if any(True for _ in part.parameters())]
+    covered = {id(weight) for part in found for weight in part.parameters()}
+    if any(id(weight) not in covered for weight in model.parameters()):
+        kind = str(dtype).rpartition(".")[2]
+        raise UserError(
+            f"{type(model).__name__} has weights outside of its blocks and cannot hold float32 and "
+            f"compute in {kind}: say --agents.ROLE.dtype float32, or --agents.ROLE.tuning lora"
+        )
+    for part in found:
+        if type(part) is nn.Embedding:
+            # A row that is looked up is rounded then; its gradients are added up in float32.
+            part.register_forward_hook(lambda _, __, rows: rows.to(dtype))
+        else:
+            part.forward = _rounded(part, dtype)
+
+
+def _rounded(part: nn.Module, dtype: torch.dtype) -> Callable[..., Any]:
+    """The forward pass of ``part``, with weights rounded for each call."""
+    shell = nn.Module()
+    shell.part, shell.forward = part, part.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        weights = {name: weight.to(dtype) for name, weight in shell.named_parameters()}
+        return functional_call(shell, weights, args, kwargs)
+
+    return forward

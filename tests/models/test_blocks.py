@@ -1,0 +1,97 @@
+"""Float32 weights that compute in bfloat16, part by part."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from coterie.datatypes import Sampling, UserError
+from coterie.models.blocks import compute_in, parts
+from coterie.models.loading import LoadedRole, load_team
+from coterie.models.sampler import Request, Sampler
+from coterie.models.spec import ModelSpec
+
+IDS = torch.tensor([[5, 9, 77, 12, 3, 44, 9, 9], [8, 1, 1, 30, 7, 0, 0, 0]])
+SCORED = torch.tensor([[False, True, True, True, True, True, True], [True] * 4 + [False] * 3])
+NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "gemma2"]
+
+
+def load(folder: Path, dtype: str, *, trained: bool) -> LoadedRole:
+    spec = ModelSpec(str(folder), device="cpu", dtype=dtype)  # type: ignore[arg-type]
+    return load_team({"a": spec}, {"a"} if trained else set())["a"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_compute_what_weights_of_16_bits_compute_bit_for_bit(checkpoint, name: str) -> None:
+    learns = load(checkpoint(name), "bfloat16", trained=True)
+    frozen = load(checkpoint(name), "bfloat16", trained=False)
+    assert {p.dtype for p in learns.handle.module.parameters()} == {torch.float32}
+    assert {p.dtype for p in frozen.handle.module.parameters()} == {torch.bfloat16}
+    assert learns.handle.dtype == frozen.handle.dtype == torch.bfloat16
+    states = [role.handle.scored_states(IDS, SCORED) for role in (learns, frozen)]
+    assert states[0].dtype == torch.bfloat16
+    assert torch.equal(*states)
+    assert torch.equal(learns.handle.head(states[0]), frozen.handle.head(states[1]))
+    for fused in (True, False):
+        samplers = [Sampler(r.handle, r.codec.decode, (), fused=fused) for r in (learns, frozen)]
+        rows = [Request(np.array([5, 6, 7]), seed, Sampling(12)) for seed in range(4)]
+        mine, theirs = (sampler.sample(rows) for sampler in samplers)
+        for one, other in zip(mine, theirs, strict=True):
+            assert one.tokens.tolist() == other.tokens.tolist()
+            assert one.logprobs.tolist() == other.logprobs.tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_are_float32_and_near_those_of_float32(checkpoint, name: str) -> None:
+    found = []
+    for dtype in ("bfloat16", "float32"):
+        handle = load(checkpoint(name), dtype, trained=True).handle
+        # The trap: tokens that come often, whose gradients 16 bits could not add up.
+        handle.head(handle.scored_states(IDS, SCORED)).logsumexp(-1).sum().backward()
+        grads = {n: p.grad for n, p in handle.parameters().items() if p.grad is not None}
+        assert len(grads) == len(handle.parameters())
+        assert {grad.dtype for grad in grads.values()} == {torch.float32}
+        found.append(torch.cat([grads[n].flatten() for n in sorted(grads)]))
+    assert torch.cosine_similarity(*found, dim=0) > 0.98
+
+
+def test_what_is_exported_is_rounded_and_what_is_saved_is_not(checkpoint, tmp_path: Path) -> None:
+    role = load(checkpoint("qwen3"), "bfloat16", trained=True)
+    with torch.no_grad():
+        for p in role.handle.parameters().values():
+            p.add_(1e-5)
+    role.handle.save(tmp_path / "whole")
+    role.handle.save(tmp_path / "rounded", role.handle.dtype)
+    whole = load_file(tmp_path / "whole" / "model.safetensors")
+    rounded = load_file(tmp_path / "rounded" / "model.safetensors")
+    assert whole.keys() == rounded.keys()
+    for name, tensor in whole.items():
+        assert tensor.dtype == torch.float32
+        assert torch.equal(tensor.to(torch.bfloat16), rounded[name])
+    # What others read computes as what was trained.
+    again = load(tmp_path / "rounded", "bfloat16", trained=False)
+    assert again.handle.causal_lm.config.dtype == torch.bfloat16
+    assert torch.equal(
+        again.handle.scored_states(IDS, SCORED), role.handle.scored_states(IDS, SCORED)
+    )
+    assert not list((tmp_path / "rounded").glob("*.part"))
+
+
+def test_parts_of_a_decoder(checkpoint) -> None:
+    lm = load(checkpoint("qwen3"), "float32", trained=False).handle.causal_lm
+    names = [type(part).__name__.removeprefix("Qwen3") for part in parts(lm)]
+    assert names == ["Embedding", *["DecoderLayer"] * 2, "RMSNorm", "RotaryEmbedding", "Linear"]
+
+
+def test_weights_beside_the_parts_are_told() -> None:
+    class Odd(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(2, 2)])
+            self.scale = nn.Parameter(torch.ones(2))
+
+    with pytest.raises(UserError, match=r"Odd has weights outside of its blocks.*dtype float32"):
+        compute_in(Odd(), torch.bfloat16)
