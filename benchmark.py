@@ -30,9 +30,9 @@ _COMPARISONS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
-    from coterie.training.ending import ended
+    from coterie.training.commands import run_command
 
-    return ended(
+    return run_command(
         lambda: _compare(sys.argv[1:] if argv is None else argv),
         program="benchmark.py",
         interrupted="stopped; the same command goes on from what is stored",

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, build, loop; returns the exit code: 0 done, 1 the doctor found something,
     2 the user's mistake, 130 interrupted."""
-    from coterie.training.ending import ended
+    from coterie.training.commands import run_command
 
-    return ended(
+    return run_command(
         lambda: _train(sys.argv[1:] if argv is None else argv),
         program="train.py",
         interrupted="stopped at once; a run that has a directory goes on with --resume",
@@ -30,7 +30,7 @@ def _train(argv: Sequence[str]) -> int:
 
         return examine(settings, problems)
 
-    from coterie.training.interrupt import Interruptible, Stop
+    from coterie.training.commands import Interruptible, Stop
     from coterie.training.session import open_session
 
     with open_session(settings, problems) as session, Interruptible() as interrupt:

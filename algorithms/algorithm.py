@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from coterie.datatypes import UserError, refuse
+from coterie.datatypes.plugins import Plugins, load
 
 
 @dataclass(frozen=True)
@@ -265,20 +266,31 @@ ALGORITHMS: dict[str, Algorithm] = {
 }
 
 
+PLUGINS = Plugins("coterie.algorithms", "algorithm")
+"""An entry's name is what ``--algo`` takes; its value is an :class:`Algorithm`."""
+
+
 def names() -> list[str]:
-    """Known algorithms, in the order of the table."""
-    return list(ALGORITHMS)
+    """Known algorithms, in the order of the table; then those of installed packages."""
+    return [*ALGORITHMS, *sorted(PLUGINS.names() - {*ALGORITHMS})]
 
 
 def get(name: str) -> Algorithm:
-    """The algorithm called ``name``.
+    """The algorithm called ``name``: of the table, of an installed package's entry point, or
+    ``pkg.module:NAME``, which is an :class:`Algorithm`.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or what the name leads to is something else.
     """
-    if name not in ALGORITHMS:
-        raise UserError(f"unknown algorithm {name!r}; known: {', '.join(ALGORITHMS)}")
-    return ALGORITHMS[name]
+    if name in ALGORITHMS:
+        return ALGORITHMS[name]
+    path, title = PLUGINS.find(name, names())
+    found = load(path, title)
+    if not isinstance(found, Algorithm):
+        raise UserError(
+            f"{title} is a {type(found).__name__}; it must be a coterie.algorithms.Algorithm"
+        )
+    return found
 
 
 def register(name: str, algorithm: Algorithm) -> None:

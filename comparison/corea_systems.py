@@ -21,7 +21,7 @@ from coterie.evaluation.metrics.deferral import (
 )
 from coterie.evaluation.metrics.discrimination import within_question_auroc
 from coterie.evaluation.metrics.means import Floats
-from coterie.evaluation.numbers import Exact
+from coterie.evaluation.table import Exact
 
 SYSTEMS: Mapping[str, str] = {
     "slm": "SLM",

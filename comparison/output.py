@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from rich.markup import escape
 from rich.table import Table
 
-from coterie.evaluation.numbers import as_json, without_zero
+from coterie.evaluation.table import as_json, without_zero
 
 _LABEL = 32
 

@@ -17,7 +17,7 @@ from coterie.comparison.pictures import drawing
 from coterie.datatypes import UserError, fits
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.metrics.intervals import Estimate, t_interval
-from coterie.evaluation.numbers import as_json
+from coterie.evaluation.table import as_json
 from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
 
 _TOKENS = "rollout/learner_tokens_total"

@@ -17,7 +17,7 @@ from coterie.comparison.output import make_table, write_json
 from coterie.comparison.sweep_jobs import Job, comparing, run_of, training
 from coterie.datatypes import UserError
 from coterie.evaluation.metrics.intervals import t_interval
-from coterie.evaluation.numbers import as_json, without_zero
+from coterie.evaluation.table import as_json, without_zero
 from coterie.papers import TABLES
 from coterie.papers.table import Table
 from coterie.training.command_line import parse

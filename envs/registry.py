@@ -1,6 +1,7 @@
 """Environments by name, by packaging entry point, and by path."""
 
 import inspect
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from types import MappingProxyType
@@ -10,22 +11,19 @@ import pettingzoo
 from pettingzoo.env_registry.registration import parallel_registry
 
 from coterie.datatypes import Scorer, TokenCodec, UserError
+from coterie.datatypes.plugins import Plugins, load, origin
 from coterie.envs.adapt import adapt, is_text_env
 from coterie.envs.contract import roles_of
 from coterie.envs.guarded import Guarded, call, describe
 from coterie.envs.padded_view import PaddedView
-from coterie.envs.plugins import (
-    load,
-    origin,
-    plugin_called,
-    plugin_names,
-    unreadable,
-    warn_of_namesakes,
-)
 from coterie.envs.token_view import TokenView
 from coterie.problems.source import ProblemSource
 
 View = Literal["token", "text", "padded"]
+
+PLUGINS = Plugins("coterie.environments", "env")
+"""An entry's name is what ``--env`` takes; its value is an :class:`EnvSpec`, a PettingZoo
+environment class, or a function that makes one."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +32,10 @@ class EnvSpec:
 
     name: str
     version: int
-    factory: str
-    """``"module:callable"``; it may take the keywords ``settings``, ``roles``, ``scorer``,
-    ``source``, ``tokenizers`` and ``render_mode``, and gives a PettingZoo environment."""
+    factory: str | Callable[..., Any]
+    """``"module:callable"``, or the callable; it may take the keywords ``settings``, ``roles``,
+    ``scorer``, ``source``, ``tokenizers`` and ``render_mode``, and gives a PettingZoo environment.
+    """
     settings: type | None = None
     """Frozen dataclass of settings, for environments that have any."""
     roles: tuple[str, ...] = ()
@@ -81,7 +80,7 @@ def register(spec: EnvSpec) -> None:
 
 def names() -> tuple[str, ...]:
     """Every known name, sorted; entry points are listed without being loaded."""
-    return tuple(sorted({*_SPECS, *plugin_names()}))
+    return tuple(sorted({*_SPECS, *PLUGINS.names()}))
 
 
 def spec(name: str) -> EnvSpec:
@@ -92,7 +91,12 @@ def spec(name: str) -> EnvSpec:
         UserError: an unknown name, or one whose registration is broken, with the cause.
     """
     if name in _SPECS:
-        warn_of_namesakes(name)
+        for entry in PLUGINS.entries(name):
+            warnings.warn(
+                f"env {name!r} is one of ours; {origin(entry)} is passed over. Its author must "
+                f"choose another name; until then use --env {entry.value}.",
+                stacklevel=2,
+            )
     found, title = _find(name)
     if found.roles:
         return found
@@ -152,16 +156,14 @@ def _find(name: str) -> tuple[EnvSpec, str]:
     """The environment called ``name``, and what messages about it begin with."""
     if name in _SPECS:
         return _SPECS[name], f"env {name!r}"
-    if plugin := plugin_called(name):
-        path, title = plugin.value, f"env {name!r} ({origin(plugin)})"
-    elif ":" in name:
-        path, title = name, f"env {name!r}"
-    else:
-        known = f"unknown env {name!r}; known: {', '.join(names())}; or use pkg.module:Class"
-        raise UserError("; ".join([known, *unreadable()]) + ".")
+    from coterie.envs.others import KINDS, is_other, spec_of  # these stand on this module
+
+    if is_other(name):
+        return spec_of(name), f"env {name!r}"
+    path, title = PLUGINS.find(name, (*names(), *(f"{kind}:ID" for kind in KINDS)))
     found = load(path, title)
     if isinstance(found, EnvSpec):
-        if plugin and found.name != name:
+        if path != name and found.name != name:
             raise UserError(f"{title} is an EnvSpec named {found.name!r}; give both one name.")
         if found.settings is not None and not is_dataclass(found.settings):
             raise UserError(f"{title}: EnvSpec.settings must be a dataclass, each field a flag.")
@@ -181,7 +183,7 @@ def _build(
     offered: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Call the factory with what was asked for, and with the services that it has a use for."""
-    make_env = load(spec.factory, title)
+    make_env = load(spec.factory, title) if isinstance(spec.factory, str) else spec.factory
     try:
         known = inspect.signature(make_env).parameters
     except (TypeError, ValueError):

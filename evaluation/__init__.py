@@ -1,8 +1,8 @@
 """Metrics, and what is measured in each environment."""
 
 from coterie.datatypes import UserError
+from coterie.datatypes.plugins import load
 from coterie.envs import EnvSpec
-from coterie.envs.plugins import load
 from coterie.evaluation.evaluation import Evaluation, Row
 from coterie.evaluation.per_episode import per_episode
 
@@ -13,7 +13,7 @@ def evaluation_of(spec: EnvSpec) -> Evaluation:
     Raises:
         UserError: what it names cannot be loaded, or is something else.
     """
-    path = spec.evaluation or "coterie.evaluation.by_reward:EVALUATION"
+    path = spec.evaluation or "coterie.evaluation.per_episode:EVALUATION"
     title = f"the evaluation of env {spec.name!r} ({path})"
     found = load(path, title)
     if not isinstance(found, Evaluation):

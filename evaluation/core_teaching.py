@@ -5,7 +5,10 @@ training, but half of the second tries see no hint, so that the rescue rate has 
 (CoRe, arXiv:2601.21600, section 5.2, with the un-hinted control added).
 """
 
+# B traces of one question
+
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -26,9 +29,63 @@ from coterie.evaluation.evaluation import (
 )
 from coterie.evaluation.metrics.means import as_floats, mean_present, ratio
 from coterie.evaluation.metrics.passk import pass_at_k
-from coterie.evaluation.metrics.rescue import HintCounts, hint_counts
 from coterie.evaluation.metrics.team import union
-from coterie.rewards.rescue import COLD, HINT
+from coterie.rewards.rescue import COLD, HINT, hint_lift, hint_outcomes, rescue_candidates
+
+
+@dataclass(frozen=True)
+class HintCounts:
+    """What the hints of one question did; counts of second-round traces."""
+
+    eligible: int
+    """Saw a hint, their role had failed cold, a peer had not (CoRe, arXiv:2601.21600)."""
+    rescued: int
+    """Of these, right."""
+    retried: int
+    """The same but for the hint: there was one for them, and chance withheld it."""
+    recovered: int
+    """Of these, right: what chance and regression to the mean achieve."""
+    helped: int
+    """Saw a hint and did better than their role's cold rate."""
+    hurt: int
+    """Saw a hint and did worse."""
+    neutral: int
+    """Saw a hint and did the same."""
+
+
+def hint_counts(
+    correct_B: npt.ArrayLike,
+    hinted_B: npt.ArrayLike,
+    role_B: npt.ArrayLike,
+    round_B: npt.ArrayLike,
+    control_B: npt.ArrayLike,
+    *,
+    role: str | None = None,
+) -> HintCounts:
+    """Counts over one question's traces, or over those that ``role`` wrote.
+
+    Rounds are those of :mod:`coterie.rewards.rescue`. ``control_B`` are the traces that would be
+    eligible had they seen the hint that there was for them: a question whose peer has nothing to
+    hint at is no control of those that have. As chance decides trace by trace who sees its hint,
+    both kinds are taken from the same questions.
+    """
+    correct_B = np.asarray(correct_B, dtype=bool)
+    hinted_B = np.asarray(hinted_B, dtype=bool)
+    role_B, round_B = np.asarray(role_B), np.asarray(round_B)
+    counted_B = np.ones(len(correct_B), bool) if role is None else role_B == role
+    eligible_B = counted_B & rescue_candidates(correct_B, hinted_B, role_B, round_B)
+    withheld_B = counted_B & np.asarray(control_B, dtype=bool)
+    outcomes = np.array(hint_outcomes(hint_lift(correct_B, hinted_B, role_B, round_B)), object)
+    return HintCounts(
+        eligible=int(eligible_B.sum()),
+        rescued=int((eligible_B & correct_B).sum()),
+        retried=int(withheld_B.sum()),
+        recovered=int((withheld_B & correct_B).sum()),
+        helped=int((counted_B & (outcomes == "helped")).sum()),
+        hurt=int((counted_B & (outcomes == "hurt")).sum()),
+        neutral=int((counted_B & (outcomes == "neutral")).sum()),
+    )
+
 
 # Q problems, R resamples
 

@@ -19,9 +19,16 @@ from coterie.datatypes import (
     UserError,
 )
 from coterie.experts.replies import ExpertCounters, as_unicode, encode_reply, split_thinking, tail
-from coterie.experts.retries import CircuitBreaker, backoff_s
 from coterie.experts.settings import ServerSettings
-from coterie.experts.transport import AttemptFailure, Reply, open_client, read_reply, send
+from coterie.experts.transport import (
+    AttemptFailure,
+    CircuitBreaker,
+    Reply,
+    backoff_s,
+    open_client,
+    read_reply,
+    send,
+)
 
 
 class ServerPolicy:

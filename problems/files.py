@@ -1,6 +1,7 @@
 """Problems from a file on disk."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,147 @@ from typing import Any
 from coterie.datatypes import AnswerKind, Problem, UserError, user_path
 from coterie.problems.formats import Format, pair_format, read_row, recognise
 from coterie.problems.gold import UnusableRowError
-from coterie.problems.rows import read_rows
 from coterie.problems.source import ProblemSet
+
+LINES = (".jsonl", ".ndjson")
+DOCUMENT = ".json"
+PARQUET = ".parquet"
+SUFFIXES = (*LINES, DOCUMENT, PARQUET)
+
+
+def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(place, row) for each row; place is ``line 3``, ``entry 3`` or ``row 3``, counted from 1.
+
+    JSONL, JSON (a list of objects, or an object that holds one) and Parquet. Raises
+    :class:`UserError` with file and place.
+    """
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; name a file that ends in {_any_of(SUFFIXES)}")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is a pipe or a device; write its lines to a file first")
+    if path.suffix.lower() not in SUFFIXES:
+        raise UserError(f"{path}: unknown kind of file; use one that ends in {_any_of(SUFFIXES)}")
+    try:
+        if path.suffix.lower() == PARQUET:
+            yield from _parquet_rows(path)
+            return
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UserError(f"there is no problem file {path}; check the path") from None
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    text = _decode(path, content)
+    if not text.strip():
+        raise UserError(f"{path} is empty; it needs one problem a line")
+    if path.suffix.lower() in LINES or _is_lines(text):
+        yield from _line_rows(path, text)
+    else:
+        yield from _document_rows(path, text)
+
+
+def _decode(path: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{path} line {line}: not UTF-8 text (byte 0x{content[error.start]:02x}); save the "
+            "file as UTF-8"
+        ) from None
+
+
+def _is_lines(text: str) -> bool:
+    """Whether a ``.json`` file really holds one object a line, as many do."""
+    lines = text.lstrip().split("\n", 2)
+    return (
+        lines[0].startswith("{")
+        and lines[0].rstrip().endswith("}")
+        and any(line.strip() for line in lines[1:])
+    )
+
+
+def _line_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            place = f"line {number}"
+            yield place, _object(path, place, _parse(path, place, line))
+
+
+def _document_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    document = _parse(path, None, text)
+    if isinstance(document, dict):
+        lists = {
+            name: value
+            for name, value in document.items()
+            if isinstance(value, list) and value and isinstance(value[0], dict)
+        }
+        if len(lists) != 1:
+            raise UserError(
+                f"{path} is a JSON object with {len(lists)} lists of problems; it must be a list, "
+                "or an object that holds exactly one"
+            )
+        (document,) = lists.values()
+    if not isinstance(document, list):
+        raise UserError(f"{path} must hold a list of objects, one a problem")
+    if not document:
+        raise UserError(f"{path} holds an empty list; it needs at least one problem")
+    for number, row in enumerate(document, start=1):
+        yield f"entry {number}", _object(path, f"entry {number}", row)
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    number = 0
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=4096):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield f"row {number}", row
+    except (
+        pyarrow.ArrowInvalid,
+        pyarrow.ArrowNotImplementedError,
+        ValueError,
+        OverflowError,
+    ) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise UserError(
+            f"{path} is no readable Parquet file after row {number}: {reason}"
+        ) from None
+    if number == 0:
+        raise UserError(f"{path} holds no rows; it needs at least one problem")
+
+
+def _parse(path: Path, place: str | None, text: str) -> Any:
+    try:
+        # Missing cells are written as NaN by some tools; a missing answer is noticed later.
+        return json.loads(text, parse_constant=lambda constant: None)
+    except json.JSONDecodeError as error:
+        where = place or f"line {error.lineno}"
+        raise UserError(
+            f"{path} {where}: not valid JSON ({error.msg} at column {error.colno})"
+        ) from None
+    except RecursionError:
+        raise UserError(
+            f"{path} {place or ''}: JSON nested too deeply".replace(" :", ":")
+        ) from None
+    except ValueError as error:
+        raise UserError(f"{path} {place or ''}: {error}".replace(" :", ":")) from None
+
+
+def _object(path: Path, place: str, row: Any) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise UserError(
+            f"{path} {place}: expected an object with columns, found {type(row).__name__}"
+        )
+    return row
+
+
+def _any_of(words: tuple[str, ...]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
 
 _QUESTIONS = ("question", "problem", "prompt", "Question", "Problem")
 _ANSWERS = ("answer", "final_answer", "solution", "Answer", "gold")

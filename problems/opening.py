@@ -18,11 +18,10 @@ from typing import Any, Literal, TypeVar
 
 from coterie.datatypes import UserError, derive_seed, list_names, read_options, suggest, user_path
 from coterie.problems.chains import ChainSettings, ChainSource
-from coterie.problems.files import Columns, load_file
+from coterie.problems.files import SUFFIXES, Columns, load_file
 from coterie.problems.gym import GymSource
 from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, pin
 from coterie.problems.recall import RecallSettings, RecallSource
-from coterie.problems.rows import SUFFIXES
 from coterie.problems.source import ProblemSource
 
 Settings = TypeVar("Settings")

@@ -48,7 +48,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         print(overview(envs.names(), algorithms.names(), sorted(PRESETS)))
         sys.exit(0)
     if "resume" in named:
-        return _resumed(named, rest)
+        return _stored_settings(named, rest)
     chosen = preset(str(named["preset"])) if "preset" in named else None
     env = str(named.get("env", chosen.env if chosen else DEFAULT_ENV))
     algo = str(named.get("algo", chosen.algo if chosen else DEFAULT_ALGO))
@@ -61,7 +61,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     return _from_flags(lay_over(chosen, default) if chosen else default, rest)
 
 
-def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
+def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings:
     """A stored run's settings; only its length may be changed."""
     if "--doctor" in rest:
         raise UserError(
@@ -170,19 +170,19 @@ Train a team of language models together. Without settings, the tiny team that s
 repository trains on this machine in a few minutes.
 
   --env ENV        what they do together (default {DEFAULT_ENV}); or pkg.module:Class
-                   {_wrapped(envs)}
+                   {_wrap(envs)}
   --algo ALGO      how they learn from it (default {DEFAULT_ALGO})
-                   {_wrapped(algorithms)}
+                   {_wrap(algorithms)}
   --roles A B ...  who is on the team (default: the environment's own roles)
   --train-role A   who of them learns; all others are frozen
   --preset NAME    the settings of a paper
-                   {_wrapped(presets)}
+                   {_wrap(presets)}
   --resume DIR     continue a run exactly where its last checkpoint stands
 
 All settings of one choice:  python train.py --env {DEFAULT_ENV} --algo {DEFAULT_ALGO} --help"""
 
 
-def _wrapped(names: Sequence[str], width: int = 80) -> str:
+def _wrap(names: Sequence[str], width: int = 80) -> str:
     lines, line = [], ""
     for name in names:
         if len(line) + len(name) + 1 > width:

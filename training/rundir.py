@@ -254,9 +254,8 @@ def check_new(path: Path, *, may_hold_runs: bool = False) -> None:
 
 def default_path(env: str, algo: str) -> Path:
     """A new directory's name under ``runs/``."""
-    name = (
-        f"{re.sub(r'[^A-Za-z0-9]+', '-', env).strip('-')}-{algo}-{time.strftime('%Y%m%d-%H%M%S')}"
-    )
+    plain = re.sub(r"[^A-Za-z0-9+]+", "-", f"{env}-{algo}").strip("-")
+    name = f"{plain}-{time.strftime('%Y%m%d-%H%M%S')}"
     path, count = Path("runs") / name, 1
     while path.exists():
         count += 1

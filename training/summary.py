@@ -8,7 +8,7 @@ from typing import Any
 
 from coterie.datatypes import Trajectory
 from coterie.evaluation.evaluation import Resampled
-from coterie.evaluation.numbers import plain_number
+from coterie.evaluation.table import plain_number
 from coterie.training import STARTED
 
 _PACKAGES = (

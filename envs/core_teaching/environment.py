@@ -49,6 +49,7 @@ from coterie.envs.core_teaching.scoring import (
     whole_episode,
 )
 from coterie.envs.core_teaching.settings import CoreTeachingSettings, Weights, weights_at
+from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.problem_env import ProblemEnv
 from coterie.envs.prompts import strategy_prompt
 from coterie.envs.settings import token_limit
@@ -146,9 +147,8 @@ class CoreTeachingEnv(ConversationEnv):
         # All traces of the question are rewarded together.
         scores = score(traces, problem, settings, weights, self.scorer.embed) if traces else None
         reports = {} if scores is None else measured(traces, scores, taught, problem)
-        terms = dict.fromkeys(
-            self.possible_agents, dict.fromkeys(("correct",) if evaluating else TERMS, 0.0)
-        )
+        names = ("correct",) if evaluating else (*TERMS, *map(term_name, settings.terms))
+        terms = dict.fromkeys(self.possible_agents, dict.fromkeys(names, 0.0))
         for row, trace in enumerate(traces):
             terms[trace.agent] = {"correct": float(trace.verdict.correct)}
             if scores is not None and not evaluating:

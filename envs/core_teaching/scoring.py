@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from coterie.datatypes import Problem, Verdict
 from coterie.envs.core_teaching.settings import CoreTeachingSettings, Weights
+from coterie.envs.core_teaching.terms import own_terms
 from coterie.envs.reasoning import leaks, strategies
 from coterie.rewards.distance import hybrid_distance, signatures
 from coterie.rewards.exploitation import exploitation, trace_accuracy
@@ -163,6 +164,7 @@ def score(
             * trace_accuracy(correct_B, round_B, settings.trace_accuracy),
             "rescue": weights.rescue * rescued_B,
             "teacher_lift": weights.teacher_lift * lift_paid_B,
+            **own_terms(settings.terms, traces, problem),
         },
         exploit_B=exploit_B,
         partial_B=partial_B,

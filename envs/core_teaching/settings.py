@@ -1,9 +1,10 @@
 """Every knob of the core-teaching environment, and what each reward term is worth when."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Literal
 
+from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.prompts import StrategyStyle
 from coterie.envs.settings import require, require_countable, require_known
 from coterie.rewards.exploitation import TraceAccuracyMode
@@ -88,6 +89,9 @@ class CoreTeachingSettings:
     teacher_lift: float = 0.0
     """Pays the teacher's trace for what its hint changed in the other roles' success. Not in the
     paper."""
+    terms: tuple[str, ...] = ()
+    """Reward terms of your own, NAME=WEIGHT each: NAME is pkg.module:function, which is given the
+    traces of a question and the problem, and gives each trace a number."""
     lambda_b: float = 0.8
     """Loss weight of second-round traces."""
     learn_hinted_after: HintedContext = "hint"
@@ -115,6 +119,12 @@ class CoreTeachingSettings:
         )
         _require(self.cap >= 1, f"cap is {self.cap}: it must be at least 1")
         _require(self.lambda_b >= 0, f"lambda_b is {self.lambda_b}: it must not be negative")
+        names = [*(field.name for field in fields(Weights)), *map(term_name, self.terms)]
+        _require(
+            len({*names}) == len(names),
+            f"terms {' '.join(self.terms)} would give two terms one name; the names are "
+            f"{', '.join(names)}",
+        )
         _require(bool(self.w_explore), "w_explore is empty: name a weight for epoch 1 at least")
         _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
         require_known("core-teaching", self, _CHOICES)

@@ -36,7 +36,6 @@ import numpy as np
 
 from coterie.datatypes import Problem, ScoreRequests, UserError
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.corea_deferral.prompts import prompt_for
 from coterie.envs.corea_deferral.scoring import (
     TERMS,
     Trace,
@@ -45,7 +44,7 @@ from coterie.envs.corea_deferral.scoring import (
     keeps,
     score,
 )
-from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
+from coterie.envs.corea_deferral.settings import CoreaDeferralSettings, prompt_for
 from coterie.envs.problem_env import ProblemEnv
 from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from coterie.datatypes import Problem
 from coterie.envs.settings import require, require_known, require_least, require_traces
 from coterie.rewards.confidence import EPSILON, Target
 
@@ -90,3 +91,15 @@ class CoreaDeferralSettings:
             "threshold_source": ThresholdSource,
         }
         require_known("corea-deferral", self, choices)
+
+
+# COREA, arXiv:2603.03752, section 3.1
+SUFFIX = (
+    r"Please reason step by step, and put your final answer within \boxed{}, then output the "
+    r"confidence (0.0-1.0) that your answer is correct within \confidence{}."
+)
+
+
+def prompt_for(problem: Problem) -> str:
+    """The user's message, the same for the small and the large model."""
+    return f"{problem.question} {SUFFIX}"

@@ -1,32 +1,75 @@
 """Write a run as one HTML file: ``coterie report runs/x``."""
 
+import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
 from coterie.datatypes import UserError
+from coterie.evaluation.report.scan import TAG_NAMES, WHICH
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake."""
-    from coterie.evaluation.report.settings import parse
-
     try:
-        settings = parse(sys.argv[1:] if argv is None else argv)
+        path, out, options = _parse(sys.argv[1:] if argv is None else argv)
         # What takes time to import waits until the command line has been read.
         from coterie.evaluation.report.page import page
         from coterie.evaluation.report.rundata import read_run
 
-        html = page(read_run(settings.run), settings)
+        html = page(read_run(path), **options)
         try:
-            settings.out.parent.mkdir(parents=True, exist_ok=True)
-            settings.out.write_text(html, encoding="utf-8")
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text(html, encoding="utf-8")
         except OSError as error:
-            raise UserError(f"cannot write {settings.out}: {error.strerror}") from None
+            raise UserError(f"cannot write {out}: {error.strerror}") from None
     except UserError as mistake:
         print(f"coterie report: {mistake}", file=sys.stderr)
         return 2
-    print(f"{settings.out}  ({len(html.encode()) / 2**20:.1f} MiB)")
+    print(f"{out}  ({len(html.encode()) / 2**20:.1f} MiB)")
     return 0
+
+
+def _parse(argv: Sequence[str]) -> tuple[Path, Path, dict[str, Any]]:
+    """The run's directory, the file to write, and what :func:`page` takes."""
+    parser = _Parser(
+        prog="coterie report",
+        description="Write a run as one self-contained HTML file.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("run", type=Path, help="the run's directory, such as runs/x")
+    parser.add_argument(
+        "--out", type=Path, default=None, help="the file to write; without, report.html in the run"
+    )
+    parser.add_argument(
+        "--episodes", type=int, default=60, help="how many episodes the page holds at most"
+    )
+    parser.add_argument(
+        "--which", choices=WHICH, default="spaced", help="evenly spaced over the run, first or last"
+    )
+    parser.add_argument("--only", choices=TAG_NAMES, help="only episodes of this kind")
+    parser.add_argument(
+        "--megabytes",
+        type=float,
+        default=16.0,
+        help="room for episodes; fewer are kept where they are long",
+    )
+    chosen = vars(parser.parse_args(argv))
+    if chosen["episodes"] < 0:
+        raise UserError(f"--episodes is {chosen['episodes']}; say how many, 0 or more")
+    if not chosen["megabytes"] > 0:
+        raise UserError(f"--megabytes is {chosen['megabytes']}; say more than 0")
+    run, out = chosen.pop("run"), chosen.pop("out")
+    return run, out or run / "report.html", chosen
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message} (see --help)")
 
 
 if __name__ == "__main__":

@@ -11,28 +11,63 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from coterie.evaluation.evaluation import Bars, Evaluation, Picture
-from coterie.evaluation.report.chart import HEIGHT, LEFT, WIDTH, Chart, chart
-from coterie.evaluation.report.choose import choose, spaced
-from coterie.evaluation.report.curves import Curves, Panel, curves, tag_panel
+from coterie.evaluation.report.chart import (
+    HEIGHT,
+    LEFT,
+    WIDTH,
+    Chart,
+    Curves,
+    Panel,
+    chart,
+    curves,
+    tag_panel,
+)
 from coterie.evaluation.report.decode import Decoder
-from coterie.evaluation.report.episode import Shown, shown_episode
-from coterie.evaluation.report.result import evaluation_for, result
-from coterie.evaluation.report.rundata import EPISODES, RunData
-from coterie.evaluation.report.scan import Scan, records, scan
-from coterie.evaluation.report.settings import ReportSettings
-from coterie.evaluation.report.tags import TAG_NAMES, TAGS
-from coterie.evaluation.report.visible import all_visible, script_json, visible
+from coterie.evaluation.report.episode import (
+    Shown,
+    all_visible,
+    script_json,
+    shown_episode,
+    visible,
+)
+from coterie.evaluation.report.rundata import EPISODES, RunData, evaluation_for, result
+from coterie.evaluation.report.scan import (
+    TAG_NAMES,
+    TAGS,
+    Entry,
+    Scan,
+    Which,
+    choose,
+    records,
+    scan,
+    spaced,
+)
 
 _HERE = Path(__file__).parent
 
 
-def page(run: RunData, settings: ReportSettings) -> str:
-    """The whole file as text."""
+def page(
+    run: RunData,
+    *,
+    episodes: int = 60,
+    which: Which = "spaced",
+    only: str | None = None,
+    megabytes: float = 16.0,
+) -> str:
+    """The whole file as text.
+
+    Args:
+        episodes: how many it holds at most.
+        which: which of them: evenly spaced over the run, the first, or the last.
+        only: a tag that they must have.
+        megabytes: how much they may take; fewer are kept where they are longer.
+    """
     notes = list(run.missing)
     roles = [str(role) for role in run.setting("choice", "roles", default=[])]
     evaluation = evaluation_for(run)
     found = scan(run.path / EPISODES)
-    episodes = _episodes(run, found, settings, notes)
+    chosen = choose(found.entries, episodes, which, only) if found else []
+    shown = _episodes(run, found, chosen, megabytes, notes)
     style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     learning = curves(run.metrics, roles, _main(evaluation, roles))
     tagged = tag_panel(found.entries) if found else None
@@ -47,11 +82,11 @@ def page(run: RunData, settings: ReportSettings) -> str:
         charts=_charts(learning, tagged, roles),
         constant=learning.constant,
         settings=_flat(run.config),
-        counts=_counts(found, episodes),
+        counts=_counts(found, shown),
         total=len(found.entries) if found else 0,
-        here=len(episodes),
-        how=_how(settings),
-        data=Markup(script_json({"roles": all_visible(roles), "episodes": episodes})),
+        here=len(shown),
+        how=_how(which, only),
+        data=Markup(script_json({"roles": all_visible(roles), "episodes": shown})),
         style=Markup(style),
         script=Markup(script),
         policy=_policy(style, script),
@@ -61,7 +96,7 @@ def page(run: RunData, settings: ReportSettings) -> str:
 
 
 def _episodes(
-    run: RunData, found: Scan | None, settings: ReportSettings, notes: list[str]
+    run: RunData, found: Scan | None, chosen: list[Entry], megabytes: float, notes: list[str]
 ) -> list[Shown]:
     """The chosen episodes, as many as there is room for; what is left out is told in ``notes``."""
     if found is None or not found.entries:
@@ -70,17 +105,16 @@ def _episodes(
         return []
     if found.unreadable:
         notes.append(f"{found.unreadable} lines of {EPISODES} hold no episode that can be read.")
-    chosen = choose(found.entries, settings.episodes, settings.which, settings.only)
     decoder = Decoder(run.path, run.setting("agents", default={}))
     shown = [shown_episode(record, decoder) for record in records(run.path / EPISODES, chosen)]
-    room = int(settings.megabytes * 2**20)
+    room = int(megabytes * 2**20)
     size = sum(len(script_json(one).encode()) for one in shown)
     if size > room:
         count = len(shown)
         shown = _fitting(shown, room)
         notes.append(
             f"Episodes are long: {len(shown)} of the {count} that were asked for fit into "
-            f"{settings.megabytes:g} MiB (--megabytes)."
+            f"{megabytes:g} MiB (--megabytes)."
         )
     if decoder.missing:
         notes.append(
@@ -162,10 +196,9 @@ def _counts(found: Scan | None, episodes: list[Shown]) -> list[tuple[str, str, i
     ]
 
 
-def _how(settings: ReportSettings) -> str:
-    which = {"spaced": "evenly spaced over the run", "first": "the first", "last": "the last"}
-    only = f" among those with the tag {settings.only}" if settings.only else ""
-    return which[settings.which] + only
+def _how(which: Which, only: str | None) -> str:
+    words = {"spaced": "evenly spaced over the run", "first": "the first", "last": "the last"}
+    return words[which] + (f" among those with the tag {only}" if only else "")
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -1,14 +1,69 @@
-"""One pass over episodes.jsonl, which may be larger than memory: where each episode stands, and
-what it can be chosen by."""
+"""One pass over episodes.jsonl, which may be larger than memory: where each episode stands,
+the tags that it can be chosen by, and the choice."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar, get_args
 
 import orjson
 
-from coterie.evaluation.report.tags import tags_of
+Record = Mapping[str, Any]
+"""One line of episodes.jsonl."""
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A property of episodes."""
+
+    name: str
+    meaning: str
+    of_trace: Callable[[Record], bool]
+    """Whether one trace of an episode gives it the tag."""
+
+
+def _measured(name: str, value: Any = True) -> Callable[[Record], bool]:
+    return lambda trace: measured(trace).get(name) == value
+
+
+def _failed(trace: Record) -> bool:
+    return trace.get("status") != "ok" or measured(trace).get("failed") is True
+
+
+TAGS = (
+    Tag("rescued", "a hint turned a failure into a success", _measured("rescued")),
+    Tag("hurt", "a trace did worse for its hint", _measured("hint_outcome", "hurt")),
+    Tag(
+        "leaked",
+        "a hint, or an expert's reply that was let in, states the answer",
+        lambda trace: _measured("leak")(trace) or _measured("answer_in_returns")(trace),
+    ),
+    Tag("deferred", "an answer was handed on to the large model", _measured("deferred")),
+    Tag("consulted", "experts were asked", _measured("consulted")),
+    Tag("failed", "somebody who was asked did not answer", _failed),
+)
+TAG_NAMES = tuple(tag.name for tag in TAGS)
+
+
+def tags_of(record: Record) -> tuple[str, ...]:
+    """The names of an episode's tags."""
+    rows = traces(record)
+    return tuple(tag.name for tag in TAGS if any(tag.of_trace(row) for row in rows))
+
+
+def traces(record: Record) -> list[Record]:
+    """An episode's traces; what is no object is left out."""
+    return [row for row in _list(record.get("trajectories")) if isinstance(row, Mapping)]
+
+
+def measured(record: Record) -> Mapping[str, Any]:
+    """What was measured of a trace or an episode."""
+    info = record.get("info")
+    return info if isinstance(info, Mapping) else {}
+
+
+def _list(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list) else []
 
 
 @dataclass(frozen=True)
@@ -61,3 +116,32 @@ def _episode(line: bytes) -> dict[str, Any] | None:
     if not isinstance(record, dict) or not isinstance(record.get("step"), int):
         return None
     return record if isinstance(record.get("trajectories"), list) else None
+
+
+T = TypeVar("T")
+
+Which = Literal["spaced", "first", "last"]
+WHICH: tuple[Which, ...] = get_args(Which)
+
+
+def choose(
+    entries: Sequence[Entry], count: int, which: Which = "spaced", only: str | None = None
+) -> list[Entry]:
+    """At most ``count`` entries in the log's order: the first, the last, or evenly spaced over the
+    run with both ends; with ``only``, of those that have that tag."""
+    wanted = [entry for entry in entries if only is None or only in entry.tags]
+    if which == "first":
+        return wanted[:count]
+    if which == "last":
+        return wanted[max(0, len(wanted) - count) :]
+    return spaced(wanted, count)
+
+
+def spaced(items: Sequence[T], count: int) -> list[T]:
+    """At most ``count`` of ``items``, evenly spaced: 3 of 0..9 are 0, 4 and 9."""
+    if count >= len(items):
+        return list(items)
+    if count < 2:
+        return list(items[:count])
+    # Whole numbers: a product over floats may land just below the place that is meant.
+    return [items[place * (len(items) - 1) // (count - 1)] for place in range(count)]

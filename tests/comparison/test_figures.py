@@ -9,7 +9,7 @@ from coterie.comparison.figures import measure_rows, pairs, passes, resampled
 from coterie.comparison.reliability import reliability, shares
 from coterie.comparison.responses import Responses
 from coterie.comparison.systems import System
-from coterie.evaluation.numbers import as_json
+from coterie.evaluation.table import as_json
 
 HOW = {"resamples": 400, "seed": 0}
 

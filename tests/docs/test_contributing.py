@@ -101,7 +101,7 @@ def test_a_new_surrogate_edits_two_files(tmp_path: Path) -> None:
     data, functions = "algorithms/algorithm.py", tmp_path / "algorithms" / "surrogates.py"
     tree.insert(data, NUMBERS.lstrip("\n"), before="@dataclass(frozen=True)\nclass Algorithm:")
     entry = '    "plain-score": Algorithm(surrogate=PlainScore(weight=0.5)),\n'
-    tree.insert(data, entry, before="}\n\n\ndef names()")
+    tree.insert(data, entry, before="}\n\n\nPLUGINS")
     functions.write_text(functions.read_text(encoding="utf-8") + FORMULA, encoding="utf-8")
     assert tree.edited() == {data, "algorithms/surrogates.py"}
 

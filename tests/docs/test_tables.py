@@ -8,11 +8,11 @@ from types import ModuleType
 import pytest
 
 from coterie import algorithms, envs
-from coterie.envs.plugins import plugin_names
+from coterie.envs.registry import PLUGINS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-ENVIRONMENTS = [*sorted({*envs.names()} - {*plugin_names()}), "leap"]
+ENVIRONMENTS = [*sorted({*envs.names()} - PLUGINS.names()), "leap"]
 PAGES = sorted(page for page in DOCS.glob("**/*.md") if "<!-- table: " in page.read_text("utf-8"))
 
 

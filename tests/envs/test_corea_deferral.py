@@ -8,7 +8,7 @@ from coterie import envs
 from coterie.datatypes import Problem, UserError, Verdict
 from coterie.envs import check_env
 from coterie.envs.corea_deferral import CoreaDeferralEnv, CoreaDeferralSettings
-from coterie.envs.corea_deferral.prompts import SUFFIX
+from coterie.envs.corea_deferral.settings import SUFFIX
 from coterie.rewards.grading.answers.extract import extract
 
 

@@ -10,7 +10,7 @@ from pettingzoo.utils.conversions import parallel_to_aec
 from coterie import envs
 from coterie.datatypes import Problem, UserError
 from coterie.envs.leap import LeapEnv, LeapSettings
-from coterie.envs.leap.routing import choose, levenshtein, similarity
+from coterie.envs.leap.environment import choose, levenshtein, similarity
 from coterie.rewards.grading.scorer import AnswerScorer
 
 pytestmark = pytest.mark.filterwarnings(

@@ -226,7 +226,7 @@ def test_a_file_that_cannot_be_read_names_its_package_and_hurts_nobody(
 def test_a_bad_file_that_registers_no_environment_is_not_our_business(install: Install) -> None:
     malformed(install("tool-pkg"), "tool-pkg", b"[console_scripts]\nnonsense\n")
     assert envs.make("solo").possible_agents == ["me_0"]
-    with pytest.raises(UserError, match=r"or use pkg\.module:Class\.$"):
+    with pytest.raises(UserError, match=r"or use pkg\.module:NAME\.$"):
         envs.spec("lost")
 
 

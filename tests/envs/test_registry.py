@@ -62,7 +62,7 @@ def test_settings_and_roles_reach_the_environment() -> None:
 @pytest.mark.parametrize("call", [envs.make, envs.spec])
 def test_unknown_names_say_what_is_known(call: Any) -> None:
     with pytest.raises(
-        UserError, match=r"unknown env 'x'; known: .*core-teaching.*; or use pkg\.module:Class"
+        UserError, match=r"unknown env 'x'; known: .*core-teaching.*; or use pkg\.module:NAME"
     ):
         call("x")
 

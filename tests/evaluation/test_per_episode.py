@@ -13,9 +13,9 @@ import pytest
 from coterie.datatypes import Episode, Problem, Trajectory, UserError
 from coterie.envs import EnvSpec
 from coterie.evaluation import Evaluation, Row, evaluation_of, per_episode
-from coterie.evaluation.by_reward import EVALUATION as BY_REWARD
-from coterie.evaluation.by_reward import measure
 from coterie.evaluation.evaluation import Outcomes
+from coterie.evaluation.per_episode import EVALUATION as BY_REWARD
+from coterie.evaluation.per_episode import measure
 from coterie.train import main
 
 ROLES = ("alice", "bob")
@@ -77,6 +77,12 @@ def test_a_role_that_never_answered_has_no_reward() -> None:
     found = measure(episode(trace("alice_0", right=0.5), trace("bob_0", status="failed: x")))
     assert found["reward/bob"] is None
     assert found["reward/team"] == 0.5
+
+
+def test_an_agent_whose_contexts_made_several_rows_counts_once() -> None:
+    # One seat won with three positions, the other lost with two.
+    won, lost = trace("player_0", game=1.0), trace("player_1", game=-1.0)
+    assert measure(episode(won, won, won, lost, lost))["reward/player"] == 0.0
 
 
 def test_the_lines_of_the_default() -> None:

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from coterie.envs.corea_deferral.prompts import SUFFIX
+from coterie.envs.corea_deferral.settings import SUFFIX
 from coterie.problems.recall import names, value_of
 from coterie.rewards.confidence import confidence_format
 from coterie.rewards.grading.answers.confidence import parse_confidence

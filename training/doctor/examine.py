@@ -12,13 +12,13 @@ from coterie.experts.naming import is_player
 from coterie.problems.prepare import PreparedProblems
 from coterie.training.doctor import memory
 from coterie.training.doctor.contract import check_answers, check_contract
-from coterie.training.doctor.finding import Finding, judged, table
+from coterie.training.doctor.finding import Finding, judge, table
 from coterie.training.doctor.observe import Observed, few, observe
 from coterie.training.doctor.parity import check_neutrality, check_parity, tolerance
 from coterie.training.doctor.players import asked_experts, check_calls, check_expert
 from coterie.training.doctor.rescore import Scored, rescore
 from coterie.training.doctor.texts import check_round_trip, check_stops, check_template
-from coterie.training.doctor.update import Moved, check_movement, learn, restored
+from coterie.training.doctor.update import Moved, check_movement, learn, starting_weights
 from coterie.training.rundir import RunDirectory
 from coterie.training.session import Session
 from coterie.training.settings import MAX_NEW_TOKENS
@@ -168,7 +168,7 @@ def _updated(
     except UserError as mistake:
         findings.append(Finding("groups", "all", str(mistake), "wrong", "see --group-by"))
         advantage_B = np.zeros(len(rows))
-    with restored(team.trained) as start:
+    with starting_weights(team.trained) as start:
         moved = {}
         for role, one in team.trained.items():
             mine = [i for i, row in enumerate(rows) if row.role == role]
@@ -215,7 +215,7 @@ def _after(
     old = [row for row in observed.rows(role) if row.trainable and row.weight_version != version]
     findings = [movement, *_parity(session, {role: scored}, _UPDATED, _OLD_WEIGHTS)]
     findings.append(
-        judged(
+        judge(
             "weight version",
             role,
             f"{said}; {len(old)} rows name other weights than the newest",

@@ -10,7 +10,7 @@ import torch
 from coterie.agents.local import LocalPolicy
 from coterie.models.family import cache_width
 from coterie.teams.team import Team
-from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.finding import Finding, judge
 
 _GIB = 2**30
 # Of a step's batches, see coterie.algorithms.logprobs and coterie.models.sampler.batches.
@@ -142,7 +142,7 @@ def check_memory(device: str, needed: Mapping[str, int], free: int | None) -> Fi
     measured = f"{_size(total)} more ({parts})"
     if free is None:
         return Finding("memory", device, measured, "not measured")
-    return judged(
+    return judge(
         "memory",
         device,
         f"{measured} of {_size(free)} free",

@@ -17,7 +17,7 @@ _ANOTHER = re.compile(
     r"(?P<joined>(?:(?i:and|or|nor)\b|[&/+])\s?)?(?:(?i:option|choice) )?"
     r"[(\[{*]{0,4}(?P<letter>[A-Z])(?![A-Za-z])(?P<set_off>\s?[)\]}.:*,;]|\s?\Z)?"
 )
-_EDGES = " .:,;)*-"
+_EDGES = " .:,;)*"
 _MAX_LENGTH = 4096
 
 
@@ -34,7 +34,8 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
     text = plain(text)
     match = _LETTER.fullmatch(text)
     letter = match["letter"].upper() if match else ""
-    rest = match["rest"].strip(_EDGES) if match else ""
+    # In "B - red" the dash sets off, in "B. -1" it is a sign.
+    rest = match["rest"].strip(_EDGES).removeprefix("- ") if match else ""
     stated = bool(letter) and letter in allowed and not rest
     # "c" is the option that reads c, where there is one; "C" is always the letter.
     if stated and not (text.islower() and [plain(c) for c in choices].count(text) == 1):

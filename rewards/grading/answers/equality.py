@@ -6,10 +6,12 @@ the same rules run again with its verdicts.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from coterie.datatypes import Problem
-from coterie.rewards.grading.answers.formula import Formula, ordered
-from coterie.rewards.grading.answers.normalise import is_words, key, words
+from coterie.rewards.grading.answers.formula import LEAVES, Formula, ordered, parts
+from coterie.rewards.grading.answers.grammar import read
+from coterie.rewards.grading.answers.normalise import is_words, key, plain, words
 from coterie.rewards.grading.answers.structure import Shape, equation
 from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
 
@@ -18,8 +20,10 @@ Pair = tuple[Formula, Formula]
 AtomRule = Callable[[Shape, Shape], bool | None]
 """(gold, answer) -> equal, different, or not known yet."""
 
-_BASE = re.compile(r"([0-9A-Fa-f]+)\s?_\s?(?:\{\s?([0-9]{1,3}|[a-z]{3,8})\s?\}|([0-9]))")
+_BASE = re.compile(r"\(?([0-9A-Fa-f]+)\)? ?_ ?(?:\{ ?([0-9]{1,3}|[a-z]{3,8}) ?\}|([0-9]))")
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
+_INLINE = re.compile(r"\$([^$]{1,512})\$|\\[(\[](.{1,512}?)\\[)\]]", re.DOTALL)
+_RELATIONS = re.compile(r"[=<>,;]|\\(?:le|ge|leq|geq|in|to)(?![A-Za-z])")
 _PARENTHESES = "()[]"
 
 
@@ -86,7 +90,7 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
         return False
     elif ordered(left.formula) == ordered(right.formula):
         return True
-    elif _restates(answer, problem.question):
+    elif _restates(answer, right.formula, problem.question):
         return False
     return left.formula, right.formula
 
@@ -108,6 +112,9 @@ def _same_unit(gold: Value, answer: Value) -> bool:
     if gold.percent and answer.percent:
         return True
     units = [value.unit or "%" * value.percent for value in (gold, answer)]
+    if units == ["", "degree"]:
+        # pi/6 is an angle in radians.
+        return ("constant", "pi") not in parts(gold.formula)
     return "" in units or units[0] == units[1]
 
 
@@ -115,12 +122,25 @@ def _may_be_equal(gold: Value, answer: Value) -> bool:
     return gold.is_number == answer.is_number and says_a_value(gold, answer)
 
 
-def _restates(answer: Shape, question: str) -> bool:
-    """Whether the formula ``answer`` stands in the question: "3 + 4" is no answer to "3 + 4 ="."""
+def _restates(answer: Shape, formula: Formula, question: str) -> bool:
+    """Whether the formula ``answer`` stands in the question: "3 + 4" is no answer to "3 + 4 =",
+    nor is "4 + 3" to "$3 + 4$"."""
+    if ordered(formula) in _formulas_of(question):
+        return True
     stated = key(answer.text, fold=False)
     before, after = (r"(?<![\w.])" * stated[:1].isalnum(), r"(?![\w.])" * stated[-1:].isalnum())
     asked = key(question, fold=False)
     return re.search(before + re.escape(stated) + after, asked) is not None
+
+
+@lru_cache(maxsize=1024)
+def _formulas_of(question: str) -> frozenset[Formula]:
+    """The formulas between dollar signs, and what they are made of, in one order."""
+    found: set[Formula] = set()
+    for match in _INLINE.finditer(question[:8192]):
+        formulas = (read(plain(side)) for side in _RELATIONS.split(match[match.lastindex or 1]))
+        found.update(ordered(part) for formula in formulas if formula for part in parts(formula))
+    return frozenset(formula for formula in found if formula[0] not in LEAVES)
 
 
 def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool | None:
@@ -134,6 +154,8 @@ def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool
     if gold.name and answer.name and gold.name != answer.name:
         return False
     ends = {gold.ends, answer.ends}
+    if ends == {",", "()"} and (_is_point(gold) or _is_point(answer)):
+        ends = {"()"}
     if unordered and ends == {",", "[]"}:
         ends = {","}
     if len(ends) > 1 or len(gold.items) != len(answer.items):
@@ -147,6 +169,12 @@ def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool
     if False in parts:
         return False
     return None if None in parts else True
+
+
+def _is_point(shape: Shape) -> bool:
+    """Whether it is ``x = 1, y = 2``: values of different variables in the order of their names."""
+    names = [item.name for item in shape.items]
+    return "" not in names and names == sorted({*names})
 
 
 def _same_collection(

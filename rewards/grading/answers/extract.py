@@ -21,8 +21,9 @@ _TAG = re.compile(
 )
 _HASHES = re.compile(r"^[ \t]{0,8}####(?!#)(?P<rest>.*)$", re.MULTILINE)
 _ANSWER_LINE = re.compile(
-    r"^[ \t>*_#]{0,12}(?:the[ \t]{1,4})?(?:final[ \t]{1,4})?answer"
-    r"[ \t*_]{0,8}(?::|=|is\b)[ \t*_:]{0,8}(?P<rest>.*)$",
+    # "Final Answer: The final answer is 7. I hope it is correct.": Minerva, arXiv:2206.14858
+    r"^[ \t>*_#]{0,12}(?:(?:the[ \t]{1,4})?(?:final[ \t]{1,4})?answer"
+    r"[ \t*_]{0,8}(?::|=|is\b)[ \t*_:]{0,8}){1,2}(?P<rest>.*?)(?: I hope it is correct\.)?$",
     re.MULTILINE | re.IGNORECASE,
 )
 _NEXT_LINE = re.compile(r"\s{0,16}(\S.*)")
@@ -96,7 +97,9 @@ def _tagged(text: str) -> list[Candidate]:
             opened[name] = match.span()
         elif name in opened:
             start, content = opened.pop(name)
-            found.append(Candidate(start, text[content : match.start()].strip()))
+            inside = text[content : match.start()].strip()
+            line = _ANSWER_LINE.fullmatch(inside)
+            found.append(Candidate(start, line["rest"] if line else inside))
     return found
 
 

@@ -59,8 +59,8 @@ def repeating(whole: str, digits: str) -> Formula:
 
 
 def negative(formula: Formula) -> Formula:
-    """A literal with its sign, or the opposite of a formula."""
-    if formula[0] == "number":
+    """A literal with its sign, or the opposite of a formula: ``-(-5)`` is work left to do."""
+    if formula[0] == "number" and formula[1] >= 0:
         return ("number", -formula[1], formula[2])
     return ("negative", formula)
 
@@ -78,9 +78,9 @@ def times(left: Formula, right: Formula) -> Formula:
 
 
 def quotient(top: Formula, bottom: Formula) -> Formula:
-    """A quotient; one of two numerals is a fraction, which is a literal."""
+    """A quotient; one of two integers is a fraction, which is a literal."""
     literals = top[0] == bottom[0] == "number" and "fraction" not in (top[2], bottom[2])
-    if literals and bottom[1] != 0:
+    if literals and bottom[1] != 0 and top[1].denominator == bottom[1].denominator == 1:
         return ("number", top[1] / bottom[1], "fraction")
     return ("quotient", top, bottom)
 

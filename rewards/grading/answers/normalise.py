@@ -6,44 +6,38 @@ percent signs) and drops what is only typesetting.
 
 import re
 from functools import lru_cache
+from unicodedata import normalize
 
+_SPELLINGS = {
+    "-": "−–－",
+    "+": "＋",
+    ",": "，",
+    ":": "：",
+    "(": "（",
+    ")": "）",
+    "%": "％",
+    " ": "\u00a0\u2009\u202f",
+    "": "\u200b",
+    "/": "÷",
+    "^2": "²",
+    "^3": "³",
+    r"\times ": "×",
+    r"\cdot ": "·⋅",
+    r"\pi ": "π",
+    r"\infty ": "∞",
+    r"\emptyset ": "∅",
+    r"\pm ": "±",
+    r"\approx ": "≈",
+    r"\le ": "≤",
+    r"\ge ": "≥",
+    r"\cup ": "∪",
+    r"\in ": "∈",
+    r"^\circ ": "°º˚",
+}
+_FRACTIONS = {one: normalize("NFKC", one).split("⁄") for one in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 _UNICODE = str.maketrans(
-    {
-        "−": "-",
-        "–": "-",
-        "－": "-",
-        "＋": "+",
-        "，": ",",
-        "：": ":",
-        "（": "(",
-        "）": ")",
-        "％": "%",
-        "\u00a0": " ",
-        "\u2009": " ",
-        "\u202f": " ",
-        "\u200b": "",
-        "×": r"\times ",
-        "·": r"\cdot ",
-        "÷": "/",
-        "π": r"\pi ",
-        "∞": r"\infty ",
-        "√": r"\sqrt ",
-        "±": r"\pm ",
-        "≈": r"\approx ",
-        "≤": r"\le ",
-        "≥": r"\ge ",
-        "∪": r"\cup ",
-        "∈": r"\in ",
-        "°": r"^\circ ",
-        "²": "^2",
-        "³": "^3",
-        "⋅": r"\cdot ",
-        "½": r"\frac{1}{2}",
-        "¼": r"\frac{1}{4}",
-        "¾": r"\frac{3}{4}",
-        "⅓": r"\frac{1}{3}",
-        "⅔": r"\frac{2}{3}",
-    }
+    {one: spelling for spelling, signs in _SPELLINGS.items() for one in signs}
+    | {one: rf"\frac{{{top}}}{{{bottom}}}" for one, (top, bottom) in _FRACTIONS.items()}
 )
 
 DOLLAR = "＄"
@@ -63,6 +57,15 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         # "~12" is about 12.
         (r"(?<=\S)~", " "),
         (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
+        # √13 is the root of 13, \sqrt13 is typeset as the root of 1, and then 3.
+        (r"√\s?([0-9.]+)", r"\\sqrt{\1}"),
+        (r"√", r"\\sqrt "),
+        (r"\\colon(?![A-Za-z])|\{:\}", ":"),
+        (r"\\[lr]?vert(?![A-Za-z])", "|"),
+        (r"\\\\\[[0-9.]+ ?[a-z]{2}\]", r"\\\\\\\\"),
+        (r"\\mathbb\s?(?:\{\s?R\s?\}|R)", r"(-\\infty,\\infty)"),
+        (r"(?<![A-Za-z\\])[Ii]nfinity(?![A-Za-z])", r"\\infty "),
+        (r"\\varnothing(?![A-Za-z])|\\\{\s?\\\}", r"\\emptyset "),
         (r"\\(?:leqslant|leq)(?![A-Za-z])", r"\\le"),
         (r"\\(?:geqslant|geq)(?![A-Za-z])", r"\\ge"),
         (r"\\(?:lbrace)(?![A-Za-z])", r"\\{"),
@@ -77,12 +80,18 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 
+_SET_UPRIGHT = re.compile(r"(?<=[0-9}])\s*\\(?:text|textrm|mathrm|mbox)\s?\{[\s~]*([mgshlL])\}")
+_SPELLED = {"m": "meter", "g": "gram", "s": "second", "h": "hour", "l": "liter", "L": "liter"}
+"""An upright letter behind a number is a unit: m is a variable in ``5m`` only."""
 _WRAPPERS = re.compile(
     r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox|underline"
     r"|textnormal|boldsymbol|operatorname|boxed|fbox)"
     r"\s{0,4}\{([^{}]*)\}"
 )
 _WORDY = re.compile(r"\s*\\(?:text|textbf|textit|textrm|mathrm|mbox)\s{0,4}\{([^{}]*)\}\s*\.?\s*")
+# "Tuesday", "No solution"; but abc is a product, as its letters are in their order.
+_BARE_WORDS = re.compile(r"[A-Za-z][a-z]{2,}(?: [a-z]{2,})*")
+_CLOCK = re.compile(r"(?<=:[0-9]{2})\s?([AaPp])\.?\s?[Mm]\b\.?")
 _SPACE = re.compile(r"\s+")
 # A space between two letters, or between a command and a letter, may carry meaning.
 _LOOSE = re.compile(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])")
@@ -103,6 +112,7 @@ def _plain(text: str) -> str:
     text = text.translate(_UNICODE)
     for pattern, replacement in _REWRITES:
         text = pattern.sub(replacement, text)
+    text = _SET_UPRIGHT.sub(lambda match: f" {_SPELLED[match[1]]} ", text)
     for _ in range(_NESTING):
         text, count = _WRAPPERS.subn(r" \1 ", text)
         if not count:
@@ -121,23 +131,22 @@ def key(text: str, *, fold: bool) -> str:
 
     ``fold`` ignores case (words do not carry meaning in it, variables do).
     """
-    text = plain(text).replace(DOLLAR, "").strip()
-    if fold:
-        return text.casefold()
-    return _LOOSE.sub("", text)
+    text = _LOOSE.sub("", plain(text).replace(DOLLAR, "").strip())
+    return text.casefold() if fold else text
 
 
 def words(text: str) -> str:
     """The string under which two answers in words are the same: an exclamation mark is no more
-    than a full stop there, and a factorial in a formula."""
-    return key(text, fold=True).rstrip("! ")
+    than a full stop there, and a factorial in a formula; ``3:30 p.m.`` is ``3:30PM``."""
+    return _CLOCK.sub(r" \1m", key(text, fold=True)).rstrip("! ")
 
 
 def is_words(text: str) -> bool:
-    r"""Whether an answer is a word and no formula: all of it stands in ``\text{}``, or it is one of
-    the words that answer a question of truth."""
-    match = _WORDY.fullmatch(text.replace("$", ""))
-    inside = match[1] if match else text
-    if match is None and plain(inside).casefold() not in {"yes", "no", "true", "false"}:
-        return False
-    return not any(character.isdigit() for character in inside)
+    r"""Whether an answer is words or a time of day, and no formula: all of it stands in
+    ``\text{}``, or it looks like no product of letters."""
+    if match := _WORDY.fullmatch(text.replace("$", "")):
+        return not any(character.isdigit() for character in match[1])
+    text = plain(text)
+    if _CLOCK.search(text) or text.casefold() in {"yes", "no", "true", "false"}:
+        return True
+    return _BARE_WORDS.fullmatch(text) is not None and sorted(text) != list(text)

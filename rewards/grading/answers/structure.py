@@ -29,6 +29,7 @@ _MORE = {">": "(", r"\gt": "(", ">=": "[", r"\ge": "["}
 _LOOSE_COMMA = re.compile(r"[,;]\s|\s(?:and|or)\s")
 _PAIRS = (
     (r"\{", r"\}", ","),
+    ("{", "}", ","),
     (r"\langle", r"\rangle", "<>"),
     *((left, right, left + right) for left in "([" for right in ")]"),
 )
@@ -37,13 +38,16 @@ _MATRIX = re.compile(
     r"\\begin ?\{ ?(?P<name>[pbB]?matrix|array) ?\}(?: ?\{[lcr| ]{0,16}\})?(?P<body>[^\0]*)"
     r"\\end ?\{ ?(?P=name) ?\}"
 )
+_SUCH_THAT = re.compile(
+    r"\\\{ ?[A-Za-z] ?(?:\\in ?\(-\\infty, ?\\infty\) ?)?(?:\||:|\\mid(?![A-Za-z]))(?=[^|:]*\Z)"
+)
 _INDEX = r"(?: ?_ ?(?:\{[^{}]{1,16}\}|[A-Za-z0-9]))?"
-_SYMBOL = rf"(?:[A-Za-z]|(?P<greek>\\[A-Za-z]+))'{{0,3}}{_INDEX}"
+_SYMBOL = rf"(?:[A-Za-z]|{'|'.join(map(re.escape, sorted(SYMBOLS, reverse=True)))})'{{0,3}}{_INDEX}"
 _NAME = re.compile(
-    # x_1, f(x), f^{-1}(x); AB, \angle ABC, [ABC]; (x, y); "total area"
-    rf"{_SYMBOL}(?:\^\{{-1\}})?(?: ?\([A-Za-z0-9](?:, ?[A-Za-z0-9]){{0,3}}\))?"
+    # P(X=1), x_1, f(x), f^{-1}(x); AB, \angle ABC, [ABC]; (x, y); "total area"
+    rf"P ?\([^()]{{1,24}}\)|{_SYMBOL}(?:\^\{{-1\}})?(?: ?\([A-Za-z0-9](?:, ?[A-Za-z0-9]){{0,3}}\))?"
     rf"|(?:m? ?\\angle ?)?[A-Z]{_INDEX}(?: ?[A-Z]{_INDEX}){{0,3}}|\[[A-Z]{{3,5}}\]|\|[A-Z]{{2}}\|"
-    rf"|\( ?[A-Za-z]{_INDEX}(?: ?, ?[A-Za-z]{_INDEX}){{1,5}} ?\)"
+    rf"|\( ?{_SYMBOL}(?: ?, ?{_SYMBOL}){{1,5}} ?\)"
     r"|(?P<words>[A-Za-z][a-z]{2,15}(?: [a-z]{3,15})?)"
 )
 _QUANTITIES = """
@@ -187,7 +191,7 @@ def _name(text: str) -> str:
     """What ``text`` names: a variable, a function of one, several of them, or a quantity in words;
     empty where it is no name."""
     match = _NAME.fullmatch(text)
-    if match is None or (match["greek"] and match["greek"] not in SYMBOLS):
+    if match is None:
         return ""
     if match["words"] and not _NAMED.issuperset(match["words"].casefold().split()):
         return ""
@@ -202,13 +206,19 @@ def _union(text: str, depth: int) -> Shape | None:
 
 
 def _bracketed(text: str, depth: int) -> Shape | None:
-    """A text that one pair of brackets spans; a single value in brackets is that value."""
+    r"""A text that one pair of brackets spans; a single value in brackets is that value, and
+    ``\{x : x < 1\}`` the interval."""
+    if (match := _SUCH_THAT.match(text)) and text.endswith(r"\}"):
+        return _shape(plain(text[match.end() : -2]), depth - 1)
     pairs = (pair for pair in _PAIRS if text.startswith(pair[0]) and text.endswith(pair[1]))
     opening, closing, ends = next(pairs, ("", "", ""))
     inner = split(text[len(opening) : -len(closing)], _COMMA) if ends else None
     within = [piece for piece in inner[0] if piece] if inner else []
     if len(within) < 2:
-        return _shape(within[0], depth - 1) if within else None
+        single = _shape(within[0], depth - 1) if within and opening != "{" else None
+        # A set that holds a set is no such set, and one that holds the empty set is not empty.
+        is_set = single is not None and (single.ends == "," or single.text == r"\emptyset")
+        return None if ends == "," and is_set else single
     if ends == ",":
         return Shape(text, ends, _shapes(within, depth))
     return Shape(text, ends, tuple(_shape(piece, depth - 1) for piece in within))

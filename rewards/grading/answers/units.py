@@ -14,7 +14,7 @@ foot feet ft|yard yd|mile mi|gram gramme g|kilogram kg kgs kilo|milligram mg|ton
 pound lb lbs|liter litre l|milliliter millilitre ml|gallon gal|quart|pint|acre|hectare
 second sec s|minute min|hour hr hrs h|day|week|month|year yr yrs|decade
 dollar usd buck|cent|euro eur|rupee|yuan|yen|peso|degree deg|radian rad
-celsius|fahrenheit|kelvin|mph|kph|kmph|watt|volt|joule|newton|hertz|byte|kb|mb|gb|calorie
+celsius c|fahrenheit f|kelvin|mph|kph|kmph|watt|volt|joule|newton|hertz|byte|kb|mb|gb|calorie
 """
 _COUNTED = """
 adult altogether animal apple bag ball balloon banana bead bean bird block bolt book bottle bouquet
@@ -114,7 +114,7 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
     if match is None or before is None:
         return text, ""
     letter = match["words"].strip()
-    if len(letter) == 1 and (question is None or not _may_be_unit(letter, before[0])):
+    if len(letter) == 1 and (question is None or not _may_be_unit(letter, before[0], question)):
         return text, ""
     if question is None and not before["gap"]:
         return text, ""
@@ -123,9 +123,13 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
     return (text, "") if name is None else (text[: before.start("gap")], name)
 
 
-def _may_be_unit(letter: str, before: str) -> bool:
-    """``5 m``, but not ``5m`` and ``2\\pi h``, which are products."""
-    return letter in _LETTERS and before.endswith(" ") and not before.startswith("\\")
+def _may_be_unit(letter: str, before: str, question: str) -> bool:
+    """``5 m``, ``5^\\circ C``, and ``5g`` where the question names grams; ``5m`` and ``2\\pi h``
+    may be products."""
+    if before.startswith("\\"):
+        return letter in "CF" and before.startswith("\\circ")
+    named = before.endswith(" ") or _NAMES.get(letter.casefold()) in things_of(question)
+    return letter in _LETTERS and named
 
 
 def _name(words: list[str], power: str, question: str) -> str | None:

@@ -2,18 +2,10 @@ r"""What a number that stands as an answer is worth, and whether it is a value a
 
 An answer has to say a value. Where the gold answer is a number, arithmetic that is left to do
 (``17*23``, ``20!``, ``782/2``) is no answer, whatever it would come to: else a policy is paid for
-restating the question. How much may be left follows from the gold answer:
-
-=====================  ===========================================================
-gold answer            what may stand for it
-=====================  ===========================================================
-``391``, ``0.5``       a literal: an integer, a decimal, a fraction that does not come out
-                       whole, a mixed number, a repeating decimal, a power of ten, ``3.91e2``
-``\frac12``            a literal, or one function of one number: ``\cos 60^\circ``
-``2\sqrt3``, ``5!``    a literal, or a closed form with no more additions, at most two more
-                       operations, and no two literals left to add or to multiply
-``x+1``                whatever algebra finds equal
-=====================  ===========================================================
+restating the question. How much may be left follows from the gold answer: for ``391`` and ``0.5``
+a literal, for ``\frac12`` one function of one number as well, for ``2\sqrt3`` and ``5!`` a closed
+form with no more additions, at most two more operations, and no two literals left to add or to
+multiply, for ``x+1`` whatever algebra finds equal.
 """
 
 import re
@@ -111,7 +103,7 @@ def _without_degrees(formula: Formula) -> Formula:
 
 
 def says_a_value(gold: Value, answer: Value) -> bool:
-    """Whether ``answer`` leaves no more work than ``gold`` does; see the table above."""
+    """Whether ``answer`` leaves no more work than ``gold`` does; see above."""
     if not gold.is_number:
         return True
     if gold.literal is not None and gold.formula[2] != "fraction":

@@ -1,7 +1,6 @@
 import pytest
 
-from coterie.evaluation.report.choose import choose, spaced
-from coterie.evaluation.report.scan import Entry
+from coterie.evaluation.report.scan import Entry, choose, spaced
 
 ENTRIES = [Entry(place, place // 2 + 1, ("hurt",) if place % 3 == 0 else ()) for place in range(10)]
 

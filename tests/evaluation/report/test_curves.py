@@ -2,8 +2,16 @@ import math
 
 import pytest
 
-from coterie.evaluation.report.chart import chart, figure, nice_ticks, running_mean
-from coterie.evaluation.report.curves import Panel, Series, curves, tag_panel
+from coterie.evaluation.report.chart import (
+    Panel,
+    Series,
+    chart,
+    curves,
+    figure,
+    nice_ticks,
+    running_mean,
+    tag_panel,
+)
 from coterie.evaluation.report.scan import Entry
 
 LOG = [

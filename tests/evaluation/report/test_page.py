@@ -13,8 +13,7 @@ import pytest
 
 from coterie.evaluation.report.page import page
 from coterie.evaluation.report.rundata import read_run
-from coterie.evaluation.report.settings import ReportSettings
-from coterie.evaluation.report.tags import TAG_NAMES
+from coterie.evaluation.report.scan import TAG_NAMES
 
 Run = Callable[..., Path]
 
@@ -32,7 +31,7 @@ class Elements(HTMLParser):
 
 
 def written(path: Path, **settings: Any) -> str:
-    return page(read_run(path), ReportSettings(path, path / "report.html", **settings))
+    return page(read_run(path), **settings)
 
 
 def data_of(html: str) -> dict[str, Any]:

@@ -3,8 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from coterie.evaluation.report.scan import records, scan
-from coterie.evaluation.report.tags import TAG_NAMES, tags_of
+from coterie.evaluation.report.scan import TAG_NAMES, records, scan, tags_of
 
 
 def test_every_filter_finds_its_episode_and_no_other(run: Callable[..., Path]) -> None:

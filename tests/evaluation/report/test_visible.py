@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from coterie.evaluation.report.visible import all_visible, script_json, visible
+from coterie.evaluation.report.episode import all_visible, script_json, visible
 
 
 @pytest.mark.parametrize(

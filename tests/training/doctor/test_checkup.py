@@ -19,7 +19,7 @@ from coterie.training.doctor.contract import check_answers, check_contract
 from coterie.training.doctor.finding import Finding
 from coterie.training.doctor.observe import Observed, observe
 from coterie.training.doctor.texts import check_stops
-from coterie.training.doctor.update import learn, restored
+from coterie.training.doctor.update import learn, starting_weights
 from coterie.training.session import Session
 
 Opened = Callable[..., Session]
@@ -143,7 +143,7 @@ def test_everything_is_put_back(opened: Opened) -> None:
     assert "lr 1.0e-05" not in updates.measured
     assert same(state(session), before)
     rows = [row for row in batch.rows if row.role == "alice"]
-    with contextlib.suppress(KeyboardInterrupt), restored(session.team.trained) as start:
+    with contextlib.suppress(KeyboardInterrupt), starting_weights(session.team.trained) as start:
         found = learn(alice, rows, np.zeros(len(rows)), start["alice"], temperature=1.0, least=1e-2)
         assert found is not None
         assert found.mean >= 1e-2

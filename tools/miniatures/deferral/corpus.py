@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from coterie.envs.corea_deferral.prompts import prompt_for
+from coterie.envs.corea_deferral.settings import prompt_for
 from coterie.problems.chains import OPERATIONS
 from coterie.problems.recall import HIDDEN, names, recall_problem, value_of
 from miniatures.deferral.recipes import DeferralRecipe

@@ -12,7 +12,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from coterie.datatypes import derive_seed
-from coterie.envs.corea_deferral.prompts import prompt_for
+from coterie.envs.corea_deferral.settings import prompt_for
 from coterie.evaluation.metrics.discrimination import auroc
 from coterie.evaluation.metrics.means import as_floats, mean_present
 from coterie.problems.recall import RecallSettings, RecallSource, draw_recall, names

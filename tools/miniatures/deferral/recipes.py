@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coterie.envs.corea_deferral.prompts import SUFFIX
+from coterie.envs.corea_deferral.settings import SUFFIX
 from coterie.problems.recall import RecallSettings, names
 from miniatures.recipe import Recipe, Spelling
 

@@ -98,6 +98,29 @@ RIGHT: list[tuple[str, str, AnswerKind]] = [
     ("n!", "n!", "math"),
     ("(n-1)!", r"(n-1)\,!", "math"),
     (r"m_{\max }=n^{2}-1", r"m_{\max }=n^{2}-1", "math"),  # which no parser reads
+    (r"\{x \mid x > 5\}", r"(5,\infty)", "math"),
+    (r"\{x \in \mathbb{R} : 0 \le x < 1\}", "[0,1)", "math"),
+    (r"x \in \mathbb R", r"(-\infty, \infty)", "math"),
+    (r"\{\,\}", r"\varnothing", "math"),
+    (r"\text{infinity}", r"\infty", "math"),
+    ("{1, 3, 5}", "5, 3, 1", "list"),
+    (r"x = 1 \text{ and } y = 2", "(1,2)", "math"),
+    (r"(r, \theta) = (1, \pi)", r"(1,\pi)", "math"),
+    (r"P(X = 1) = \frac38", r"\frac38", "math"),
+    (r"(4343)_6", "4343_6", "math"),
+    (r"3\colon 2", "3:2", "math"),
+    ("3√13", r"\sqrt{117}", "math"),
+    ("⅛", "0.125", "number"),
+    ("-3 °C", "-3", "number"),
+    ("60º", r"60^\circ", "math"),
+    (r"12 \text{ meters}", r"12 \text{ m}", "math"),
+    (r"\begin{pmatrix} 2 \\[2mm] 0 \end{pmatrix}", r"\begin{pmatrix} 2 \\ 0 \end{pmatrix}", "math"),
+    (r"3{:}30 \text{ PM}", "3:30 p.m.", "math"),
+    ("3:30pm", "3:30 p.m.", "text"),
+    ("tuesday", "Tuesday", "math"),
+    (r"\{x \mid x < 2 \text{ or } x > 3\}", r"(-\infty,2) \cup (3,\infty)", "math"),
+    (r"\lvert b-a \rvert", "|a-b|", "math"),
+    ("cba", "abc", "math"),  # a product, as its letters are in order
 ]
 
 WRONG: list[tuple[str, str, AnswerKind]] = [
@@ -203,6 +226,19 @@ WRONG: list[tuple[str, str, AnswerKind]] = [
     (r"\begin{vmatrix}1&0\\0&1\end{vmatrix}", r"\begin{pmatrix}1&0\\0&1\end{pmatrix}", "math"),
     (r"\frac{n(n+1)}{2}+0.0001n", r"\frac{n(n+1)}{2}", "math"),
     (r"\sqrt{x^2}", "x", "math"),
+    # A set of sets is none of their elements.
+    (r"\{\{1,2,3\}\}", r"\{1,2,3\}", "math"),
+    (r"\{\emptyset\}", r"\emptyset", "math"),
+    ("x = 2, y = 1", "(1,2)", "math"),
+    ("y = 1, x = 2", "(1,2)", "math"),
+    ("-(-5)", "5", "number"),
+    ("0.4/2", "0.2", "number"),
+    (r"\frac{\pi}{6} \text{ degrees}", r"\frac{\pi}{6}", "math"),
+    (r"12 \text{ km}", r"12 \text{ m}", "math"),
+    (r"-20^\circ F", r"-20^\circ\text{C}", "math"),
+    ("x(x+1) = 5", "5", "math"),
+    ("3:30 a.m.", "3:30 p.m.", "math"),
+    ("yadseuT", "Tuesday", "math"),
 ]
 
 
@@ -318,6 +354,10 @@ def test_a_formula_of_the_question_is_no_answer_to_it() -> None:
     ):
         verdict = scorer.check(rf"\boxed{{{answer}}}", replace(asked, question=question))
         assert verdict.correct == right
+    asked = replace(problem("6x^2-7x-3"), question="Let $p(x) = (2x-3)(3x+1)$. Expand it.")
+    for answer in ("(2x-3)(3x+1)", r"(3x+1) \cdot (2x-3)", r"\left(-3+2x\right)(3x+1)"):
+        assert not scorer.check(rf"\boxed{{{answer}}}", asked).correct
+    assert scorer.check(r"\boxed{-3-7x+6x^2}", asked).correct
     assert scorer.check(r"\boxed{7}", replace(problem("7", "number"), question="Is it 7?")).correct
     scorer.close()
 
@@ -333,8 +373,11 @@ def test_what_the_question_counts_is_a_unit() -> None:
         ("9 not zebras", False),
         ("9 asleep or not", False),
         ("9 million zebras", False),
+        ("9g", False),
     ):
         assert checker.check(f"Answer: {answer}", asked).correct == right
+    grams = replace(asked, question="How many grams do the zebras eat?")
+    assert checker.check("Answer: 9g", grams).correct
 
 
 @pytest.mark.parametrize("source", [ChainSource(), RecallSource()], ids=["chains", "recall"])
@@ -429,6 +472,14 @@ def test_choices_are_letters_or_option_texts(response: str, letter: str | None) 
         verdict = checker.check(response, problem(gold, "choice", choices=CHOICES))
         assert verdict.correct == (gold == letter)
         assert verdict.method == ("none" if verdict.answer is None else "choice")
+
+
+def test_an_option_is_read_with_its_sign_and_without_its_spaces() -> None:
+    asked = Problem("p", "?", "C", "choice", choices=("1", "-2", "-1", "$x>1$"))
+    for response, right in (("C. -1", True), ("C - -1", True), ("C. 1", False), ("-1", True)):
+        assert Checker().check(f"Answer: {response}", asked).correct == right, response
+    asked = replace(asked, gold="D")
+    assert Checker().check("Answer: x > 1", asked).correct
 
 
 def test_a_letter_that_is_an_option_text_is_the_letter() -> None:

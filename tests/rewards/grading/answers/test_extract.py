@@ -22,6 +22,8 @@ from coterie.rewards.grading.answers import after_thinking, boxes, candidates, e
         ("**Final answer:** 5", "5"),
         ("**Final Answer**: **5**", "5"),
         ("Answer = 5", "5"),
+        ("Final Answer: The final answer is $5$. I hope it is correct.", "$5$."),
+        ("<answer>The answer is 5.</answer>", "5."),
         ("answer is 5", "5"),
         # An exclamation mark ends a sentence, or it is a factorial.
         ("Answer: 5!", "5"),

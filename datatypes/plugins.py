@@ -1,8 +1,9 @@
-"""Environments that installed packages bring, by packaging entry point."""
+"""What others wrote, by its name: an attribute of a module, or a package's entry point."""
 
 import importlib
 import sys
-import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import (
     Distribution,
@@ -14,47 +15,53 @@ from importlib.metadata import (
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coterie.datatypes import UserError
-
-ENTRY_POINTS = "coterie.environments"
-"""Entry-point group. An entry's name is what ``--env`` takes; its value is a ``coterie.EnvSpec``, a
-PettingZoo environment class, or a function that makes one."""
+from coterie.datatypes.userinput import UserError
 
 
-def plugin_names() -> set[str]:
-    """Every name that a package registers; nothing is loaded."""
-    return {entry.name for entry in _registered(tuple(sys.path)).entries}
+@dataclass(frozen=True)
+class Plugins:
+    """What installed packages register under one entry-point group; nothing is loaded."""
 
+    group: str
+    kind: str
+    """What messages call one of them, such as ``env``."""
 
-def unreadable() -> tuple[str, ...]:
-    """For each package whose registrations cannot be read: its name, and why, for messages."""
-    return _registered(tuple(sys.path)).faults
+    def names(self) -> set[str]:
+        """Every name that a package registers."""
+        return {entry.name for entry in self.entries()}
 
+    def entries(self, name: str | None = None) -> list[EntryPoint]:
+        """All registrations, or those of ``name``."""
+        entries = _registered(self.group, tuple(sys.path)).entries
+        return list(entries if name is None else entries.select(name=name))
 
-def plugin_called(name: str) -> EntryPoint | None:
-    """The one registration of ``name``, if there is any.
+    def unreadable(self) -> tuple[str, ...]:
+        """For each package whose registrations cannot be read: its name, and why, for messages."""
+        return _registered(self.group, tuple(sys.path)).faults
 
-    Raises:
-        UserError: there are several.
-    """
-    found = list(_registered(tuple(sys.path)).entries.select(name=name))
-    if len(found) > 1:
-        raise UserError(
-            f"env {name!r} is registered {len(found)} times: "
-            f"{'; '.join(sorted(map(origin, found)))}. Uninstall all but one, or use "
-            "pkg.module:Class."
-        )
-    return found[0] if found else None
+    def find(self, name: str, known: Collection[str]) -> tuple[str, str]:
+        """Where ``name`` is loaded from (``module:attribute``), and what messages begin with.
 
+        Args:
+            name: of a registration, or such a path itself.
+            known: what the message lists where it is neither.
 
-def warn_of_namesakes(name: str) -> None:
-    """Say that registrations under the name of an environment of ours are passed over."""
-    for entry in _registered(tuple(sys.path)).entries.select(name=name):
-        warnings.warn(
-            f"env {name!r} is one of ours; {origin(entry)} is passed over. Its author must choose "
-            f"another name; until then use --env {entry.value}.",
-            stacklevel=3,
-        )
+        Raises:
+            UserError: it is neither, or is registered several times.
+        """
+        found = self.entries(name)
+        if len(found) > 1:
+            raise UserError(
+                f"{self.kind} {name!r} is registered {len(found)} times: "
+                f"{'; '.join(sorted(map(origin, found)))}. Uninstall all but one, or use "
+                "pkg.module:NAME."
+            )
+        if found:
+            return found[0].value, f"{self.kind} {name!r} ({origin(found[0])})"
+        if ":" in name:
+            return name, f"{self.kind} {name!r}"
+        listed = f"unknown {self.kind} {name!r}; known: {', '.join(known)}; or use pkg.module:NAME"
+        raise UserError("; ".join([listed, *self.unreadable()]) + ".")
 
 
 def origin(entry: EntryPoint) -> str:
@@ -91,17 +98,17 @@ class _Registered(NamedTuple):
     faults: tuple[str, ...]
 
 
-@lru_cache(maxsize=1)
-def _registered(path: tuple[str, ...]) -> _Registered:
+@lru_cache(maxsize=4)
+def _registered(group: str, path: tuple[str, ...]) -> _Registered:
     """The group's entries on ``sys.path``, which is read from disk once."""
     try:
-        return _Registered(entry_points(group=ENTRY_POINTS), ())
+        return _Registered(entry_points(group=group), ())
     except Exception:
         # One bad file on the path, of any package, and the library gives nothing at all.
-        return _package_by_package()
+        return _package_by_package(group)
 
 
-def _package_by_package() -> _Registered:
+def _package_by_package(group: str) -> _Registered:
     """The entries of every package whose file can be read, and what is wrong with the others."""
     entries: dict[str, list[EntryPoint]] = {}
     faults: dict[str, str] = {}
@@ -110,10 +117,10 @@ def _package_by_package() -> _Registered:
         if package in entries or package in faults:
             continue  # behind another one of its name on the path
         try:
-            entries[package] = list(found.entry_points.select(group=ENTRY_POINTS))
+            entries[package] = list(found.entry_points.select(group=group))
         except Exception as error:
             text = _text(found)
-            if text is None or ENTRY_POINTS in text:
+            if text is None or group in text:
                 why = _bad_line(text or "") or _cause(error)
                 faults[package] = f"package {package}: its entry_points.txt cannot be read: {why}"
     return _Registered(

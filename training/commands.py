@@ -1,4 +1,5 @@
-"""How a command ends: whatever stops it early becomes one sentence and an exit code."""
+"""How a command ends: whatever stops it early becomes one sentence and an exit code; a signal is
+taken between two steps rather than in the middle of one."""
 
 import errno
 import io
@@ -16,7 +17,7 @@ _OF_PLACES = (errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errn
 _OF_DISKS = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS)
 
 
-def ended(command: Callable[[], int], *, program: str, interrupted: str) -> int:
+def run_command(command: Callable[[], int], *, program: str, interrupted: str) -> int:
     """The exit code of ``command``, which takes over what it prints.
 
     2 the user's mistake, 130 interrupted, 141 nobody reads its output any more.
@@ -84,3 +85,46 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class Stop(Exception):
+    """The user asked the run to stop; its state is whole."""
+
+
+class Interruptible:
+    """While open, the first SIGINT or SIGTERM only sets :attr:`asked`; the second one strikes.
+
+    ::
+
+        with Interruptible() as interrupt:
+            for step in steps:
+                work()
+                interrupt.check()  # raises Stop
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> "Interruptible":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Raise :class:`Stop` if a signal has come."""
+        if self.asked:
+            raise Stop
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        print(
+            "\nStopping after the step or evaluation in flight; once more to stop at once.",
+            flush=True,
+        )

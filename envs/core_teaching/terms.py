@@ -1,0 +1,75 @@
+"""Reward terms that a user brings: ``--env.terms mymodule:brevity=0.5``."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coterie.datatypes import UserError
+from coterie.datatypes.plugins import Plugins, load
+
+PLUGINS = Plugins("coterie.core_teaching.terms", "reward term")
+"""An entry's name is what ``--env.terms`` takes; its value is a function as :func:`own_terms`
+calls it."""
+
+Term = Callable[[Sequence[Any], Any], Sequence[float]]
+
+
+@lru_cache(maxsize=64)
+def find_term(named: str) -> tuple[str, float, Term]:
+    """(name in logs, weight, function) of ``NAME=WEIGHT``, or of ``NAME``, whose weight is 1.
+
+    NAME is ``pkg.module:function``, or what an installed package registers.
+
+    Raises:
+        UserError: there is none, it is no function, or the weight is no number.
+    """
+    name, _, weight = named.partition("=")
+    try:
+        value = float(weight or 1)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UserError(f"env.terms {named!r}: write NAME=WEIGHT, such as mymodule:brevity=0.5")
+    path, title = PLUGINS.find(name, sorted(PLUGINS.names()))
+    found = load(path, title)
+    if not callable(found):
+        raise UserError(f"{title} is a {type(found).__name__}; it must be a function")
+    return name.rpartition(":")[2].rpartition(".")[2], value, found
+
+
+def term_name(named: str) -> str:
+    """What logs call the term of ``NAME=WEIGHT``."""
+    return find_term(named)[0]
+
+
+def own_terms(
+    named: Sequence[str], traces: Sequence[Any], problem: Any
+) -> Mapping[str, npt.NDArray[np.float64]]:
+    """Term -> (B,) weighted values of the traces of one question.
+
+    Each function is called with the traces (:class:`coterie.envs.core_teaching.scoring.Trace`) and
+    the problem, and gives a number for every trace.
+
+    Raises:
+        UserError: a function fails, or gives something else.
+    """
+    values: dict[str, npt.NDArray[np.float64]] = {}
+    for one in named:
+        name, weight, term = find_term(one)
+        try:
+            value_B = np.asarray(term(traces, problem), dtype=np.float64)
+        except Exception as error:
+            raise UserError(
+                f"reward term {one!r} raised {type(error).__name__}: {str(error)[:300]}"
+            ) from error
+        if value_B.shape != (len(traces),) or not np.isfinite(value_B).all():
+            raise UserError(
+                f"reward term {one!r} gave {value_B!r:.200}; it must give {len(traces)} finite "
+                "numbers, one for each trace"
+            )
+        values[name] = weight * value_B
+    return values

@@ -1,0 +1,172 @@
+"""One import name: ``coterie``, from anywhere, whatever else is called ``models`` or ``agents``."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import coterie
+from coterie.__main__ import main
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = sorted(p.name for p in (ROOT / "coterie").iterdir() if p.is_symlink() and p.is_dir())
+SMALL = ("--steps", "2", "--rollout.problems-per-step", "2", "--eval.no-enabled")
+MINE = """
+from dataclasses import dataclass
+from coterie.envs import ConversationEnv, Outcome
+
+@dataclass(frozen=True)
+class EchoSettings:
+    max_new_tokens: int = 8
+
+class Echo(ConversationEnv):
+    title = "echo"
+    settings_class = EchoSettings
+    default_roles = ("alice",)
+    def conversation(self, problem, options, random):
+        answers = yield {"alice_0": problem.question}
+        right = float(self.scorer.check(answers.get("alice_0", ""), problem).correct)
+        return Outcome({"alice_0": {"correct": right}})
+"""
+SPAWN = """
+import multiprocessing
+from coterie.agents.engine.processes import end_with_parent
+
+if __name__ == "__main__":
+    process = multiprocessing.get_context("spawn").Process(target=end_with_parent)
+    process.start()
+    process.join()
+    print(process.exitcode)
+"""
+
+
+def run(*command: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=cwd,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """A user's folder, with modules of their own under the names of ours, and an environment."""
+    for name in (*ROOMS, "train"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('mine')\n")
+    (tmp_path / "echo_of_mine.py").write_text(MINE)
+    return tmp_path
+
+
+def test_every_package_is_found_under_its_name() -> None:
+    assert len(ROOMS) == 14
+    for name in ROOMS:
+        assert getattr(coterie, name).__name__ == f"coterie.{name}"
+    assert {*ROOMS, "make", "register", "check_env", "EnvSpec"} <= {*dir(coterie)}
+    assert coterie.make("sd-e2").possible_agents
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = coterie.nothing
+
+
+def test_no_module_is_in_memory_twice(elsewhere: Path) -> None:
+    """Also not where the repository's root, whose folders have the bare names, is on the path."""
+    code = (
+        "import sys, os, collections\n"
+        "from coterie.train import main\n"
+        f"main([*{SMALL!r}, '--run-dir', 'run'])\n"
+        "seen = collections.Counter(os.path.realpath(f) for m in [*sys.modules.values()]\n"
+        "    if (f := getattr(m, '__file__', None)))\n"
+        f"print([f for f, n in seen.items() if n > 1 and f.startswith({str(ROOT)!r})])\n"
+    )
+    done = run("-c", code, cwd=elsewhere)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+    (elsewhere / "again").mkdir()
+    done = run("-c", code, cwd=elsewhere / "again", PYTHONPATH=str(ROOT))
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_a_copy_that_is_not_installed(elsewhere: Path) -> None:
+    """And, like a checkout on Windows, without links."""
+    copy = elsewhere / "copy"
+    for path in ROOT.iterdir():
+        if path.name in ROOMS or path.name in ("train.py", "benchmark.py"):
+            copy.mkdir(exist_ok=True)
+            (copy / path.name).symlink_to(path)
+    (copy / "coterie").mkdir()
+    for name in ("__init__.py", "__main__.py"):
+        (copy / "coterie" / name).write_bytes((ROOT / "coterie" / name).read_bytes())
+    for name in (*ROOMS, "train.py"):
+        if "." not in name:
+            (copy / "coterie" / name).write_text(f"../{name}")
+    code = "import coterie.envs, coterie.models.spec; print(coterie.envs.__file__)"
+    done = run("-c", code, cwd=copy)
+    assert done.stdout.strip() == str(copy / "envs" / "__init__.py"), done.stderr
+    done = run("-m", "coterie", "check", "sd-e2", cwd=copy)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_wheel_in_a_folder_with_modules_of_the_same_names(elsewhere: Path) -> None:
+    """Built, unpacked, and used by its console script; an entry point of a package is found."""
+    built, site = elsewhere / "built", elsewhere / "site"
+    pip = ("-m", "pip", "--quiet", "--disable-pip-version-check")
+    leave = shutil.ignore_patterns(".*", "__pycache__", "build", "runs", "site", "*.egg-info")
+    tree = shutil.copytree(ROOT, elsewhere / "tree", symlinks=True, ignore=leave)
+    done = run(*pip, "wheel", "--no-deps", "--wheel-dir", str(built), str(tree), cwd=elsewhere)
+    assert done.returncode == 0, done.stderr
+    wheel = next(built.glob("*.whl"))
+    done = run(*pip, "install", "--no-deps", "--target", str(site), str(wheel), cwd=elsewhere)
+    assert done.returncode == 0, done.stderr
+    assert {p.name for p in site.iterdir() if not p.name.endswith(".dist-info")} == {
+        "coterie",
+        "bin",
+    }
+    info = site / "echo-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: echo\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[coterie.environments]\necho = echo_of_mine:Echo\n")
+    console, path = str(site / "bin" / "coterie"), {"PYTHONPATH": str(site)}
+
+    done = run("-c", "import coterie; print(coterie.__file__)", cwd=elsewhere, **path)
+    assert done.stdout.strip() == str(site / "coterie" / "__init__.py")
+    done = run(console, "train", *SMALL, "--run-dir", "run", cwd=elsewhere, **path)
+    assert done.returncode == 0, done.stderr
+    for env in ("echo", "echo_of_mine:Echo"):
+        done = run(console, "check", env, cwd=elsewhere, **path)
+        assert done.returncode == 0, done.stderr
+    done = run(console, "report", "run", cwd=elsewhere, **path)
+    assert done.returncode == 0, done.stderr
+    assert (elsewhere / "run" / "report.html").is_file()
+
+    # What engines are spawned with.
+    (elsewhere / "engine.py").write_text(SPAWN)
+    done = run("engine.py", cwd=elsewhere, **path)
+    assert done.stdout == "0\n", done.stderr
+
+
+def test_the_console_script_knows_its_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for program in ("train", "benchmark", "report", "doctor", "check", "serve"):
+        assert f"\n  {program} " in shown
+    assert main(["fly"]) == 2
+    assert capsys.readouterr().err.startswith("coterie: unknown program 'fly'; known: train, ben")
+    assert main(["check", "nobody"]) == 2
+    assert "unknown env 'nobody'" in capsys.readouterr().err
+
+
+def test_each_program_is_reached(capsys: pytest.CaptureFixture[str], elsewhere: Path) -> None:
+    assert main(["benchmark", "--help"]) == 0
+    assert "usage: benchmark.py" in capsys.readouterr().out
+    assert main(["report", str(elsewhere / "none")]) == 2
+    assert capsys.readouterr().err.startswith("coterie report: ")
+    assert main(["doctor", "--env", "nobody"]) == 2
+    assert main(["train", "--env", "nobody"]) == 2
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    assert "coterie serve" in capsys.readouterr().out
