@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from coterie.evaluation.table import as_json, without_zero
+from coterie.training.disk import make_folder, write_whole
 
 _LABEL = 32
 
@@ -28,11 +29,12 @@ class Figure(Protocol):
 def make_table(
     title: str, first: str, headings: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]
 ) -> Table:
-    """A line per system: its label, and a cell under each heading. Labels and headings are plain
-    text; cells may hold markup."""
-    table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
+    """A line per system: its label, and a cell under each heading. Title and headings are plain
+    text, since users name what stands there; labels and cells may hold markup."""
+    shown = escape(title)
+    table = Table(box=None, pad_edge=False, header_style="bold", title=shown, title_justify="left")
     # In a narrow terminal it is the labels that break, never the numbers.
-    table.add_column(first, overflow="fold")
+    table.add_column(escape(first), overflow="fold")
     for heading in headings:
         table.add_column(escape(heading), justify="right", no_wrap=True)
     for label, cells in lines:
@@ -75,8 +77,6 @@ def mean_over_seeds(found: Figure, sign: str = "") -> str:
 
 def write_json(path: Path, content: Mapping[str, Any]) -> Path:
     """Write ``content`` (figures, arrays, dataclasses of numbers), whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.part")
-    draft.write_text(json.dumps(as_json(content), indent=1), encoding="utf-8")
-    draft.replace(path)
+    make_folder(path.parent)
+    write_whole(path, json.dumps(as_json(content), indent=1))
     return path

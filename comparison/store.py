@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import UserError
+from coterie.training.disk import make_folder, sync
 
 Record = dict[str, Any]
 """``problem``, ``sample``, ``correct``, ``answer``, ``confidence``, ``text``, ``used`` (policy ->
@@ -46,8 +47,8 @@ class Completions:
         return found
 
     def append(self, records: Iterable[Record]) -> None:
-        """Add records behind the last whole line."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Add records behind the last whole line; the disk holds them from here on."""
+        make_folder(self.path.parent)
         whole = sum(len(line) + 1 for line in self._whole_lines())
         added = list(records) if whole else [{"identity": dict(self.identity)}, *records]
         # json, not orjson: a model may write lone surrogates.
@@ -56,6 +57,8 @@ class Completions:
             if file.tell() > whole:
                 os.truncate(self.path, whole)
             file.write(text.encode("ascii"))
+        # The folder too: it may not know the file's name yet.
+        sync(self.path, self.path.parent)
 
     def _whole_lines(self) -> list[bytes]:
         content = self.path.read_bytes() if self.path.is_file() else b""
