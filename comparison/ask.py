@@ -13,8 +13,8 @@ from rich.markup import escape
 
 from coterie import envs
 from coterie.comparison.plan import Job, Lineup, why_unplayed
+from coterie.comparison.responses import Record
 from coterie.comparison.settings import Asking
-from coterie.comparison.store import Record
 from coterie.datatypes import (
     Completion,
     Episode,

@@ -2,9 +2,9 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from rich.markup import escape
 from rich.table import Table
@@ -12,7 +12,9 @@ from rich.table import Table
 from coterie.evaluation.table import as_json, without_zero
 from coterie.training.disk import make_folder, write_whole
 
-_LABEL = 32
+_LABEL, _WIDE = 32, 4
+
+T = TypeVar("T", str, tuple[str, ...])
 
 
 class Figure(Protocol):
@@ -40,6 +42,17 @@ def make_table(
     for label, cells in lines:
         table.add_row(label, *cells)
     return table
+
+
+def make_tables(
+    title: str, first: str, columns: Sequence[T], rows: Sequence[str], cell: Callable[[str, T], str]
+) -> Iterator[Table]:
+    """A cell for every row and column; four columns to a table, so that 80 letters are enough."""
+    for start in range(0, len(columns), _WIDE):
+        part = columns[start : start + _WIDE]
+        headings = [one if isinstance(one, str) else " + ".join(one) for one in part]
+        lines = [(escape(row), [cell(row, one) for one in part]) for row in rows]
+        yield make_table("" if start else title, first, headings, lines)
 
 
 def short_label(label: str, limit: int = _LABEL) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from coterie.comparison.store import Completions
+from coterie.comparison.responses import Completions
 from coterie.datatypes import UserError
 
 from ..training.power import ForgetfulDisk  # noqa: TID252 (a test knows no other way)
@@ -102,7 +102,7 @@ def test_the_power_goes_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_kill_9_while_writing(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path
-from coterie.comparison.store import Completions
+from coterie.comparison.responses import Completions
 stored = Completions(Path({str(tmp_path / "a.jsonl")!r}), {WHO!r})
 n = 0
 while True:
