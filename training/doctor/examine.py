@@ -26,11 +26,12 @@ from coterie.training.train_settings import TrainSettings
 
 # An update shows in log-probabilities that move by so many tolerances.
 _CLEARLY = 3.0
-_PARITY, _UPDATED = "parity", "parity after an update"
+_PARITY, _WOKEN, _UPDATED = "parity", "parity after sleep", "parity after an update"
 _SAME_WEIGHTS = (
     "sampler and learner disagree about the same weights: try --agents.*.dtype float32, "
     "--vllm.eager or --engine local; --learner.importance-correction bounds what it does"
 )
+_LOST_IN_SLEEP = "an engine loses weights or adapters in its sleep: leave out --vllm.sleep-level"
 _OLD_WEIGHTS = (
     "the sampler did not take the new weights over: try --vllm.weights reload or --engine local"
 )
@@ -85,6 +86,10 @@ def checkup(session: Session, problems: Sequence[Problem]) -> list[Finding]:
     findings += _trajectories(session, observed)
     scored = _scored(session, observed)
     findings += _parity(session, scored, _PARITY, _SAME_WEIGHTS)
+    if settings.vllm.sleep_level and team.fleet is not None:
+        # Engines have slept since, and nothing has been handed to them.
+        woken = session.ask(observe(session, problems, policies, name="woken"))
+        findings += _parity(session, _scored(session, woken), _WOKEN, _LOST_IN_SLEEP)
     filtered = rollout.top_p < 1 or rollout.top_k > 0
     findings += [
         check_neutrality(role, one, filtered=filtered) for role, one in scored.items() if one

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from coterie.agents.local import LocalPolicy
+from coterie.models.family import cache_width
 from coterie.teams.team import Team
 from coterie.training.doctor.finding import Finding, judge
 
@@ -33,13 +34,11 @@ class Shape:
     def of(model: Any) -> "Shape":
         """Of a transformers model."""
         config = model.config.get_text_config()
-        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-        head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         return Shape(
             config.num_hidden_layers,
             config.hidden_size,
             config.vocab_size,
-            2 * heads * head,
+            cache_width(config),
             model.dtype.itemsize,
         )
 
