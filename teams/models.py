@@ -49,7 +49,9 @@ def check_engines(engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSet
         UserError: one sentence that names the flag.
     """
     models = local_models(agents).values()
-    check_engine(engine, vllm, [(model.device, model.engine_device) for model in models])
+    devices = [(model.device, model.engine_device) for model in models]
+    adapters = any(model_spec(model).lora is not None for model in models)
+    check_engine(engine, vllm, devices, adapters=adapters)
 
 
 def pin_commits(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
