@@ -96,3 +96,5 @@ class Episode:
     """The problem's reference answer; None where the episode was given no problem."""
     kind: str | None = None
     """How answers to it are compared (:data:`AnswerKind`)."""
+    rewards: Mapping[str, float] = field(default_factory=dict)
+    """Agent -> what it was paid in all, whether or not it was ever asked."""
