@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -48,7 +48,7 @@ class ModelHandle:
         switch: Switch | None = None,
         dtype: torch.dtype | None = None,
         recomputation: Recomputation | None = None,
-        recompute: bool | None = None,
+        recompute: Literal["auto", "always", "never"] = "auto",
     ) -> None:
         self.module = module
         self.dtype = dtype or next(module.parameters()).dtype
@@ -140,7 +140,9 @@ class ModelHandle:
         """Whether a backward pass over so many tokens computes activations once more."""
         config = self.causal_lm.config.get_text_config()
         kept = activation_bytes(config, tokens, self.dtype.itemsize)
-        return kept > _ACTIVATIONS_KEPT if self._recompute is None else self._recompute
+        return self._recompute == "always" or (
+            self._recompute == "auto" and kept > _ACTIVATIONS_KEPT
+        )
 
     def head(self, hidden: Tensor) -> Tensor:
         """(..., V) logits of hidden states (..., D), scaled or capped as the model does."""
