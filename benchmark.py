@@ -5,7 +5,9 @@ import sys
 from collections.abc import Sequence
 
 _USAGE = """\
-usage: benchmark.py --policies ...       any policies on any suites: alone, by vote, as a team
+usage: benchmark.py --policies ...       any policies on any suites: alone, by vote, in a cascade
+       benchmark.py --teams ...          whole teams in any environment; also --team
+       benchmark.py --cross-play ...     all pairings over the roles; who wins in games
        benchmark.py corea [settings]     small models, cascades with a large one, and controls
        benchmark.py eapo [settings]      a policy alone, with experts, after training with them
        benchmark.py distill [settings]   a policy trained on an expert's solutions, for eapo

@@ -17,6 +17,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _train(argv: Sequence[str]) -> int:
+    if any(word.partition("=")[0] == "--evaluate" for word in argv):
+        from coterie.training.evaluate import evaluate
+
+        return evaluate(argv)
+
     from coterie.training.command_line import parse
 
     settings = parse(argv)

@@ -1,22 +1,93 @@
-"""What was answered, as arrays."""
+"""What was answered: stored line by line, and read back as arrays.
+
+A store has one JSON line for each response, appended as they come and read back whatever happened.
+Its first line says what was sampled from whom and how; everything behind it was sampled so. A kill
+leaves at most a torn last line, which is cut off before anything is added.
+"""
 
 # Q questions, N samples of each; NaN marks a sample that does not exist
 
-from collections.abc import Mapping, Sequence
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from coterie.datatypes import Problem
+from coterie.datatypes import Problem, UserError
+from coterie.envs.contract import role_of
 from coterie.evaluation.metrics.means import Floats, mean_present, ratio
 from coterie.rewards.grading.answers.votes import vote
+from coterie.training.disk import make_folder, sync
+
+Record = dict[str, Any]
+"""``problem``, ``sample``, ``correct``, ``answer``, ``confidence``, ``text``, ``used`` (policy ->
+prompt and sampled tokens) and ``seconds``, and whatever a plan keeps besides."""
+
+
+@dataclass(frozen=True)
+class Completions:
+    """The completions of one lineup to one set of problems."""
+
+    path: Path
+    identity: Mapping[str, Any]
+    """Whatever decides how a given problem is answered, as JSON data."""
+
+    def read(self) -> dict[tuple[str, int], Record]:
+        """(problem, sample) -> its record; the first one, should there be two.
+
+        Raises:
+            UserError: the file was sampled otherwise, or is damaged.
+        """
+        lines = self._whole_lines()
+        if not lines:
+            return {}
+        found: dict[tuple[str, int], Record] = {}
+        try:
+            self._check(json.loads(lines[0])["identity"])
+            for line in lines[1:]:
+                record = json.loads(line)
+                found.setdefault((record["problem"], int(record["sample"])), record)
+        except (ValueError, KeyError, TypeError):
+            raise UserError(f"{self.path} is damaged; delete it to sample again") from None
+        return found
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Add records behind the last whole line; the disk holds them from here on."""
+        make_folder(self.path.parent)
+        whole = sum(len(line) + 1 for line in self._whole_lines())
+        added = list(records) if whole else [{"identity": dict(self.identity)}, *records]
+        # json, not orjson: a model may write lone surrogates.
+        text = "".join(json.dumps(record) + "\n" for record in added)
+        with self.path.open("ab") as file:
+            if file.tell() > whole:
+                os.truncate(self.path, whole)
+            file.write(text.encode("ascii"))
+        # The folder too: it may not know the file's name yet.
+        sync(self.path, self.path.parent)
+
+    def _whole_lines(self) -> list[bytes]:
+        content = self.path.read_bytes() if self.path.is_file() else b""
+        return content.split(b"\n")[:-1]
+
+    def _check(self, stored: Mapping[str, Any]) -> None:
+        wanted = json.loads(json.dumps(dict(self.identity)))
+        if differing := sorted(
+            key for key in {*stored, *wanted} if stored.get(key) != wanted.get(key)
+        ):
+            raise UserError(
+                f"{self.path} holds completions of other {', '.join(differing)}; name another "
+                "folder with --out, or delete that file"
+            )
+
 
 # Policy -> (Q, 2) prompt and sampled tokens.
 Used = Mapping[str, Floats]
 
-_NOT_MEASURED = {"problem", "sample", "answer", "text", "used", "tokens"}
+_NOT_MEASURED = {"problem", "sample", "answer", "text", "used", "tokens", "earned", "outcome"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +110,11 @@ class Responses:
     @property
     def samples(self) -> int:
         return self.correct_QN.shape[1]
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether they were asked for answers that can be told apart; a team need not be."""
+        return not self.records or any("answer" in r for row in self.records for r in row if r)
 
     def of(self, chosen_Q: npt.NDArray[np.bool_]) -> "Responses":
         """Those to the chosen questions."""
@@ -103,7 +179,7 @@ def responses(
         table("correct"),
         table("confidence"),
         [
-            [None if r is None else vote(r["answer"], p.kind, p.choices) for r in row]
+            [None if r is None else vote(r.get("answer"), p.kind, p.choices) for r in row]
             for p, row in zip(problems, rows)
         ],
         table("seconds"),
@@ -111,6 +187,33 @@ def responses(
         {name: table(name) for name in first if name not in _NOT_MEASURED},
         rows,
     )
+
+
+def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
+    """Whether ``role``'s answer to a team's episode is right; without a role the mean reward of
+    its roles, as a run's own table has it.
+
+    Raises:
+        UserError: nobody says whether an answer is right, or it was played for a win.
+    """
+    if role and record["correct"] is None:
+        raise UserError(
+            f"{title}: nothing there says whether {role} is right; leave out --role, and what the "
+            "team earns is what counts"
+        )
+    if record["outcome"] and not role:
+        raise UserError(
+            f"{title}: it ends in wins and losses; name its players with --cross-play A=RUN B=RUN"
+        )
+    return record["correct"] if role else mean_reward(record)
+
+
+def mean_reward(record: Mapping[str, Any]) -> float:
+    """Over roles; of a role over its agents."""
+    by_role: dict[str, list[float]] = {}
+    for agent, reward in record["earned"].items():
+        by_role.setdefault(role_of(agent), []).append(reward)
+    return float(np.mean([np.mean(rewards) for rewards in by_role.values()]))
 
 
 def pool(parts: Sequence[Responses]) -> Responses:

@@ -24,11 +24,18 @@ class AgentSettings:
     """Rank of the LoRA update."""
     lora_alpha: int = 32
     """LoRA scale is alpha / rank."""
+    lora_targets: tuple[str, ...] = ()
+    """Linear layers that get an adapter, by the last part of their names, or all-linear: all but
+    the head; none named: the projections of attention and feed-forward where they are called as in
+    Llama, else all-linear."""
     chat: Literal["auto", "template", "plain"] = "auto"
     """Prompt through the tokenizer's chat template, or as plain text; auto: if it has one."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """What is computed in; auto: float32 on a CPU, bfloat16 on a GPU. Full weights that learn are
     held in float32 in any case: bfloat16 would round their updates away."""
+    recompute: Literal["auto", "always", "never"] = "auto"
+    """Compute activations once more in the backward pass and keep few of them (activation
+    checkpointing); auto: where those of a micro-batch would take more than 2 GiB."""
     device: str = "auto"
     """Where the model lives: cpu, cuda, cuda:1, ...; auto: a GPU if there is one."""
     engine_device: str = "auto"

@@ -71,17 +71,7 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
     others = [f"--{name.replace('_', '-')}" for name in named if name != "resume"]
     if others:
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
-    path = directory / "config.json"
-    try:
-        settings = restore(json.loads(path.read_text()))
-    except RecursionError:
-        raise UserError(f"{path} is damaged: it is nested too deeply") from None
-    except OSError:
-        raise UserError(
-            f"{directory} is not a run (it has no config.json); --resume takes what --run-dir named"
-        ) from None
-    except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is damaged or of another version ({error})") from None
+    settings = read_run(directory, "--resume")
 
     @dataclass(frozen=True)
     class Resume:
@@ -95,6 +85,25 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
         choice=dataclasses.replace(settings.choice, resume=directory),
         run=dataclasses.replace(settings.run, steps=more.steps, run_dir=directory),
     )
+
+
+def read_run(directory: Path, flag: str) -> TrainSettings:
+    """What a run was told; ``flag`` named its directory.
+
+    Raises:
+        UserError: it is no run, or its settings cannot be read.
+    """
+    path = directory / "config.json"
+    try:
+        return restore(json.loads(path.read_text()))
+    except RecursionError:
+        raise UserError(f"{path} is damaged: it is nested too deeply") from None
+    except OSError:
+        raise UserError(
+            f"{directory} is not a run (it has no config.json); {flag} takes what --run-dir named"
+        ) from None
+    except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{path} is damaged or of another version ({error})") from None
 
 
 def _leave_if_ended(directory: Path, steps: int) -> None:
@@ -155,6 +164,7 @@ def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
     parser.add_argument("--train-role", nargs="+")
     parser.add_argument("--preset")
     parser.add_argument("--resume", type=Path)
+    parser.add_argument("--evaluate", type=Path)
     named, rest = parser.parse_known_args(list(argv))
     return {key: value for key, value in vars(named).items() if value is not None}, rest
 
@@ -165,6 +175,7 @@ def overview(envs: Sequence[str], algorithms: Sequence[str], presets: Sequence[s
 usage: train.py [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]
                 [--preset NAME] [settings]
        train.py --resume RUN_DIR [--steps N]
+       train.py --evaluate RUN_DIR [--samples N] [--env ENV] [settings]
 
 Train a team of language models together. Without settings, the tiny team that ships with the
 repository trains on this machine in a few minutes.
@@ -178,6 +189,7 @@ repository trains on this machine in a few minutes.
   --preset NAME    the settings of a paper
                    {_wrap(presets)}
   --resume DIR     continue a run exactly where its last checkpoint stands
+  --evaluate DIR   evaluate what a run has trained: again, on other problems, in ENV
 
 All settings of one choice:  python train.py --env {DEFAULT_ENV} --algo {DEFAULT_ALGO} --help"""
 

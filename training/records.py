@@ -52,6 +52,7 @@ def row_record(row: Trajectory, advantage: float | None) -> dict[str, Any]:
         "weight_version": row.weight_version,
         "tokens": row.tokens,
         "learned_after": row.learned_after,
+        **({} if row.reread_after is None else {"reread_after": row.reread_after}),
         "turns": [list(span) for span in row.turns],
         "finish": list(row.finish),
         # Six decimals say more than float32 holds for the logs' readers.
@@ -120,6 +121,27 @@ def troubles(
             found[role] = "did not learn: its gradient is no finite number"
     for role, reason in _idle(rows, trained).items():
         found[role] = f"has nothing to learn from: {reason}"
+    return found
+
+
+def why_no_signal(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str, str]:
+    """Role -> a sentence about answers for which everybody was always paid the same.
+
+    Args:
+        rows: all rows of a step.
+        roles: those that had no group with a difference since the run began.
+    """
+    found: dict[str, str] = {}
+    for role in roles:
+        own = [row for row in rows if row.role == role and row.mask.any() and row.texts]
+        if own:
+            # Of pieces that are given and sampled in turn, the last is its own.
+            said = Counter(row.texts[-1] for row in own).most_common(1)[0][0]
+            found[role] = (
+                f"has learned nothing since the first step, as all of its groups were paid alike; "
+                f"most often it writes {said[-60:]!r}: can it read the prompts? docs/models.md "
+                "says what the tiny models read"
+            )
     return found
 
 

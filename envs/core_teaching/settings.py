@@ -16,6 +16,7 @@ ExploreMode = Literal["literal", "leave-one-out", "mean-pairwise", "strategy-rat
 ExplorePool = Literal["question", "model"]
 End = Literal["head", "tail"]
 HintedContext = Literal["hint", "cold"]
+Reread = Literal["none", "wrong", "unsolved"]
 
 _require = partial(require, "core-teaching")
 
@@ -100,6 +101,11 @@ class CoreTeachingSettings:
     sampled, or the cold one, under which nobody sampled it (context distillation; its importance
     ratios are then taken to be 1). The latter is not in the paper; it learns faster, and may
     collapse later: watch the cold accuracy."""
+
+    reread: Reread = "none"
+    """Which wrong cold traces are read again behind the prompt with the hint, for
+    --algo.distillation.beta: none, those of a question that a peer has solved (wrong), or of one
+    that a peer has solved and no trace of one's own (unsolved). Not in the paper."""
 
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("k_cold", "hint_tokens", "max_new_tokens", "cap"), 1)

@@ -72,7 +72,7 @@ def test_every_flag_that_a_page_mentions_exists(monkeypatch: pytest.MonkeyPatch)
     known |= flags_of("rollout", RolloutSettings) | flags_of("eval", EvalSettings)
     known |= flags_of("env", GameSettings, TextArenaSettings)
     names = [*{*envs.names()} - PLUGINS.names()]
-    names += ["examples.debate:SPEC", "examples.solver_verifier:SPEC"]
+    names += ["coterie.envs.tool_use:SPEC", "examples.debate:SPEC", "examples.solver_verifier:SPEC"]
     known |= flags_of("env", *filter(None, (envs.spec(name).settings for name in names)))
     mentioned = {
         (flag, page.name)

@@ -17,6 +17,7 @@ from coterie.training.doctor.observe import Observed, few, observe
 from coterie.training.doctor.parity import check_neutrality, check_parity, tolerance
 from coterie.training.doctor.players import asked_experts, check_calls, check_expert
 from coterie.training.doctor.rescore import Scored, rescore
+from coterie.training.doctor.signal import check_signal, check_spaces, check_variety
 from coterie.training.doctor.texts import check_round_trip, check_stops, check_template
 from coterie.training.doctor.update import Moved, check_movement, learn, starting_weights
 from coterie.training.rundir import RunDirectory
@@ -26,11 +27,12 @@ from coterie.training.train_settings import TrainSettings
 
 # An update shows in log-probabilities that move by so many tolerances.
 _CLEARLY = 3.0
-_PARITY, _UPDATED = "parity", "parity after an update"
+_PARITY, _WOKEN, _UPDATED = "parity", "parity after sleep", "parity after an update"
 _SAME_WEIGHTS = (
     "sampler and learner disagree about the same weights: try --agents.*.dtype float32, "
     "--vllm.eager or --engine local; --learner.importance-correction bounds what it does"
 )
+_LOST_IN_SLEEP = "an engine loses weights or adapters in its sleep: leave out --vllm.sleep-level"
 _OLD_WEIGHTS = (
     "the sampler did not take the new weights over: try --vllm.weights reload or --engine local"
 )
@@ -85,6 +87,10 @@ def checkup(session: Session, problems: Sequence[Problem]) -> list[Finding]:
     findings += _trajectories(session, observed)
     scored = _scored(session, observed)
     findings += _parity(session, scored, _PARITY, _SAME_WEIGHTS)
+    if settings.vllm.sleep_level and team.fleet is not None:
+        # Engines have slept since, and nothing has been handed to them.
+        woken = session.ask(observe(session, problems, policies, name="woken"))
+        findings += _parity(session, _scored(session, woken), _WOKEN, _LOST_IN_SLEEP)
     filtered = rollout.top_p < 1 or rollout.top_k > 0
     findings += [
         check_neutrality(role, one, filtered=filtered) for role, one in scored.items() if one
@@ -118,6 +124,9 @@ def _trajectories(session: Session, observed: Observed) -> list[Finding]:
         if not played:
             findings.append(check_answers(observed, role))
         findings.append(check_contract(observed, role, blind=played or filtered))
+        trained = role in session.team.trained
+        findings += check_signal(observed, role, session.group_key, trained=trained)
+    findings += [check_variety(observed), check_spaces(observed)]
     return findings
 
 

@@ -212,6 +212,28 @@ def test_adapters_on_one_base_and_a_frozen_role(opened: Opened) -> None:
     assert same(state(session), before)
 
 
+@pytest.mark.parametrize("forgets", [False, True])
+def test_an_engine_that_loses_adapters_in_its_sleep(
+    opened: Opened, file_engine: Any, monkeypatch: pytest.MonkeyPatch, forgets: bool
+) -> None:
+    async def sleep(engine: Any) -> None:
+        if forgets:
+            engine._adapters = dict.fromkeys(engine._adapters, engine._base)
+
+    session = opened(
+        *("--engine", "vllm", "--learner.lr", "0.01"),
+        *("--agents.alice.model", "tiny:alice", "--agents.alice.tuning", "lora"),
+    )
+    batch = session.sample(1)
+    session.update(batch, session.credit(batch))  # an adapter that is nothing would not be missed
+    monkeypatch.setattr(file_engine, "sleep", sleep)
+    vllm = dataclasses.replace(session.settings.vllm, sleep_level=1)
+    session.settings = dataclasses.replace(session.settings, vllm=vllm)
+    findings = examine.checkup(session, PROBLEMS)
+    assert wrong(findings) == ({("parity after sleep", "alice")} if forgets else set())
+    assert {f.role for f in findings if f.check == "parity after sleep"} == {"alice", "bob"}
+
+
 def test_what_policies_do_wrong_shows_under_its_name(opened: Opened) -> None:
     session = opened("--roles", "alice", "bob", "carol")
     local = session.team.policies
