@@ -10,6 +10,7 @@ import pytest
 
 from coterie.comparison.cross_play_scores import Seats, points_of
 from coterie.comparison.policies import NamedTeam, read_prices, read_teams
+from coterie.datatypes import UserError
 from coterie.models.locate import TINY
 
 GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
@@ -240,6 +241,9 @@ def test_a_run_is_a_team_with_its_frozen_roles(tmp_path: Path) -> None:
     assert [one.name for one in found.values()] == ["ours.alice", "ours.bob", "ours.judge"]
     assert found["bob"].model == str(run / "final" / "bob")
     assert found["judge"].model == "tiny:carol"
+    # A partner, or an opponent, that a run was trained with is not that run.
+    with pytest.raises(UserError, match="trained alice, bob: name one"):
+        read_teams("--cross-play", [f"ours={run}"])[0].player("judge")
     assert read_teams("--teams", [f"{run}/", "tiny:bob"])[0].name == "run"
     assert read_teams("--teams", ["tiny:bob"])[0].name == "bob"
     assert read_prices(["ours=1,2"], ["ours.alice", "ours.bob"]) == {
