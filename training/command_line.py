@@ -77,9 +77,10 @@ def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
     except RecursionError:
         raise UserError(f"{path} is damaged: it is nested too deeply") from None
     except OSError:
-        raise UserError(
-            f"{directory} is not a run (it has no config.json); --resume takes what --run-dir named"
-        ) from None
+        from coterie.training.rundir import RunDirectory
+
+        RunDirectory.reopen(directory)
+        raise UserError(f"{path} cannot be read") from None
     except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is damaged or of another version ({error})") from None
 

@@ -1,5 +1,6 @@
 """How a command ends: whatever stops it early becomes one sentence and an exit code."""
 
+import atexit
 import errno
 import io
 import logging
@@ -33,6 +34,9 @@ def ended(command: Callable[[], int], *, program: str, interrupted: str) -> int:
                 stream.reconfigure(errors="replace")
         with _terminable():
             code = command()
+        # All is done: what strikes while the interpreter closes down changes nothing.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            atexit.register(signal.signal, number, signal.SIG_IGN)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
