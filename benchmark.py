@@ -5,7 +5,9 @@ import sys
 from collections.abc import Sequence
 
 _USAGE = """\
-usage: benchmark.py --policies ...       any policies on any suites: alone, by vote, as a team
+usage: benchmark.py --policies ...       any policies on any suites: alone, by vote, in a cascade
+       benchmark.py --teams ...          whole teams in any environment; also --team
+       benchmark.py --cross-play ...     all pairings over the roles; who wins in games
        benchmark.py corea [settings]     small models, cascades with a large one, and controls
        benchmark.py eapo [settings]      a policy alone, with experts, after training with them
        benchmark.py distill [settings]   a policy trained on an expert's solutions, for eapo
@@ -30,9 +32,9 @@ _COMPARISONS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
-    from coterie.training.ending import ended
+    from coterie.training.commands import run_command
 
-    return ended(
+    return run_command(
         lambda: _compare(sys.argv[1:] if argv is None else argv),
         program="benchmark.py",
         interrupted="stopped; the same command goes on from what is stored",

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, build, loop; returns the exit code: 0 done, 1 the doctor found something,
     2 the user's mistake, 130 interrupted."""
-    from coterie.training.ending import ended
+    from coterie.training.commands import run_command
 
-    return ended(
+    return run_command(
         lambda: _train(sys.argv[1:] if argv is None else argv),
         program="train.py",
         interrupted="stopped at once; a run that has a directory goes on with --resume",
@@ -17,6 +17,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _train(argv: Sequence[str]) -> int:
+    if any(word.partition("=")[0] == "--evaluate" for word in argv):
+        from coterie.training.evaluate import evaluate
+
+        return evaluate(argv)
+
     from coterie.training.command_line import parse
 
     settings = parse(argv)
@@ -30,7 +35,7 @@ def _train(argv: Sequence[str]) -> int:
 
         return examine(settings, problems)
 
-    from coterie.training.interrupt import Interruptible, Stop
+    from coterie.training.commands import Interruptible, Stop
     from coterie.training.session import open_session
 
     with Interruptible() as interrupt, open_session(settings, problems) as session:

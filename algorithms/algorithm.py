@@ -6,7 +6,7 @@ reduction.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from coterie.datatypes import UserError, refuse
@@ -121,6 +121,34 @@ def _check_steepness(positive: float, negative: float) -> None:
 
 
 @dataclass(frozen=True)
+class Distillation:
+    """A row for which the environment names another context is read once more behind it, and each
+    token's advantage grows by ``beta clip(log pi_reader(y_t | other, y_<t) - log pi(y_t | own,
+    y_<t), -bound, bound)``. It costs no sampled token.
+
+    On-policy self-distillation (SDPO, arXiv:2601.20802; OPSD, arXiv:2601.18734) whose privileged
+    context the environment finds, such as the trace of a peer that was right.
+    """
+
+    beta: float = 0.0
+    """Weight of the difference; 0 is off."""
+    bound: float = 2.0
+    """The difference counts as at most this, in nats."""
+    reader: Literal["average", "current", "start"] = "average"
+    """Whose weights read: an average of the role's past ones, those of this moment (which feed on
+    themselves, and may fall), or those before training."""
+    decay: float = 0.95
+    """What a step leaves of the average of past weights."""
+
+    def __post_init__(self) -> None:
+        refuse(
+            (not 0 <= self.beta < math.inf, "algo.distillation.beta must not be negative"),
+            (not 0 < self.bound < math.inf, "algo.distillation.bound must be above 0"),
+            (not 0 <= self.decay < 1, "algo.distillation.decay must be at least 0 and below 1"),
+        )
+
+
+@dataclass(frozen=True)
 class Algorithm:
     """How rewards become a gradient.
 
@@ -158,6 +186,7 @@ class Algorithm:
     an agent's tokens, as RLOO and REINFORCE++ were first written; 0 is off."""
     entropy_coefficient: float = 0.0
     """Weight of a bonus on the mean entropy of sampled positions; 0 is off."""
+    distillation: Distillation = field(default_factory=Distillation)
     dynamic_sampling: bool = False
     """Train on groups whose rewards differ only, the over-long penalty not counted, and sample
     again until there are enough (DAPO, arXiv:2503.14476)."""
@@ -234,7 +263,8 @@ class Algorithm:
     @property
     def needs_reference(self) -> bool:
         """Whether anything is compared with the model before training."""
-        return bool(self.kl_coefficient or self.kl_in_reward)
+        reads = self.distillation.beta and self.distillation.reader == "start"
+        return bool(self.kl_coefficient or self.kl_in_reward or reads)
 
 
 # One divisor for every row; what matters is that it does not depend on the row.

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from coterie.datatypes import Trajectory
 
@@ -28,6 +29,14 @@ class Batch:
     advantage_B: Tensor
     weight_B: Tensor
     """Each row's loss weight."""
+    bonus_BT: Tensor | None = None
+    """(B, T - 1) what is added to the advantage of each token."""
+
+    @property
+    def advantage_BT(self) -> Tensor:
+        """(B, 1) the advantages, or (B, T - 1) where tokens have their own."""
+        advantage_B1 = self.advantage_B[:, None]
+        return advantage_B1 if self.bonus_BT is None else advantage_B1 + self.bonus_BT
 
 
 def micro_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
@@ -64,8 +73,9 @@ def pad(
     trajectories: Sequence[Trajectory],
     advantage_B: npt.NDArray[np.float64],
     device: torch.device | str = "cpu",
+    bonus: Sequence[Tensor] | None = None,
 ) -> Batch:
-    """Trajectories as one padded batch."""
+    """Trajectories as one padded batch; ``bonus``: (T - 1,) of each row."""
     rows, width = len(trajectories), max(len(t.tokens) for t in trajectories)
     ids = np.zeros((rows, width), np.int64)
     mask = np.zeros((rows, width), np.bool_)
@@ -80,4 +90,5 @@ def pad(
         sampler_BT=torch.from_numpy(sampler[:, 1:]).to(device),
         advantage_B=torch.from_numpy(advantage_B.astype(np.float32)).to(device),
         weight_B=torch.from_numpy(weight).to(device),
+        bonus_BT=None if bonus is None else pad_sequence(list(bonus), batch_first=True),
     )

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.batching import Batch, micro_batches, pad, scored_tokens, split_evenly
+from coterie.algorithms.distillation import describe_bonus, token_bonus
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from coterie.algorithms.objective import SUMS, Totals, describe, objective
@@ -64,6 +65,10 @@ class Learner:
             fused=True,
         )
         self._start = self._frozen_start()
+        self._average: dict[str, Tensor] | None = None
+        """Of past weights, where these read rows again."""
+        if algorithm.distillation.beta and algorithm.distillation.reader == "average":
+            self._average = {name: p.detach().clone() for name, p in self._parameters.items()}
         self._updates = 0
         """Calls of :meth:`update` that had rows."""
         self._skipped = 0
@@ -93,12 +98,13 @@ class Learner:
         with self.model.active():
             old = self._snapshot(rows) if several else None
         ref = self._reference(rows) if self.algorithm.kl_coefficient else None
+        bonus, read = self._read_again(rows, old)
         counts, skipped = _counts(rows, self.model.version), self._skipped
         sums, peaks, losses, norms = torch.zeros(len(SUMS)), torch.zeros(2), [], []
         with self.model.active():
             for step, part in enumerate(self._parts(len(rows))):
-                loss, part_sums, part_peaks = self._gradient(rows, advantages, old, ref, part)
-                sums, peaks = sums + part_sums, torch.maximum(peaks, part_peaks)
+                loss, more, peak = self._gradient(rows, advantages, old, ref, part, bonus)
+                sums, peaks = sums + more, torch.maximum(peaks, peak)
                 losses.append(loss)
                 norms.append(self._step(loss, self._updates + step / self.settings.optimizer_steps))
             self._lost = self._lost + 1 if self._skipped - skipped == len(losses) else 0
@@ -108,7 +114,7 @@ class Learner:
 
                 def alone(place: int) -> tuple[float, float]:
                     part = range(place, place + 1)
-                    loss, _, _ = self._gradient(rows, advantages, old, ref, part)
+                    loss, _, _ = self._gradient(rows, advantages, old, ref, part, bonus)
                     norm = float(self._norm())
                     self._optimizer.zero_grad()
                     return loss, norm
@@ -116,11 +122,14 @@ class Learner:
                 raise cause_of(rows, advantages.tolist(), alone)
         self._updates += 1
         self.model.version += self._lost == 0
+        for name, past in (self._average or {}).items():
+            past.lerp_(self._parameters[name].detach(), 1 - self.algorithm.distillation.decay)
         return {
             "loss": sum(losses) / len(losses),
             "grad_norm": max(norms, key=lambda norm: (not math.isfinite(norm), norm)),
             "lr": float(self._optimizer.param_groups[0]["lr"]),
             **describe(sums, peaks),
+            **read,
             **counts,
             "skipped_steps": float(self._skipped),
         }
@@ -140,7 +149,8 @@ class Learner:
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors by name, and plain JSON data; with the weights, all that an update depends on."""
         tensors, steps = save_moments(self._optimizer, self._parameters)
-        tensors |= {f"reference/{name}": value for name, value in (self._start or {}).items()}
+        for kind, kept in self._kept().items():
+            tensors |= {f"{kind}/{name}": value.clone() for name, value in kept.items()}
         plain = {
             "steps": steps,
             "updates": self._updates,
@@ -153,12 +163,17 @@ class Learner:
     def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
         """Restore what :meth:`state_dict` gave."""
         load_moments(self._optimizer, self._parameters, tensors, plain["steps"])
-        for name, value in (self._start or {}).items():
-            value.copy_(tensors[f"reference/{name}"])
+        for kind, kept in self._kept().items():
+            for name, value in kept.items():
+                value.copy_(tensors[f"{kind}/{name}"])
         self._updates, self._skipped = int(plain["updates"]), int(plain["skipped"])
         # Checkpoints were written without it.
         self._lost = int(plain.get("lost", 0))
         self.model.version = int(plain["version"])
+
+    def _kept(self) -> dict[str, dict[str, Tensor]]:
+        """Copies of other weights than those of this moment, by kind."""
+        return {"reference": self._start or {}, "average": self._average or {}}
 
     def reached(self) -> Iterator[tuple[str, Tensor]]:
         """Which weights a gradient has reached so far: true or false for each, by parameter."""
@@ -178,14 +193,15 @@ class Learner:
         old: list[Tensor] | None,
         ref: list[Tensor] | None,
         part: range,
+        bonus: list[Tensor] | None = None,
     ) -> tuple[float, Tensor, Tensor]:
         """Leave the gradient of one optimizer step on the parameters; return its loss and sums."""
         algorithm, settings = self.algorithm, self.settings
         totals = Totals(len(part), sum(scored_tokens(rows[i]) for i in part))
         sums, peaks, loss = torch.zeros(len(SUMS)), torch.zeros(2), torch.zeros(())
         self._optimizer.zero_grad()
-        for chosen in self._micro_batches(rows, self._busy(part, advantages)):
-            batch = self._pad(rows, chosen, advantages)
+        for chosen in self._micro_batches(rows, self._busy(part, advantages, bonus)):
+            batch = self._pad(rows, chosen, advantages, bonus)
             logp_BT, entropy_BT = batch_logprobs(
                 self.model,
                 batch,
@@ -245,20 +261,56 @@ class Learner:
         weights = [parameter.detach() for parameter in self._parameters.values()]
         return math.isfinite(float(torch.nn.utils.get_total_norm(weights)))
 
-    def _busy(self, part: range, advantages: Floats) -> list[int]:
+    def _busy(self, part: range, advantages: Floats, bonus: list[Tensor] | None) -> list[int]:
         """The rows of ``part`` that have something to say."""
         regularised = self.algorithm.kl_coefficient or self.algorithm.entropy_coefficient
         if regularised or not self.settings.skip_idle_rows:
             return list(part)
-        return [i for i in part if advantages[i] != 0]
+        return [i for i in part if advantages[i] or (bonus is not None and bonus[i].any())]
 
     def _micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
         lengths = [len(rows[i].tokens) for i in use]
         groups = micro_batches(lengths, self.settings.micro_batch_tokens)
         return [[use[i] for i in group] for group in groups]
 
-    def _pad(self, rows: Sequence[Trajectory], chosen: list[int], advantages: Floats) -> Batch:
-        return pad([rows[i] for i in chosen], advantages[chosen], self.model.device)
+    def _pad(
+        self,
+        rows: Sequence[Trajectory],
+        chosen: list[int],
+        advantages: Floats,
+        bonus: list[Tensor] | None = None,
+    ) -> Batch:
+        own = None if bonus is None else [bonus[i] for i in chosen]
+        return pad([rows[i] for i in chosen], advantages[chosen], self.model.device, own)
+
+    def _read_again(
+        self, rows: Sequence[Trajectory], old: list[Tensor] | None
+    ) -> tuple[list[Tensor] | None, dict[str, float]]:
+        """(T - 1,) what is added to each row's advantages, and metrics of it; None where nothing
+        is read again."""
+        how = self.algorithm.distillation
+        use = [i for i, row in enumerate(rows) if how.beta and self._can_read_again(row)]
+        if not use:
+            return None, {"distillation/rows": 0.0} if how.beta else {}
+        chosen = [rows[i] for i in use]
+        behind = [row.as_reread() for row in chosen]
+        with self.model.active():
+            own = self._snapshot(chosen) if old is None else [old[i] for i in use]
+        if how.reader == "start":
+            read = self._reference(behind)
+        else:
+            with self.model.active(), swap(self._parameters, self._average or {}):
+                read = self._snapshot(behind)
+        told = [token_bonus(how, *pair) for pair in zip(chosen, own, behind, read, strict=True)]
+        bonus = [torch.zeros(len(row.tokens) - 1, device=self.model.device) for row in rows]
+        for i, bonus_T in zip(use, told, strict=True):
+            bonus[i] = bonus_T
+        share = {"distillation/rows": len(use) / len(rows)}
+        return bonus, share | describe_bonus(how, chosen, told)
+
+    def _can_read_again(self, row: Trajectory) -> bool:
+        """Whether it names another context, with which it has room in the model's."""
+        return row.reread_after is not None and len(row.as_reread().tokens) <= self.model.context
 
     @torch.no_grad()
     def _snapshot(self, rows: Sequence[Trajectory]) -> list[Tensor]:

@@ -24,6 +24,8 @@ class TrainableModel(Protocol):
 
     version: int
     """Number of updates so far; the learner counts it up."""
+    context: int
+    """Longest context in tokens."""
 
     @property
     def device(self) -> torch.device:

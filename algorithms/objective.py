@@ -74,8 +74,7 @@ def objective(
     on the surrogate alone.
     """
     mask_BT = batch.mask_BT
-    advantage_B1 = batch.advantage_B[:, None]
-    terms = surrogate(algorithm.surrogate, logp_BT, old_BT, advantage_B1, mask_BT)
+    terms = surrogate(algorithm.surrogate, logp_BT, old_BT, batch.advantage_BT, mask_BT)
     correct = importance(old_BT, batch.sampler_BT, mask_BT, correction, cap)
     loss_BT = terms.loss_BT * correct.weight_BT
     kl_BT = None

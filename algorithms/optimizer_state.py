@@ -42,12 +42,13 @@ def load_moments(
 
 @contextmanager
 def swap(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -> Iterator[None]:
-    """While open, ``parameters`` hold ``values``. For forward passes only."""
-    kept = {name: parameter.data for name, parameter in parameters.items()}
+    """While open, those of ``parameters`` that ``values`` has hold these. For forward passes
+    only."""
+    kept = {name: parameters[name].data for name in values}
     try:
-        for name, parameter in parameters.items():
-            parameter.data = values[name]
+        for name, value in values.items():
+            parameters[name].data = value
         yield
     finally:
-        for name, parameter in parameters.items():
-            parameter.data = kept[name]
+        for name, value in kept.items():
+            parameters[name].data = value

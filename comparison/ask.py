@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from coterie import envs
-from coterie.comparison.plan import Job, Lineup
+from coterie.comparison.plan import Job, Lineup, why_unplayed
 from coterie.comparison.settings import Asking
 from coterie.comparison.store import Record
 from coterie.datatypes import (
@@ -23,9 +23,11 @@ from coterie.datatypes import (
     Sampling,
     TokenCodec,
     Trajectory,
+    UserError,
     derive_seed,
 )
 from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.contract import role_of
 from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings
 from coterie.experts.scripted import StoredPolicy
 from coterie.rewards.grading.scorer import AnswerScorer
@@ -46,19 +48,19 @@ def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
     A response depends on its problem and number, not on what else is asked for: more of either can
     be added later. Failures are not stored, so that they are asked for again.
     """
-    groups: dict[frozenset[str], list[Job]] = {}
+    groups: dict[tuple[frozenset[str], bool], list[Job]] = {}
     for job in jobs:
         models = frozenset(one.model for one in job.lineup.needed.values())
-        groups.setdefault(models, []).append(job)
+        groups.setdefault((models, job.lineup.team), []).append(job)
     scorer, graders = build_scorer(settings.scoring)
     try:
-        for group in groups.values():
+        for (_, together), group in groups.items():
             needed = {n: one for job in group for n, one in job.lineup.needed.items()}
             team = build_team(
                 {name: one.settings for name, one in needed.items()},
                 vllm=settings.vllm if settings.engine == "vllm" else None,
                 seed=settings.seed,
-                together=False,
+                together=together,
             )
             # One loop for all: connections to servers live in theirs.
             asyncio.run(_ask_team(team, group, settings, scorer, console))
@@ -99,19 +101,28 @@ async def sample(
     """Play an episode for every (problem, number of the episode) of ``wanted``; why one failed, if
     any did."""
     lineup = job.lineup
-    roles = envs.spec(lineup.env).roles
+    roles = lineup.roles or envs.spec(lineup.env).roles
     codecs = {role: team.codecs[own[0].name] for role, own in lineup.policies.items()}
+    heard = lineup.role if lineup.role in codecs else next(iter(codecs))
     # The silent ones speak like whoever is heard.
-    spoken = {role: codecs.get(role, codecs[lineup.role]) for role in roles}
+    spoken = {role: codecs.get(role, codecs[heard]) for role in roles}
     timed = {role: _Timed(_policy(lineup, role, team, spoken[role])) for role in lineup.policies}
-    silent = ScriptedPolicy(ScriptedSettings("silent"), codecs[lineup.role])
-    env_settings = _in_units(lineup.settings, spoken, lineup.role)
+    silent = ScriptedPolicy(ScriptedSettings("silent"), codecs[heard])
+    others = {
+        role: silent if lineup.silent is None or role in lineup.silent else _Nobody(role, job.title)
+        for role in roles
+    }
+    env_settings = _in_units(lineup.settings, spoken, heard)
     longest = getattr(env_settings, "max_new_tokens", _MAX_NEW_TOKENS)
     collector = Collector(
         lambda: envs.make(  # type: ignore[arg-type,return-value]
-            lineup.env, settings=env_settings, codecs=spoken, scorer=scorer
+            lineup.env,
+            settings=env_settings,
+            codecs=spoken,
+            scorer=scorer,
+            roles=lineup.roles or None,
         ),
-        {role: timed.get(role, silent) for role in roles},
+        {**others, **timed},
         sampling=Sampling(longest, settings.temperature, settings.top_p),
         scorer=scorer,
         concurrency=settings.batch,
@@ -131,6 +142,13 @@ async def sample(
             records: list[Record] = []
             for task, episode in zip(tasks, await collector.collect(tasks), strict=True):
                 waited = _seconds_waited(task, episode, timed)
+                if lineup.team:
+                    rows = [one for one in episode.trajectories if one.role in lineup.policies]
+                    why = next((row.status for row in rows if row.status != "ok"), "")
+                    failure = why.removeprefix("failed: ") or failure
+                    if rows and not why:
+                        records.append(_record_of_team(task, episode, lineup, spoken, waited))
+                    continue
                 mine = [r for r in episode.trajectories if r.role == lineup.role]
                 for place, row in enumerate(mine[-lineup.answers :]):
                     if row.status == "ok":
@@ -141,6 +159,16 @@ async def sample(
             job.stored.append(records)
             status.update(f"{job.title} {start + len(tasks)}/{len(wanted)}")
     return failure
+
+
+class _Nobody:
+    """Refuses to let the environment ask a role that nobody plays."""
+
+    def __init__(self, role: str, title: str) -> None:
+        self._sentence = why_unplayed(role, title)
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        raise UserError(self._sentence)
 
 
 class _Timed:
@@ -218,19 +246,15 @@ def _record(
         for one in episode.trajectories
         if one.role in lineup.policies and (lineup.answers == 1 or one.role != lineup.role)
     ]
-    used: dict[str, list[float]] = {}
-    for one in helpers if lineup.answers == 1 else [*helpers, row]:
-        own = lineup.policies[one.role]
-        unit = tokens_per_count(spoken[one.role])
-        spent = used.setdefault(own[_place(one.agent) % len(own)].name, [0.0, 0.0])
-        for start, end in one.turns:
-            # Every call is given its whole context, as servers bill it.
-            spent[0] += start / unit
-            spent[1] += (end - start) / unit
     # Helpers answer side by side, before the answer is given.
     others = {one.agent for one in helpers} - {row.agent}
     longest = max((waited.get(agent, 0.0) for agent in others), default=0.0)
     confidence = row.info.get("confidence")
+    if "correct" not in row.info:
+        raise UserError(
+            f"{lineup.env} does not say whether {row.role} is right; name who plays its roles with "
+            "--team, and what they earn is what counts"
+        )
     return {
         "problem": episode.problem_id,
         "sample": number,
@@ -238,10 +262,60 @@ def _record(
         "answer": row.info.get("answer"),
         "confidence": None if confidence is None else float(confidence),
         "text": "".join(row.texts[1:]),
-        "used": used,
+        "used": _used(helpers if lineup.answers == 1 else [*helpers, row], lineup, spoken),
         "seconds": round(waited.get(row.agent, 0.0) + longest, 4),
         **{name: _kept(row, name) for name in lineup.keeps},
     }
+
+
+def _record_of_team(
+    task: Task,
+    episode: Episode,
+    lineup: Lineup,
+    spoken: Mapping[str, TokenCodec],
+    waited: Mapping[str, float],
+) -> Record:
+    # Of an agent whose context began anew there are several rows, each with all that it earned.
+    rows = [row for row in episode.trajectories if row.role in lineup.policies]
+    last = {row.agent: row for row in rows}
+    own = [row.info for row in last.values() if row.role == lineup.role]
+    right = [float(info["correct"]) for info in own if info.get("correct") is not None]
+    turns: dict[str, float] = {}
+    for agent, row in last.items():
+        # Those of one role answer side by side, roles one after the other.
+        turns[row.role] = max(turns.get(row.role, 0.0), waited.get(agent, 0.0))
+    return {
+        "problem": episode.problem_id,
+        "sample": task.replica,
+        "correct": sum(right) / len(right) if right else None,
+        **({"answer": own[-1]["answer"]} if own and "answer" in own[-1] else {}),
+        "confidence": own[-1].get("confidence") if own else None,
+        "text": "\n".join(f"{agent}: {''.join(row.texts[1:])}" for agent, row in last.items()),
+        "used": _used(rows, lineup, spoken),
+        "seconds": round(sum(turns.values()), 4),
+        "earned": {
+            agent: reward
+            for agent, reward in episode.rewards.items()
+            if role_of(agent) in lineup.policies
+        },
+        "outcome": {a: row.info["outcome"] for a, row in last.items() if "outcome" in row.info},
+    }
+
+
+def _used(
+    rows: Sequence[Trajectory], lineup: Lineup, spoken: Mapping[str, TokenCodec]
+) -> dict[str, list[float]]:
+    """Policy -> prompt and sampled tokens."""
+    used: dict[str, list[float]] = {}
+    for one in rows:
+        own = lineup.policies[one.role]
+        unit = tokens_per_count(spoken[one.role])
+        spent = used.setdefault(own[_place(one.agent) % len(own)].name, [0.0, 0.0])
+        for start, end in one.turns:
+            # Every call is given its whole context, as servers bill it.
+            spent[0] += start / unit
+            spent[1] += (end - start) / unit
+    return used
 
 
 def _kept(row: Trajectory, name: str) -> Any:
@@ -257,4 +331,5 @@ def mean_probability(row: Trajectory) -> float:
 
 
 def _place(agent: str) -> int:
-    return int(agent.rpartition("_")[2])
+    number = agent.rpartition("_")[2]
+    return int(number) if number.isdecimal() else 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import tyro
 
+from coterie import envs
 from coterie.datatypes import UserError
 from coterie.training.plain import override
 from coterie.training.presets import lay_over, preset
@@ -32,8 +33,9 @@ class Brought:
     source: str
     """The run's directory, or the preset."""
     env: str
-    prompting: Mapping[str, Any]
-    """The environment's settings of that kind, by their names."""
+    roles: tuple[str, ...]
+    settings: Mapping[str, Any]
+    """The environment's, by their names."""
     limit: int | None
     """Longest answer in evaluation."""
     temperature: float
@@ -87,6 +89,8 @@ def prompting(
     env: str,
     given: Collection[str] = (),
     flag: Callable[[str], str] = lambda name: f"--{name.replace('_', '-')}",
+    *,
+    whole: bool = False,
 ) -> dict[str, Any]:
     """The settings of environment ``env`` that they bring. Words come from runs in that
     environment alone, and token limits from all others too where there is none.
@@ -94,6 +98,7 @@ def prompting(
     Args:
         given: flags of the command line, about which they need not agree.
         flag: a setting's name -> what decides it.
+        whole: whether all settings of runs in that environment are brought, not its words alone.
 
     Raises:
         UserError: they differ.
@@ -103,10 +108,25 @@ def prompting(
     values: dict[str, Any] = {}
     if limits and _agreed(limits, _LIMIT, lambda one: one.limit, given, flag(_LIMIT)):
         values |= {_LIMIT: limits[0].limit, "eval_max_new_tokens": limits[0].limit}
-    for name in dict.fromkeys(name for one in own for name in one.prompting):
-        if _agreed(own, name, lambda one, name=name: one.prompting.get(name), given, flag(name)):
-            values[name] = own[0].prompting[name]
+    known = dict.fromkeys(name for one in own for name in one.settings)
+    for name in known if whole else [name for name in _PROMPTING if name in known]:
+        if name not in values and _agreed(
+            own, name, lambda one, name=name: one.settings.get(name), given, flag(name)
+        ):
+            values[name] = own[0].settings[name]
     return values
+
+
+def roles_of_runs(found: Sequence[Brought], env: str) -> tuple[str, ...]:
+    """The roles that runs in environment ``env`` had, where those are not its own.
+
+    Raises:
+        UserError: they differ.
+    """
+    own = [one for one in found if one.env == env]
+    if not own or not _agreed(own, "roles", lambda one: one.roles, (), "a run of its own"):
+        return ()
+    return () if own[0].roles == envs.spec(env).roles else own[0].roles
 
 
 def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
@@ -164,7 +184,8 @@ def _brought(source: str, settings: TrainSettings) -> Brought:
     return Brought(
         source,
         settings.choice.env,
-        {name: getattr(env, name) for name in _PROMPTING if hasattr(env, name)},
+        settings.choice.roles,
+        {} if env is None else vars(env),
         limit,
         rollout.temperature if how.temperature is None else how.temperature,
         rollout.top_p if how.top_p is None else how.top_p,

@@ -15,7 +15,7 @@ from coterie.evaluation.evaluation import Resampled, difference
 from coterie.evaluation.metrics.complementarity import complementarity, joint_table
 from coterie.evaluation.metrics.intervals import resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
-from coterie.evaluation.metrics.passk import pass_at_k
+from coterie.evaluation.metrics.passk import is_binary, pass_at_k
 from coterie.evaluation.metrics.team import team_pass_at_k
 
 Sets = Sequence[Sequence[System]]
@@ -130,7 +130,8 @@ class PassAtK:
     policies: Mapping[str, Sequence[Resampled]]
     """Policy -> pass@1 .. pass@N."""
     team: Sequence[Resampled]
-    """Team Pass@k, k of each policy (CoRe, arXiv:2601.21600), k = 1 .. N."""
+    """Team Pass@k, k of each policy (CoRe, arXiv:2601.21600), k = 1 .. N; empty where scores are
+    not right or wrong, as is all that follows."""
     control: Sequence[Resampled]
     """The best policy alone with as many candidates; as long as there are enough samples."""
     gain: Sequence[Resampled]
@@ -142,10 +143,11 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
     policies = list(sets[0])
     samples = min(own.samples for answered in sets for own in answered.values())
     columns: list[Floats] = []
+    binary = are_binary(sets)
     for answered in sets:
         correct = {name: own.correct_QN for name, own in answered.items()}
         own = [pass_at_k(correct[name], k) for name in policies for k in range(1, samples + 1)]
-        team = [team_pass_at_k(correct, k) for k in range(1, samples + 1)]
+        team = [team_pass_at_k(correct, k) for k in range(1, samples + 1) if binary]
         columns.append(np.stack([*own, *team], axis=1))
     micro, _ = resampled(columns, resamples=resamples, seed=seed)
     by_policy = {
@@ -153,13 +155,18 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
     }
     together = micro[len(policies) * samples :]
     control: list[Resampled] = []
-    for k in range(1, samples // len(policies) + 1):
+    for k in range(1, samples // len(policies) + 1 if binary else 1):
         alone = [by_policy[name][k * len(policies) - 1] for name in policies]
         best_R = np.max([one.replicates for one in alone], axis=0)
         best = float(np.nanmax([one.value for one in alone]))
         control.append(Resampled(best, best_R, alone[0].count))
     gain = [difference(c, t) for c, t in zip(control, together)]
     return PassAtK(by_policy, together, control, gain)
+
+
+def are_binary(sets: Sequence[Mapping[str, Responses]]) -> bool:
+    """Whether every answer is right or wrong, and nothing between."""
+    return all(is_binary(own.correct_QN) for answered in sets for own in answered.values())
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie.comparison.corea_systems import SYSTEMS
 from coterie.comparison.figures import Figures
+from coterie.comparison.output import figure_cell
 from coterie.comparison.systems import Deferral
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.calibration import bin_index, expected_calibration_error
@@ -65,6 +66,32 @@ def draw_bars(found: Mapping[str, Resampled], path: Path, x_label: str) -> Path:
         axis.barh(labels, values, xerr=[low, high], color="C0", ecolor="0.3", capsize=2)
         axis.set_xlim(0, 1)
         axis.set_xlabel(x_label)
+    return path
+
+
+def draw_matrix(
+    cells: Mapping[tuple[str, ...], float], seats: Sequence[str], path: Path, meaning: str
+) -> Path:
+    """A cell for every pairing: who has the first seat in a line, all others in a column."""
+    rows = list(dict.fromkeys(names[0] for names in cells))
+    columns = list(dict.fromkeys(names[1:] for names in cells))
+    values = np.array([[cells[row, *column] for column in columns] for row in rows])
+    size = (2.2 + 0.8 * len(columns), 1.6 + 0.6 * len(rows))
+    with drawing(path, figsize=size) as axis:
+        shown = axis.imshow(values, cmap="viridis", aspect="auto")
+        middle = (np.nanmin(values) + np.nanmax(values)) / 2
+        for row, line in enumerate(values):
+            for column, value in enumerate(line):
+                colour = "black" if value > middle else "white"
+                text = figure_cell(float(value))
+                axis.text(column, row, text, ha="center", va="center", color=colour)
+        labels = [" + ".join(some) for some in columns]
+        axis.set_xticks(range(len(columns)), labels, rotation=30, ha="right")
+        axis.set_yticks(range(len(rows)), rows)
+        axis.set_xlabel(" + ".join(seats[1:]))
+        axis.set_ylabel(seats[0])
+        axis.set_title(meaning, fontsize=9)
+        axis.figure.colorbar(shown)
     return path
 
 

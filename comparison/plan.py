@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from coterie.comparison.policies import NamedPolicy
-from coterie.comparison.responses import Responses, responses
+from coterie.comparison.responses import Responses, responses, score_team
 from coterie.comparison.settings import Asking
 from coterie.comparison.store import Completions, Record
 from coterie.datatypes import Problem, UserError
@@ -97,7 +97,7 @@ class Lineup:
     policies: Mapping[str, tuple[NamedPolicy, ...]]
     """Role -> who plays it, its agents in turn; a role without policies is silent."""
     role: str
-    """Whose answers are the responses."""
+    """Whose answers are the responses; of a team it may be nobody's."""
     stream: tuple[str, ...] = ()
     """Lineups that share it share their luck."""
     answers: int = 1
@@ -107,6 +107,13 @@ class Lineup:
     ``probability`` and ``tokens``."""
     told: Mapping[str, Sequence[str]] | None = None
     """Problem id -> what the experts say in the order of their seats, in place of being asked."""
+    silent: tuple[str, ...] | None = None
+    """Roles that say nothing when they are asked; of other roles than these and the policies' the
+    first that is asked is refused. None: all other roles are silent."""
+    roles: tuple[str, ...] = ()
+    """The environment's roles, where a run was told other ones than its own."""
+    team: bool = False
+    """Whether all who play are scored together, and what each earned is stored."""
 
     @property
     def needed(self) -> dict[str, NamedPolicy]:
@@ -142,15 +149,22 @@ class Job:
             )
         ]
 
-    def responses(self, policies: Sequence[str] = ()) -> Responses:
+    def responses(
+        self,
+        policies: Sequence[str] = (),
+        score: Callable[[Mapping[str, Any]], float] | None = None,
+    ) -> Responses:
         """What is stored of it, as arrays; ``policies`` are those whose use is told, by default
-        its own.
+        its own, and ``score`` says what a team's episode is worth.
 
         Raises:
             UserError: nothing was answered at all.
         """
-        names = policies or list(self.lineup.needed)
-        found = responses(self.read(), self.questions.problems, self.samples, names)
+        names, records = policies or list(self.lineup.needed), self.read()
+        if self.lineup.team:
+            worth = score or (lambda one: score_team(one, self.lineup.role, self.title))
+            records = {key: {**one, "correct": worth(one)} for key, one in records.items()}
+        found = responses(records, self.questions.problems, self.samples, names)
         if np.isnan(found.correct_QN).all():
             raise UserError(f"{self.title}: nothing was answered; look at the failures above")
         return found
@@ -177,7 +191,7 @@ def make_job(
     who = {role: [[one.name, one.identity] for one in own] for role, own in lineup.policies.items()}
     identity = {
         "policies": who,
-        "environment": [lineup.env, lineup.role, lineup.mode],
+        "environment": [lineup.env, lineup.role, lineup.mode, *lineup.roles],
         "settings": to_plain(lineup.settings),
         "problems": [questions.name, questions.fingerprint],
         "sampling": [settings.temperature, settings.top_p],
@@ -192,6 +206,14 @@ def make_job(
         name = f"{name}-{key[:12]}"
     stored = Completions(folder / questions.folder / f"{name}.jsonl", identity)
     return Job(title, lineup, questions, samples or settings.samples, stored)
+
+
+def why_unplayed(role: str, title: str) -> str:
+    """Why a role that is asked and that nobody plays ends a comparison."""
+    return (
+        f"{title}: {role} is asked there, and nobody plays it; name who with --team {role}=WHAT, "
+        f'or let it be silent in the suite\'s file: "silent": ["{role}"]'
+    )
 
 
 def ask_missing(jobs: Sequence[Job], settings: Asking, console: Console) -> None:

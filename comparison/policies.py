@@ -1,4 +1,7 @@
-"""Who is compared: from ``NAME=WHAT`` to something that can be loaded and told apart."""
+"""Who is compared: from ``NAME=WHAT`` to something that can be loaded and told apart.
+
+A policy plays one role; a team plays them all.
+"""
 
 import hashlib
 import json
@@ -62,17 +65,79 @@ def find_policy(name: str, what: str, role: str = "") -> NamedPolicy:
     return NamedPolicy(name, what, [m if is_player(m) else _identity(m) for m in members], run)
 
 
+@dataclass(frozen=True)
+class NamedTeam:
+    """Competitors who play together."""
+
+    name: str
+    players: Mapping[str, str]
+    """Role -> what plays it; under ``""`` what plays every other role: a run as it was trained, its
+    frozen roles too, or one model."""
+
+    @property
+    def runs(self) -> list[Path]:
+        """Runs that it comes from."""
+        return [user_path(what) for what in self.players.values() if not is_player(what)]
+
+    def player(self, role: str) -> NamedPolicy | None:
+        """Who plays ``role``; None: nobody.
+
+        Raises:
+            UserError: a run that has not ended or does not know the role, or a model that cannot
+                be had.
+        """
+        what = self.players.get(role) or _frozen(self.players.get(""), role)
+        return find_policy(f"{self.name}.{role}", what, role) if what else None
+
+    def lineup(self, roles: Sequence[str]) -> dict[str, tuple[NamedPolicy, ...]]:
+        """Role -> who plays it, as far as somebody does."""
+        found = {role: self.player(role) for role in roles}
+        return {role: (one,) for role, one in found.items() if one}
+
+
 def read_policies(texts: Sequence[str]) -> list[NamedPolicy]:
     """The policies that ``NAME=WHAT`` name.
 
     Raises:
         UserError: a name that cannot be, or a model that cannot be had.
     """
-    if not texts:
-        raise UserError("--policies: name who is compared, such as alice=runs/x bob=tiny:bob")
-    found = [_read(text) for text in texts]
+    found = [find_policy(*_name_and_what(text)) for text in texts]
     if len({policy.name for policy in found}) < len(found):
         raise UserError("--policies: two policies have the same name")
+    return found
+
+
+def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> list[NamedTeam]:
+    """The teams that ``NAME=RUN`` or ``RUN`` name; ``taken`` are names of others.
+
+    Raises:
+        UserError: a name that cannot be.
+    """
+    # A path alone is called after its last part.
+    named = [
+        _name_and_what(text if "=" in text else f"{re.split('[/:|]', text.rstrip('/'))[-1]}={text}")
+        for text in texts
+    ]
+    names = [*taken, *(name for name, _ in named)]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"{flag}: {repeated[0]} is there twice; write NAME=WHAT, each another name")
+    return [NamedTeam(name, {"": what}) for name, what in named]
+
+
+def read_team(texts: Sequence[str]) -> dict[str, str]:
+    """Role -> what plays it, of ``ROLE=WHAT``.
+
+    Raises:
+        UserError: another form, or a role that is named twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        role, _, what = text.partition("=")
+        if not role or not what:
+            raise UserError(f"--team {text!r}: write ROLE=WHAT, such as caller=runs/x")
+        if role in found:
+            raise UserError(f"--team names {role} twice")
+        found[role] = what
     return found
 
 
@@ -89,20 +154,32 @@ def read_verifier(text: str, policies: Sequence[NamedPolicy]) -> NamedPolicy | N
         return named[text]
     if "=" not in text:
         raise UserError(f"--verifier {text!r}: name one of {', '.join(named)}, or write NAME=WHAT")
-    found = _read(text)
+    found = find_policy(*_name_and_what(text))
     if found.name in named:
         raise UserError(f"--verifier: {found.name} is a policy already; leave out ={found.model}")
     return found
 
 
-def _read(text: str) -> NamedPolicy:
+def _name_and_what(text: str) -> tuple[str, str]:
     name, equals, what = text.partition("=")
     if not equals or not what or not NAME.fullmatch(name) or name in _TAKEN:
         raise UserError(
             f"{text!r}: write NAME=WHAT, the name of letters, digits, dots and dashes, and none of "
             f"{', '.join(_TAKEN)}"
         )
-    return find_policy(name, what)
+    return name, what
+
+
+def _frozen(what: str | None, role: str) -> str | None:
+    """The model that played ``role`` in the run ``what`` without learning; ``what`` elsewhere."""
+    path = user_path(what or "") / "config.json"
+    if not what or is_player(what) or not path.is_file():
+        return what
+    try:
+        agent = json.loads(path.read_text(encoding="utf-8"))["agents"][role]
+        return what if agent["trained"] else str(agent["model"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return what
 
 
 def _trained(what: str, role: str) -> tuple[str, Path | None]:
@@ -158,16 +235,18 @@ def read_prices(texts: Sequence[str], policies: Sequence[str]) -> Prices:
     """
     found: dict[str, tuple[float, float]] = {}
     for text in texts:
-        for name, pair in _priced(text):
-            if name not in policies:
-                raise UserError(f"--prices names {name}; the policies are {', '.join(policies)}")
+        for named, pair in _priced(text):
+            # A team's name stands for all who play in it.
+            of_team = [one for one in policies if one.startswith(f"{named}.")]
+            if named not in policies and not of_team:
+                raise UserError(f"--prices names {named}; the policies are {', '.join(policies)}")
             try:
                 given, sampled = (float(price) for price in pair)
             except (ValueError, TypeError, OverflowError):
                 raise UserError(f"--prices {text!r}: write NAME=IN,OUT, two numbers") from None
             if not (0 <= given < math.inf and 0 <= sampled < math.inf):
                 raise UserError(f"--prices {text!r}: a price is a number from 0 on")
-            found[name] = given, sampled
+            found |= dict.fromkeys([named] if named in policies else of_team, (given, sampled))
     if found and (missing := [name for name in policies if name not in found]):
         raise UserError(f"--prices lacks {', '.join(missing)}; what costs nothing has 0,0")
     return found

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coterie.datatypes import Problem
+from coterie.datatypes import Problem, UserError
+from coterie.envs.contract import role_of
 from coterie.evaluation.metrics.means import Floats, mean_present, ratio
 from coterie.rewards.grading.answers.votes import vote
 
 # Policy -> (Q, 2) prompt and sampled tokens.
 Used = Mapping[str, Floats]
 
-_NOT_MEASURED = {"problem", "sample", "answer", "text", "used", "tokens"}
+_NOT_MEASURED = {"problem", "sample", "answer", "text", "used", "tokens", "earned", "outcome"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class Responses:
     @property
     def samples(self) -> int:
         return self.correct_QN.shape[1]
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether they were asked for answers that can be told apart; a team need not be."""
+        return not self.records or any("answer" in r for row in self.records for r in row if r)
 
     def of(self, chosen_Q: npt.NDArray[np.bool_]) -> "Responses":
         """Those to the chosen questions."""
@@ -103,7 +109,7 @@ def responses(
         table("correct"),
         table("confidence"),
         [
-            [None if r is None else vote(r["answer"], p.kind, p.choices) for r in row]
+            [None if r is None else vote(r.get("answer"), p.kind, p.choices) for r in row]
             for p, row in zip(problems, rows)
         ],
         table("seconds"),
@@ -111,6 +117,33 @@ def responses(
         {name: table(name) for name in first if name not in _NOT_MEASURED},
         rows,
     )
+
+
+def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
+    """Whether ``role``'s answer to a team's episode is right; without a role the mean reward of
+    its roles, as a run's own table has it.
+
+    Raises:
+        UserError: nobody says whether an answer is right, or it was played for a win.
+    """
+    if role and record["correct"] is None:
+        raise UserError(
+            f"{title}: nothing there says whether {role} is right; leave out --role, and what the "
+            "team earns is what counts"
+        )
+    if record["outcome"] and not role:
+        raise UserError(
+            f"{title}: it ends in wins and losses; name its players with --cross-play A=RUN B=RUN"
+        )
+    return record["correct"] if role else mean_reward(record)
+
+
+def mean_reward(record: Mapping[str, Any]) -> float:
+    """Over roles; of a role over its agents."""
+    by_role: dict[str, list[float]] = {}
+    for agent, reward in record["earned"].items():
+        by_role.setdefault(role_of(agent), []).append(reward)
+    return float(np.mean([np.mean(rewards) for rewards in by_role.values()]))
 
 
 def pool(parts: Sequence[Responses]) -> Responses:

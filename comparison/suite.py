@@ -1,4 +1,4 @@
-"""Policies on suites: ``python benchmark.py --policies alice=runs/x bob=tiny:bob --suite core``."""
+"""Policies and teams on suites: ``python benchmark.py --policies alice=runs/x --suite core``."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,17 +9,32 @@ import tyro
 from rich.console import Console
 
 from coterie import envs
-from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
+from coterie.comparison.brought import (
+    Brought,
+    bring,
+    preset_settings,
+    prompting,
+    roles_of_runs,
+    sampling,
+)
+from coterie.comparison.cross_play import cross_play
 from coterie.comparison.output import write_json
 from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
-from coterie.comparison.policies import NamedPolicy, read_policies, read_prices, read_verifier
+from coterie.comparison.policies import (
+    NamedPolicy,
+    NamedTeam,
+    read_policies,
+    read_prices,
+    read_team,
+    read_teams,
+    read_verifier,
+)
 from coterie.comparison.settings import Asking
 from coterie.comparison.suite_scores import Answered, overall, score
-from coterie.comparison.suites import Suite, settings_of, suite_called
+from coterie.comparison.suites import Suite, check_played, settings_of, suite_called
 from coterie.comparison.verifier import verifying
 from coterie.datatypes import UserError
 from coterie.envs.corea_deferral.settings import ThresholdSource
-from coterie.envs.solo import SoloSettings
 from coterie.evaluation.cascade import ThresholdChoice
 from coterie.teams.graders import check_graders
 from coterie.training.plain import to_plain
@@ -34,7 +49,7 @@ _CONVENTIONS = {
 
 @dataclass(frozen=True)
 class SuiteComparison(Asking):
-    """Any policies on any suites: alone, by vote, as a team, in a cascade, and what bounds them.
+    """Any policies and teams on any suites: alone, by vote, in a cascade, and what bounds them.
 
     A policy is NAME=WHAT: a run directory (the model it trained under that name), a checkpoint, an
     adapter, a hub id, tiny:NAME, scripted:..., server:... or pool:.... Name cheap and weak ones
@@ -43,9 +58,23 @@ class SuiteComparison(Asking):
     """
 
     policies: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--agents"])] = ()
-    """Who is compared, NAME=WHAT each."""
+    """Who is compared, NAME=WHAT each; each plays the suite's role."""
+    team: tuple[str, ...] = ()
+    """A team to compare, ROLE=WHAT for each role of the environment; with --cross-play, who plays
+    the roles that do not change hands."""
+    teams: tuple[str, ...] = ()
+    """Whole teams to compare, NAME=RUN each; a run that trained several roles plays them all, with
+    its frozen roles, and any other model plays every role."""
+    cross_play: tuple[str, ...] = ()
+    """Play all pairings of these over the roles, or over the seats of a single role, NAME=WHAT or
+    WHAT each: a matrix, and in games who wins, and how strong everybody is."""
+    game: bool = False
+    """With --cross-play: whoever earns most has won, where an environment does not say who has."""
+    role: str = ""
+    """Whose answers count; default: the suite's role, and where it has none what a team earns."""
     suite: tuple[str, ...] = ("core",)
-    """core, corea, eapo, math, or a JSON file with a suite's fields; several one after another."""
+    """core, corea, eapo, math, an environment as train.py --env names it, or a JSON file with a
+    suite's fields; several one after another."""
     preset: str = ""
     """Ask as a paper does: its prompt style, token limits, sampling and problems."""
     max_new_tokens: int = 0
@@ -77,7 +106,23 @@ class SuiteComparison(Asking):
 
     def sources(self) -> list[Brought]:
         """Who brings settings."""
-        return bring([one.run for one in read_policies(self.policies)], self.preset)
+        runs = [one.run for one in read_policies(self.policies)]
+        return bring([*runs, *(run for one in self.named_teams() for run in one.runs)], self.preset)
+
+    def named_teams(self) -> list[NamedTeam]:
+        """All teams; in cross-play those that change seats, and last who plays the other roles.
+
+        Raises:
+            UserError: flags that do not go together, or a name that cannot be.
+        """
+        if self.cross_play and (self.policies or self.teams or self.verifier):
+            raise UserError(
+                "--cross-play compares alone; leave out --policies, --teams, --verifier"
+            )
+        taken = [*(text.partition("=")[0] for text in self.policies), *["team"] * bool(self.team)]
+        flag = "--cross-play" if self.cross_play else "--teams"
+        found = read_teams(flag, self.cross_play or self.teams, taken)
+        return [*found, NamedTeam("team", read_team(self.team))] if self.team else found
 
     @property
     def how(self) -> ThresholdChoice:
@@ -101,18 +146,32 @@ def compare(settings: SuiteComparison) -> None:
     ]:
         if wrong:
             raise UserError(sentence)
-    policies = read_policies(settings.policies)
-    verifier = read_verifier(settings.verifier, policies)
-    everybody = list(policies) if verifier in (None, *policies) else [*policies, verifier]
-    settings.check_engine(*everybody)
-    prices = read_prices(settings.prices, [one.name for one in everybody])
+    policies, teams = read_policies(settings.policies), settings.named_teams()
+    if not policies and not teams:
+        raise UserError(
+            "--policies: name who is compared, such as alice=runs/x bob=tiny:bob; or whole teams "
+            "with --team, --teams or --cross-play"
+        )
     suites = [_fitted(suite_called(name), settings) for name in settings.suite]
     if len({suite.name for suite in suites}) < len(suites):
         raise UserError("--suite names a suite twice")
+    verifier = read_verifier(settings.verifier, policies)
+    players = [
+        one
+        for suite in suites
+        for team in teams
+        for (one,) in team.lineup(_roles(suite, teams)).values()
+    ]
+    everybody = {one.name: one for one in (*policies, *players, *filter(None, [verifier]))}
+    settings.check_engine(*everybody.values())
+    prices = read_prices(settings.prices, list(everybody))
     opened = [(suite, open_questions(suite.problems, settings)) for suite in suites]
     check_graders(settings.scoring, [p for _, sets in opened for one in sets for p in one.problems])
+    if settings.cross_play:
+        cross_play(opened, teams, prices, settings, console)
+        return
     todo = {
-        (suite.name, questions.name): list(_jobs(suite, questions, policies, settings))
+        (suite.name, questions.name): list(_jobs(suite, questions, policies, teams, settings))
         for suite, sets in opened
         for questions in sets
     }
@@ -149,9 +208,10 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
     found = settings.sources()
     given = {_decided_by("max_new_tokens")} if settings.max_new_tokens else set()
     given |= {_decided_by(name) for name in suite.settings}
+    told = prompting(found, suite.env, given, _decided_by, whole=suite.bare)
     brought = {
         name: value
-        for name, value in prompting(found, suite.env, given, _decided_by).items()
+        for name, value in told.items()
         if name not in suite.settings and hasattr(settings_of(suite), name)
     }
     if settings.max_new_tokens:
@@ -159,24 +219,45 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
         limits = ("max_new_tokens", "eval_max_new_tokens")
         known = settings_of(suite)
         brought |= {n: settings.max_new_tokens for n in limits if hasattr(known, n)}
-    suite = replace(suite, settings={**suite.settings, **brought})
+    roles = roles_of_runs(found, suite.env) or suite.roles
+    suite = replace(suite, settings={**suite.settings, **brought}, roles=roles)
     if settings.problems:
         suite = replace(suite, problems=settings.problems)
     elif settings.preset and (paper := preset_settings(settings.preset)).choice.env == suite.env:
         suite = replace(suite, problems=paper.problems.eval or (paper.problems.train,))
-    roles = envs.spec(suite.env).roles
-    needed = (suite.role, "expert") if suite.workflow else (suite.role,)
-    if unknown := [role for role in needed if role not in roles]:
+    suite = replace(suite, role=settings.role or suite.role)
+    roles = _roles(suite)
+    needed = [suite.role, *["expert"] * bool(suite.workflow)]
+    if unknown := [role for role in needed if role and role not in roles]:
         raise UserError(
             f"suite {suite.name}: {suite.env} has no role {unknown[0]}; its roles are "
             f"{', '.join(roles)}"
         )
+    if not suite.role and (settings.policies or settings.verifier):
+        raise UserError(
+            f"suite {suite.name}: say with --role whose answers count, one of {', '.join(roles)}; "
+            "or name whole teams with --teams"
+        )
     # Its own checks of settings and modes are the best ones.
-    env = envs.make(suite.env, settings=settings_of(suite))
+    env = envs.make(suite.env, settings=settings_of(suite), roles=suite.roles or None)
     for mode in {suite.mode, suite.workflow or suite.mode}:
         env.reset(seed=0, options={"mode": mode})
     env.close()
     return suite
+
+
+def _roles(suite: Suite, teams: Sequence[NamedTeam] = ()) -> tuple[str, ...]:
+    """The environment's roles.
+
+    Raises:
+        UserError: a team that has a player for another one.
+    """
+    roles = suite.roles or envs.spec(suite.env).roles
+    if unknown := [role for team in teams for role in team.players if role not in ("", *roles)]:
+        raise UserError(
+            f"--team names {unknown[0]}; the roles of {suite.env} are {', '.join(roles)}"
+        )
+    return roles
 
 
 def _decided_by(name: str) -> str:
@@ -187,30 +268,39 @@ def _decided_by(name: str) -> str:
 
 
 def _jobs(
-    suite: Suite, questions: Questions, policies: Sequence[NamedPolicy], settings: SuiteComparison
+    suite: Suite,
+    questions: Questions,
+    policies: Sequence[NamedPolicy],
+    teams: Sequence[NamedTeam],
+    settings: SuiteComparison,
 ) -> Iterator[Job]:
-    """Everybody alone, then workflows."""
+    """Everybody alone, teams, then workflows."""
     folder, place = settings.out / "completions" / suite.name, f"{suite.name}, {questions.name}"
-    env_settings = settings_of(suite) or SoloSettings()
-    for one in policies:
+    alone = {one.name: {suite.role: (one,)} for one in policies}
+    together = {one.name: one.lineup(_roles(suite, teams)) for one in teams}
+    for name, who in {**alone, **together}.items():
+        check_played(suite, who, questions.problems[0])
         lineup = Lineup(
-            one.name,
+            name,
             suite.env,
-            env_settings,
+            settings_of(suite),
             suite.mode,
-            {suite.role: (one,)},
+            who,
             suite.role,
             # Policies that share weights must not share their luck.
-            stream=("suite", one.name),
+            stream=("suite", name),
+            silent=suite.silent,
+            roles=suite.roles,
+            team=suite.bare or name in together,
         )
-        yield make_job(lineup, questions, settings, folder, title=f"{place}: {one.name}")
+        yield make_job(lineup, questions, settings, folder, title=f"{place}: {name}")
     if suite.workflow and settings.workflow:
         for one in policies:
             others = tuple(other for other in policies if other is not one) or (one,)
             lineup = Lineup(
                 f"workflow-{one.name}",
                 suite.env,
-                env_settings,
+                settings_of(suite),
                 suite.workflow,
                 {suite.role: (one,), "expert": others},
                 suite.role,

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from coterie.comparison.figures import Figures, measure_rows, pairs, passes
+from coterie.comparison.figures import Figures, are_binary, measure_rows, pairs, passes
 from coterie.comparison.plan import Job, Questions
 from coterie.comparison.reliability import reliability, shares
 from coterie.comparison.responses import Responses
@@ -34,6 +34,8 @@ class Answered:
     workflows: Mapping[str, Responses]
     """Policy -> its answers after all others had answered."""
     verifier: Job | None = None
+    counted: str = " policy"
+    """Who is sampled, and what counts."""
 
     @classmethod
     def of(cls, suite: str, questions: Questions, jobs: Sequence[Job]) -> "Answered":
@@ -46,10 +48,14 @@ class Answered:
         alone: dict[str, Responses] = {}
         workflows: dict[str, Responses] = {}
         for job in jobs:
-            (answering,) = job.lineup.policies[job.lineup.role]
-            found = workflows if len(job.lineup.policies) > 1 else alone
-            found[answering.name] = job.responses(names)
-        return cls(suite, questions, alone, workflows)
+            helped = not job.lineup.team and len(job.lineup.policies) > 1
+            name = job.lineup.name.removeprefix("workflow-") if helped else job.lineup.name
+            (workflows if helped else alone)[name] = job.responses(names)
+        teams = [job.lineup for job in jobs if job.lineup.team]
+        counts = f"answers of {teams[0].role} count" if teams and teams[0].role else "mean reward"
+        return cls(
+            suite, questions, alone, workflows, counted=f" team; {counts}" if teams else " policy"
+        )
 
 
 @dataclass(frozen=True)
@@ -74,17 +80,19 @@ def score(
     drawn = {"resamples": settings.resamples, "seed": settings.seed}
     alone = [one.alone for one in answered]
     rows = measure_rows(found, prices, **drawn)
-    passing, apart = passes(alone, **drawn), pairs(alone, **drawn)
+    passing = passes(alone, **drawn)
+    binary = are_binary(alone)
+    apart = pairs(alone, **drawn) if binary else []
     known = reliability(alone, **drawn)
     name = answered[0].suite
     questions = sum(len(some[0].score_Q) for some in found)
     title = (
         f"{name}: {questions} questions of {len(found)} set{'s' * (len(found) > 1)}, "
-        f"{settings.samples} samples of each policy"
+        f"{settings.samples} samples of each{answered[0].counted}"
     )
     tables = [
         accuracy_table(rows, f"{title}; below: oracles", sets=len(found)),
-        pass_table(passing, "Pass@k, unbiased"),
+        pass_table(passing, "Pass@k, unbiased" if binary else "best of k, expected"),
         *([pair_table(apart, "one answer each")] if apart else []),
         calibration_table(known, "confidence (ECE: 10 bins [a, b)) and variance"),
     ]
@@ -106,7 +114,7 @@ def score(
         },
         "pairs": {f"{pair.first}+{pair.second}": pair.measured for pair in apart},
         "policies": known,
-        "shares": shares(alone),
+        "shares": shares(alone) if binary else {},
     }
     return Scored(name, found, rows, tables, content)
 

@@ -53,12 +53,12 @@ def accuracy_table(found: Sequence[Figures], title: str, *, sets: int) -> Table:
 
 def pass_table(found: PassAtK, title: str) -> Table:
     """Pass@k at powers of two and at the end."""
-    samples = len(found.team)
+    samples = max(map(len, found.policies.values()))
     chosen = sorted({*(2**i for i in range(12) if 2**i < samples), samples})
     lines: dict[str, tuple[Sequence[Resampled], str]] = {
         short_label(name): (own, "") for name, own in found.policies.items()
     }
-    if len(found.policies) > 1:
+    if len(found.policies) > 1 and found.team:
         lines["team, k each"] = found.team, ""
         lines[f"best policy, {len(found.policies)}k"] = found.control, ""
         if found.gain:

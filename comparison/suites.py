@@ -2,33 +2,48 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from coterie import envs
+from coterie.comparison.plan import why_unplayed
 from coterie.comparison.policies import NAME
-from coterie.datatypes import UserError, check_fields, user_path
+from coterie.datatypes import Problem, UserError, check_fields, user_path
+from coterie.envs.contract import role_of
 from coterie.envs.solo import SoloSettings
+from coterie.rewards.grading.answers.checker import UNGRADED
+from coterie.rewards.grading.scorer import AnswerScorer
+from coterie.rollouts import Deadlines
 
 
 @dataclass(frozen=True)
 class Suite:
-    """An environment in which a policy answers alone, and the problems that it is asked there."""
+    """An environment in which a policy answers alone or a team plays, and its problems."""
 
     name: str
     env: str
     """Name of the environment, or ``pkg.module:Class``."""
-    role: str
-    """Whom the policy plays; the environment's other roles stay silent."""
     problems: tuple[str, ...]
     """Sets of problems, each named as for ``train.py``."""
+    role: str = ""
+    """Whom a single policy plays, and whose answer counts of a team; empty: teams alone play, and
+    what they earn counts."""
+    silent: tuple[str, ...] = ()
+    """Roles that say nothing when they are asked and nobody plays them."""
     mode: str = "eval"
-    """Mode of the environment in which that role is asked once, and cold."""
+    """Mode of the environment in which a single policy is asked once, and cold."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The environment's settings, by their names, over those that ``train.py`` trains with."""
     workflow: str | None = None
     """Mode in which the role ``expert`` answers first; the policy has its replies before it."""
+    roles: tuple[str, ...] = ()
+    """The environment's roles; empty: its own."""
+    bare: bool = False
+    """Whether it is an environment and nothing else: runs bring all settings that they had."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -48,16 +63,17 @@ SUITES: Mapping[str, Suite] = {
         Suite(
             "core",
             "core-teaching",
-            "alice",
             # The families that one tiny model knows and the other does not, and their mixture.
             ("chains?mix=1,0,0", "chains?mix=0,1,0", "chains?mix=0,0,1"),
+            "alice",
+            silent=("bob",),
             settings={"k_cold": 1, "k_hinted": 0},
         ),
         Suite(
             "corea",
             "corea-deferral",
-            "small",
             ("recall",),
+            "small",
             # Its evaluation defers; in training a learner just answers, with its confidence.
             mode="train",
             settings={"traces": 1, "learners": ("small",)},
@@ -65,33 +81,36 @@ SUITES: Mapping[str, Suite] = {
         Suite(
             "eapo",
             "eapo-consultation",
-            "policy",
             (_EAPO_PROBLEMS,),
+            "policy",
             workflow="workflow",
         ),
         Suite(
             "math",
             "coterie.envs.solo:SoloEnv",
-            "solver",
             ("gsm8k", "math500", "aime24", "aime25"),
+            "solver",
         ),
     )
 }
 
 
 def suite_called(name: str) -> Suite:
-    """The suite of that name, or the one that a JSON file with a suite's fields describes.
+    """The suite of that name, the one that a JSON file with a suite's fields describes, or the
+    environment of that name with the problems that a run in it trains on.
 
     Raises:
-        UserError: neither.
+        UserError: none of these.
     """
     if name in SUITES:
         return SUITES[name]
     path = user_path(name)
     if path.suffix != ".json" or not path.is_file():
+        if ":" in name or name in envs.names():
+            return _bare(name)
         raise UserError(
             f"unknown suite {name!r}; known: {', '.join(SUITES)}; or a JSON file with a suite's "
-            "fields"
+            "fields, or an environment as train.py --env names it"
         )
     try:
         fields = _tuples(json.loads(path.read_text(encoding="utf-8")))
@@ -102,7 +121,7 @@ def suite_called(name: str) -> Suite:
     except OSError as error:
         raise UserError(f"{name} cannot be read ({error.strerror})") from None
     given: dict[str, Any] = {"name": path.stem} | fields if isinstance(fields, dict) else {}
-    known = {one.name: one for one in dataclasses.fields(Suite)}
+    known = {one.name: one for one in dataclasses.fields(Suite) if one.name != "bare"}
     nothing = dataclasses.MISSING
     wanted = {n for n, one in known.items() if one.default is one.default_factory is nothing}
     if not wanted <= set(given) <= set(known):
@@ -112,6 +131,38 @@ def suite_called(name: str) -> Suite:
         )
     check_fields(Suite, given, at=f"{name}: ")
     return Suite(**given)
+
+
+def _bare(env: str) -> Suite:
+    found = envs.spec(env)
+    told = {"train": "chains", **found.defaults.get("problems", {})}
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", found.name).strip("-.")[-41:].lstrip("-._")
+    return Suite(name, env, tuple(told.get("eval", ())) or (told["train"],), bare=True)
+
+
+def check_played(suite: Suite, played: Collection[str], problem: Problem) -> None:
+    """Play ``problem`` once with an answer that says nothing, before any model is loaded.
+
+    Raises:
+        UserError: a role is asked that nobody plays.
+    """
+    scorer = AnswerScorer()
+    env = envs.make(
+        suite.env, settings=settings_of(suite), roles=suite.roles or None, scorer=scorer
+    )
+    graded = problem.kind not in UNGRADED
+    options = {"mode": suite.mode, **({"problem": problem} if graded else {})}
+    observations, _ = env.reset(seed=0, options=options)
+    for _ in range(Deadlines().turns):
+        asked = [agent for agent in env.agents if observations[agent].get("active", 1)]
+        for role in map(role_of, asked):
+            if role not in {*played, *suite.silent}:
+                raise UserError(why_unplayed(role, f"suite {suite.name}"))
+        observations, *_ = env.step({agent: np.array([ord("1")]) for agent in asked})
+        if not env.agents:
+            break
+    env.close()
+    scorer.close()
 
 
 def settings_of(suite: Suite) -> Any:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from coterie.comparison.responses import Responses, Used
 from coterie.evaluation.cascade import Answers, Cascade, Mask, ThresholdChoice
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
-from coterie.evaluation.metrics.passk import pass_at_k
+from coterie.evaluation.metrics.passk import is_binary, pass_at_k
 from coterie.evaluation.metrics.team import majority_vote, union
 
 Prices = Mapping[str, tuple[float, float]]
@@ -98,13 +98,16 @@ def systems(
     for name, own in workflows.items():
         others = ", ".join(other for other in answered if other != name) or name
         yield alone(f"workflow/{name}", f"{name}, told by {others}", own, is_alone=False)
-    yield from _votes(answered)
-    if len(answered) > 1:
+    comparable = all(own.has_answers for own in answered.values())
+    if comparable:
+        yield from _votes(answered)
+    if comparable and len(answered) > 1:
         yield from _selections(answered, threshold, prices)
     for name, own in answered.items():
         if own.samples > 1:
             yield best_of(name, own, own.samples)
-    for size in range(2, len(answered) + 1) if len(answered) > 1 else ():
+    binary = all(is_binary(own.correct_QN) for own in answered.values())
+    for size in range(2, len(answered) + 1) if binary else ():
         # All pairs, and the whole team.
         if size in (2, len(answered)):
             for members in combinations(answered, size):

@@ -52,6 +52,9 @@ class Trajectory:
     learned_after: npt.NDArray[np.int64] | None = None
     """Ids after which the row is learned, in place of those before its first sampled token;
     None: those that the model saw."""
+    reread_after: npt.NDArray[np.int64] | None = None
+    """Ids behind which the row is read once more, in place of those before its first sampled token:
+    a context that its author did not have, for algorithms that distil; None: it is not."""
 
     @property
     def trainable(self) -> bool:
@@ -64,9 +67,16 @@ class Trajectory:
         Where that is another one (context distillation, arXiv:2209.15189), what the sampler's
         log-probabilities would have been is not known: they are NaN.
         """
-        if self.learned_after is None or not self.mask.any():
+        return self._behind(self.learned_after)
+
+    def as_reread(self) -> "Trajectory":
+        """This row behind the context of :attr:`reread_after`."""
+        return self._behind(self.reread_after)
+
+    def _behind(self, before: npt.NDArray[np.int64] | None) -> "Trajectory":
+        if before is None or not self.mask.any():
             return self
-        start, before = int(self.mask.argmax()), self.learned_after
+        start = int(self.mask.argmax())
         mask, shift = self.mask[start:], len(before) - start
         return replace(
             self,
@@ -96,3 +106,5 @@ class Episode:
     """The problem's reference answer; None where the episode was given no problem."""
     kind: str | None = None
     """How answers to it are compared (:data:`AnswerKind`)."""
+    rewards: Mapping[str, float] = field(default_factory=dict)
+    """Agent -> what it was paid in all, whether or not it was ever asked."""

@@ -19,7 +19,7 @@ from pettingzoo.utils.conversions import (
 )
 
 from coterie.datatypes import TokenCodec, UserError
-from coterie.envs.contract import role_of, why_not_plain
+from coterie.envs.contract import CONTEXTS, role_of, why_not_plain
 from coterie.envs.guarded import Guarded, check_metadata, describe
 from coterie.envs.guarded import title_of as _name
 from coterie.envs.spaces import SpacedEnv, TextSpace, TokenSpace
@@ -182,8 +182,8 @@ class _Adapted(SpacedEnv):
         }
         if self.kind == "tokens":
             for agent, info in infos.items():
-                if "learned_after" in info:
-                    plain[agent]["learned_after"] = np.asarray(info["learned_after"], np.int64)
+                for name in CONTEXTS & info.keys():
+                    plain[agent][name] = np.asarray(info[name], np.int64)
         return plain
 
     def render(self) -> Any:

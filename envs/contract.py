@@ -16,6 +16,9 @@ import orjson
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is what it must be, and what that is."""
 
+CONTEXTS = frozenset({"learned_after", "reread_after"})
+"""What an info calls other contexts of the agent's row: text, which a token view turns into ids."""
+
 _RESULTS = {
     "reset": "observations, infos",
     "step": "observations, rewards, terminations, truncations, infos",
@@ -105,11 +108,11 @@ def why_not_kept(
         agent: whose info it is.
         info: any mapping; what the contract has no name for is not looked at.
         asked: whether the agent is to act now: limits matter to nobody else.
-        tokens: whether the agent reads ids, in which ``learned_after`` then stands too.
+        tokens: whether the agent reads ids, in which ``CONTEXTS`` then stand too.
     """
     for key, value in info.items():
         rule = _RULES.get(key) or (_LIMITS.get(key) if asked else None)
-        if key == "learned_after" and tokens:
+        if key in CONTEXTS and tokens:
             rule = (_ids, "a list of token ids")
         if rule is not None and not rule[0](value):
             return f"{key} of {agent} is {value!r:.100}: it must be {rule[1]}"
@@ -234,7 +237,7 @@ _RULES: dict[str, Rule] = {
         "a finite number of at least 0",
     ),
     "episode": (_by_name(lambda part: True), "a dictionary by name"),
-    "learned_after": (lambda value: isinstance(value, str), "text"),
+    **dict.fromkeys(CONTEXTS, (lambda value: isinstance(value, str), "text")),
     "texts": (
         lambda value: isinstance(value, list | tuple) and all(isinstance(v, str) for v in value),
         "a list of strings",

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, Scorer, ScoreRequests, UserError, derive_seed
 from coterie.envs.bytes_codec import TextMeter
-from coterie.envs.contract import python_info, role_of, why_not_grouped
+from coterie.envs.contract import CONTEXTS, python_info, role_of, why_not_grouped
 from coterie.envs.guarded import describe
 from coterie.envs.problem_env import ProblemEnv, copy_plain, reward_of, text_of
 from coterie.envs.turns import (
@@ -292,8 +292,9 @@ class ConversationEnv(ProblemEnv):
             }
             if agent in outcome.loss_weight:
                 info["loss_weight"] = outcome.loss_weight[agent]
-            if agent in outcome.learned_after:
-                info["learned_after"] = outcome.learned_after[agent]
+            for name in CONTEXTS:
+                if agent in getattr(outcome, name):
+                    info[name] = getattr(outcome, name)[agent]
         return infos if self._is_ours else self._checked_infos(infos)
 
     def _checked_infos(self, infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -108,7 +108,7 @@ class ProblemEnv(SpacedEnv):
         if not isinstance(problem, Problem):
             raise UserError(
                 f"{self.title}: options['problem'] is a {type(problem).__name__}; "
-                "give a vocabulary.Problem."
+                "give a coterie.datatypes.Problem."
             )
         return problem
 

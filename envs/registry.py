@@ -32,9 +32,10 @@ class EnvSpec:
 
     name: str
     version: int
-    factory: str
-    """``"module:callable"``; it may take the keywords ``settings``, ``roles``, ``scorer``,
-    ``source``, ``tokenizers`` and ``render_mode``, and gives a PettingZoo environment."""
+    factory: str | Callable[..., Any]
+    """``"module:callable"``, or the callable; it may take the keywords ``settings``, ``roles``,
+    ``scorer``, ``source``, ``tokenizers`` and ``render_mode``, and gives a PettingZoo environment.
+    """
     settings: type | None = None
     """Frozen dataclass of settings, for environments that have any."""
     roles: tuple[str, ...] = ()
@@ -155,7 +156,11 @@ def _find(name: str) -> tuple[EnvSpec, str]:
     """The environment called ``name``, and what messages about it begin with."""
     if name in _SPECS:
         return _SPECS[name], f"env {name!r}"
-    path, title = PLUGINS.find(name, names())
+    from coterie.envs.others import KINDS, is_other, spec_of  # these stand on this module
+
+    if is_other(name):
+        return spec_of(name), f"env {name!r}"
+    path, title = PLUGINS.find(name, (*names(), *(f"{kind}:ID" for kind in KINDS)))
     found = load(path, title)
     if isinstance(found, EnvSpec):
         if path != name and found.name != name:
@@ -178,7 +183,7 @@ def _build(
     offered: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Call the factory with what was asked for, and with the services that it has a use for."""
-    make_env = load(spec.factory, title)
+    make_env = load(spec.factory, title) if isinstance(spec.factory, str) else spec.factory
     try:
         known = inspect.signature(make_env).parameters
     except (TypeError, ValueError):

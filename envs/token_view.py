@@ -14,7 +14,7 @@ from pettingzoo import ParallelEnv
 
 from coterie.datatypes import ScoreRequests, TokenCodec, UserError
 from coterie.envs.bytes_codec import BytesCodec
-from coterie.envs.contract import role_of, roles_of
+from coterie.envs.contract import CONTEXTS, role_of, roles_of
 from coterie.envs.spaces import TokenSpace, View
 
 Tokens = npt.NDArray[np.int64]
@@ -119,9 +119,8 @@ class TokenView(View):
                 info["text"] = context.text()
             if not self.agents:
                 info["texts"] = context.pieces()
-            if "learned_after" in info:
-                ids = context.codec.open(info["learned_after"])
-                info["learned_after"] = np.asarray(ids, dtype=np.int64)
+            for name in CONTEXTS & info.keys():
+                info[name] = np.asarray(context.codec.open(info[name]), dtype=np.int64)
             seen_observations[agent] = {
                 "tokens": context.tokens(),
                 "active": observation["active"],

@@ -67,6 +67,9 @@ class Outcome:
     """Agent -> what its loss is multiplied by; 1 for all others."""
     learned_after: Mapping[str, str] = field(default_factory=dict)
     """Agent -> another context, after which it learns what it wrote (context distillation)."""
+    reread_after: Mapping[str, str] = field(default_factory=dict)
+    """Agent -> a context that it did not have, behind which what it wrote is read once more, for
+    algorithms that distil (``--algo.distillation.beta``)."""
     truncated: Collection[str] = ()
     """Agents that were cut off and did not come to an end."""
     failed: Mapping[str, bool] | None = None
@@ -124,7 +127,7 @@ def why_no_outcome(outcome: Any, agents: Sequence[str]) -> str:
                 f"ended with the {name} {value!r:.200}; they must be a dictionary for each of "
                 f"{', '.join(agents)}"
             )
-    for name in ("loss_weight", "learned_after", "failed"):
+    for name in ("loss_weight", "learned_after", "reread_after", "failed"):
         value = getattr(outcome, name)
         if value is not None and not (isinstance(value, Mapping) and known.issuperset(value)):
             return f"ended with {name} {value!r:.100}; it must be a dictionary by agent"

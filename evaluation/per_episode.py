@@ -84,7 +84,8 @@ def measure(episode: Episode) -> dict[str, float | None]:
     ``reward/ROLE/TERM`` where there are several terms, ``measured/ROLE/NAME``, and
     ``failed/team``, the share of traces that were asked for and did not come."""
     by_role: dict[str, list[Trajectory]] = {}
-    for row in episode.trajectories:
+    # Each agent once, however many rows its contexts made.
+    for row in {row.agent: row for row in episode.trajectories}.values():
         by_role.setdefault(row.role, []).append(row)
     answered = {role: [row for row in rows if row.status == "ok"] for role, rows in by_role.items()}
     rewards = {role: _mean(row.reward for row in rows) for role, rows in answered.items()}

@@ -24,6 +24,8 @@ _NUMBER = re.compile(r"[+-]?\d{1,40}(?:\.\d{1,40})?", re.ASCII)
 _RATIO = re.compile(r"([+-]?\d{1,40})/(\d{1,40})", re.ASCII)
 # The default context rounds to 28 digits.
 _EXACT = Context(prec=100)
+_MOVES = re.compile(r"^Moves:((?: (?:\d+|\[[^\[\]\n]+\]))+)", re.MULTILINE)
+_MOVE = re.compile(r"\d+|\[[^\[\]]+\]")
 _STEPS = (-10, -2, -1, 1, 2, 10)
 
 
@@ -45,7 +47,8 @@ class ScriptedPolicy:
 
         Raises:
             PolicyFailure: the script is silent.
-            UserError: the script needs the gold answer, and the environment gives no problem.
+            UserError: the script needs the gold answer, and the environment gives no problem; or
+                moves, and it lists none.
         """
         self.counters.calls += 1
         try:
@@ -53,7 +56,10 @@ class ScriptedPolicy:
         except asyncio.CancelledError:
             self.counters.failures["cancelled"] += 1
             raise
-        text = scripted_reply(self.settings, prompt.problem, prompt.seed)
+        if self.settings.kind == "random":
+            text = random_move(prompt.text, prompt.seed)
+        else:
+            text = scripted_reply(self.settings, prompt.problem, prompt.seed)
         if text is None:
             self.counters.failures["silent"] += 1
             raise PolicyFailure("expert is silent")
@@ -91,6 +97,18 @@ def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: in
     else:
         answer = wrong_answer(problem, rng)
     return settings.template.replace("{solution}", f"Answer: {answer}").replace("{answer}", answer)
+
+
+def random_move(context: str, seed: int) -> str:
+    """Any of the moves that the last line of the kind ``Moves: 0 2 5`` lists."""
+    lists = _MOVES.findall(context)
+    moves = _MOVE.findall(lists[-1]) if lists else []
+    if not moves:
+        raise UserError(
+            "scripted:random plays among the moves that a game lists behind 'Moves:', and here "
+            "none are listed; name another player"
+        )
+    return random.Random(derive_seed(seed, "random-move")).choice(moves)
 
 
 class StoredPolicy:

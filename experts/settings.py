@@ -120,10 +120,10 @@ class ServerSettings:
 class ScriptedSettings:
     """An expert without a model, for tests and for the noise settings of arXiv:2509.23730."""
 
-    kind: Literal["oracle", "gold-hint", "useless", "silent"] = "oracle"
+    kind: Literal["oracle", "gold-hint", "useless", "silent", "random"] = "oracle"
     """``oracle``: right with probability ``p_right``, otherwise wrong; ``gold-hint``: always the
     gold answer, worded as a hint; ``useless``: always ``useless_text``; ``silent``: never
-    answers."""
+    answers; ``random``: any of the moves that a game lists after ``Moves:``, each as likely."""
     p_right: float = 1.0
     """Probability that an oracle is right."""
     wrong: tuple[str, ...] = ()

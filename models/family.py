@@ -26,6 +26,15 @@ def window(config: Any, attention: Any) -> int | None:
     return None
 
 
+def cache_width(config: Any) -> int:
+    """Numbers that one layer keeps of one token, its keys and values; 0 without attention."""
+    heads = getattr(config, "num_attention_heads", None)
+    if not heads:
+        return 0
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
+    return 2 * (getattr(config, "num_key_value_heads", None) or heads) * head_dim
+
+
 def pin_rope(module: nn.Module, context: int) -> None:
     """Fix the frequencies of ``module``'s length-dependent rotary embeddings for ``context``.
 

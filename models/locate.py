@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -12,6 +13,7 @@ from coterie.models.spec import ModelSpec
 TINY = Path(__file__).parent / "tiny"
 _HUB_ID = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 # All that describes a checkpoint, but no weights.
 _DESCRIPTION = ("*.json", "*.jinja", "*.txt", "*.model")
 # Of it, what is read as a JSON object.
@@ -84,25 +86,40 @@ def hub_snapshot(spec: ModelSpec) -> Path | None:
 
 def has_adapter_weights(folder: Path) -> bool:
     """Whether ``folder`` holds an adapter in peft's format, as safetensors."""
-    return all(
-        (folder / name).is_file() for name in ("adapter_config.json", "adapter_model.safetensors")
-    )
+    return all((folder / name).is_file() for name in _ADAPTER)
 
 
-def adapter_base(name: str) -> str | None:
-    """The model that the adapter in folder ``name`` was trained on; None where ``name`` is no
-    adapter.
+@dataclass(frozen=True)
+class NamedAdapter:
+    """An adapter that is named in the place of a model."""
+
+    folder: Path
+    base: str
+    """The model that it was trained on."""
+    from_hub: bool
+    base_revision: str | None
+    """Of the base, as the adapter names it."""
+
+
+def named_adapter(name: str, revision: str | None = None) -> NamedAdapter | None:
+    """The adapter that ``name`` is, a folder or an id of the hub that was downloaded; None for a
+    model, and for an id of which nothing is on this disk.
 
     Raises:
-        UserError: the adapter does not say.
+        UserError: the adapter does not say what model it belongs to.
     """
-    folder = _folder(name)
-    if not has_adapter_weights(folder) or (folder / "config.json").is_file():
+    folder: Path | None = _folder(name)
+    from_hub = not folder.exists() and bool(_HUB_ID.fullmatch(name))
+    if from_hub:
+        folder = hub_snapshot(ModelSpec(name, revision=revision))
+    if folder is None or not has_adapter_weights(folder) or (folder / "config.json").is_file():
         return None
-    base = _read_json(folder / "adapter_config.json").get("base_model_name_or_path")
+    config = _read_json(folder / "adapter_config.json")
+    base, base_revision = config.get("base_model_name_or_path"), config.get("revision")
     if not isinstance(base, str) or not base:
         raise UserError(f"{name} is an adapter that does not say what model it belongs to")
-    return base
+    named = base_revision if isinstance(base_revision, str) else None
+    return NamedAdapter(folder, base, from_hub, named)
 
 
 def _folder(name: str) -> Path:
@@ -203,13 +220,16 @@ def _check_hub(spec: ModelSpec) -> None:
         # One try without the client's retries: a machine without a network is told at once.
         get_session().head(constants.ENDPOINT, timeout=10)
         files = HfApi().list_repo_files(name, revision=spec.revision)
-        snapshot_download(name, revision=spec.revision, allow_patterns=list(_DESCRIPTION))
+        wanted = [*_DESCRIPTION, _ADAPTER[1]]
+        snapshot_download(name, revision=spec.revision, allow_patterns=wanted)
     except Exception as error:
         # The client raises its own errors and those of three HTTP layers; none is ours to mend.
         reason = type(error).__name__
         raise UserError(
             f"model {name!r} cannot be had from the hub ({reason}); {way_out}"
         ) from error
+    if "config.json" not in files and set(_ADAPTER) <= set(files):
+        return
     if "config.json" not in files:
         raise UserError(f"{name!r} on the hub is no checkpoint: it has no config.json")
     if not any(f.endswith(".safetensors") for f in files):

@@ -1,14 +1,16 @@
 """Putting adapters on a model: which layers, and several adapters on one base."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import nn
+from transformers.pytorch_utils import Conv1D
 
 from coterie.datatypes import UserError, user_path
 from coterie.models.damage import check_sums, in_one_sentence
 from coterie.models.handle import load_adapter
-from coterie.models.spec import LoraSpec
+from coterie.models.spec import ALL_LINEAR, LoraSpec
 
 # Layers that hold several projections in one matrix, and what they hold.
 _FUSED = {
@@ -17,37 +19,65 @@ _FUSED = {
 }
 
 
+_USUAL = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+# State-space models, by their configurations, and layers there whose weights are read past their
+# forward pass, where an adapter would not be seen.
+_STATE = ("state_size", "mamba_d_state", "ssm_state_size")
+_BYPASSED = frozenset({"x_proj", "dt_proj", "out_proj"})
+
+
 def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
-    """The names that ``module`` gives to the wanted linear layers.
+    """The names that ``module`` gives to the wanted linear layers; without any, the usual seven
+    where it has all of them, else every linear layer but the head.
 
     Raises :class:`UserError` for a name that it lacks, and for half of a fused layer.
     """
-    # A layer that already bears adapters keeps its own matrix in `base_layer`.
-    names = [
-        name.removesuffix(".base_layer")
-        for name, part in module.named_modules()
-        if isinstance(part, nn.Linear) and ".lora_" not in name
-    ]
-    linear = {name.rsplit(".", 1)[-1] for name in names}
-    found = [t for t in targets if t in linear]
-    missing = set(targets) - set(found)
-    for fused, parts in _FUSED.items():
-        wanted = missing & set(parts)
-        if fused not in linear or not wanted:
-            continue
-        if wanted != set(parts):
-            raise UserError(
-                f"LoRA targets name {', '.join(sorted(wanted))}, but this model fuses "
-                f"{', '.join(parts)} into {fused}: name all of them, or {fused}"
-            )
-        found.append(fused)
-        missing -= wanted
+    linear = {name.rsplit(".", 1)[-1] for name in _linear_layers(module)}
+    if not targets:
+        named, missing = _with_fused(linear, _USUAL)
+        return sorted(linear) if missing else named
+    if targets == (ALL_LINEAR,):
+        return sorted(linear)
+    found, missing = _with_fused(linear, targets)
     if missing:
         raise UserError(
             f"LoRA targets {', '.join(sorted(missing))} are no linear layers of this model; "
-            f"it has {', '.join(sorted(linear))}"
+            f"it has {', '.join(sorted(linear)) or 'none: say --agents.ROLE.tuning full'}"
         )
     return found
+
+
+def _linear_layers(module: nn.Module) -> Iterator[str]:
+    """The name of every linear layer that can bear an adapter."""
+    config: Any = module.config
+    stateful = any(hasattr(config, name) for name in _STATE)
+    head: Any = module.get_output_embeddings()  # type: ignore[operator]
+    for name, part in module.named_modules():
+        # A layer that already bears adapters keeps its own matrix in `base_layer`.
+        name = name.removesuffix(".base_layer")
+        bypassed = stateful and name.rsplit(".", 1)[-1] in _BYPASSED
+        linear = isinstance(part, nn.Linear | Conv1D) and ".lora_" not in name
+        if linear and not bypassed and part is not head:
+            yield name
+
+
+def _with_fused(linear: set[str], wanted: tuple[str, ...]) -> tuple[list[str], set[str]]:
+    """The names of ``wanted`` layers, fused ones in the place of all of their parts; and what is
+    missing."""
+    found = [t for t in wanted if t in linear]
+    missing = set(wanted) - set(found)
+    for fused, parts in _FUSED.items():
+        inside = missing & set(parts)
+        if fused not in linear or not inside:
+            continue
+        if inside != set(parts):
+            raise UserError(
+                f"LoRA targets name {', '.join(sorted(inside))}, but this model fuses "
+                f"{', '.join(parts)} into {fused}: name all of them, or {fused}"
+            )
+        found.append(fused)
+        missing -= inside
+    return found, missing
 
 
 def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
@@ -55,7 +85,7 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
     ``spec.adapter``. A plain model is wrapped; a peft model gets one more adapter."""
     from peft import LoraConfig, PeftModel, get_peft_model
 
-    base = module.get_base_model() if isinstance(module, PeftModel) else module
+    base: Any = module.get_base_model() if isinstance(module, PeftModel) else module
     if spec.adapter is None:
         config = LoraConfig(
             task_type="CAUSAL_LM",
@@ -63,6 +93,7 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
             lora_alpha=spec.alpha,  # type: ignore[arg-type]
             lora_dropout=0.0,
             target_modules=resolve_targets(base, spec.targets),
+            fan_in_fan_out=any(isinstance(part, Conv1D) for part in base.modules()),
         )
     else:
         with in_one_sentence(f"{spec.adapter}/adapter_config.json cannot be used"):
@@ -71,7 +102,10 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
             raise UserError(f"{spec.adapter} is no LoRA adapter but of type {config.peft_type}")
         config.inference_mode = False
         config.lora_dropout = 0.0
-    what = f"{spec.adapter or 'LoRA'} cannot be put on this model"
+    what = (
+        f"{spec.adapter or 'LoRA'} cannot be put on a model of type {base.config.model_type!r}: "
+        "name other --agents.ROLE.lora-targets, or say --agents.ROLE.tuning full"
+    )
     with torch.random.fork_rng(devices=[]), in_one_sentence(what):
         torch.manual_seed(seed)
         if isinstance(module, PeftModel):

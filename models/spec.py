@@ -8,6 +8,8 @@ from coterie.datatypes import refuse
 ChatMode = Literal["auto", "template", "plain"]
 DtypeName = Literal["auto", "float32", "bfloat16", "float16"]
 
+ALL_LINEAR = "all-linear"
+
 
 @dataclass(frozen=True)
 class LoraSpec:
@@ -20,17 +22,11 @@ class LoraSpec:
     """Rank of every update."""
     alpha: float = 32.0
     """The update is scaled by alpha / rank."""
-    targets: tuple[str, ...] = (
-        "q_proj",
-        "k_proj",
-        "v_proj",
-        "o_proj",
-        "gate_proj",
-        "up_proj",
-        "down_proj",
-    )
-    """Linear layers that get an adapter. Where an architecture fuses several of them into one
-    layer (Phi-3), naming all of its parts names the fused layer."""
+    targets: tuple[str, ...] = ()
+    """Linear layers that get an adapter, or ``all-linear``: all but the head; none named: the
+    projections of attention and feed-forward where they are called as in Llama, else all-linear.
+    Where an architecture fuses several of them into one layer (Phi-3), naming all of its parts
+    names the fused layer."""
     adapter: str | None = None
     """Folder of an adapter in peft's format to start from; its own settings then hold."""
 
@@ -38,8 +34,8 @@ class LoraSpec:
         refuse(
             (self.rank < 1, f"LoRA rank is {self.rank}; it must be at least 1"),
             (
-                not self.targets,
-                "LoRA names no target layers; leave the setting out for the default",
+                ALL_LINEAR in self.targets and len(self.targets) > 1,
+                f"LoRA targets are {ALL_LINEAR} or names of layers, not both",
             ),
         )
 

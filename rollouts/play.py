@@ -126,6 +126,7 @@ async def play(
                 rewards[agent], last_infos[agent], group, replica
             )
         ),
+        rewards=rewards,
         info=next((info["episode"] for info in last_infos.values() if "episode" in info), {}),
         gold=None if problem is None else problem.gold,
         kind=None if problem is None else problem.kind,

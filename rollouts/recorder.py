@@ -14,6 +14,7 @@ _STRUCTURAL = (
     "groups",
     "loss_weight",
     "learned_after",
+    "reread_after",
     "episode",
     "max_new_tokens",
     "stop",
@@ -98,6 +99,7 @@ class Recorder:
                 finish=tuple(row.finish),
                 info=measured,
                 learned_after=info.get("learned_after"),
+                reread_after=info.get("reread_after"),
             )
             for row in rows
         ]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from coterie.agents.engine.settings import VllmSettings, check_engine
 from coterie.datatypes import UserError
 from coterie.experts.naming import is_player
-from coterie.models.locate import adapter_base, check, hub_snapshot
+from coterie.models.locate import check, hub_snapshot, named_adapter
 from coterie.models.spec import LoraSpec, ModelSpec
 from coterie.teams.players import check_players, local_models
 from coterie.teams.settings import AgentSettings
@@ -18,27 +18,28 @@ def model_spec(settings: AgentSettings) -> ModelSpec:
     Raises:
         UserError: full weights are to be trained where only an adapter is named.
     """
-    base = adapter_base(settings.model)
-    if base and settings.trained and settings.tuning == "full":
+    adapter = named_adapter(settings.model, settings.revision)
+    if adapter and settings.trained and settings.tuning == "full":
         raise UserError(f"{settings.model} is an adapter: --agents.ROLE.tuning full needs a model")
     return ModelSpec(
-        model=base or settings.model,
-        lora=_lora(settings, base),
+        model=adapter.base if adapter else settings.model,
+        lora=LoraSpec(adapter=str(adapter.folder)) if adapter else _new_adapter(settings),
         chat=settings.chat,
         dtype=settings.dtype,
         device=settings.device,
         context=settings.context,
-        revision=settings.revision,
+        # One that is named with an adapter of the hub is the adapter's.
+        revision=adapter.base_revision if adapter and adapter.from_hub else settings.revision,
         trust_remote_code=settings.trust_remote_code,
     )
 
 
-def _lora(settings: AgentSettings, base: str | None) -> LoraSpec | None:
-    if base:
-        return LoraSpec(adapter=settings.model)
+def _new_adapter(settings: AgentSettings) -> LoraSpec | None:
     tiny = settings.model.startswith("tiny:")
     lora = settings.tuning == "lora" or (settings.tuning == "auto" and not tiny)
-    return LoraSpec(settings.lora_rank, settings.lora_alpha) if lora and settings.trained else None
+    if not (lora and settings.trained):
+        return None
+    return LoraSpec(settings.lora_rank, settings.lora_alpha, settings.lora_targets)
 
 
 def check_engines(engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSettings]) -> None:
@@ -48,14 +49,23 @@ def check_engines(engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSet
         UserError: one sentence that names the flag.
     """
     models = local_models(agents).values()
-    check_engine(engine, vllm, [(model.device, model.engine_device) for model in models])
+    devices = [(model.device, model.engine_device) for model in models]
+    adapters = any(model_spec(model).lora is not None for model in models)
+    check_engine(engine, vllm, devices, adapters=adapters)
 
 
 def pin_commits(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
     """The same settings with the commit of every model of the hub: what a branch names changes."""
     found = dict(agents)
     for role, settings in agents.items():
-        if not is_player(settings.model) and (snapshot := hub_snapshot(model_spec(settings))):
+        if is_player(settings.model):
+            continue
+        adapter = named_adapter(settings.model, settings.revision)
+        if adapter and adapter.from_hub:
+            snapshot = adapter.folder
+        else:
+            snapshot = hub_snapshot(model_spec(settings))
+        if snapshot:
             found[role] = replace(settings, revision=snapshot.name)
     return found
 
@@ -68,4 +78,8 @@ def check_models(agents: Mapping[str, AgentSettings]) -> None:
     """
     check_players(agents)
     for role, settings in local_models(agents).items():
-        check(model_spec(settings), role=role, trained=settings.trained)
+        spec = model_spec(settings)
+        check(spec, role=role, trained=settings.trained)
+        # An adapter of the hub is known as one when it is on this disk.
+        if (found := model_spec(settings)) != spec:
+            check(found, role=role, trained=settings.trained)

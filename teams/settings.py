@@ -24,6 +24,10 @@ class AgentSettings:
     """Rank of the LoRA update."""
     lora_alpha: int = 32
     """LoRA scale is alpha / rank."""
+    lora_targets: tuple[str, ...] = ()
+    """Linear layers that get an adapter, by the last part of their names, or all-linear: all but
+    the head; none named: the projections of attention and feed-forward where they are called as in
+    Llama, else all-linear."""
     chat: Literal["auto", "template", "plain"] = "auto"
     """Prompt through the tokenizer's chat template, or as plain text; auto: if it has one."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"

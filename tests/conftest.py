@@ -62,6 +62,8 @@ _LONG = {
     "short_factor": [1.0, 1.0],
     "long_factor": [2.0, 5.0],
 }
+_ATTENTION = ("num_attention_heads", "num_key_value_heads", "max_position_embeddings")
+_EXPERTS = {"num_local_experts": 4, "num_experts": 4, "num_experts_per_tok": 2}
 CONFIGS = {
     "qwen3": ("Qwen3Config", {"head_dim": 16, "tie_word_embeddings": True}),
     # The second layer looks back over 8 positions only.
@@ -85,6 +87,14 @@ CONFIGS = {
         "Gemma2Config",
         {"head_dim": 8, "sliding_window": 8, "final_logit_softcapping": 3.0},
     ),
+    # No projections called as in Llama, experts, and no attention at all.
+    "gpt2": ("GPT2Config", {"num_key_value_heads": 4}),
+    "gpt-neox": ("GPTNeoXConfig", {"num_key_value_heads": 4}),
+    "phi2": ("PhiConfig", {}),
+    "opt": ("OPTConfig", {"ffn_dim": 48, "num_key_value_heads": 4}),
+    "mixtral": ("MixtralConfig", _EXPERTS),
+    "qwen3-moe": ("Qwen3MoeConfig", _EXPERTS | {"head_dim": 16, "moe_intermediate_size": 24}),
+    "mamba": ("MambaConfig", {"state_size": 8} | dict.fromkeys(_ATTENTION, ...)),
 }
 
 
@@ -107,7 +117,8 @@ def byte_tokenizer(**kwargs: object) -> PreTrainedTokenizerFast:
 def write_checkpoint(folder: Path, name: str) -> Path:
     """A model with weights large enough that every part of it matters."""
     kind, settings = CONFIGS[name]
-    config = getattr(transformers, kind)(**(_SMALL | settings))
+    given = {key: value for key, value in (_SMALL | settings).items() if value is not ...}
+    config = getattr(transformers, kind)(**given)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         model = AutoModelForCausalLM.from_config(config)

@@ -1,6 +1,7 @@
 """One import name: ``coterie``, from anywhere, whatever else is called ``models`` or ``agents``."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,16 @@ class Echo(ConversationEnv):
         answers = yield {"alice_0": problem.question}
         right = float(self.scorer.check(answers.get("alice_0", ""), problem).correct)
         return Outcome({"alice_0": {"correct": right}})
+"""
+SPAWN = """
+import multiprocessing
+from coterie.agents.engine.processes import end_with_parent
+
+if __name__ == "__main__":
+    process = multiprocessing.get_context("spawn").Process(target=end_with_parent)
+    process.start()
+    process.join()
+    print(process.exitcode)
 """
 
 
@@ -104,7 +115,9 @@ def test_a_wheel_in_a_folder_with_modules_of_the_same_names(elsewhere: Path) -> 
     """Built, unpacked, and used by its console script; an entry point of a package is found."""
     built, site = elsewhere / "built", elsewhere / "site"
     pip = ("-m", "pip", "--quiet", "--disable-pip-version-check")
-    done = run(*pip, "wheel", "--no-deps", "--wheel-dir", str(built), str(ROOT), cwd=elsewhere)
+    leave = shutil.ignore_patterns(".*", "__pycache__", "build", "runs", "site", "*.egg-info")
+    tree = shutil.copytree(ROOT, elsewhere / "tree", symlinks=True, ignore=leave)
+    done = run(*pip, "wheel", "--no-deps", "--wheel-dir", str(built), str(tree), cwd=elsewhere)
     assert done.returncode == 0, done.stderr
     wheel = next(built.glob("*.whl"))
     done = run(*pip, "install", "--no-deps", "--target", str(site), str(wheel), cwd=elsewhere)
@@ -129,6 +142,11 @@ def test_a_wheel_in_a_folder_with_modules_of_the_same_names(elsewhere: Path) -> 
     done = run(console, "report", "run", cwd=elsewhere, **path)
     assert done.returncode == 0, done.stderr
     assert (elsewhere / "run" / "report.html").is_file()
+
+    # What engines are spawned with.
+    (elsewhere / "engine.py").write_text(SPAWN)
+    done = run("engine.py", cwd=elsewhere, **path)
+    assert done.stdout == "0\n", done.stderr
 
 
 def test_the_console_script_knows_its_programs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,7 @@ async def sample_batch(
         rounds += 1
         asked = algorithm.generation_batch or problems
         played = await play(asked)
-        penalised = [_penalised(episode, algorithm) for episode in played]
+        penalised = [_penalise(episode, algorithm) for episode in played]
         episodes += penalised
         new = _rows_to_compare(penalised, learners)
         if not algorithm.dynamic_sampling:
@@ -94,7 +94,7 @@ def _rows_to_compare(
     ]
 
 
-def _penalised(episode: Episode, algorithm: Algorithm) -> Episode:
+def _penalise(episode: Episode, algorithm: Algorithm) -> Episode:
     rows = with_overlong_penalty(episode.trajectories, algorithm)
     return dataclasses.replace(episode, trajectories=tuple(rows))
 

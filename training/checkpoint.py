@@ -136,9 +136,9 @@ def load(
     except OtherFormat as error:
         raise UserError(f"{path} cannot be resumed here: {error}") from None
     except UserError as error:
-        raise _damaged(path, f"{error}") from None
+        raise _refusal(path, f"{error}") from None
     except _DAMAGED as error:
-        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+        raise _refusal(path, f"{type(error).__name__}: {error}") from error
 
 
 def _check(path: Path, tell: Callable[[str], None]) -> None:
@@ -156,7 +156,7 @@ def _check(path: Path, tell: Callable[[str], None]) -> None:
         )
 
 
-def _damaged(path: Path, reason: str) -> UserError:
+def _refusal(path: Path, reason: str) -> UserError:
     earlier = [one for one in _complete(path.parent) if _step(one) < _step(path)]
     then = f"goes on from step {_step(earlier[-1])}" if earlier else "begins again"
     return UserError(

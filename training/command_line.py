@@ -48,7 +48,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         print(overview(envs.names(), algorithms.names(), sorted(PRESETS)))
         sys.exit(0)
     if "resume" in named:
-        return _resumed(named, rest)
+        return _stored_settings(named, rest)
     chosen = preset(str(named["preset"])) if "preset" in named else None
     env = str(named.get("env", chosen.env if chosen else DEFAULT_ENV))
     algo = str(named.get("algo", chosen.algo if chosen else DEFAULT_ALGO))
@@ -61,7 +61,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     return _from_flags(lay_over(chosen, default) if chosen else default, rest)
 
 
-def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
+def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings:
     """A stored run's settings; only its length may be changed."""
     if "--doctor" in rest:
         raise UserError(
@@ -71,18 +71,7 @@ def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
     others = [f"--{name.replace('_', '-')}" for name in named if name != "resume"]
     if others:
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
-    path = directory / "config.json"
-    try:
-        settings = restore(json.loads(path.read_text()))
-    except RecursionError:
-        raise UserError(f"{path} is damaged: it is nested too deeply") from None
-    except OSError:
-        from coterie.training.rundir import RunDirectory
-
-        RunDirectory.reopen(directory)
-        raise UserError(f"{path} cannot be read") from None
-    except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is damaged or of another version ({error})") from None
+    settings = read_run(directory)
 
     @dataclass(frozen=True)
     class Resume:
@@ -96,6 +85,26 @@ def _resumed(named: dict[str, object], rest: list[str]) -> TrainSettings:
         choice=dataclasses.replace(settings.choice, resume=directory),
         run=dataclasses.replace(settings.run, steps=more.steps, run_dir=directory),
     )
+
+
+def read_run(directory: Path) -> TrainSettings:
+    """What a run was told.
+
+    Raises:
+        UserError: it is no run, or its settings cannot be read.
+    """
+    path = directory / "config.json"
+    try:
+        return restore(json.loads(path.read_text()))
+    except RecursionError:
+        raise UserError(f"{path} is damaged: it is nested too deeply") from None
+    except OSError:
+        from coterie.training.rundir import RunDirectory
+
+        RunDirectory.reopen(directory)
+        raise UserError(f"{path} cannot be read") from None
+    except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{path} is damaged or of another version ({error})") from None
 
 
 def _leave_if_ended(directory: Path, steps: int) -> None:
@@ -156,6 +165,7 @@ def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
     parser.add_argument("--train-role", nargs="+")
     parser.add_argument("--preset")
     parser.add_argument("--resume", type=Path)
+    parser.add_argument("--evaluate", type=Path)
     named, rest = parser.parse_known_args(list(argv))
     return {key: value for key, value in vars(named).items() if value is not None}, rest
 
@@ -166,24 +176,26 @@ def overview(envs: Sequence[str], algorithms: Sequence[str], presets: Sequence[s
 usage: train.py [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]
                 [--preset NAME] [settings]
        train.py --resume RUN_DIR [--steps N]
+       train.py --evaluate RUN_DIR [--samples N] [--env ENV] [settings]
 
 Train a team of language models together. Without settings, the tiny team that ships with the
 repository trains on this machine in a few minutes.
 
   --env ENV        what they do together (default {DEFAULT_ENV}); or pkg.module:Class
-                   {_wrapped(envs)}
+                   {_wrap(envs)}
   --algo ALGO      how they learn from it (default {DEFAULT_ALGO})
-                   {_wrapped(algorithms)}
+                   {_wrap(algorithms)}
   --roles A B ...  who is on the team (default: the environment's own roles)
   --train-role A   who of them learns; all others are frozen
   --preset NAME    the settings of a paper
-                   {_wrapped(presets)}
+                   {_wrap(presets)}
   --resume DIR     continue a run exactly where its last checkpoint stands
+  --evaluate DIR   evaluate what a run has trained: again, on other problems, in ENV
 
 All settings of one choice:  python train.py --env {DEFAULT_ENV} --algo {DEFAULT_ALGO} --help"""
 
 
-def _wrapped(names: Sequence[str], width: int = 80) -> str:
+def _wrap(names: Sequence[str], width: int = 80) -> str:
     lines, line = [], ""
     for name in names:
         if len(line) + len(name) + 1 > width:

@@ -58,7 +58,7 @@ class Examiner:
         self.answers = 0
         return await self.evaluation.examine(play, self._held_out, self.roles, self._env_settings)
 
-    async def named(self, name: str) -> Outcomes | None:
+    async def evaluate(self, name: str) -> Outcomes | None:
         """The evaluation called ``name``, stored with the run; None without held-out problems.
 
         What a run that is resumed had evaluated before, it does not sample again.

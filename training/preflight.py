@@ -47,7 +47,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         ),
         *_idle_learners(settings),
     )
-    _check_environment(settings)
+    check_environment(settings)
     check_models(settings.agents)
     check_engines(run.engine, settings.vllm, settings.agents)
     if settings.choice.resume is None and not run.doctor:
@@ -72,7 +72,7 @@ def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
         )
 
 
-def _check_environment(settings: TrainSettings) -> None:
+def check_environment(settings: TrainSettings) -> None:
     """Build it once, speaking bytes: its own checks are the best ones."""
     choice = settings.choice
     env = envs.make(

@@ -34,7 +34,7 @@ def settings_of(chosen: Preset, algo: str) -> dict[str, Setting]:
 
 def lay_over(chosen: Preset, default: TrainSettings) -> TrainSettings:
     """``default`` with the paper's values laid over it."""
-    values = _nested(settings_of(chosen, default.choice.algo))
+    values = _nest(settings_of(chosen, default.choice.algo))
     every = values.pop("agents", {})
     agents = {
         role: dataclasses.replace(agent, model=chosen.models.get(role, agent.model), **every)
@@ -43,7 +43,7 @@ def lay_over(chosen: Preset, default: TrainSettings) -> TrainSettings:
     return dataclasses.replace(override(default, values), agents=agents)
 
 
-def _nested(settings: Mapping[str, Setting]) -> dict[str, Any]:
+def _nest(settings: Mapping[str, Setting]) -> dict[str, Any]:
     """``env.k_cold`` -> ``{"env": {"k_cold": ...}}``."""
     nested: dict[str, Any] = {}
     for path, setting in settings.items():

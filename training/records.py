@@ -52,6 +52,7 @@ def row_record(row: Trajectory, advantage: float | None) -> dict[str, Any]:
         "weight_version": row.weight_version,
         "tokens": row.tokens,
         "learned_after": row.learned_after,
+        **({} if row.reread_after is None else {"reread_after": row.reread_after}),
         "turns": [list(span) for span in row.turns],
         "finish": list(row.finish),
         # Six decimals say more than float32 holds for the logs' readers.

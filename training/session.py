@@ -139,7 +139,7 @@ class Session:
 
     def sample(self, step: int) -> Batch:
         """One step's episodes: played with the newest weights, or those that were played ahead."""
-        with self._timed("sample"):
+        with self._time("sample"):
             batch, self._cursor = self.run_async(self.sampler.batch(step))
         versions = {role: one.loaded.handle.version for role, one in self.team.trained.items()}
         return without_stale(batch, versions, self.settings.rollout.max_staleness)
@@ -175,7 +175,7 @@ class Session:
                 for name, value in learned(role, trained).items()
             }
 
-        with self._timed("update"):
+        with self._time("update"):
             # What is being played ahead needs the event loop meanwhile.
             return self.run_async(asyncio.to_thread(learn)) if self.sampler.is_ahead else learn()
 
@@ -190,7 +190,7 @@ class Session:
         """Log the step everywhere; from here on it counts as done."""
         rows = [row for episode in batch.episodes for row in episode.trajectories]
         tokens = self._tally.add(rows, self.team.trained)
-        with self._timed("record"):
+        with self._time("record"):
             metrics = {
                 **reward_metrics(rows),
                 **{f"credit/{name}": value for name, value in credit.stats.items()},
@@ -241,13 +241,13 @@ class Session:
             self._progress, logs=self.run.log_sizes(), counters=self._tally.counters()
         )
         keep = self.settings.run.keep_checkpoints
-        with self._timed("checkpoint"):
+        with self._time("checkpoint"):
             checkpoint.save(self.run.checkpoints, self._progress, self.team.trained, keep=keep)
 
     def evaluate(self, name: str) -> Outcomes | None:
         """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
         with self.console.status(f"evaluating {name} training"):
-            outcomes = self.ask(self._examiner.named(name))
+            outcomes = self.ask(self._examiner.evaluate(name))
         if failed := self._examiner.failed.most_common(1):
             (reason, count), answers = failed[0], self._examiner.answers
             self._tell(
@@ -356,7 +356,7 @@ class Session:
         self.console.print(sentence, markup=False, soft_wrap=True)
 
     @contextmanager
-    def _timed(self, phase: str) -> Iterator[None]:
+    def _time(self, phase: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
         self._timings[phase] = time.perf_counter() - start

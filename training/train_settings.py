@@ -81,9 +81,9 @@ def defaults(choice: Choice) -> TrainSettings:
         raise UserError(
             f"--roles names {', '.join(sorted(repeated))} twice; every role is one model"
         )
-    if strangers := set(choice.train_role) - set(choice.roles):
+    if unknown := set(choice.train_role) - set(choice.roles):
         raise UserError(
-            f"--train-role names {', '.join(sorted(strangers))}; the roles here are "
+            f"--train-role names {', '.join(sorted(unknown))}; the roles here are "
             f"{', '.join(choice.roles)}"
         )
     settings = TrainSettings(

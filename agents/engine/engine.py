@@ -149,8 +149,10 @@ class Engine:
         await self._do(self._llm.wake_up(tags=["weights"]))
         if self._settings.sleep_level == 2:
             await self._read_weights()
-            for adapter in self._adapters.values():
-                await self._do(self._llm.add_lora(_request(adapter)))
+        # vLLM 0.27 has lost adapters in its sleep, without a word (vllm-project/vllm#53888).
+        for adapter in self._adapters.values():
+            await self._do(self._llm.remove_lora(adapter.number))
+            await self._do(self._llm.add_lora(_request(adapter)))
         await self._do(self._llm.wake_up(tags=["kv_cache"]))
         self._asleep = False
 

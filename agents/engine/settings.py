@@ -26,7 +26,7 @@ class VllmSettings:
     Adapters always use files."""
     sleep_level: Literal[0, 1, 2] = 0
     """What engines on a GPU give up while the learner updates: nothing, their cache and (1) their
-    weights to main memory, or (2) their weights altogether."""
+    weights to main memory, or (2) their weights altogether, which adapters do not allow."""
     time_share: bool = False
     """At most one engine is awake at any time, so that two large models fit on one GPU; needs a
     sleep level."""
@@ -51,13 +51,20 @@ class VllmSettings:
         )
 
 
-def check_engine(engine: str, settings: VllmSettings, devices: Sequence[tuple[str, str]]) -> None:
+def check_engine(
+    engine: str,
+    settings: VllmSettings,
+    devices: Sequence[tuple[str, str]],
+    *,
+    adapters: bool = False,
+) -> None:
     """Refuse settings that cannot work.
 
     Args:
         engine: ``local`` or ``vllm``.
         settings: how engines are run.
         devices: (model's device, its engine's device) of every model, as the user gave them.
+        adapters: whether a model has one.
 
     Raises:
         UserError: one sentence that names the flag.
@@ -81,6 +88,11 @@ def check_engine(engine: str, settings: VllmSettings, devices: Sequence[tuple[st
         (
             settings.sleep_level > 0 and not all(gpus),
             "--vllm.sleep-level needs every engine on a GPU; a CPU engine cannot sleep",
+        ),
+        (
+            settings.sleep_level == 2 and adapters,
+            "--vllm.sleep-level 2 gives up weights, which vLLM cannot read again beneath adapters; "
+            "say --vllm.sleep-level 1",
         ),
         (
             settings.time_share and not shared,

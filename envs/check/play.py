@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie.envs.check.actions import MISSING, Answers
 from coterie.envs.contract import (
+    CONTEXTS,
     why_no_agents,
     why_no_result,
     why_no_reward,
@@ -201,7 +202,7 @@ def _check_ends(live: list[str], terminations: Any, truncations: Any) -> set[str
 def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
     assert isinstance(info, dict), f"the info of {agent} is a {type(info).__name__}"
     # A token view has it in ids.
-    ids = {"learned_after"} if tokens else set()
+    ids = CONTEXTS if tokens else set()
     error = why_not_plain({key: value for key, value in info.items() if key not in ids})
     assert not error, (
         f"the info of {agent} is not plain data ({error}): use str, int of at most 64 bits, float, "

@@ -37,7 +37,7 @@ import numpy as np
 from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.contract import role_of
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.core_teaching.hints import hint_checks, lessons
+from coterie.envs.core_teaching.hints import hint_checks, lessons, to_reread
 from coterie.envs.core_teaching.scoring import (
     NO_WEIGHTS,
     TERMS,
@@ -116,17 +116,21 @@ class CoreTeachingEnv(ConversationEnv):
 
         # Round A: everyone tries alone.
         cold = ask(None)
+        rereads = settings.reread != "none" and mode == "train"
+        teaches = bool(second) or rereads
         answers = yield Turn(
             dict.fromkeys(first, cold),
-            lambda answers: self._needed(problem, answers, (), weights, teaches=bool(second)),
+            lambda answers: self._needed(problem, answers, (), weights, teaches=teaches),
         )
         traces = self._read(problem, answers, COLD, {})
 
         # The best right trace, without its answer, is each role's hint.
         taught: dict[str, Lesson] = {}
-        if second:
+        if teaches:
             taught = self._lessons(problem, traces, weights, step)
+        reread = to_reread(traces, taught, settings.reread) if rereads else {}
 
+        if second:
             # Round B: everyone tries once more; a coin per trace says whether it sees the hint.
             shown = {
                 agent: taught[role]
@@ -172,6 +176,7 @@ class CoreTeachingEnv(ConversationEnv):
             learned_after=dict.fromkeys(seen, cold.text)
             if settings.learn_hinted_after == "cold"
             else {},
+            reread_after={agent: ask(hint).text for agent, hint in reread.items()},
         )
 
     def _read(

@@ -15,7 +15,12 @@ import numpy.typing as npt
 from coterie.datatypes import Problem
 from coterie.envs.bytes_codec import TextMeter
 from coterie.envs.core_teaching.scoring import Lesson, Trace
-from coterie.envs.core_teaching.settings import CoreTeachingSettings, End, TeacherChoice
+from coterie.envs.core_teaching.settings import (
+    CoreTeachingSettings,
+    End,
+    Reread,
+    TeacherChoice,
+)
 from coterie.envs.reasoning import Strategy, strategies, strip_answers
 from coterie.rewards.grading.answers.extract import after_thinking, extract
 
@@ -96,6 +101,25 @@ def choose_teacher(
         preferred = correct
     # max keeps the first of equals.
     return max(preferred or correct, key=lambda place: value_B[place])
+
+
+def to_reread(
+    traces: Sequence[Trace], taught: Mapping[str, Lesson], which: Reread
+) -> dict[str, str]:
+    """Agent -> the hint of a peer's right trace, for wrong cold traces that are read once more.
+
+    ``unsolved`` leaves out those of a role that has a right trace as well: its group's rewards tell
+    it what is wrong.
+    """
+    role_of = {trace.agent: trace.role for trace in traces}
+    solved = {trace.role for trace in traces if trace.verdict.correct}
+    return {
+        trace.agent: lesson.hint
+        for trace in traces
+        if not trace.verdict.correct and (lesson := taught.get(trace.role)) is not None
+        if role_of[lesson.teacher] != trace.role
+        if which == "wrong" or trace.role not in solved
+    }
 
 
 def hint_source(text: str, answer: str | None, states_gold: Callable[[str], bool]) -> str | None:

@@ -15,6 +15,7 @@ ExploreMode = Literal["literal", "leave-one-out", "mean-pairwise", "strategy-rat
 ExplorePool = Literal["question", "model"]
 End = Literal["head", "tail"]
 HintedContext = Literal["hint", "cold"]
+Reread = Literal["none", "wrong", "unsolved"]
 
 _require = partial(require, "core-teaching")
 
@@ -100,6 +101,11 @@ class CoreTeachingSettings:
     ratios are then taken to be 1). The latter is not in the paper; it learns faster, and may
     collapse later: watch the cold accuracy."""
 
+    reread: Reread = "none"
+    """Which wrong cold traces are read again behind the prompt with the hint, for
+    --algo.distillation.beta: none, those of a question that a peer has solved (wrong), or of one
+    that a peer has solved and no trace of one's own (unsolved). Not in the paper."""
+
     def __post_init__(self) -> None:
         _require(self.k_cold >= 1, f"k_cold is {self.k_cold}: it must be at least 1")
         _require(
@@ -132,6 +138,7 @@ class CoreTeachingSettings:
 
 _CHOICES = {
     "learn_hinted_after": HintedContext,
+    "reread": Reread,
     "truncate": End,
     "prompt_style": StrategyStyle,
     "teacher": TeacherChoice,

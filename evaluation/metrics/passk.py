@@ -24,10 +24,22 @@ def unbiased(samples: npt.ArrayLike, right: npt.ArrayLike, k: int) -> Floats:
 
 
 def pass_at_k(correct_QN: npt.ArrayLike, k: int) -> Floats:
-    """(Q,) unbiased pass@k of each question."""
+    """(Q,) unbiased pass@k of each question; of scores that are not all 0 or 1 the expected
+    highest of k samples drawn without replacement, which it is of zeros and ones too."""
     correct_QN = as_floats(correct_QN)
-    present_QN = ~np.isnan(correct_QN)
-    return unbiased(present_QN.sum(axis=1), (correct_QN > 0).sum(axis=1), k)
+    samples_Q = (~np.isnan(correct_QN)).sum(axis=1)
+    if is_binary(correct_QN):
+        return unbiased(samples_Q, (correct_QN > 0).sum(axis=1), k)
+    # sum_i x_(i) (P(one of the i highest is drawn) - P(one of the i - 1 highest is drawn))
+    best_QN = -np.sort(-correct_QN, axis=1)
+    reached_QN = np.stack([unbiased(samples_Q, i + 1, k) for i in range(best_QN.shape[1])], axis=1)
+    return (np.nan_to_num(best_QN) * np.diff(reached_QN, axis=1, prepend=0.0)).sum(axis=1)
+
+
+def is_binary(score: npt.ArrayLike) -> bool:
+    """Whether nothing but 0 and 1 was scored."""
+    score = as_floats(score)
+    return bool(np.isin(score[~np.isnan(score)], (0.0, 1.0)).all())
 
 
 def pass_at_every_k(correct_QN: npt.ArrayLike) -> Floats:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from coterie.datatypes import Completion, Sampling
+from coterie.models.family import cache_width
 from coterie.models.sampler.choose import uniforms
 from coterie.models.sampler.stops import StopFinder
 
@@ -43,17 +44,15 @@ class Limits:
     def for_model(model: Any, device: torch.device) -> "Limits":
         """Bounds by free memory: a quarter of a GPU's, 2 GiB on a CPU."""
         config = model.config.get_text_config()
-        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-        width = getattr(config, "head_dim", None) or (
-            config.hidden_size // config.num_attention_heads
-        )
-        per_token = 2 * config.num_hidden_layers * heads * width * model.dtype.itemsize
+        per_token = config.num_hidden_layers * cache_width(config) * model.dtype.itemsize
         free = _CPU_CACHE_BYTES
         if device.type == "cuda":
             free = torch.cuda.mem_get_info(device)[0] // 4
         # Logits, probabilities, their running sum and one temporary, in float32.
         per_row = 16 * config.vocab_size
-        return Limits(rows=max(1, _LOGITS_BYTES // per_row), tokens=max(1, free // per_token))
+        return Limits(
+            rows=max(1, _LOGITS_BYTES // per_row), tokens=max(1, free // max(per_token, 1))
+        )
 
 
 def partition(requests: Sequence[Request], limits: Limits) -> Iterator[list[int]]:

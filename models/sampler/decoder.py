@@ -1,5 +1,6 @@
 """What the sampling loop asks of a model with a key-value cache, and how any causal LM does it."""
 
+from inspect import signature
 from typing import Any, Protocol
 
 import torch
@@ -35,6 +36,8 @@ class GenericDecoder:
     def __init__(self, model: Any, device: torch.device) -> None:
         self._model = model
         self._device = device
+        # State-space models have no attention, and another name for what they remember.
+        self._stateful = "cache_params" in signature(model.forward).parameters
 
     def prefill(self, prompts: list[list[int]], fork_B: list[int], room: int) -> Tensor:
         longest = max(map(len, prompts))
@@ -43,10 +46,10 @@ class GenericDecoder:
         pad_P = torch.tensor([longest - len(p) for p in prompts], device=self._device)
         columns_T = torch.arange(longest, device=self._device)
         mask_PT = (columns_T >= pad_P[:, None]).long()
-        self._cache = DynamicCache(config=self._model.config)
+        self._cache: Any = DynamicCache(config=self._model.config)
         logits_PV = self._forward(ids_PT, mask_PT, (columns_T - pad_P[:, None]).clamp(min=0))
         fork = torch.tensor(fork_B, device=self._device)
-        self._cache.batch_select_indices(fork)
+        self._cache.reorder_cache(fork)
         self._mask_BT = mask_PT[fork]
         self._position_B = longest - pad_P[fork]
         return logits_PV[fork]
@@ -54,23 +57,25 @@ class GenericDecoder:
     def step(self, tokens_B: Tensor) -> Tensor:
         ones_B1 = torch.ones_like(self._mask_BT[:, :1])
         self._mask_BT = torch.cat([self._mask_BT, ones_B1], 1)
-        logits_BV = self._forward(tokens_B[:, None], self._mask_BT, self._position_B[:, None])
+        # What does not look back wants a mask for the tokens that are read now, which are real.
+        mask = None if self._stateful else self._mask_BT
+        logits_BV = self._forward(tokens_B[:, None], mask, self._position_B[:, None])
         self._position_B = self._position_B + 1
         return logits_BV
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
         keep = torch.arange(rows, device=self._device)
         keep[holes_N] = movers_N
-        self._cache.batch_select_indices(keep)
+        self._cache.reorder_cache(keep)
         self._mask_BT, self._position_B = self._mask_BT[keep], self._position_B[keep]
 
-    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+    def _forward(self, ids: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
         out = self._model(
             input_ids=ids,
             attention_mask=mask,
             position_ids=positions,
-            past_key_values=self._cache,
             use_cache=True,
             logits_to_keep=1,
+            **{"cache_params" if self._stateful else "past_key_values": self._cache},
         )
         return out.logits[:, -1]

@@ -21,6 +21,7 @@ class TinyModel:
         self.version = 0
         self.device = torch.device("cpu")
         self.frozen = frozen
+        self.context = 64
 
     def parameters(self):
         named = self.module.named_parameters()

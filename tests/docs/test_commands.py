@@ -8,11 +8,14 @@ import re
 import shlex
 import typing
 from dataclasses import is_dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from coterie import algorithms, envs
+from coterie.envs.others import KINDS
+from coterie.envs.others.game import GameSettings, TextArenaSettings
 from coterie.envs.registry import PLUGINS
 from coterie.problems.prepare import ProblemSettings
 from coterie.teams.settings import ScoringSettings
@@ -24,8 +27,9 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TRAIN = re.compile(r"python train\.py +(.*?)$", re.MULTILINE)
 FLAG = re.compile(r"--((?:env|algo|learner|problems|scoring|rollout|eval)\.[a-z0-9.-]*[a-z0-9])")
-# Runs of others, and an example that has to be installed first.
-NOT_HERE = ("--resume", "--env nim")
+# Runs of others, and what has to be installed first.
+KINDS_NOT_HERE = (kind for kind in KINDS if not find_spec(KINDS[kind].package))
+NOT_HERE = ("--resume", "--env nim", *(f"--env {kind}:" for kind in KINDS_NOT_HERE))
 
 
 def commands(page: Path) -> list[str]:
@@ -66,8 +70,9 @@ def test_every_flag_that_a_page_mentions_exists(monkeypatch: pytest.MonkeyPatch)
     known |= flags_of("learner", algorithms.LearnerSettings)
     known |= flags_of("problems", ProblemSettings) | flags_of("scoring", ScoringSettings)
     known |= flags_of("rollout", RolloutSettings) | flags_of("eval", EvalSettings)
+    known |= flags_of("env", GameSettings, TextArenaSettings)
     names = [*{*envs.names()} - PLUGINS.names()]
-    names += ["examples.debate:SPEC", "examples.solver_verifier:SPEC"]
+    names += ["coterie.envs.tool_use:SPEC", "examples.debate:SPEC", "examples.solver_verifier:SPEC"]
     known |= flags_of("env", *filter(None, (envs.spec(name).settings for name in names)))
     mentioned = {
         (flag, page.name)

@@ -79,6 +79,12 @@ def test_a_role_that_never_answered_has_no_reward() -> None:
     assert found["reward/team"] == 0.5
 
 
+def test_an_agent_whose_contexts_made_several_rows_counts_once() -> None:
+    # One seat won with three positions, the other lost with two.
+    won, lost = trace("player_0", game=1.0), trace("player_1", game=-1.0)
+    assert measure(episode(won, won, won, lost, lost))["reward/player"] == 0.0
+
+
 def test_the_lines_of_the_default() -> None:
     metrics = ["reward/alice", "reward/alice/own/er", "measured/bob/tries", "failed/team"]
     assert BY_REWARD.table(ROLES, dict.fromkeys(metrics)) == [

@@ -188,6 +188,24 @@ def test_fused_layers_take_all_of_their_parts(checkpoint) -> None:
         resolve_targets(phi3, ("w1",))
 
 
+def test_layers_that_are_not_called_as_in_llama_are_all_taken(checkpoint) -> None:
+    phi2 = load_team({"a": spec(checkpoint("phi2"))}, set())["a"].handle.module
+    every = ["dense", "fc1", "fc2", "k_proj", "q_proj", "v_proj"]
+    assert resolve_targets(phi2, ()) == resolve_targets(phi2, ("all-linear",)) == every
+    assert resolve_targets(phi2, ("q_proj", "fc1")) == ["q_proj", "fc1"]
+    qwen3 = load_team({"a": spec(checkpoint("qwen3"))}, set())["a"].handle.module
+    assert sorted(resolve_targets(qwen3, ())) == resolve_targets(qwen3, ("all-linear",))
+
+
+def test_what_cannot_bear_an_adapter_is_refused_with_a_way_out(checkpoint, monkeypatch) -> None:
+    lora = LoraSpec(targets=("out_proj",))
+    with pytest.raises(UserError, match=r"out_proj are no linear layers .*; it has in_proj"):
+        load_team({"a": spec(checkpoint("mamba"), lora=lora)}, {"a"})
+    monkeypatch.setattr("coterie.models.lora._BYPASSED", {})
+    with pytest.raises(UserError, match=r"type 'mamba': .*lora-targets, or .* full \(ValueError"):
+        load_team({"a": spec(checkpoint("mamba"), lora=lora)}, {"a"})
+
+
 def broken(checkpoint, tmp_path: Path) -> Path:
     return Path(shutil.copytree(checkpoint("qwen3"), tmp_path / "broken"))
 
@@ -211,8 +229,8 @@ def test_what_cannot_be_loaded_is_told_before_weights_are_read(
     refused("context is 1 tokens", context=1)
     with pytest.raises(UserError, match="LoRA rank is 0"):
         LoraSpec(rank=0)
-    with pytest.raises(UserError, match="names no target layers"):
-        LoraSpec(targets=())
+    with pytest.raises(UserError, match="all-linear or names of layers, not both"):
+        LoraSpec(targets=("all-linear", "q_proj"))
     refused("is no adapter", lora=LoraSpec(adapter=str(folder)))
     for device in ("gpu", "mps", "meta", "xla", "", "cuda:99"):
         refused(f"there is no device {device!r} here; say auto or cpu", device=device)

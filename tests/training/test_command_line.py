@@ -34,7 +34,7 @@ def help_text(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_help_without_a_choice_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_text([], capsys)
-    for name in ("core-teaching", *ALGORITHMS, "core-qwen-gsm8k", "--resume"):
+    for name in ("core-teaching", *ALGORITHMS, "core-qwen-gsm8k", "--resume", "--evaluate"):
         assert name in text
 
 

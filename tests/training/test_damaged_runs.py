@@ -144,4 +144,4 @@ def test_outcomes(tmp_path: Path, content: str) -> None:
         run=run,
     )
     with pytest.raises(UserError, match=r"before\.json cannot be read as an evaluation's"):
-        asyncio.run(examiner.named("before"))
+        asyncio.run(examiner.evaluate("before"))

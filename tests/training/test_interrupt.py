@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coterie import benchmark, train
-from coterie.training.interrupt import Interruptible, Stop
+from coterie.training.commands import Interruptible, Stop
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.datatypes import Trajectory
 from coterie.envs.contract import why_not_paid
-from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.finding import Finding, judge
 from coterie.training.doctor.observe import Observed
 
 _WAY_OUT = (
@@ -77,7 +77,7 @@ def check_contract(observed: Observed, role: str, *, blind: bool) -> Finding:
     measured = f"{len(rows)} rows, {turns} turns"
     if found:
         measured = "; ".join(f"{fault} ({count})" for fault, count in found.items())
-    return judged("trajectories", role, measured, wrong=bool(found), way_out=_WAY_OUT)
+    return judge("trajectories", role, measured, wrong=bool(found), way_out=_WAY_OUT)
 
 
 def check_answers(observed: Observed, role: str) -> Finding:
@@ -87,7 +87,7 @@ def check_answers(observed: Observed, role: str) -> Finding:
     measured = f"{len(rows) - failed.total()} of {len(rows)} rows"
     if failed:
         measured += f"; most often {failed.most_common(1)[0][0]}"
-    return judged(
+    return judge(
         "answers",
         role,
         measured,

@@ -12,13 +12,13 @@ from coterie.experts.naming import is_player
 from coterie.problems.prepare import PreparedProblems
 from coterie.training.doctor import memory
 from coterie.training.doctor.contract import check_answers, check_contract
-from coterie.training.doctor.finding import Finding, judged, table
+from coterie.training.doctor.finding import Finding, judge, table
 from coterie.training.doctor.observe import Observed, few, observe
 from coterie.training.doctor.parity import check_neutrality, check_parity, tolerance
 from coterie.training.doctor.players import asked_experts, check_calls, check_expert
 from coterie.training.doctor.rescore import Scored, rescore
 from coterie.training.doctor.texts import check_round_trip, check_stops, check_template
-from coterie.training.doctor.update import Moved, check_movement, learn, restored
+from coterie.training.doctor.update import Moved, check_movement, learn, starting_weights
 from coterie.training.rundir import RunDirectory
 from coterie.training.session import Session
 from coterie.training.settings import MAX_NEW_TOKENS
@@ -26,11 +26,12 @@ from coterie.training.train_settings import TrainSettings
 
 # An update shows in log-probabilities that move by so many tolerances.
 _CLEARLY = 3.0
-_PARITY, _UPDATED = "parity", "parity after an update"
+_PARITY, _WOKEN, _UPDATED = "parity", "parity after sleep", "parity after an update"
 _SAME_WEIGHTS = (
     "sampler and learner disagree about the same weights: try --agents.*.dtype float32, "
     "--vllm.eager or --engine local; --learner.importance-correction bounds what it does"
 )
+_LOST_IN_SLEEP = "an engine loses weights or adapters in its sleep: leave out --vllm.sleep-level"
 _OLD_WEIGHTS = (
     "the sampler did not take the new weights over: try --vllm.weights reload or --engine local"
 )
@@ -85,6 +86,10 @@ def checkup(session: Session, problems: Sequence[Problem]) -> list[Finding]:
     findings += _trajectories(session, observed)
     scored = _scored(session, observed)
     findings += _parity(session, scored, _PARITY, _SAME_WEIGHTS)
+    if settings.vllm.sleep_level and team.fleet is not None:
+        # Engines have slept since, and nothing has been handed to them.
+        woken = session.ask(observe(session, problems, policies, name="woken"))
+        findings += _parity(session, _scored(session, woken), _WOKEN, _LOST_IN_SLEEP)
     filtered = rollout.top_p < 1 or rollout.top_k > 0
     findings += [
         check_neutrality(role, one, filtered=filtered) for role, one in scored.items() if one
@@ -168,7 +173,7 @@ def _updated(
     except UserError as mistake:
         findings.append(Finding("groups", "all", str(mistake), "wrong", "see --group-by"))
         advantage_B = np.zeros(len(rows))
-    with restored(team.trained) as start:
+    with starting_weights(team.trained) as start:
         moved = {}
         for role, one in team.trained.items():
             mine = [i for i, row in enumerate(rows) if row.role == role]
@@ -215,7 +220,7 @@ def _after(
     old = [row for row in observed.rows(role) if row.trainable and row.weight_version != version]
     findings = [movement, *_parity(session, {role: scored}, _UPDATED, _OLD_WEIGHTS)]
     findings.append(
-        judged(
+        judge(
             "weight version",
             role,
             f"{said}; {len(old)} rows name other weights than the newest",

@@ -22,7 +22,7 @@ class Finding:
     way_out: str = ""
 
 
-def judged(check: str, role: str, measured: str, *, wrong: bool, way_out: str) -> Finding:
+def judge(check: str, role: str, measured: str, *, wrong: bool, way_out: str) -> Finding:
     """``ok``, or ``wrong`` with its way out."""
     if wrong:
         return Finding(check, role, measured, "wrong", way_out)

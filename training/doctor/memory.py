@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from coterie.agents.local import LocalPolicy
+from coterie.models.family import cache_width
 from coterie.teams.team import Team
-from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.finding import Finding, judge
 
 _GIB = 2**30
 # Of a step's batches, see coterie.algorithms.logprobs and coterie.models.sampler.batches.
@@ -33,13 +34,11 @@ class Shape:
     def of(model: Any) -> "Shape":
         """Of a transformers model."""
         config = model.config.get_text_config()
-        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-        head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         return Shape(
             config.num_hidden_layers,
             config.hidden_size,
             config.vocab_size,
-            2 * heads * head,
+            cache_width(config),
             model.dtype.itemsize,
         )
 
@@ -143,7 +142,7 @@ def check_memory(device: str, needed: Mapping[str, int], free: int | None) -> Fi
     measured = f"{_size(total)} more ({parts})"
     if free is None:
         return Finding("memory", device, measured, "not measured")
-    return judged(
+    return judge(
         "memory",
         device,
         f"{measured} of {_size(free)} free",

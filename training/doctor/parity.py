@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.finding import Finding, judge
 from coterie.training.doctor.rescore import Scored
 
 Floats = npt.NDArray[np.float64]
@@ -66,7 +66,7 @@ def check_parity(check: str, role: str, scored: Scored, limit: float, *, way_out
             "with --engine vllm, --rollout.top-p 1 --rollout.top-k 0 brings them back",
         )
     # Negated, so that NaN is wrong too.
-    return judged(check, role, str(found), wrong=not found.mean <= limit, way_out=way_out)
+    return judge(check, role, str(found), wrong=not found.mean <= limit, way_out=way_out)
 
 
 def surplus_z(logp_N: Floats, entropy_N: Floats, variance_N: Floats) -> float:
@@ -102,7 +102,7 @@ def check_neutrality(role: str, scored: Scored, *, filtered: bool) -> Finding:
         tokens = len(scored.learner_N)
         return Finding(check, role, f"{tokens} tokens tell too little", "not measured")
     z = surplus_z(scored.learner_N, scored.entropy_N, scored.variance_N)
-    return judged(
+    return judge(
         check,
         role,
         f"z {z:+.1f} over {len(scored.learner_N)} tokens",

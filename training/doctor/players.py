@@ -12,7 +12,7 @@ from coterie.experts.naming import POOL, SERVER
 from coterie.teams.players import player_counters
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Team
-from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.finding import Finding, judge
 
 QUESTION = Problem("doctor", "7 + 8 - 3 =", "12", "number")
 _CHECK = "expert"
@@ -53,7 +53,7 @@ async def check_expert(
         except TimeoutError:
             said, failed = f"no answer within {deadline_s or _PATIENCE_S:g} s", True
         findings.append(
-            judged(
+            judge(
                 _CHECK,
                 name,
                 f"{said}, {time.perf_counter() - start:.1f} s",
@@ -77,7 +77,7 @@ def check_calls(role: str, team: Team) -> Finding:
     measured = f"{calls} calls, none failed"
     if failed:
         measured = f"{calls} calls; " + ", ".join(f"{name}: {n}" for name, n in failed.items())
-    return judged(
+    return judge(
         "expert's calls",
         role,
         measured,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from coterie.datatypes import Policy, PolicyFailure, TokenCodec, UserError
 from coterie.models.codec import HFCodec
 from coterie.models.rendering import render
-from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.finding import Finding, judge
 from coterie.training.doctor.observe import Asked
 
 Decode = Callable[[npt.NDArray[np.int64]], str]
@@ -79,7 +79,7 @@ def check_round_trip(role: str, codec: HFCodec, text: str) -> Finding:
         measured = f"has no tokens for {', '.join(repr(part) for part in lost[:3])}"
     elif not same:
         measured = "text comes back altered"
-    return judged(
+    return judge(
         "round trip",
         role,
         measured,
@@ -139,7 +139,7 @@ async def check_stops(
             "the engine does not repeat its samples bit for bit; run the doctor again with "
             "another --seed",
         )
-    return judged(
+    return judge(
         _STOPS,
         role,
         f"{stop!r} after {needed} tokens; ended after {len(again.tokens)}, {again.finish_reason}",

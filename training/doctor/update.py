@@ -14,7 +14,7 @@ import torch
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Trajectory
 from coterie.teams.team import TrainedRole
-from coterie.training.doctor.finding import Finding, judged
+from coterie.training.doctor.finding import Finding, judge
 from coterie.training.doctor.rescore import rescore
 
 Floats = npt.NDArray[np.float64]
@@ -61,7 +61,7 @@ Weights = Mapping[str, torch.Tensor]
 
 
 @contextmanager
-def restored(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str, Weights]]:
+def starting_weights(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str, Weights]]:
     """Weights, optimisers, counters and torch's generator are afterwards what they are now; gives
     the weights of each role, by name."""
     generator = torch.get_rng_state()
@@ -184,7 +184,7 @@ def check_movement(role: str, found: Movement) -> Finding:
             f"; the others are about {found.size:.1e}, and the next {kind} is "
             f"{found.next_number:.1e} off"
         )
-    return judged(
+    return judge(
         _CHECK,
         role,
         measured,

@@ -27,6 +27,8 @@ START_S = 60.0
 """Seconds that both processes may take to get ready."""
 _HERE = Path(__file__).parent
 _TESTER_MEMORY = 4 << 30
+_PYTHON = [sys.executable, "-I", "-W", "ignore"]
+_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
@@ -73,13 +75,35 @@ def check_guard() -> None:
     tests = ProgramTests("f", "assert f(1) == 2")
     outcome = run("def f(x):\n    return x + 1", tests, Limits(deadline_s=START_S))
     if outcome != "passed":
-        raise UserError(_CANNOT)
+        raise UserError(CANNOT)
 
 
-_CANNOT = (
+CANNOT = (
     "programs cannot be guarded on this machine (Linux on x86-64 or ARM with seccomp is needed), "
     "so none that a model wrote is run; leave out --scoring.programs, and problems of kind code"
 )
+
+
+def start_player(
+    stack: contextlib.ExitStack, folder: Path, limits: Limits, reads: int, writes: int
+) -> subprocess.Popen[bytes]:
+    """Start the process of a program, which the stack kills; it talks over these descriptors."""
+    player = subprocess.Popen(
+        [*_PYTHON, "-S", str(_HERE / "player.py"), str(limits.memory_mb << 20), _cpu_s(limits)],
+        stdin=reads,
+        stdout=writes,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
+        env=_ENVIRONMENT,
+        start_new_session=True,
+    )
+    stack.callback(_end, player)
+    return player
+
+
+def _cpu_s(limits: Limits) -> str:
+    # One second more than the deadline: the limit is for the case that nobody is left to kill.
+    return str(int(limits.deadline_s) + 1)
 
 
 def _start(
@@ -87,30 +111,18 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     """Start both processes; the stack kills them. Gives the one with the verdict."""
     asks, answers = os.pipe(), os.pipe()
-    # One second more than the deadline: the limit is for the case that nobody is left to kill.
-    cpu_s = str(int(limits.deadline_s) + 1)
-    python = [sys.executable, "-I", "-W", "ignore"]
-    environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    cpu_s = _cpu_s(limits)
     try:
-        player = subprocess.Popen(
-            [*python, "-S", str(_HERE / "player.py"), str(limits.memory_mb << 20), cpu_s],
-            stdin=asks[0],
-            stdout=answers[1],
-            stderr=subprocess.DEVNULL,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )
-        stack.callback(_end, player)
+        start_player(stack, folder, limits, asks[0], answers[1])
         with job.open("rb") as question:
             ends = [str(answers[0]), str(asks[1])]
             tester = subprocess.Popen(
-                [*python, str(_HERE / "tester.py"), str(_TESTER_MEMORY), cpu_s, *ends],
+                [*_PYTHON, str(_HERE / "tester.py"), str(_TESTER_MEMORY), cpu_s, *ends],
                 stdin=question,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd=folder,
-                env=environment,
+                env=_ENVIRONMENT,
                 pass_fds=(answers[0], asks[1]),
                 start_new_session=True,
             )
@@ -136,7 +148,7 @@ def _verdict(tester: subprocess.Popen[bytes], deadline_s: float) -> Outcome:
                 # Without a word: the guard could not be put up. After "ready": the tests died.
                 if told:
                     return "error"
-                raise UserError(_CANNOT)
+                raise UserError(CANNOT)
             if not told:
                 due = time.monotonic() + deadline_s
             told += piece

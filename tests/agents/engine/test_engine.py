@@ -96,6 +96,17 @@ async def test_weights_that_were_given_up_are_read_from_where_they_are_newest(
     assert read == [("reload_weights",), {"weights_path": "v2"}, {"weights_path": "v2"}]
 
 
+async def test_adapters_are_handed_over_again_after_sleep(client: Client) -> None:
+    engine = engine_of(client, sleep_level=1)
+    await engine.add_adapter(Adapter("a-v1", 1, Path("a")))
+    client.told.clear()
+    await engine.sleep()
+    await engine.wake()
+    assert [name for name, _ in client.told] == [
+        *("sleep", "wake_up", "remove_lora", "add_lora", "wake_up")
+    ]
+
+
 def test_a_build_for_another_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     modules = {
         "vllm": SimpleNamespace(),

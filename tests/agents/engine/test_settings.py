@@ -39,6 +39,12 @@ def test_what_cannot_work_is_refused_with_a_way_out(settings, devices, way_out: 
         check_engine("vllm", settings(), devices)
 
 
+def test_weights_beneath_adapters_are_not_given_up() -> None:
+    with pytest.raises(UserError, match="sleep-level 1"):
+        check_engine("vllm", VllmSettings(sleep_level=2), GPU, adapters=True)
+    check_engine("vllm", VllmSettings(sleep_level=1), GPU, adapters=True)
+
+
 @pytest.mark.parametrize(
     ("settings", "devices"),
     [

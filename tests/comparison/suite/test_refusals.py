@@ -57,7 +57,7 @@ def test_mistakes(run: Any, flags: list[str], sentence: str) -> None:
     [
         ("{", "is not JSON"),
         ("[]", "describes no suite"),
-        ('{"env": "core-teaching"}', "an object with env, problems, role"),
+        ('{"env": "core-teaching"}', "an object with env, problems, and"),
         ('{"env": "core-teaching", "role": "alice", "problems": []}', "at least one set"),
         (
             '{"env": "core-teaching", "role": "alice", "problems": ["chains"], '

@@ -124,7 +124,7 @@ def test_one_role_teaches_nobody(roles: tuple[str, ...]) -> None:
     ("options", "sentence"),
     [
         ({"mode": "test"}, "choose one of train, eval, probe"),
-        ({"problem": {"question": "?"}}, "give a vocabulary.Problem"),
+        ({"problem": {"question": "?"}}, "give a coterie.datatypes.Problem"),
     ],
 )
 def test_options_that_make_no_sense(

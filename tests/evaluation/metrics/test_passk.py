@@ -61,3 +61,13 @@ def test_k_is_positive():
         pass_at_k([[1]], 0)
     with pytest.raises(ValueError, match="at least 1"):
         any_of_first([[1]], 0)
+
+
+def test_of_scores_it_is_the_best_that_is_expected():
+    # Of (1, .5, 0) two are drawn: the best is 1 twice in three, .5 once.
+    assert pass_at_k([[1.0, 0.5, 0.0]], 2) == pytest.approx(2.5 / 3)
+    scores = np.random.default_rng(0).normal(size=7)
+    for k in (1, 3, 7):
+        every = [max(some) for some in combinations(scores, k)]
+        assert pass_at_k([[*scores, np.nan]], k) == pytest.approx(np.mean(every))
+    assert np.isnan(pass_at_k([[0.5, np.nan]], 2)).all()

@@ -19,7 +19,7 @@ from coterie.training.doctor.contract import check_answers, check_contract
 from coterie.training.doctor.finding import Finding
 from coterie.training.doctor.observe import Observed, observe
 from coterie.training.doctor.texts import check_stops
-from coterie.training.doctor.update import learn, restored
+from coterie.training.doctor.update import learn, starting_weights
 from coterie.training.session import Session
 
 Opened = Callable[..., Session]
@@ -143,7 +143,7 @@ def test_everything_is_put_back(opened: Opened) -> None:
     assert "lr 1.0e-05" not in updates.measured
     assert same(state(session), before)
     rows = [row for row in batch.rows if row.role == "alice"]
-    with contextlib.suppress(KeyboardInterrupt), restored(session.team.trained) as start:
+    with contextlib.suppress(KeyboardInterrupt), starting_weights(session.team.trained) as start:
         found = learn(alice, rows, np.zeros(len(rows)), start["alice"], temperature=1.0, least=1e-2)
         assert found is not None
         assert found.mean >= 1e-2
@@ -210,6 +210,28 @@ def test_adapters_on_one_base_and_a_frozen_role(opened: Opened) -> None:
     assert {f.role for f in findings if f.check == "parity"} == {"alice", "bob"}
     assert {f.role for f in findings if f.check == "parity after an update"} == {"alice"}
     assert same(state(session), before)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_an_engine_that_loses_adapters_in_its_sleep(
+    opened: Opened, file_engine: Any, monkeypatch: pytest.MonkeyPatch, forgets: bool
+) -> None:
+    async def sleep(engine: Any) -> None:
+        if forgets:
+            engine._adapters = dict.fromkeys(engine._adapters, engine._base)
+
+    session = opened(
+        *("--engine", "vllm", "--learner.lr", "0.01"),
+        *("--agents.alice.model", "tiny:alice", "--agents.alice.tuning", "lora"),
+    )
+    batch = session.sample(1)
+    session.update(batch, session.credit(batch))  # an adapter that is nothing would not be missed
+    monkeypatch.setattr(file_engine, "sleep", sleep)
+    vllm = dataclasses.replace(session.settings.vllm, sleep_level=1)
+    session.settings = dataclasses.replace(session.settings, vllm=vllm)
+    findings = examine.checkup(session, PROBLEMS)
+    assert wrong(findings) == ({("parity after sleep", "alice")} if forgets else set())
+    assert {f.role for f in findings if f.check == "parity after sleep"} == {"alice", "bob"}
 
 
 def test_what_policies_do_wrong_shows_under_its_name(opened: Opened) -> None:

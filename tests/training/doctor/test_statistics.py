@@ -12,7 +12,7 @@ import torch
 from rich.console import Console
 
 from coterie.training.doctor import memory
-from coterie.training.doctor.finding import Finding, judged, table
+from coterie.training.doctor.finding import Finding, judge, table
 from coterie.training.doctor.parity import (
     check_neutrality,
     check_parity,
@@ -131,7 +131,7 @@ def test_free_memory_is_read_where_linux_says_it(tmp_path: Path) -> None:
 
 def test_the_table_shows_what_a_server_wrote_as_it_is() -> None:
     console = Console(width=120, record=True, file=io.StringIO())
-    fine = judged("a", "x", "[red]1[/nope]", wrong=False, way_out="hidden")
+    fine = judge("a", "x", "[red]1[/nope]", wrong=False, way_out="hidden")
     console.print(table([fine]))
     text = console.export_text()
     assert "[red]1[/nope]" in text

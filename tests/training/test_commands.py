@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.training.ending import ended
+from coterie.training.commands import run_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +22,7 @@ def raising(error: BaseException) -> int:
     def command() -> int:
         raise error
 
-    return ended(command, program="x.py", interrupted="stopped")
+    return run_command(command, program="x.py", interrupted="stopped")
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_sigterm_is_taken_like_ctrl_c(capsys: pytest.CaptureFixture[str]) -> Non
         os.kill(os.getpid(), signal.SIGTERM)
         return 0
 
-    assert ended(struck, program="x.py", interrupted="stopped") == 130
+    assert run_command(struck, program="x.py", interrupted="stopped") == 130
     assert capsys.readouterr().err == "\nx.py: stopped\n"
     assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_a_signal_is_taken_care_of_before_anything_large_is_imported() -> None:
-    code = """import sys, coterie.train; from coterie.training.ending import ended
+    code = """import sys, coterie.train; from coterie.training.commands import run_command
 print('numpy' in sys.modules)"""
     command = [sys.executable, "-c", code]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -77,7 +77,9 @@ def test_a_task_that_was_struck_is_not_told_of(
         await asyncio.sleep(9)
 
     loop = asyncio.new_event_loop()
-    assert ended(lambda: loop.run_until_complete(wait()), program="x.py", interrupted="s") == 130
+    assert (
+        run_command(lambda: loop.run_until_complete(wait()), program="x.py", interrupted="s") == 130
+    )
     tasks.clear()
     for task in asyncio.all_tasks(loop):
         task.cancel()
@@ -98,7 +100,7 @@ def test_faults_of_ours_keep_their_traceback() -> None:
 def test_letters_that_a_terminal_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
-    assert ended(lambda: print("élève") or 0, program="x.py", interrupted="") == 0
+    assert run_command(lambda: print("élève") or 0, program="x.py", interrupted="") == 0
     assert written.getvalue() == b"?l?ve\n"
 
 

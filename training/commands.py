@@ -1,4 +1,5 @@
-"""How a command ends: whatever stops it early becomes one sentence and an exit code."""
+"""How a command ends: whatever stops it early becomes one sentence and an exit code; a signal is
+taken between two steps rather than in the middle of one."""
 
 import atexit
 import errno
@@ -17,7 +18,7 @@ _OF_PLACES = (errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errn
 _OF_DISKS = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS)
 
 
-def ended(command: Callable[[], int], *, program: str, interrupted: str) -> int:
+def run_command(command: Callable[[], int], *, program: str, interrupted: str) -> int:
     """The exit code of ``command``, which takes over what it prints.
 
     2 the user's mistake, 130 interrupted, 141 nobody reads its output any more.
@@ -88,3 +89,57 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class Stop(Exception):
+    """The user asked the run to stop; its state is whole."""
+
+
+class Interruptible:
+    """While open, SIGINT and SIGTERM strike; from :meth:`begin` on, the first one only sets
+    :attr:`asked`, and the second one strikes.
+
+    ::
+
+        with Interruptible() as interrupt, slow_to_open_and_close():
+            interrupt.begin()
+            for step in steps:
+                work()
+                interrupt.check()  # raises Stop
+            interrupt.over = True
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.over = False
+        """Nothing is left to do but to close what was opened: nobody need hear that it stops."""
+        self._begun = False
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> "Interruptible":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def begin(self) -> None:
+        """From now on there is something to lose."""
+        self._begun = True
+
+    def check(self) -> None:
+        """Raise :class:`Stop` if a signal has come."""
+        if self.asked:
+            raise Stop
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if self.asked or not self._begun:
+            raise KeyboardInterrupt
+        self.asked = True
+        if not self.over:
+            print(
+                "\nStopping after the step or evaluation in flight; once more to stop at once.",
+                flush=True,
+            )

@@ -1,0 +1,141 @@
+"""All pairings of competitors over the roles of an environment: who plays well with whom, and in
+games who wins and how strong everybody is.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from rich.console import Console
+
+from coterie import envs
+from coterie.comparison.cross_play_scores import Seats, meaning, pairing_of, score
+from coterie.comparison.output import write_json
+from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job
+from coterie.comparison.policies import NamedTeam, Prices
+from coterie.comparison.settings import Asking
+from coterie.comparison.suites import Suite, settings_of
+from coterie.datatypes import UserError
+from coterie.envs.contract import role_of
+from coterie.evaluation.metrics.means import mean_present
+from coterie.training.plain import to_plain
+
+_MOST = 400
+_CONVENTIONS = {
+    "score": "of a team what it earned, or whether its answer is right; of a game the points of "
+    "whoever has the first seat: win 1, draw 1/2, loss 0",
+    "strength": "Bradley and Terry 1952, log-odds, mean 0; draws are half a win; half a win added "
+    "each way to every pair; elo is 400 / ln 10 times as much",
+    "intervals": "bootstrap over questions; every pairing plays the same ones",
+}
+
+
+def cross_play(
+    opened: Sequence[tuple[Suite, Sequence[Questions]]],
+    teams: Sequence[NamedTeam],
+    prices: Prices,
+    settings: Any,
+    console: Console,
+) -> None:
+    """Sample what is missing, score it, show and write it.
+
+    Args:
+        opened: suites with their questions.
+        teams: who changes seats; one called ``team`` plays the roles that do not change hands.
+        prices: of everybody, or of nobody.
+        settings: a ``SuiteComparison``.
+
+    Raises:
+        UserError: one seat alone, or too many pairings.
+    """
+    fixed = next((one for one in teams if one.name == "team"), NamedTeam("team", {}))
+    players = [one for one in teams if one is not fixed]
+    todo: dict[str, tuple[Seats, dict[tuple[str, ...], list[Job]]]] = {}
+    for suite, sets in opened:
+        seats = seats_of(suite, fixed.players)
+        pairings = list(product(players, repeat=len(seats.names)))
+        if len(pairings) > _MOST:
+            raise UserError(
+                f"suite {suite.name}: {len(players)} players have {len(pairings)} pairings over "
+                f"{', '.join(seats.names)}; name fewer, or who plays some roles with --team"
+            )
+        todo[suite.name] = (
+            seats,
+            {
+                tuple(one.name for one in some): [
+                    _job(suite, questions, seats, some, fixed, settings) for questions in sets
+                ]
+                for some in pairings
+            },
+        )
+    ask_missing(
+        [job for _, some in todo.values() for jobs in some.values() for job in jobs],
+        settings,
+        console,
+    )
+    content: dict[str, Any] = {}
+    files = []
+    for name, (seats, jobs) in todo.items():
+        every = [job for some in jobs.values() for job in some]
+        games = settings.game or any(r["outcome"] for job in every for r in job.read().values())
+        found = [pairing_of(names, some, seats, games) for names, some in jobs.items()]
+        content[name], tables = score(name, seats, found, games, prices, settings)
+        for table in tables:
+            console.print(table, "")
+        from coterie.comparison.pictures import draw_matrix
+
+        cells = {one.names: float(mean_present(one.responses.correct_QN)) for one in found}
+        path = settings.out / f"{name}-cross-play.png"
+        files.append(draw_matrix(cells, seats.names, path, meaning(games, seats)))
+    content = {"cross-play": content, "conventions": _CONVENTIONS, "config": to_plain(settings)}
+    files.insert(0, write_json(settings.out / "results.json", content))
+    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+
+
+def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
+    """What changes hands in a suite.
+
+    Raises:
+        UserError: one seat alone.
+    """
+    env = envs.make(suite.env, settings=settings_of(suite), roles=suite.roles or None)
+    agents = list(env.possible_agents)
+    env.close()
+    roles = [role for role in dict.fromkeys(map(role_of, agents)) if role not in fixed]
+    own = [agent for agent in agents if role_of(agent) in roles]
+    seats = Seats(tuple(roles), fixed) if len(roles) != 1 else Seats(tuple(own), fixed, roles[0])
+    if len(seats.names) < 2:
+        raise UserError(
+            f"suite {suite.name}: --cross-play needs two seats, and {', '.join(roles) or 'none'} "
+            "alone changes hands there; compare with --teams"
+        )
+    return seats
+
+
+def _job(
+    suite: Suite,
+    questions: Questions,
+    seats: Seats,
+    players: Sequence[NamedTeam],
+    fixed: NamedTeam,
+    settings: Asking,
+) -> Job:
+    who = seats.lineup(players, fixed)
+    name = "+".join(one.name for one in players)
+    lineup = Lineup(
+        name,
+        suite.env,
+        settings_of(suite),
+        suite.mode,
+        who,
+        suite.role,
+        # The same deal and luck in every pairing.
+        stream=("cross-play",),
+        silent=suite.silent,
+        roles=suite.roles,
+        team=True,
+    )
+    folder = settings.out / "completions" / f"{suite.name}-cross-play"
+    return make_job(
+        lineup, questions, settings, folder, title=f"{suite.name}, {questions.name}: {name}"
+    )

@@ -1,0 +1,267 @@
+"""What is said of pairings, and of who was in them, from stored responses; samples nothing."""
+
+# S seats, Q questions, N samples of each, K competitors, R resamples
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from coterie.comparison.output import figure_cell, figure_with_interval, make_table, short_label
+from coterie.comparison.plan import Job
+from coterie.comparison.policies import NamedTeam, Prices
+from coterie.comparison.responses import Responses, pool, score_team
+from coterie.datatypes import UserError
+from coterie.envs.contract import role_of
+from coterie.evaluation.evaluation import Resampled, difference
+from coterie.evaluation.metrics.intervals import mean_intervals, resampled_means
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
+from coterie.evaluation.metrics.strength import bradley_terry
+
+_POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
+_WIDE = 4
+
+
+@dataclass(frozen=True)
+class Seats:
+    """Places that change hands: roles, or where one role alone does, its agents."""
+
+    names: tuple[str, ...]
+    fixed: Mapping[str, str]
+    """Role -> who plays it throughout."""
+    role: str = ""
+    """The one role whose agents they are."""
+
+    def of(self, agent: str) -> int | None:
+        """The seat of an agent; None if it has none of these."""
+        name = agent if self.role else role_of(agent)
+        return self.names.index(name) if name in self.names else None
+
+    def lineup(self, players: Sequence[NamedTeam], team: NamedTeam) -> dict[str, Any]:
+        """Role -> who plays it where these sit in order."""
+        found: dict[str, Any] = team.lineup(tuple(self.fixed))
+        if self.role:
+            # Agents are numbered from anywhere: whoever plays number i is i modulo their count.
+            order = [int(name.rpartition("_")[2]) % len(players) for name in self.names]
+            seated = [players[order.index(place)].player(self.role) for place in range(len(order))]
+            return {**found, self.role: tuple(seated)}
+        return {**found, **{r: (one.player(r),) for r, one in zip(self.names, players)}}
+
+
+@dataclass(frozen=True)
+class Played:
+    """One pairing."""
+
+    names: tuple[str, ...]
+    """Who has which seat."""
+    responses: Responses
+    """Scored as the pairing is."""
+    points_SQN: Floats
+    """In games, seat by seat."""
+
+
+def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
+    """(S,) what a game is worth to each seat, by its outcome or else by what was earned.
+
+    Raises:
+        UserError: an outcome that is none.
+    """
+    said, earned = record["outcome"], record["earned"]
+    if wrong := set(said.values()) - set(_POINTS):
+        raise UserError(f"an outcome is {wrong.pop()!r}; it must be win, draw or loss")
+    values: list[list[float]] = [[] for _ in seats.names]
+    for agent, value in (said or earned).items():
+        if (place := seats.of(agent)) is not None:
+            values[place].append(_POINTS[value] if said else float(value))
+    found = np.array([float(np.mean(some)) if some else np.nan for some in values])
+    if not said:
+        best = found.max()
+        won = found == best
+        found = np.where(won, 0.5 if won.sum() > 1 else 1.0, 0.0)
+    elif len(found) == 2 and np.isnan(found).any():
+        # It was over before the other one had to move.
+        found = np.where(np.isnan(found), 1 - np.nansum(found), found)
+    return found
+
+
+def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games: bool) -> Played:
+    """One pairing on all sets of questions."""
+
+    def worth(record: Mapping[str, Any]) -> float:
+        if games:
+            return float(points_of(record, seats)[0])
+        return score_team(record, jobs[0].lineup.role, jobs[0].title)
+
+    own = pool([job.responses(score=worth) for job in jobs])
+    points = np.full((len(seats.names), *own.correct_QN.shape), np.nan)
+    for q, row in enumerate(own.records):
+        for n, record in enumerate(row):
+            if games and record is not None:
+                points[:, q, n] = points_of(record, seats)
+    return Played(names, own, points)
+
+
+def score(
+    suite: str,
+    seats: Seats,
+    played: Sequence[Played],
+    games: bool,
+    prices: Prices,
+    settings: Any,
+) -> tuple[dict[str, Any], list[Table]]:
+    """(JSON data, tables)."""
+    drawn = {"resamples": settings.resamples, "seed": settings.seed}
+    cells = mean_intervals(
+        np.stack([mean_at_n(one.responses.correct_QN) for one in played], axis=1), **drawn
+    )
+    names = list(dict.fromkeys(name for one in played for name in one.names))
+    columns = {
+        (name, what): column_Q
+        for name in names
+        for what, column_Q in (_game(name, played) if games else _team(name, played)).items()
+    }
+    found = dict(zip(columns, mean_intervals(np.stack(list(columns.values()), axis=1), **drawn)))
+    by_name: dict[str, dict[str, Any]] = {
+        name: {what: found[name, what] for one, what in columns if one == name} for name in names
+    }
+    strength = strengths(names, played, **drawn) if games else []
+    for name, own in by_name.items():
+        own |= _costs(name, played, prices)
+        if not games:
+            own["difference"] = difference(own["self"], own["others"])
+    for name, one in zip(names, strength):
+        by_name[name] |= {"strength": one, "elo": one.value * 400 / np.log(10)}
+    points = [
+        {"points": dict(zip(seats.names, map(mean_present, one.points_SQN)))} if games else {}
+        for one in played
+    ]
+    content = {
+        "seats": list(seats.names),
+        "game": games,
+        "pairings": {
+            " + ".join(one.names): {
+                "score": cell,
+                **worth,
+                **_costs("", [one], prices),
+                "seconds": float(mean_present(one.responses.seconds_QN)),
+            }
+            for one, cell, worth in zip(played, cells, points)
+        },
+        "competitors": by_name,
+    }
+    questions = len(played[0].responses.correct_QN)
+    title = f"{suite}: {questions} questions, {settings.samples} samples of each pairing"
+    by_pairing = {one.names: cell for one, cell in zip(played, cells)}
+    matrix = _matrix(by_pairing, f"{title}; {meaning(games, seats)}", f"{seats.names[0]} by")
+    return content, [*matrix, _summary(by_name, games, bool(prices))]
+
+
+def _matrix(cells: Mapping[tuple[str, ...], Resampled], title: str, first: str) -> Iterator[Table]:
+    """Who has the first seat in a line, all others in a column; a few columns to a table."""
+    rest = list(dict.fromkeys(names[1:] for names in cells))
+    names = list(dict.fromkeys(names[0] for names in cells))
+    for start in range(0, len(rest), _WIDE):
+        part = rest[start : start + _WIDE]
+        yield make_table(
+            "" if start else title,
+            first,
+            [" + ".join(some) for some in part],
+            [
+                (short_label(name), [figure_with_interval(cells[name, *some]) for some in part])
+                for name in names
+            ],
+        )
+
+
+def _summary(by_name: Mapping[str, Mapping[str, Any]], games: bool, priced: bool) -> Table:
+    """A line per competitor."""
+    # Sign of each figure; two intervals have room in 80 columns, results.json has them all.
+    shown: dict[str, str | None] = {"self": "", "others": "", "difference": "+"}
+    if games:
+        shown = {"win": "", "draw": None, "loss": None, "strength": "+"}
+
+    def cells(own: Mapping[str, Any]) -> list[str]:
+        return [
+            *(
+                figure_cell(own[what].value)
+                if sign is None
+                else figure_with_interval(own[what], sign)
+                for what, sign in shown.items()
+            ),
+            f"{own['tokens']:.0f}",
+            *([f"{own['money']:.3g}"] if priced else []),
+        ]
+
+    title = "against others, every seat alike" if games else "in all roles, and with others"
+    lines = [(short_label(name), cells(own)) for name, own in by_name.items()]
+    return make_table(title, "", [*shown, "tokens", *["/1k"] * priced], lines)
+
+
+def meaning(games: bool, seats: Seats) -> str:
+    points = f"points of {seats.names[0]}: win 1, draw .5, loss 0"
+    return points if games else "what the team scores"
+
+
+def _team(name: str, played: Sequence[Played]) -> dict[str, Floats]:
+    """(Q,) what a competitor scores in all seats, and together with others."""
+    alone, others = (
+        [mean_at_n(one.responses.correct_QN) for one in played if name in one.names and among(one)]
+        for among in (lambda one: len(set(one.names)) == 1, lambda one: len(set(one.names)) > 1)
+    )
+    nobody = [np.full(len(alone[0]), np.nan)]
+    return {"self": alone[0], "others": mean_present(others or nobody, axis=0)}
+
+
+def _game(name: str, played: Sequence[Played]) -> dict[str, Floats]:
+    """(Q,) how often a competitor wins, draws and loses against others, whatever its seat."""
+    own = [
+        points_QN
+        for one in played
+        if len(set(one.names)) > 1
+        for who, points_QN in zip(one.names, one.points_SQN)
+        if who == name
+    ] or [np.full_like(played[0].responses.correct_QN, np.nan)]
+    points = np.concatenate(own, axis=1)
+    known = np.where(np.isnan(points), np.nan, 1.0)
+    return {what: mean_at_n(known * (points == worth)) for what, worth in _POINTS.items()}
+
+
+def strengths(
+    names: Sequence[str], played: Sequence[Played], *, resamples: int, seed: int
+) -> list[Resampled]:
+    """Everybody's strength, with the questions resampled; two seats of a game are one comparison,
+    and as every pairing is played in every order, moving first favours nobody."""
+    questions = len(played[0].responses.correct_QN)
+    wins_QKK = np.zeros((questions, len(names), len(names)))
+    for one in played:
+        for s, first in enumerate(one.names):
+            for t, second in enumerate(one.names):
+                if first != second:
+                    # A draw is half a win; what was not played is nothing.
+                    lead_QN = one.points_SQN[s] - one.points_SQN[t]
+                    won_QN = np.nan_to_num(np.sign(lead_QN) / 2 + 0.5)
+                    wins_QKK[:, names.index(first), names.index(second)] += won_QN.sum(axis=1)
+    drawn_RM = resampled_means(wins_QKK.reshape(questions, -1), resamples=resamples, seed=seed)
+    found_K = bradley_terry(wins_QKK.sum(axis=0))
+    found_RK = bradley_terry(questions * drawn_RM.reshape(-1, len(names), len(names)))
+    return [Resampled(float(b), own_R, questions) for b, own_R in zip(found_K, found_RK.T)]
+
+
+def _costs(name: str, played: Sequence[Played], prices: Prices) -> dict[str, Any]:
+    """Of an episode, by competitor for each of its seats: tokens that were sampled, and money for a
+    thousand."""
+    own = f"{name}." if name else ""
+    seats = sum(one.names.count(name) if name else 1 for one in played)
+    used = [
+        (policy, mean_present(used_QN2.reshape(-1, 2), axis=0))
+        for one in played
+        for policy, used_QN2 in one.responses.used_QN2.items()
+        if policy.startswith(own)
+    ]
+    money = sum(float(both @ as_floats(prices[policy])) for policy, both in used if prices)
+    return {
+        "tokens": sum(float(both[1]) for _, both in used) / seats,
+        "money": money / 1000 / seats if prices else None,
+    }

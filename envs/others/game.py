@@ -1,0 +1,215 @@
+"""A game of somebody else's, played in text: whose turn it is, what they see, what they may do.
+
+A position begins its reader's context anew, so that a context is as long as a position and no
+longer. The last line but one of a prompt lists the legal moves (``Moves: 0 2 5``) wherever the
+game names them.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie.datatypes import Problem, ScoreRequests, UserError, check_no_nan, refuse
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.guarded import describe
+from coterie.envs.registry import EnvSpec
+from coterie.envs.turns import Ask, Conversation, Outcome, Turn
+
+MOVES = "Moves: "
+"""Begins the line that lists the legal moves."""
+_NUMBER = re.compile(r"\d{1,9}")
+_MODEL = {"model": "tiny:dora"}  # the one of the tiny models that explores most
+_EVERYONE = "player"  # the role that plays every seat, as the pages call it
+
+
+class Game(ABC):
+    """One game, played again and again; any call may raise what the package raises."""
+
+    players: Sequence[str]
+    """Everyone who sits at the table, in the package's order."""
+    cooperative: bool = False
+    """Whether all are paid alike, so that nobody wins."""
+
+    @abstractmethod
+    def reset(self, seed: int) -> None:
+        """Begin another one."""
+
+    @abstractmethod
+    def turn(self) -> str | None:
+        """Whose move it is; None when the game is over."""
+
+    @abstractmethod
+    def view(self) -> str:
+        """What the player whose move it is sees."""
+
+    @abstractmethod
+    def moves(self) -> Sequence[str]:
+        """The legal moves as they are written; empty where the game does not list them."""
+
+    @abstractmethod
+    def play(self, answer: str) -> bool:
+        """Make the move that an answer names; whether it was a legal one."""
+
+    @abstractmethod
+    def rewards(self) -> Mapping[str, float]:
+        """What each player was paid since the reset."""
+
+
+@dataclass(frozen=True)
+class GameSettings:
+    """How a game is told and read."""
+
+    max_new_tokens: int = 2
+    """Longest answer; a model that reasons first needs more."""
+    ending: str = " ="
+    """What stands between the list of moves and the answer. The tiny models write a digit after
+    an equals sign; others may be asked with words."""
+    stop: tuple[str, ...] = ("\n",)
+    """What ends an answer."""
+    max_moves: int = 200
+    """Moves of all players together, after which a game is cut off as it stands."""
+    rotate: bool = False
+    """The seed of a game decides which role sits where, so that moving first favours no role."""
+
+    def __post_init__(self) -> None:
+        check_no_nan(self, "--env.")
+        refuse(
+            (self.max_new_tokens < 1, "--env.max-new-tokens must be at least 1"),
+            (self.max_moves < 1, "--env.max-moves must be at least 1"),
+        )
+
+
+@dataclass(frozen=True)
+class TextArenaSettings(GameSettings):
+    """How a game of TextArena is told and read."""
+
+    max_new_tokens: int = 8
+    """Longest answer; a model that reasons first needs more."""
+    stop: tuple[str, ...] = ()
+    """What ends an answer."""
+    menu: bool = False
+    """Number the moves that the game names in brackets, and read an answer as such a number: for
+    models that write digits rather than words."""
+    rules: bool = True
+    """Tell the rules with every position; without, the position alone."""
+    players: int = 0
+    """How many play; 0: two, or as few as the game can be played by."""
+
+
+class GameEnv(ConversationEnv):
+    """Any :class:`Game` as a text environment.
+
+    Each player is a role of its own; one role alone, ``--roles player``, plays every seat.
+    """
+
+    metadata = {**ConversationEnv.metadata, "name": "game_v0"}  # noqa: RUF012
+    settings_class = GameSettings
+
+    def __init__(
+        self, name: str, make_game: Callable[[Any], Game], settings: Any, **services: Any
+    ) -> None:
+        """
+        Args:
+            name: as the user writes it.
+            make_game: settings -> the game.
+            settings: a :class:`GameSettings`.
+            services: ``roles`` and ``render_mode``, as :class:`ConversationEnv` takes them.
+        """
+        self.title = name
+        self.game = make_game(settings)
+        self.default_roles = tuple(self.game.players)
+        super().__init__(settings, **services)
+        # What the package raises is one sentence.
+        self._is_ours = False
+
+    def check_roles(self) -> None:
+        if len(self.roles) not in (1, len(self.game.players)):
+            raise UserError(
+                f"{self.title}: {len(self.roles)} roles; name {len(self.game.players)}, one for "
+                "each player, or a single one that plays them all."
+            )
+
+    def places(self) -> Mapping[str, int]:
+        return dict.fromkeys(self.roles, len(self.game.players) // len(self.roles))
+
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        game, agents = self.game, list(self.possible_agents)
+        if self.settings.rotate:
+            random.shuffle(agents)
+        seats = dict(zip(game.players, agents))
+        moves, illegal = Counter[str](), Counter[str]()
+        game.reset(self.episode_seed % 2**31)
+        while (player := game.turn()) is not None and moves.total() < self.settings.max_moves:
+            legal = game.moves()
+            listed = f"\n{MOVES}{' '.join(legal)}" if legal else ""
+            ask = Ask(f"{game.view()}{listed}{self.settings.ending}", "fresh")
+            answers = yield Turn({seats[player]: ask}, lambda answers: ScoreRequests())
+            moves[player] += 1
+            illegal[player] += not game.play(answers.get(seats[player], ""))
+        paid, cut = game.rewards(), game.turn() is not None
+        measured = {
+            agent: {
+                "moves": moves[player],
+                "illegal": float(illegal[player] > 0),
+                **({} if game.cooperative else result(player, paid)),
+            }
+            for player, agent in seats.items()
+        }
+        terms = {agent: {"game": float(paid[player])} for player, agent in seats.items()}
+        return Outcome(terms, measured, truncated=agents if cut else ())
+
+
+def result(player: str, paid: Mapping[str, float]) -> dict[str, Any]:
+    """How a game of several ended for one of them; nothing of a game for one.
+
+    Who was paid most wins; several who were are drawn.
+    """
+    best = max((value for other, value in paid.items() if other != player), default=None)
+    if best is None:
+        return {}
+    outcome = "win" if paid[player] > best else "draw" if paid[player] == best else "loss"
+    return {
+        "outcome": outcome,
+        **{f"{name}": float(outcome == which) for name, which in _RATES.items()},
+    }
+
+
+_RATES = {"won": "win", "drawn": "draw", "lost": "loss"}
+
+
+def read_move(answer: str, moves: Sequence[str]) -> str | None:
+    """The one of ``moves`` that an answer is, or that its first number is; None without."""
+    text = answer.strip()
+    number = _NUMBER.search(text)
+    found = text if text in moves else number[0] if number else None
+    return found if found in moves else None
+
+
+def game_spec(
+    name: str, make_game: Callable[[Any], Game], settings: type = GameSettings
+) -> EnvSpec:
+    """The spec of a game: a role for each player, all of which tiny models play by default.
+
+    Raises:
+        UserError: the package cannot make it.
+    """
+    try:
+        players = tuple(make_game(settings()).players)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"env {name!r} cannot be made: {describe(error)}.") from error
+    agents = dict.fromkeys((*players, _EVERYONE), _MODEL)
+
+    def factory(settings: Any = settings(), **services: Any) -> GameEnv:  # noqa: B008 (frozen)
+        return GameEnv(name, make_game, settings, **services)
+
+    defaults = {"agents": agents, "rollout": {"temperature": 1.5}}
+    return EnvSpec(name, 0, factory, settings, players, defaults=defaults)

@@ -1,0 +1,151 @@
+"""``pettingzoo:classic/NAME``: PettingZoo's board and card games, told in digits.
+
+An illegal move has the consequence that the package gives it: the classic games end with -1 for
+who made it and 0 for all others. Where every move of the space is legal (``rps_v2``) an answer that
+is none has the same one.
+"""
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pettingzoo
+from gymnasium import spaces
+from pettingzoo.env_registry.registration import aec_registry
+from pettingzoo.utils.env_logger import EnvLogger
+
+from coterie.datatypes import UserError, suggest
+from coterie.envs.others.game import Game, game_spec, read_move
+from coterie.envs.registry import EnvSpec
+
+_ILLEGAL_REWARD = -1.0
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+# An illegal move is a number in the log, not a line on the terminal.
+EnvLogger.suppress_output()
+
+
+def spec(name: str, identity: str, options: Mapping[str, Any]) -> EnvSpec:
+    """The spec of ``pettingzoo:IDENTITY``."""
+    return game_spec(name, lambda settings: PettingZooGame(name, identity, options))
+
+
+class PettingZooGame(Game):
+    """An AEC game with a discrete action space for each player."""
+
+    def __init__(self, name: str, identity: str, options: Mapping[str, Any]) -> None:
+        """
+        Args:
+            name: what messages begin with.
+            identity: ``classic/tictactoe_v3`` or ``classic/tictactoe-v3``.
+            options: keywords of the game's own.
+
+        Raises:
+            UserError: no such game, or one whose actions are not discrete.
+        """
+        found = re.sub(r"_v(\d+)$", r"-v\1", identity)
+        if found not in aec_registry:
+            near = suggest(found, (key for key in aec_registry if key.startswith("classic/")))
+            raise UserError(f"env {name!r}: PettingZoo has no such game; {near}.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.env: Any = pettingzoo.make("aec", found, **options)
+        self.players = list(self.env.possible_agents)
+        for player in self.players:
+            if not isinstance(self.env.action_space(player), spaces.Discrete):
+                raise UserError(
+                    f"env {name!r}: {player} acts in {self.env.action_space(player)}; a game in "
+                    "text needs discrete actions."
+                )
+        self.cooperative = found.startswith("classic/hanabi")
+        self._tell = _VIEWS.get(found.removeprefix("classic/").split("-")[0], tell_numbers)
+        self._paid: dict[str, float] = {}
+        self._over = True
+
+    def reset(self, seed: int) -> None:
+        self.env.reset(seed=seed)
+        self._paid, self._over = dict.fromkeys(self.players, 0.0), False
+
+    def turn(self) -> str | None:
+        # What a player was paid is told when it would move again, its last sum when it is dead.
+        while not self._over and self.env.agents:
+            player = self.env.agent_selection
+            _, _, ended, cut, _ = self.env.last(observe=False)
+            if not ended and not cut:
+                return player
+            self._collect()
+            self.env.step(None)
+        return None
+
+    def view(self) -> str:
+        return self._tell(self.env, self.env.observe(self.env.agent_selection))
+
+    def moves(self) -> Sequence[str]:
+        space = self.env.action_space(self.env.agent_selection)
+        mask = self._mask()
+        return [str(place) for place in range(space.n) if mask is None or mask[place]]
+
+    def play(self, answer: str) -> bool:
+        move, mask = read_move(answer, self.moves()), self._mask()
+        if move is None and (mask is None or all(mask)):
+            self._paid[self.env.agent_selection] += _ILLEGAL_REWARD
+            self._over = True
+        else:
+            self._collect()
+            # Any illegal move stands for one that cannot be read.
+            self.env.step(int(np.flatnonzero(~np.asarray(mask, bool))[0] if move is None else move))
+        return move is not None
+
+    def rewards(self) -> Mapping[str, float]:
+        # A game that was cut off owes what nobody came to collect.
+        owed = self.env.unwrapped._cumulative_rewards if self.env.agents else {}
+        return {player: paid + float(owed.get(player, 0)) for player, paid in self._paid.items()}
+
+    def _collect(self) -> None:
+        """Book what the player at hand was paid since it last moved."""
+        self._paid[self.env.agent_selection] += float(self.env.last(observe=False)[1])
+
+    def _mask(self) -> Any:
+        seen, info = self.env.observe(self.env.agent_selection), self.env.last(observe=False)[4]
+        seen = seen if isinstance(seen, Mapping) else {}
+        return seen.get("action_mask", info.get("action_mask"))
+
+
+def tell_board(env: Any, seen: Any) -> str:
+    """A board of two colours, a line for each of its rows: 0 free, 1 the reader's, 2 the other's.
+
+    Fields count from 0 in reading order.
+    """
+    planes = np.asarray(seen["observation"])
+    board = planes[..., 0] + 2 * planes[..., 1]
+    return "\n".join(" ".join(str(int(field)) for field in row) for row in board)
+
+
+def tell_hanabi(env: Any, seen: Any) -> str:
+    """OpenSpiel's own words for what a player sees, and for each move."""
+    table = env.unwrapped.hanabi_env
+    state = table.game_state
+    player = table.agent_name_id_mapping[env.agent_selection]
+    named = [f"{move} {state.action_to_string(player, move)}" for move in state.legal_actions()]
+    return "\n".join([state.observation_string(player).strip(), *named])
+
+
+def tell_numbers(env: Any, seen: Any) -> str:
+    """The places that are not 0, counted from 0, with their values where these are not 1."""
+    values = np.asarray(seen["observation"] if isinstance(seen, Mapping) else seen).reshape(-1)
+    if len(values) == 1:
+        return f"Seen: {values[0]:g}"
+    told = (
+        f"{place}" if (v := values[place]) == 1 else f"{place}={v:g}"
+        for place in np.flatnonzero(values)
+    )
+    return f"Seen: {' '.join(told)}"
+
+
+_VIEWS: dict[str, Callable[[Any, Any], str]] = {
+    "tictactoe": tell_board,
+    "connect_four": tell_board,
+    "hanabi": tell_hanabi,
+}

@@ -1,0 +1,62 @@
+"""Which traces name the prompt with a peer's hint, to be read again behind it."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from coterie import envs
+from coterie.datatypes import Problem
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.core_teaching import CoreTeachingSettings
+
+from .scripted import COLD, HINTED, PLAIN, RIGHT, WRONG, Played
+
+ALONE = dataclasses.replace(PLAIN, k_cold=2, k_hinted=0, teacher="prefer-peer")
+BOTH = {"alice_0": WRONG, "alice_1": WRONG, "bob_0": WRONG, "bob_1": RIGHT}
+MIXED = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": WRONG, "bob_1": RIGHT}
+
+
+def reread(env: Any, answers: dict[str, str], problem: Problem, **options: Any) -> dict[str, str]:
+    infos = Played(env, answers, problem=problem, **options).infos
+    return {agent: info["reread_after"] for agent, info in infos.items() if "reread_after" in info}
+
+
+@pytest.mark.parametrize(
+    ("which", "answers", "found"),
+    [
+        ("none", BOTH, []),
+        # Bob's right trace is its own: nobody else's teaches it.
+        ("wrong", BOTH, ["alice_0", "alice_1"]),
+        ("unsolved", BOTH, ["alice_0", "alice_1"]),
+        ("wrong", MIXED, ["alice_1", "bob_0"]),
+        ("unsolved", MIXED, []),
+        ("wrong", dict.fromkeys(BOTH, WRONG), []),
+        ("wrong", dict.fromkeys(BOTH, RIGHT), []),
+    ],
+)
+def test_wrong_traces_of_questions_that_a_peer_solved(
+    which: Any, answers: dict[str, str], found: list[str], make: Any, problem: Problem
+) -> None:
+    env = make(dataclasses.replace(ALONE, reread=which))
+    assert reread(env, answers, problem) == dict.fromkeys(found, HINTED)
+    assert reread(env, answers, problem, mode="eval") == {}
+
+
+def test_nothing_is_sampled_under_the_hint_and_rewards_are_the_same(
+    make: Any, problem: Problem
+) -> None:
+    played = Played(make(dataclasses.replace(ALONE, reread="wrong")), BOTH, problem=problem)
+    assert played.rounds == [["alice_0", "alice_1", "bob_0", "bob_1"]]
+    assert set(played.prompts.values()) == {COLD}
+    assert played.rewards == Played(make(ALONE), BOTH, problem=problem).rewards
+
+
+def test_the_context_is_told_in_the_tokens_of_its_author(scorer: Any, problem: Problem) -> None:
+    settings: CoreTeachingSettings = dataclasses.replace(ALONE, reread="wrong")
+    env = envs.make("core-teaching", settings=settings, scorer=scorer)
+    env.reset(seed=0, options={"problem": problem})
+    codec = BytesCodec()
+    said = {agent: codec.extend(text) for agent, text in BOTH.items()}
+    *_, infos = env.step({agent: said[agent] for agent in env.agents if agent in said})
+    assert infos["alice_0"]["reread_after"].tolist() == list(codec.open(HINTED))

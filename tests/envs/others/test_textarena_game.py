@@ -1,0 +1,94 @@
+"""TextArena's games in their own words: rules, moves, mistakes and chance."""
+
+import random
+from typing import Any
+
+import pytest
+
+from coterie import envs
+from coterie.datatypes import UserError
+
+pytest.importorskip("textarena", reason="pip install -e '.[textarena]'")
+TICTACTOE = "textarena:TicTacToe-v0-train"
+DICE = "textarena:PigDice-v0-short-train"
+
+
+def settings(**chosen: Any) -> Any:
+    return envs.spec(TICTACTOE).settings(**chosen)  # type: ignore[misc]
+
+
+def played(env: Any, moves: list[str], seed: int = 0) -> tuple[list[str], Any, Any]:
+    """(what each move's player was shown, the last rewards, the last infos)."""
+    observations, infos = env.reset(seed=seed)
+    shown, rewards = [], {}
+    for move in moves:
+        if not env.agents:
+            break
+        (agent,) = (agent for agent in env.agents if observations[agent]["active"])
+        shown.append(observations[agent]["text"])
+        observations, rewards, _, _, infos = env.step({agent: move})
+    return shown, rewards, infos
+
+
+def test_a_game_in_the_package_s_own_words() -> None:
+    env = envs.make(TICTACTOE, view="text")
+    # A bare word is put in brackets; a longer answer is the package's to read.
+    shown, rewards, infos = played(env, ["4", "I take [0].", "[3]", "1", "5"])
+    assert shown[0].startswith("You are Player 0 in Tic Tac Toe.")
+    assert shown[0].endswith("\nMoves: [0] [1] [2] [3] [4] [5] [6] [7] [8] =")
+    assert shown[4].endswith("\nMoves: [2] [5] [6] [7] [8] =")
+    assert rewards == {"player_0_0": 1.0, "player_1_0": -1.0}
+    assert infos["player_0_0"]["outcome"] == "win"
+    assert (infos["player_0_0"]["moves"], infos["player_0_0"]["illegal"]) == (3, 0.0)
+
+
+def test_a_menu_and_positions_without_rules() -> None:
+    env = envs.make(DICE, view="text", settings=settings(menu=True, rules=False))
+    shown, _, _ = played(env, ["0"])
+    assert shown[0].startswith("Current Total Scores: Player 0: '0'; Player 1: '0'\n")
+    assert shown[0].endswith("\n0 [roll]\n1 [hold]\nMoves: 0 1 =")
+
+
+def test_the_second_mistake_in_a_row_loses() -> None:
+    env = envs.make("textarena:TicTacToe-v0", view="text")
+    shown, rewards, infos = played(env, ["4", "4", "0", "4", "9"])
+    # O's mistake is told and forgotten; X makes two.
+    assert "attempted an invalid move" in shown[2]
+    assert rewards == {"player_0_0": -1.0, "player_1_0": 1.0}
+    assert (infos["player_0_0"]["illegal"], infos["player_1_0"]["illegal"]) == (1.0, 1.0)
+    assert (infos["player_0_0"]["outcome"], infos["player_1_0"]["outcome"]) == ("loss", "win")
+
+
+def test_chance_is_each_game_s_own() -> None:
+    """The package draws from Python's global stream, and here it is left alone."""
+    moves = ["[roll]", "[roll]", "[hold]"] * 8
+    alone = played(envs.make(DICE, view="text"), moves, seed=5)[0]
+    random.seed(1)
+    before = random.getstate()
+    one, other = envs.make(DICE, view="text"), envs.make(DICE, view="text")
+    shown, others = one.reset(seed=5)[0], other.reset(seed=6)[0]
+    found = []
+    for move in moves:
+        if not one.agents:
+            break
+        (agent,) = (agent for agent in one.agents if shown[agent]["active"])
+        found.append(shown[agent]["text"])
+        shown = one.step({agent: move})[0]
+        if other.agents:
+            others = other.step({a: move for a in other.agents if others[a]["active"]})[0]
+    assert found == alone
+    assert random.getstate() == before
+
+
+@pytest.mark.parametrize("view", ["token", "text"])
+def test_the_contract(view: Any) -> None:
+    envs.check_env(envs.make("textarena:KuhnPoker-v0-train", view=view))
+    envs.check_env(envs.make("textarena:GuessTheNumber-v0", view=view))
+
+
+def test_names_that_name_nothing() -> None:
+    with pytest.raises(UserError, match="no such game; did you mean 'TicTacToe-v0"):
+        envs.make("textarena:TicTacTo-v0")
+    with pytest.raises(UserError, match="cannot be played by 5; say how many with"):
+        envs.make(TICTACTOE, settings=settings(players=5))
+    assert envs.spec("textarena:GuessTheNumber-v0").roles == ("player_0",)

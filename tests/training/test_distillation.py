@@ -1,0 +1,39 @@
+"""Peer distillation in a run: full weights and adapters, interrupted and resumed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+from coterie.train import main
+
+FLAGS = (
+    *("--rollout.problems-per-step", "4", "--eval.no-enabled", "--env.k-hinted", "0"),
+    *("--problems.train", "chains?mix=0.5,0.5,0&min_length=3&max_length=3"),
+    *("--env.teacher", "prefer-peer", "--env.reread", "wrong", "--algo.distillation.beta", "1"),
+)
+
+
+@pytest.mark.parametrize("tuning", ["full", "lora"])
+def test_a_run_that_is_resumed_is_the_run_that_was_not(tuning: str, tmp_path: Path) -> None:
+    flags = (*FLAGS, "--agents.alice.tuning", tuning, "--agents.bob.tuning", tuning)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert main([*flags, "--steps", "3", "--run-dir", str(whole)]) == 0
+    assert main([*flags, "--steps", "2", "--run-dir", str(parts)]) == 0
+    assert main(["--resume", str(parts), "--steps", "3"]) == 0
+    files = sorted(path.relative_to(whole) for path in whole.glob("final/*/*.safetensors"))
+    assert len(files) == 2
+    for file in files:
+        one, two = load_file(whole / file), load_file(parts / file)
+        assert one.keys() == two.keys()
+        assert all((one[name] == two[name]).all() for name in one)
+    steps = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
+    assert any(step["learner/alice/distillation/rows"] > 0 for step in steps)
+    rows = [
+        row
+        for line in (whole / "episodes.jsonl").read_text().splitlines()
+        for row in json.loads(line)["trajectories"]
+    ]
+    assert any("reread_after" in row for row in rows)
+    assert not any("reread_after" in row for row in rows if row["info"]["correct"])

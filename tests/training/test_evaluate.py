@@ -1,0 +1,112 @@
+"""A run's evaluation once more: the same numbers, others where other things are asked for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie import train
+
+RUN = (
+    "--steps", "1", "--rollout.problems-per-step", "2", "--rollout.replicas", "2",
+    "--problems.held-out", "6", "--eval.resamples", "20", "--eval.temperature", "0.7",
+    "--env", "examples.debate:SPEC", "--env.rounds", "1", "--train-role", "alice", "--threads", "1",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "run"
+    assert train.main([*RUN, "--run-dir", str(path)]) == 0
+    return path
+
+
+def again(run: Path, *flags: str) -> dict[str, Any]:
+    out = run.parent / "again.json"
+    assert train.main(["--evaluate", str(run), *flags, "--out", str(out)]) == 0
+    return json.loads(out.read_text())
+
+
+def test_by_itself_it_is_what_the_run_measured(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = json.loads((run / "evaluation" / "after.json").read_text())
+    summary = json.loads((run / "summary.json").read_text())
+    found = again(run)
+    assert found["outcomes"] == [stored]
+    assert {name: one["value"] for name, one in found["metrics"].items()} == summary["after"]
+    assert "Reward alice" in capsys.readouterr().out
+    assert train.main(["--evaluate", str(run)]) == 0
+    assert (run / "evaluation" / "again.json").is_file()
+
+
+def test_more_samples_are_averaged_problem_by_problem(run: Path) -> None:
+    found = again(run, "--samples", "3")
+    first, *others = found["outcomes"]
+    assert first == json.loads((run / "evaluation" / "after.json").read_text())
+    assert len(others) == 2
+    columns = [one["measured"]["reward/alice"] for one in found["outcomes"]]
+    assert columns[1] != columns[2]
+    mean = sum(sum(column) / len(column) for column in columns) / 3
+    assert found["metrics"]["reward/alice"]["value"] == pytest.approx(mean, abs=1e-6)
+    # The interval is that of the problems' means: narrower than one sample's where luck has a part.
+    low, high = found["metrics"]["reward/alice"]["interval"]
+    assert low <= mean <= high
+
+
+def test_other_problems_settings_and_players(run: Path) -> None:
+    found = again(run, "--problems.eval", "chains?min_length=2&max_length=2", "--seed", "3")
+    assert found["outcomes"][0]["problems"] != again(run)["outcomes"][0]["problems"]
+    silent = again(run, "--agents.judge.model", "scripted:useless", "--env.own", "0")
+    assert silent["metrics"]["reward/team"]["value"] == 0
+
+
+def test_another_environment(run: Path) -> None:
+    found = again(run, "--env", "coterie.envs.solo:SoloEnv", "--problems.held-out", "4")
+    assert "reward/solver" in found["metrics"]
+    assert len(found["outcomes"][0]["problems"]) == 4
+    assert found["config"]["agents"]["solver"]["model"] == str(run / "final" / "alice")
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--steps", "3", "--learner.lr", "1"], "trains nothing; leave out --learner.lr --steps"),
+        (["--no-episodes-log"], "leave out --no-episodes-log"),
+        (["--algo", "grpo", "--train-role", "bob"], "leave out --algo --train-role"),
+        (["--samples", "0"], "--samples must be at least 1"),
+        (["--problems.eval", "nope"], "unknown problems"),
+        (["--engine", "local", "--env.rounds", "0"], "--env.rounds"),
+        (["--out", "/proc/nope/x.json"], "name another place with --out"),
+    ],
+)
+def test_refusals(
+    run: Path, flags: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train.main(["--evaluate", str(run), *flags]) == 2
+    message = capsys.readouterr().err
+    assert sentence in message
+    assert message.count("\n") == 1
+
+
+def test_what_is_no_finished_run(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train.main(["--evaluate", str(tmp_path)]) == 2
+    assert "is not a run (it has no config.json); --evaluate takes" in capsys.readouterr().err
+    (tmp_path / "config.json").write_text((run / "config.json").read_text())
+    assert train.main(["--evaluate", str(tmp_path)]) == 2
+    assert f"has not ended: python train.py --resume {tmp_path}" in capsys.readouterr().err
+
+
+def test_a_role_that_nobody_plays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Path
+) -> None:
+    config = json.loads((run / "config.json").read_text())
+    config["agents"]["bob"]["trained"] = True
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for role in ("alice", "bob"):
+        (tmp_path / "final" / role).mkdir(parents=True)
+    assert train.main(["--evaluate", str(tmp_path), "--env", "corea-deferral"]) == 2
+    assert "nobody for the role small of corea-deferral" in capsys.readouterr().err

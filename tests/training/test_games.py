@@ -1,0 +1,46 @@
+"""Games by name on the command line: a frozen opponent, and one policy that plays itself."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie.train import main
+
+pytest.importorskip("pygame", reason="pip install -e '.[games]'")
+GAME = ("--env", "pettingzoo:classic/tictactoe_v3")
+SMALL = (
+    *("--steps", "2", "--rollout.problems-per-step", "2", "--rollout.replicas", "4"),
+    *("--problems.held-out", "4", "--eval.resamples", "10", "--seed", "1"),
+)
+
+
+def trained(path: Path, *flags: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The summary, and every stored episode."""
+    assert main([*GAME, *flags, *SMALL, "--run-dir", str(path)]) == 0
+    episodes = (path / "episodes.jsonl").read_text().splitlines()
+    return json.loads((path / "summary.json").read_text()), [json.loads(one) for one in episodes]
+
+
+def test_a_frozen_opponent(tmp_path: Path) -> None:
+    opponent = ("--train-role", "player_1", "--agents.player_2.model", "scripted:random")
+    summary, episodes = trained(tmp_path / "run", *opponent)
+    assert {"measured/player_1/won", "measured/player_1/illegal"} <= summary["after"].keys()
+    assert (tmp_path / "run/final/player_1").is_dir()
+    assert not (tmp_path / "run/final/player_2").exists()
+    # Each position is a context of its own, and whoever made the first move was asked.
+    rows = [row for row in episodes[0]["trajectories"] if row["agent"] == "player_1_0"]
+    assert {row["info"]["outcome"] for row in rows} <= {"win", "draw", "loss"}
+
+
+def test_self_play_trains_one_policy(tmp_path: Path) -> None:
+    summary, _ = trained(tmp_path / "run", "--roles", "player")
+    assert [one.name for one in (tmp_path / "run/final").iterdir()] == ["player"]
+    assert "measured/player/lost" in summary["after"]
+
+
+def test_a_team_that_cannot_sit_down(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    models = [f"--agents.{role}.model=tiny:dora" for role in "abc"]
+    assert main([*GAME, "--roles", *"abc", *models, "--run-dir", str(tmp_path / "run")]) == 2
+    assert "3 roles; name 2, one for each player" in capsys.readouterr().err

@@ -1,0 +1,234 @@
+"""A run's evaluation once more, without training: ``python train.py --evaluate runs/x``."""
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from coterie import envs
+from coterie.datatypes import Problem, Sampling, UserError, check_no_nan, derive_seed, user_path
+from coterie.evaluation import evaluation_of
+from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
+from coterie.evaluation.metrics.means import mean_present
+from coterie.evaluation.table import HEADINGS, as_json, lines
+from coterie.problems.prepare import prepare
+from coterie.rollouts import Collector, Deadlines
+from coterie.teams.graders import build_scorer, check_graders
+from coterie.teams.models import check_engines, check_models
+from coterie.teams.settings import AgentSettings
+from coterie.teams.team import build_team
+from coterie.training.command_line import choose, read_run
+from coterie.training.disk import make_folder, write_whole
+from coterie.training.examiner import Examiner
+from coterie.training.preflight import check_environment
+from coterie.training.rundir import RunDirectory
+from coterie.training.settings import MAX_NEW_TOKENS, RunSettings, check_seeds
+from coterie.training.train_settings import Choice, TrainSettings, defaults
+
+_KEPT = ("seed", "engine")
+_TRAINING = ("algo", "learner", "rollout")
+
+
+@dataclass(frozen=True)
+class Again:
+    """Evaluate a run's trained models as the run did, or otherwise."""
+
+    samples: int = 1
+    """How often every problem is played; intervals are over problems."""
+    out: Path | None = None
+    """Where metrics and outcomes go; default: RUN/evaluation/again.json."""
+    seed: int = 0
+    """Everything random derives from it; default: the run's."""
+    engine: Literal["local", "vllm"] = "local"
+    """What samples from models; default: what did in the run."""
+
+    def __post_init__(self) -> None:
+        check_seeds([self.seed])
+        if self.samples < 1:
+            raise UserError("--samples must be at least 1")
+
+
+def evaluate(argv: Sequence[str]) -> int:
+    """Ask, show and store; returns the exit code.
+
+    Raises:
+        UserError: a flag of training, a run that has not ended, a role that nobody plays, or
+            whatever else is wrong before a model is loaded.
+    """
+    settings, again, run = _parse(argv)
+    check_no_nan(settings)
+    check_environment(settings)
+    check_models(settings.agents)
+    check_engines(again.engine, settings.vllm, settings.agents)
+    problems = prepare(settings.problems, again.seed)
+    check_graders(settings.scoring, problems.evaluation)
+    console = Console()
+    evaluation = evaluation_of(envs.spec(settings.choice.env))
+    with console.status("evaluating"):
+        asked = _examine(settings, again, run, evaluation, problems.evaluation)
+        outcomes, failed = asyncio.run(asked)
+    measured = [evaluation.estimate(one, settings.eval.resamples, again.seed) for one in outcomes]
+    found = {name: _mean([one[name] for one in measured]) for name in measured[0]}
+    console.print(_table(found, evaluation, settings.choice.roles))
+    content = {
+        "metrics": as_json(found),
+        "outcomes": outcomes,
+        "samples": again.samples,
+        "config": settings.plain(),
+    }
+    path = again.out or run / "evaluation" / "again.json"
+    try:
+        make_folder(path.parent)
+        write_whole(path, json.dumps(content, indent=1) + "\n")
+    except OSError as error:
+        why = f"{path} cannot be written ({error.strerror}); name another place with --out"
+        raise UserError(why) from None
+    told = f"{failed} answers failed and count in no figure; " if failed else ""
+    console.print(f"{told}written: {path}", soft_wrap=True, markup=False)
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
+    named, rest = choose(argv)
+    run = user_path(str(named.pop("evaluate")))
+    env = str(named.pop("env", ""))
+    flags = {word.split("=")[0] for word in rest if word.startswith("--")}
+    training = {one.name.replace("_", "-") for one in dataclasses.fields(RunSettings)} - set(_KEPT)
+    training |= set(_TRAINING)
+    wrong = [f"--{name.replace('_', '-')}" for name in named]
+    wrong += sorted(f for f in flags if f.strip("-").removeprefix("no-").split(".")[0] in training)
+    if wrong:
+        raise UserError(f"--evaluate trains nothing; leave out {' '.join(wrong)}")
+    stored = read_run(run)
+    settings = dataclasses.replace(stored, agents=_players(run, stored, env, flags))
+    if env and env != stored.choice.env:
+        choice = Choice(env, stored.choice.algo, tuple(settings.agents))
+        settings = dataclasses.replace(settings, choice=choice, env=defaults(choice).env)
+    roles = dataclasses.make_dataclass(
+        "Agents", [(r, AgentSettings, one) for r, one in settings.agents.items()], frozen=True
+    )
+    parts = {n: getattr(settings, n) for n in ("problems", "scoring", "vllm", "eval")}
+    parts |= {"agents": roles()} | ({} if settings.env is None else {"env": settings.env})
+    base = Again(seed=stored.run.seed, engine=stored.run.engine)
+    fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
+    fields.append(("again", Annotated[Again, tyro.conf.arg(name="")], base))
+    kind = dataclasses.make_dataclass("Evaluate", fields, frozen=True)
+    parsed = tyro.cli(
+        kind,
+        args=rest,
+        prog=f"train.py --evaluate {run}",
+        description=Again.__doc__,
+        config=(tyro.conf.AvoidSubcommands,),
+    )
+    values = {name: getattr(parsed, name) for name in parts}
+    values["agents"] = {role: getattr(parsed.agents, role) for role in settings.agents}
+    return dataclasses.replace(settings, **values), parsed.again, run
+
+
+def _players(
+    run: Path, stored: TrainSettings, env: str, flags: set[str]
+) -> dict[str, AgentSettings]:
+    """Role -> who plays it: what the run has trained, and who was frozen there.
+
+    Raises:
+        UserError: the run has not ended, or nobody plays a role of another environment.
+    """
+    known: dict[str, AgentSettings] = {}
+    for role, agent in stored.agents.items():
+        folder = run / "final" / role
+        if agent.trained and not folder.is_dir():
+            raise UserError(f"{run} is a run that has not ended: python train.py --resume {run}")
+        model = {"model": str(folder), "revision": None} if agent.trained else {}
+        known[role] = dataclasses.replace(agent, trained=False, **model)
+    trained = [role for role, agent in stored.agents.items() if agent.trained]
+    roles = envs.spec(env).roles if env and env != stored.choice.env else tuple(known)
+    found: dict[str, AgentSettings] = {}
+    for role in roles:
+        one = known.get(role) or (known[trained[0]] if len(trained) == 1 else None)
+        if one is None and f"--agents.{role}.model" not in flags:
+            raise UserError(
+                f"{run} has nobody for the role {role} of {env}; name who plays it with "
+                f"--agents.{role}.model"
+            )
+        found[role] = one or AgentSettings("", trained=False)
+    return found
+
+
+async def _examine(
+    settings: TrainSettings,
+    again: Again,
+    run: Path,
+    evaluation: Evaluation,
+    problems: Sequence[Problem],
+) -> tuple[list[Outcomes], int]:
+    """(the outcomes of each sample, answers that failed)."""
+    choice, rollout, how = settings.choice, settings.rollout, settings.eval
+    vllm = settings.vllm if again.engine == "vllm" else None
+    team = build_team(settings.agents, vllm=vllm, seed=again.seed)
+    scorer, graders = build_scorer(settings.scoring)
+    collector = Collector(
+        lambda: envs.make(  # type: ignore[arg-type,return-value]
+            choice.env,
+            settings=settings.env,
+            roles=choice.roles if settings.env is not None else None,
+            codecs=team.codecs,
+            scorer=scorer,
+        ),
+        team.policies,
+        sampling=Sampling(
+            MAX_NEW_TOKENS,
+            rollout.temperature if how.temperature is None else how.temperature,
+            rollout.top_p if how.top_p is None else how.top_p,
+            rollout.top_k,
+        ),
+        scorer=scorer,
+        deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
+        concurrency=rollout.concurrency,
+    )
+    found: list[Outcomes] = []
+    failed = 0
+    try:
+        async with team.open():
+            for sample in range(again.samples):
+                examiner = Examiner(
+                    evaluation,
+                    collector,
+                    problems,
+                    roles=choice.roles,
+                    env_settings=settings.env,
+                    settings=how,
+                    # The first one is what the run itself had sampled after training.
+                    seed=derive_seed(again.seed, "again", sample) if sample else again.seed,
+                    run=RunDirectory.reopen(run),
+                )
+                found.append(await examiner.examine())
+                failed += examiner.failed.total()
+    finally:
+        scorer.close()
+        graders.close()
+    return found, failed
+
+
+def _mean(samples: Sequence[Resampled]) -> Resampled:
+    """Over samples of the same problems, whose resamples pair up."""
+    value = float(mean_present([one.value for one in samples]))
+    drawn = np.stack([one.replicates for one in samples])
+    return Resampled(value, mean_present(drawn, axis=0), samples[0].count)
+
+
+def _table(found: dict[str, Resampled], evaluation: Evaluation, roles: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(HEADINGS[0])
+    table.add_column("value", justify="right")
+    for line in lines({}, found, evaluation.table(roles, found)):
+        table.add_row(Text(line.label), Text(line.after))
+    return table
