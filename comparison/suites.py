@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from coterie import envs
-from coterie.comparison.plan import why_unplayed
-from coterie.comparison.policies import NAME
+from coterie.comparison.plan import Lineup, why_unplayed
+from coterie.comparison.policies import NAME, NamedPolicy
 from coterie.datatypes import Problem, UserError, check_fields, user_path
 from coterie.envs.contract import role_of
 from coterie.envs.solo import SoloSettings
@@ -163,6 +163,29 @@ def check_played(suite: Suite, played: Collection[str], problem: Problem) -> Non
             break
     env.close()
     scorer.close()
+
+
+def lineup_of(
+    suite: Suite,
+    name: str,
+    who: Mapping[str, tuple[NamedPolicy, ...]],
+    stream: tuple[str, ...],
+    *,
+    team: bool,
+) -> Lineup:
+    """Who plays what in a suite."""
+    return Lineup(
+        name,
+        suite.env,
+        settings_of(suite),
+        suite.mode,
+        who,
+        suite.role,
+        stream=stream,
+        silent=suite.silent,
+        roles=suite.roles,
+        team=team,
+    )
 
 
 def settings_of(suite: Suite) -> Any:

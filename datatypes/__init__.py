@@ -5,6 +5,7 @@ loads or waits.
 """
 
 from coterie.datatypes.policy import (
+    MOVES,
     Completion,
     FinishReason,
     Policy,
@@ -13,6 +14,7 @@ from coterie.datatypes.policy import (
     Sampling,
     TokenCodec,
     derive_seed,
+    listed_moves,
 )
 from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
 from coterie.datatypes.trajectory import Episode, Trajectory
@@ -30,6 +32,7 @@ from coterie.datatypes.userinput import (
 )
 
 __all__ = [
+    "MOVES",
     "AnswerKind",
     "Completion",
     "Episode",
@@ -50,6 +53,7 @@ __all__ = [
     "derive_seed",
     "fits",
     "list_names",
+    "listed_moves",
     "read_options",
     "reason_of",
     "refuse",

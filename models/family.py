@@ -35,6 +35,12 @@ def cache_width(config: Any) -> int:
     return 2 * (getattr(config, "num_key_value_heads", None) or heads) * head_dim
 
 
+def activation_bytes(config: Any, tokens: int, itemsize: int) -> int:
+    """What the backward pass of the blocks needs: 34 numbers of 16 bits per token, layer and unit
+    of width, attention's own not kept (arXiv:2205.05198, equation 1 without its quadratic term)."""
+    return 17 * itemsize * tokens * config.num_hidden_layers * config.hidden_size
+
+
 def pin_rope(module: nn.Module, context: int) -> None:
     """Fix the frequencies of ``module``'s length-dependent rotary embeddings for ``context``.
 

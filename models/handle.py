@@ -3,18 +3,23 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from coterie.datatypes import UserError
+from coterie.models.blocks import Recomputation
 from coterie.models.damage import check_finite
+from coterie.models.family import activation_bytes
 from coterie.models.forward import TreeForward
 from coterie.models.process import few_threads, quietly
 from coterie.models.saving import CheckpointWriter, round_checkpoint, store
 
 # B rows, T tokens, D model width, V vocabulary
+
+_ACTIVATIONS_KEPT = 2 << 30
+"""Bytes of activations above which it pays to compute them twice."""
 
 
 class Switch:
@@ -42,6 +47,8 @@ class ModelHandle:
         adapter: str | None = None,
         switch: Switch | None = None,
         dtype: torch.dtype | None = None,
+        recomputation: Recomputation | None = None,
+        recompute: Literal["auto", "always", "never"] = "auto",
     ) -> None:
         self.module = module
         self.dtype = dtype or next(module.parameters()).dtype
@@ -55,6 +62,8 @@ class ModelHandle:
         self._loads = 0
         self._writer = CheckpointWriter(module, tokenizer)
         self._switch = switch or Switch()
+        self._recomputation = recomputation or Recomputation(self.causal_lm)
+        self._recompute = recompute
         self.tree_forward = None
         if self.dtype == torch.float32 and TreeForward.supports(self.causal_lm):
             self.tree_forward = TreeForward(self.causal_lm)
@@ -121,7 +130,19 @@ class ModelHandle:
             with self._own_turn():
                 return self.tree_forward(ids_BT, mask_BT)
         positions_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
-        return self.backbone(ids_BT, None, positions_BT)[:, :-1][mask_BT]
+        self._recomputation.on = self.recomputes(ids_BT.numel())
+        try:
+            return self.backbone(ids_BT, None, positions_BT)[:, :-1][mask_BT]
+        finally:
+            self._recomputation.on = False
+
+    def recomputes(self, tokens: int) -> bool:
+        """Whether a backward pass over so many tokens computes activations once more."""
+        config = self.causal_lm.config.get_text_config()
+        kept = activation_bytes(config, tokens, self.dtype.itemsize)
+        return self._recompute == "always" or (
+            self._recompute == "auto" and kept > _ACTIVATIONS_KEPT
+        )
 
     def head(self, hidden: Tensor) -> Tensor:
         """(..., V) logits of hidden states (..., D), scaled or capped as the model does."""

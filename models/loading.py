@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from coterie.datatypes import UserError, derive_seed
-from coterie.models.blocks import compute_in
+from coterie.models.blocks import Recomputation, compute_in
 from coterie.models.codec import HFCodec
 from coterie.models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from coterie.models.family import pin_rope
@@ -66,6 +66,7 @@ class _Base:
     switch: Switch
     eos_ids: tuple[int, ...]
     dtype: torch.dtype
+    recomputation: Recomputation
 
 
 def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
@@ -78,6 +79,8 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
         adapter=adapter,
         switch=base.switch,
         dtype=base.dtype,
+        recomputation=base.recomputation,
+        recompute=spec.recompute,
     )
     if adapter is None:
         base.module.requires_grad_(trained)
@@ -140,7 +143,8 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     pin_rope(module, _context(module.config, spec))
     if held != dtype:
         compute_in(module, dtype)
-    return _Base(module, tokenizer, Switch(), _eos_ids(module, tokenizer), dtype)
+    found = _eos_ids(module, tokenizer)
+    return _Base(module, tokenizer, Switch(), found, dtype, Recomputation(module))
 
 
 def _check_head(handle: ModelHandle) -> None:

@@ -60,6 +60,9 @@ class ModelSpec:
     full weights that learn, in float32."""
     device: str = "auto"
     """``cpu``, ``cuda``, ``cuda:1``; auto: a GPU if there is one."""
+    recompute: Literal["auto", "always", "never"] = "auto"
+    """Compute activations once more in the backward pass and keep few (activation checkpointing);
+    auto: where those of a micro-batch would take more than 2 GiB."""
     context: int | None = None
     """Longest context in tokens, prompt and answer together; without, what the model allows."""
     trust_remote_code: bool = False

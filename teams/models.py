@@ -26,6 +26,7 @@ def model_spec(settings: AgentSettings) -> ModelSpec:
         lora=LoraSpec(adapter=str(adapter.folder)) if adapter else _new_adapter(settings),
         chat=settings.chat,
         dtype=settings.dtype,
+        recompute=settings.recompute,
         device=settings.device,
         context=settings.context,
         # One that is named with an adapter of the hub is the adapter's.

@@ -12,7 +12,7 @@ from coterie.datatypes import Sampling, UserError
 from coterie.models.blocks import compute_in, parts
 from coterie.models.loading import LoadedRole, load_team
 from coterie.models.sampler import Request, Sampler
-from coterie.models.spec import ModelSpec
+from coterie.models.spec import LoraSpec, ModelSpec
 
 IDS = torch.tensor([[5, 9, 77, 12, 3, 44, 9, 9], [8, 1, 1, 30, 7, 0, 0, 0]])
 SCORED = torch.tensor([[False, True, True, True, True, True, True], [True] * 4 + [False] * 3])
@@ -95,3 +95,39 @@ def test_weights_beside_the_parts_are_told() -> None:
 
     with pytest.raises(UserError, match=r"Odd has weights outside of its blocks.*dtype float32"):
         compute_in(Odd(), torch.bfloat16)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "gpt2", "gpt-neox", "mixtral", "mamba"])
+@pytest.mark.parametrize("lora", [None, LoraSpec(rank=2)], ids=["full", "lora"])
+def test_a_gradient_is_the_same_where_activations_are_computed_twice(checkpoint, name, lora):
+    found: list[tuple[int, dict[str, torch.Tensor | None]]] = []
+    kept: list[int] = []
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        kept.append(tensor.numel())
+        return tensor
+
+    for recompute in ("never", "always"):
+        spec = ModelSpec(str(checkpoint(name)), device="cpu", lora=lora, recompute=recompute)
+        handle = load_team({"a": spec}, {"a"})["a"].handle
+        handle.tree_forward = None
+        kept.clear()
+        hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+        with hooks, handle.active():
+            states = handle.scored_states(IDS, SCORED)
+        blocks = sum(kept)
+        with handle.active():
+            handle.head(states).logsumexp(-1).sum().backward()
+        grads = {n: p.grad for n, p in handle.parameters().items()}
+        found.append((blocks, grads))
+    (kept_all, plain), (kept_few, again) = found
+    assert kept_few < kept_all / 2
+    for key, grad in plain.items():
+        assert grad is not None
+        assert torch.equal(grad, again[key])
+
+
+@pytest.mark.parametrize(("tokens", "twice"), [(100, False), (1_000_000, True)])
+def test_activations_are_computed_twice_where_they_would_take_much(checkpoint, tokens, twice):
+    # 17 * 4 bytes * 2 layers * width 32 = 4,352 bytes a token: 2 GiB are 493,447 of them.
+    assert load(checkpoint("qwen3"), "float32", trained=True).handle.recomputes(tokens) == twice

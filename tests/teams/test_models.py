@@ -98,3 +98,8 @@ def test_tiny_models_learn_whole_and_others_by_lora() -> None:
     flags = ["--agents.alice.tuning", "lora", "--agents.alice.lora-targets", "q_proj", "o_proj"]
     spec = model_spec(parse(flags).agents["alice"])
     assert spec.lora == LoraSpec(targets=("q_proj", "o_proj"))
+
+
+def test_activations_by_flag() -> None:
+    agents = parse(["--agents.alice.recompute", "always"]).agents
+    assert [model_spec(agents[role]).recompute for role in ("alice", "bob")] == ["always", "auto"]

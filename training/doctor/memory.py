@@ -1,14 +1,13 @@
 """Will a training step fit?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from coterie.agents.local import LocalPolicy
-from coterie.models.family import cache_width
+from coterie.models.family import activation_bytes, cache_width
 from coterie.teams.team import Team
 from coterie.training.doctor.finding import Finding, judge
 
@@ -18,50 +17,25 @@ _LOGITS_BYTES = 1 << 26
 _CPU_CACHE_BYTES = 2 << 30
 
 
-@dataclass(frozen=True)
-class Shape:
-    """What sizes follow from."""
-
-    layers: int
-    width: int
-    vocabulary: int
-    cache_width: int
-    """Numbers that one layer keeps of one token: its keys and values."""
-    itemsize: int
-    """Bytes of a number."""
-
-    @staticmethod
-    def of(model: Any) -> "Shape":
-        """Of a transformers model."""
-        config = model.config.get_text_config()
-        return Shape(
-            config.num_hidden_layers,
-            config.hidden_size,
-            config.vocab_size,
-            cache_width(config),
-            model.dtype.itemsize,
-        )
-
-
 def optimiser_bytes(trainable_bytes: int) -> dict[str, int]:
     """What training adds to weights: AdamW's moments have the weights' own number format."""
     return {"gradients": trainable_bytes, "moments": 2 * trainable_bytes}
 
 
-def activation_bytes(shape: Shape, tokens: int) -> int:
-    """What the backward pass of one micro-batch needs.
+def micro_batch_bytes(config: Any, tokens: int, itemsize: int, *, recompute: bool) -> int:
+    """What the backward pass of one micro-batch needs: activations, or the blocks' inputs and one
+    block's activations where they are computed twice, and a tile of logits in float32, with its
+    softmax and both gradients."""
+    kept = activation_bytes(config, tokens, itemsize)
+    if recompute:
+        inputs = itemsize * tokens * config.num_hidden_layers * config.hidden_size
+        kept = inputs + kept // config.num_hidden_layers
+    return kept + 4 * min(_LOGITS_BYTES, 4 * tokens * config.vocab_size)
 
-    34 numbers of 16 bits per token, layer and unit of width, attention's own not kept
-    (arXiv:2205.05198, equation 1 without its quadratic term), and a tile of logits in float32,
-    with its softmax and both gradients.
-    """
-    kept = 17 * shape.itemsize * tokens * shape.layers * shape.width
-    return kept + 4 * min(_LOGITS_BYTES, 4 * tokens * shape.vocabulary)
 
-
-def cache_bytes(shape: Shape, rows: int, longest: int) -> int:
+def cache_bytes(config: Any, rows: int, longest: int, itemsize: int) -> int:
     """Keys and values of rows that are sampled side by side."""
-    return rows * longest * shape.layers * shape.cache_width * shape.itemsize
+    return rows * longest * config.num_hidden_layers * cache_width(config) * itemsize
 
 
 def free_bytes(device: torch.device) -> int | None:
@@ -110,17 +84,19 @@ def needs(
         handle = one.handle
         if handle.device.type == "meta":
             continue
-        shape, found = Shape.of(handle.causal_lm), {}
+        config, size, found = handle.causal_lm.config.get_text_config(), handle.dtype.itemsize, {}
         if role in team.trained:
             trainable = sum(p.numel() * p.element_size() for p in handle.parameters().values())
             found = optimiser_bytes(trainable)
             # Learners take turns, and so do samplers in this process.
-            found["a micro-batch"] = activation_bytes(shape, micro_batch_tokens)
+            found["a micro-batch"] = micro_batch_bytes(
+                config, micro_batch_tokens, size, recompute=handle.recomputes(micro_batch_tokens)
+            )
         policy = team.policies[role]
         if isinstance(policy, LocalPolicy):
             if policy.sampler.fused:
                 found["sampler's copy"] = handle.weight_bytes
-            cache = cache_bytes(shape, *rows.get(role, (0, 0)))
+            cache = cache_bytes(config, *rows.get(role, (0, 0)), size)
             limit = _CPU_CACHE_BYTES if handle.device.type == "cpu" else cache
             found["sampler's cache"] = min(cache, limit)
         place = total.setdefault(str(handle.device), {})

@@ -102,14 +102,13 @@ def test_what_a_step_takes() -> None:
         num_key_value_heads=2,
     )
     config.get_text_config = lambda: config
-    shape = memory.Shape.of(SimpleNamespace(config=config, dtype=torch.bfloat16))
-    # Keys and values of 2 heads of 8 / 4 dimensions.
-    assert shape == memory.Shape(2, 8, 10, 8, 2)
     assert memory.optimiser_bytes(100) == {"gradients": 100, "moments": 200}
     # 34 bytes * 3 tokens * 2 layers * width 8 = 1632; logits 3 * 10 * 4 bytes, four times = 480.
-    assert memory.activation_bytes(shape, 3) == 1632 + 480
-    # 5 rows * 7 tokens * 2 layers * 8 numbers * 2 bytes
-    assert memory.cache_bytes(shape, 5, 7) == 1120
+    assert memory.micro_batch_bytes(config, 3, 2, recompute=False) == 1632 + 480
+    # Twice: the inputs of 2 blocks, 2 bytes * 3 tokens * 2 * width 8 = 96, and one block's 816.
+    assert memory.micro_batch_bytes(config, 3, 2, recompute=True) == 96 + 816 + 480
+    # 5 rows * 7 tokens * 2 layers * 8 numbers (keys and values of 2 heads of 8 / 4) * 2 bytes
+    assert memory.cache_bytes(config, 5, 7, 2) == 1120
     assert memory.engine_needs(["cpu", "cuda:0", "cpu"], 3) == 6 * 2**30
 
 
