@@ -165,6 +165,7 @@ def score(
         list(dict.fromkeys(one.names[1:] for one in played)),
         names,
         lambda name, others: figure_with_interval(by_pairing[name, *others]),
+        wide=3,
     )
     return content, [*matrix, _summary(by_name, games, bool(prices))]
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from coterie.evaluation.table import as_json, without_zero
 from coterie.training.disk import make_folder, write_whole
 
-_LABEL, _WIDE = 32, 4
+_LABEL = 32
 
 T = TypeVar("T", str, tuple[str, ...])
 
@@ -45,11 +45,17 @@ def make_table(
 
 
 def make_tables(
-    title: str, first: str, columns: Sequence[T], rows: Sequence[str], cell: Callable[[str, T], str]
+    title: str,
+    first: str,
+    columns: Sequence[T],
+    rows: Sequence[str],
+    cell: Callable[[str, T], str],
+    *,
+    wide: int,
 ) -> Iterator[Table]:
-    """A cell for every row and column; four columns to a table, so that 80 letters are enough."""
-    for start in range(0, len(columns), _WIDE):
-        part = columns[start : start + _WIDE]
+    """A cell for every row and column; ``wide`` columns to a table, as 80 letters have room for."""
+    for start in range(0, len(columns), wide):
+        part = columns[start : start + wide]
         headings = [one if isinstance(one, str) else " + ".join(one) for one in part]
         lines = [(escape(row), [cell(row, one) for one in part]) for row in rows]
         yield make_table("" if start else title, first, headings, lines)

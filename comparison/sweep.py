@@ -183,6 +183,7 @@ def _show(found: Table, values: Values, settings: Sweep, console: Console) -> No
         columns,
         list(values),
         lambda row, column: _cell(values[row].get(column, ())),
+        wide=4,
     ):
         console.print(one)
     if found.instead:
