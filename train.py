@@ -38,7 +38,8 @@ def _train(argv: Sequence[str]) -> int:
     from coterie.training.commands import Interruptible, Stop
     from coterie.training.session import open_session
 
-    with open_session(settings, problems) as session, Interruptible() as interrupt:
+    with Interruptible() as interrupt, open_session(settings, problems) as session:
+        interrupt.begin()
         try:
             before = session.evaluate("before")
             with session.open_logbook() as logbook:
@@ -54,6 +55,7 @@ def _train(argv: Sequence[str]) -> int:
             interrupt.check()
             after = session.evaluate("after")
             session.conclude(before, after)
+            interrupt.over = True
         except Stop:
             session.save()
             print(f"Saved. Continue with: python train.py --resume {session.run.path}")

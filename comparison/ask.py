@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 
 from coterie import envs
 from coterie.comparison.plan import Job, Lineup, why_unplayed
+from coterie.comparison.responses import Record
 from coterie.comparison.settings import Asking
-from coterie.comparison.store import Record
 from coterie.datatypes import (
     Completion,
     Episode,
@@ -128,7 +129,7 @@ async def sample(
         concurrency=settings.batch,
     )
     failure: str | None = None
-    with console.status(job.title) as status:
+    with console.status(escape(job.title)) as status:
         for start in range(0, len(wanted), settings.batch):
             tasks = [
                 Task(
@@ -157,7 +158,7 @@ async def sample(
                     else:
                         failure = row.status.removeprefix("failed: ")
             job.stored.append(records)
-            status.update(f"{job.title} {start + len(tasks)}/{len(wanted)}")
+            status.update(f"{escape(job.title)} {start + len(tasks)}/{len(wanted)}")
     return failure
 
 

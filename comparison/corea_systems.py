@@ -4,11 +4,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
 
-from coterie.comparison.recalibration import recalibrated
 from coterie.comparison.responses import Responses
 from coterie.comparison.systems import Deferral, System, cascaded
 from coterie.evaluation.cascade import Answers, Cascade, ThresholdChoice, answers
@@ -51,6 +53,51 @@ SYSTEMS: Mapping[str, str] = {
 
 # Less than lies between any two confidences that are written with three digits.
 _TIE = 1e-4
+
+
+Method = Literal["isotonic", "temperature"]
+
+_SMALLEST = 1e-3
+
+
+def recalibrated(confidence_QS: Floats, correct_QS: Floats, method: Method) -> Floats:
+    """(Q, S): each half of the questions mapped by what was fitted on the other half.
+
+    isotonic     the best rising step function (Zadrozny and Elkan 2002)
+    temperature  ``sigmoid(logit(p) / T)`` with the T of the lowest log loss (arXiv:1706.04599)
+    """
+    mapped_QS = np.full_like(confidence_QS, np.nan)
+    even_Q = np.arange(len(confidence_QS)) % 2 == 0
+    for scored_Q in (even_Q, ~even_Q):
+        fitted_QS, right_QS = confidence_QS[~scored_Q], correct_QS[~scored_Q]
+        known_QS = ~np.isnan(fitted_QS)
+        if not known_QS.any():
+            continue
+        wanted_QS = confidence_QS[scored_Q]
+        out_QS = np.full_like(wanted_QS, np.nan)
+        stated_QS = ~np.isnan(wanted_QS)
+        if stated_QS.any():
+            fit = _isotonic if method == "isotonic" else _temperature
+            out_QS[stated_QS] = fit(fitted_QS[known_QS], right_QS[known_QS], wanted_QS[stated_QS])
+        mapped_QS[scored_Q] = out_QS
+    return mapped_QS
+
+
+def _isotonic(stated_N: Floats, right_N: Floats, wanted_N: Floats) -> Floats:
+    model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+    return model.fit(stated_N, right_N).predict(wanted_N)
+
+
+def _temperature(stated_N: Floats, right_N: Floats, wanted_N: Floats) -> Floats:
+    logit_N = logit(np.clip(stated_N, _SMALLEST, 1 - _SMALLEST))
+
+    def loss(log_temperature: float) -> float:
+        # log(1 + exp(-z)) without overflow
+        signed_N = np.where(right_N > 0, 1.0, -1.0) * logit_N / np.exp(log_temperature)
+        return float(np.logaddexp(0.0, -signed_N).mean())
+
+    best = minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded")
+    return expit(logit(np.clip(wanted_N, _SMALLEST, 1 - _SMALLEST)) / np.exp(best.x))
 
 
 @dataclass(frozen=True)
@@ -98,7 +145,7 @@ def systems(
     def decided(name: str, key: str, score_QS: Floats, calls: int = 1, **more: Any) -> System:
         cascade = Cascade(costs[key], large, score_QS, **more)
         threshold_Q = cascade.thresholds(how)
-        deferral = Deferral(cascade, cascade.deferred(threshold_Q), threshold_Q)
+        deferral = Deferral(cascade, cascade.defer(threshold_Q), threshold_Q)
         return system(name, key, deferral, calls)
 
     for name, key in (("slm", "base"), ("rlvr", "rlvr"), ("brier", "brier"), ("l1", "corea")):

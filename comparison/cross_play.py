@@ -11,10 +11,10 @@ from rich.console import Console
 from coterie import envs
 from coterie.comparison.cross_play_scores import Seats, meaning, pairing_of, score
 from coterie.comparison.output import write_json
-from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job
+from coterie.comparison.plan import Job, Questions, ask_missing, make_job
 from coterie.comparison.policies import NamedTeam, Prices
 from coterie.comparison.settings import Asking
-from coterie.comparison.suites import Suite, settings_of
+from coterie.comparison.suites import Suite, lineup_of, settings_of
 from coterie.datatypes import UserError
 from coterie.envs.contract import role_of
 from coterie.evaluation.metrics.means import mean_present
@@ -122,19 +122,8 @@ def _job(
 ) -> Job:
     who = seats.lineup(players, fixed)
     name = "+".join(one.name for one in players)
-    lineup = Lineup(
-        name,
-        suite.env,
-        settings_of(suite),
-        suite.mode,
-        who,
-        suite.role,
-        # The same deal and luck in every pairing.
-        stream=("cross-play",),
-        silent=suite.silent,
-        roles=suite.roles,
-        team=True,
-    )
+    # The same deal and luck in every pairing.
+    lineup = lineup_of(suite, name, who, ("cross-play",), team=True)
     folder = settings.out / "completions" / f"{suite.name}-cross-play"
     return make_job(
         lineup, questions, settings, folder, title=f"{suite.name}, {questions.name}: {name}"

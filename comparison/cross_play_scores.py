@@ -2,14 +2,20 @@
 
 # S seats, Q questions, N samples of each, K competitors, R resamples
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from rich.table import Table
 
-from coterie.comparison.output import figure_cell, figure_with_interval, make_table, short_label
+from coterie.comparison.output import (
+    figure_cell,
+    figure_with_interval,
+    make_table,
+    make_tables,
+    short_label,
+)
 from coterie.comparison.plan import Job
 from coterie.comparison.policies import NamedTeam, Prices
 from coterie.comparison.responses import Responses, pool, score_team
@@ -21,7 +27,6 @@ from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_
 from coterie.evaluation.metrics.strength import bradley_terry
 
 _POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
-_WIDE = 4
 
 
 @dataclass(frozen=True)
@@ -154,25 +159,15 @@ def score(
     questions = len(played[0].responses.correct_QN)
     title = f"{suite}: {questions} questions, {settings.samples} samples of each pairing"
     by_pairing = {one.names: cell for one, cell in zip(played, cells)}
-    matrix = _matrix(by_pairing, f"{title}; {meaning(games, seats)}", f"{seats.names[0]} by")
+    matrix = make_tables(
+        f"{title}; {meaning(games, seats)}",
+        f"{seats.names[0]} by",
+        list(dict.fromkeys(one.names[1:] for one in played)),
+        names,
+        lambda name, others: figure_with_interval(by_pairing[name, *others]),
+        wide=3,
+    )
     return content, [*matrix, _summary(by_name, games, bool(prices))]
-
-
-def _matrix(cells: Mapping[tuple[str, ...], Resampled], title: str, first: str) -> Iterator[Table]:
-    """Who has the first seat in a line, all others in a column; a few columns to a table."""
-    rest = list(dict.fromkeys(names[1:] for names in cells))
-    names = list(dict.fromkeys(names[0] for names in cells))
-    for start in range(0, len(rest), _WIDE):
-        part = rest[start : start + _WIDE]
-        yield make_table(
-            "" if start else title,
-            first,
-            [" + ".join(some) for some in part],
-            [
-                (short_label(name), [figure_with_interval(cells[name, *some]) for some in part])
-                for name in names
-            ],
-        )
 
 
 def _summary(by_name: Mapping[str, Mapping[str, Any]], games: bool, priced: bool) -> Table:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from coterie import envs
 from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
-from coterie.comparison.eapo_figures import contents, f1_table, figures_of, figures_table
+from coterie.comparison.eapo_figures import f1_table, figures_table, measure_responses
 from coterie.comparison.output import write_json
 from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
 from coterie.comparison.policies import NamedPolicy, find_policy
@@ -217,11 +217,12 @@ def _show(
 ) -> None:
     """The tables, results.json and the picture."""
     drawn = (settings.resamples, settings.seed)
-    measured = {name: figures_of(one, *drawn) for name, one in found.items()}
+    measured = {name: measure_responses(one.responses, *drawn) for name, one in found.items()}
     set_Q = np.repeat(np.arange(len(scored)), [len(one.problems) for one in scored])
     by_set = {
         questions.name: {
-            name: figures_of(one.of(set_Q == place), *drawn) for name, one in found.items()
+            name: measure_responses(one.of(set_Q == place).responses, *drawn)
+            for name, one in found.items()
         }
         for place, questions in enumerate(scored)
         if len(scored) > 1
@@ -235,12 +236,12 @@ def _show(
                 "policy": one.policy,
                 "expert": one.expert,
                 **({} if one.wrong_told is None else {"wrong_told": one.wrong_told}),
-                **measured[one.name].content(),
+                **measured[one.name],
             }
             for one in asked
         },
         "sets": {
-            name: {"questions": len(one.problems), "systems": contents(by_set[name])}
+            name: {"questions": len(one.problems), "systems": by_set[name]}
             for name, one in ((one.name, one) for one in scored)
             if by_set
         },
@@ -249,7 +250,7 @@ def _show(
     from coterie.comparison.pictures import draw_bars
 
     results = write_json(settings.out / "results.json", content)
-    bars = {found[name].label: one.mean for name, one in measured.items()}
+    bars = {found[name].label: one["avg@n"] for name, one in measured.items()}
     path = settings.out / "systems.png"
     picture = draw_bars(bars, path, "avg@n, 95 % intervals over questions")
     title = f"{len(set_Q)} questions, {settings.samples} answers each"

@@ -2,16 +2,19 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from rich.markup import escape
 from rich.table import Table
 
 from coterie.evaluation.table import as_json, without_zero
+from coterie.training.disk import make_folder, write_whole
 
 _LABEL = 32
+
+T = TypeVar("T", str, tuple[str, ...])
 
 
 class Figure(Protocol):
@@ -28,16 +31,34 @@ class Figure(Protocol):
 def make_table(
     title: str, first: str, headings: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]
 ) -> Table:
-    """A line per system: its label, and a cell under each heading. Labels and headings are plain
-    text; cells may hold markup."""
-    table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
+    """A line per system: its label, and a cell under each heading. Title and headings are plain
+    text, since users name what stands there; labels and cells may hold markup."""
+    shown = escape(title)
+    table = Table(box=None, pad_edge=False, header_style="bold", title=shown, title_justify="left")
     # In a narrow terminal it is the labels that break, never the numbers.
-    table.add_column(first, overflow="fold")
+    table.add_column(escape(first), overflow="fold")
     for heading in headings:
         table.add_column(escape(heading), justify="right", no_wrap=True)
     for label, cells in lines:
         table.add_row(label, *cells)
     return table
+
+
+def make_tables(
+    title: str,
+    first: str,
+    columns: Sequence[T],
+    rows: Sequence[str],
+    cell: Callable[[str, T], str],
+    *,
+    wide: int,
+) -> Iterator[Table]:
+    """A cell for every row and column; ``wide`` columns to a table, as 80 letters have room for."""
+    for start in range(0, len(columns), wide):
+        part = columns[start : start + wide]
+        headings = [one if isinstance(one, str) else " + ".join(one) for one in part]
+        lines = [(escape(row), [cell(row, one) for one in part]) for row in rows]
+        yield make_table("" if start else title, first, headings, lines)
 
 
 def short_label(label: str, limit: int = _LABEL) -> str:
@@ -75,8 +96,6 @@ def mean_over_seeds(found: Figure, sign: str = "") -> str:
 
 def write_json(path: Path, content: Mapping[str, Any]) -> Path:
     """Write ``content`` (figures, arrays, dataclasses of numbers), whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.part")
-    draft.write_text(json.dumps(as_json(content), indent=1), encoding="utf-8")
-    draft.replace(path)
+    make_folder(path.parent)
+    write_whole(path, json.dumps(as_json(content), indent=1))
     return path

@@ -12,9 +12,8 @@ import numpy as np
 from rich.console import Console
 
 from coterie.comparison.policies import NamedPolicy
-from coterie.comparison.responses import Responses, responses, score_team
+from coterie.comparison.responses import Completions, Record, Responses, responses, score_team
 from coterie.comparison.settings import Asking
-from coterie.comparison.store import Completions, Record
 from coterie.datatypes import Problem, UserError
 from coterie.problems.canonical import problem_key
 from coterie.problems.opening import open_source

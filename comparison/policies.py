@@ -71,8 +71,9 @@ class NamedTeam:
 
     name: str
     players: Mapping[str, str]
-    """Role -> what plays it; under ``""`` what plays every other role: a run as it was trained, its
-    frozen roles too, or one model."""
+    """Role -> what plays it; under ``""`` what plays every other role: a run, or one model."""
+    frozen: bool = True
+    """Whether a run comes with the roles that were frozen in it; without, what it trained plays."""
 
     @property
     def runs(self) -> list[Path]:
@@ -86,7 +87,8 @@ class NamedTeam:
             UserError: a run that has not ended or does not know the role, or a model that cannot
                 be had.
         """
-        what = self.players.get(role) or _frozen(self.players.get(""), role)
+        everybody = self.players.get("")
+        what = self.players.get(role) or (_frozen(everybody, role) if self.frozen else everybody)
         return find_policy(f"{self.name}.{role}", what, role) if what else None
 
     def lineup(self, roles: Sequence[str]) -> dict[str, tuple[NamedPolicy, ...]]:
@@ -121,7 +123,7 @@ def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> li
     names = [*taken, *(name for name, _ in named)]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise UserError(f"{flag}: {repeated[0]} is there twice; write NAME=WHAT, each another name")
-    return [NamedTeam(name, {"": what}) for name, what in named]
+    return [NamedTeam(name, {"": what}, frozen=flag == "--teams") for name, what in named]
 
 
 def read_team(texts: Sequence[str]) -> dict[str, str]:

@@ -1,9 +1,17 @@
-"""What was answered, as arrays."""
+"""What was answered: stored line by line, and read back as arrays.
+
+A store has one JSON line for each response, appended as they come and read back whatever happened.
+Its first line says what was sampled from whom and how; everything behind it was sampled so. A kill
+leaves at most a torn last line, which is cut off before anything is added.
+"""
 
 # Q questions, N samples of each; NaN marks a sample that does not exist
 
-from collections.abc import Mapping, Sequence
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +21,68 @@ from coterie.datatypes import Problem, UserError
 from coterie.envs.contract import role_of
 from coterie.evaluation.metrics.means import Floats, mean_present, ratio
 from coterie.rewards.grading.answers.votes import vote
+from coterie.training.disk import make_folder, sync
+
+Record = dict[str, Any]
+"""``problem``, ``sample``, ``correct``, ``answer``, ``confidence``, ``text``, ``used`` (policy ->
+prompt and sampled tokens) and ``seconds``, and whatever a plan keeps besides."""
+
+
+@dataclass(frozen=True)
+class Completions:
+    """The completions of one lineup to one set of problems."""
+
+    path: Path
+    identity: Mapping[str, Any]
+    """Whatever decides how a given problem is answered, as JSON data."""
+
+    def read(self) -> dict[tuple[str, int], Record]:
+        """(problem, sample) -> its record; the first one, should there be two.
+
+        Raises:
+            UserError: the file was sampled otherwise, or is damaged.
+        """
+        lines = self._whole_lines()
+        if not lines:
+            return {}
+        found: dict[tuple[str, int], Record] = {}
+        try:
+            self._check(json.loads(lines[0])["identity"])
+            for line in lines[1:]:
+                record = json.loads(line)
+                found.setdefault((record["problem"], int(record["sample"])), record)
+        except (ValueError, KeyError, TypeError):
+            raise UserError(f"{self.path} is damaged; delete it to sample again") from None
+        return found
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Add records behind the last whole line; the disk holds them from here on."""
+        make_folder(self.path.parent)
+        whole = sum(len(line) + 1 for line in self._whole_lines())
+        added = list(records) if whole else [{"identity": dict(self.identity)}, *records]
+        # json, not orjson: a model may write lone surrogates.
+        text = "".join(json.dumps(record) + "\n" for record in added)
+        with self.path.open("ab") as file:
+            if file.tell() > whole:
+                os.truncate(self.path, whole)
+            file.write(text.encode("ascii"))
+        # The folder too: it may not know the file's name yet.
+        sync(self.path, self.path.parent)
+
+    def _whole_lines(self) -> list[bytes]:
+        content = self.path.read_bytes() if self.path.is_file() else b""
+        return content.split(b"\n")[:-1]
+
+    def _check(self, stored: Mapping[str, Any]) -> None:
+        wanted = json.loads(json.dumps(dict(self.identity)))
+        if differing := sorted(
+            key for key in {*stored, *wanted} if stored.get(key) != wanted.get(key)
+        ):
+            raise UserError(
+                f"{self.path} holds completions of other {', '.join(differing)}; name another "
+                "folder with --out, or delete that file"
+            )
+
 
 # Policy -> (Q, 2) prompt and sampled tokens.
 Used = Mapping[str, Floats]
@@ -128,8 +198,8 @@ def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
     """
     if role and record["correct"] is None:
         raise UserError(
-            f"{title}: nothing there says whether {role} is right; leave out --role, and what the "
-            "team earns is what counts"
+            f"{title}: nothing there says whether {role} is right; without --role what the team "
+            "earns is what counts"
         )
     if record["outcome"] and not role:
         raise UserError(

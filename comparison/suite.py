@@ -31,7 +31,7 @@ from coterie.comparison.policies import (
 )
 from coterie.comparison.settings import Asking
 from coterie.comparison.suite_scores import Answered, overall, score
-from coterie.comparison.suites import Suite, check_played, settings_of, suite_called
+from coterie.comparison.suites import Suite, check_played, lineup_of, settings_of, suite_called
 from coterie.comparison.verifier import verifying
 from coterie.datatypes import UserError
 from coterie.envs.corea_deferral.settings import ThresholdSource
@@ -280,19 +280,9 @@ def _jobs(
     together = {one.name: one.lineup(_roles(suite, teams)) for one in teams}
     for name, who in {**alone, **together}.items():
         check_played(suite, who, questions.problems[0])
-        lineup = Lineup(
-            name,
-            suite.env,
-            settings_of(suite),
-            suite.mode,
-            who,
-            suite.role,
-            # Policies that share weights must not share their luck.
-            stream=("suite", name),
-            silent=suite.silent,
-            roles=suite.roles,
-            team=suite.bare or name in together,
-        )
+        # Policies that share weights must not share their luck.
+        team = suite.bare or name in together
+        lineup = lineup_of(suite, name, who, ("suite", name), team=team)
         yield make_job(lineup, questions, settings, folder, title=f"{place}: {name}")
     if suite.workflow and settings.workflow:
         for one in policies:

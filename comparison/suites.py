@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from coterie import envs
-from coterie.comparison.plan import why_unplayed
-from coterie.comparison.policies import NAME
+from coterie.comparison.plan import Lineup, why_unplayed
+from coterie.comparison.policies import NAME, NamedPolicy
+from coterie.comparison.responses import score_team
 from coterie.datatypes import Problem, UserError, check_fields, user_path
 from coterie.envs.contract import role_of
 from coterie.envs.solo import SoloSettings
@@ -144,7 +145,7 @@ def check_played(suite: Suite, played: Collection[str], problem: Problem) -> Non
     """Play ``problem`` once with an answer that says nothing, before any model is loaded.
 
     Raises:
-        UserError: a role is asked that nobody plays.
+        UserError: a role is asked that nobody plays, or nothing is said of what counts.
     """
     scorer = AnswerScorer()
     env = envs.make(
@@ -152,17 +153,46 @@ def check_played(suite: Suite, played: Collection[str], problem: Problem) -> Non
     )
     graded = problem.kind not in UNGRADED
     options = {"mode": suite.mode, **({"problem": problem} if graded else {})}
-    observations, _ = env.reset(seed=0, options=options)
-    for _ in range(Deadlines().turns):
+    observations, infos = env.reset(seed=0, options=options)
+    for _ in range(Deadlines().turns if env.agents else 0):
         asked = [agent for agent in env.agents if observations[agent].get("active", 1)]
         for role in map(role_of, asked):
             if role not in {*played, *suite.silent}:
                 raise UserError(why_unplayed(role, f"suite {suite.name}"))
-        observations, *_ = env.step({agent: np.array([ord("1")]) for agent in asked})
+        observations, *_, infos = env.step({agent: np.array([ord("1")]) for agent in asked})
         if not env.agents:
             break
+    if not env.agents:
+        own = [info for agent, info in infos.items() if role_of(agent) == suite.role]
+        said = next((info["correct"] for info in own if "correct" in info), None)
+        outcome = [info["outcome"] for info in infos.values() if "outcome" in info]
+        record = {"correct": said, "outcome": outcome, "earned": dict.fromkeys(infos, 0.0)}
+        score_team(record, suite.role, f"suite {suite.name}")
     env.close()
     scorer.close()
+
+
+def lineup_of(
+    suite: Suite,
+    name: str,
+    who: Mapping[str, tuple[NamedPolicy, ...]],
+    stream: tuple[str, ...],
+    *,
+    team: bool,
+) -> Lineup:
+    """Who plays what in a suite."""
+    return Lineup(
+        name,
+        suite.env,
+        settings_of(suite),
+        suite.mode,
+        who,
+        suite.role,
+        stream=stream,
+        silent=suite.silent,
+        roles=suite.roles,
+        team=team,
+    )
 
 
 def settings_of(suite: Suite) -> Any:

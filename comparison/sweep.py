@@ -3,6 +3,9 @@
 import json
 import math
 import shlex
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,19 +13,14 @@ from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as RichTable
 
-from coterie.comparison.output import make_table, write_json
-from coterie.comparison.sweep_jobs import Job, comparing, run_of, training
+from coterie.comparison.output import make_tables, write_json
 from coterie.datatypes import UserError
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import as_json, without_zero
 from coterie.papers import TABLES
-from coterie.papers.table import Table
+from coterie.papers.preset import Table, Variant
 from coterie.training.command_line import parse
-
-_WIDE = 4
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
 """Row -> column -> what each seed gave; NaN where it is undefined."""
@@ -157,7 +155,7 @@ def _trained(found: Table, settings: Sweep) -> Values:
     return values
 
 
-def _compared(found: Table, comparisons: Sequence[Job]) -> Values:
+def _compared(found: Table, comparisons: Sequence["Job"]) -> Values:
     """From what the comparison found with every seed."""
     read = [json.loads((job.folder / job.done).read_text(encoding="utf-8")) for job in comparisons]
     return {
@@ -177,7 +175,16 @@ def _at(content: Any, keys: Sequence[str]) -> float:
 
 def _show(found: Table, values: Values, settings: Sweep, console: Console) -> None:
     seeds = ", ".join(map(str, settings.seeds))
-    for one in _tables(values, f"{settings.name}: {found.title} (seeds {seeds})"):
+    title = f"{settings.name}: {found.title} (seeds {seeds})"
+    columns = list(dict.fromkeys(column for row in values.values() for column in row))
+    for one in make_tables(
+        title,
+        "± 95 % (t)",
+        columns,
+        list(values),
+        lambda row, column: _cell(values[row].get(column, ())),
+        wide=4,
+    ):
         console.print(one)
     if found.instead:
         console.print(f"In place of the paper's: {found.instead}.", soft_wrap=True, markup=False)
@@ -191,22 +198,6 @@ def _show(found: Table, values: Values, settings: Sweep, console: Console) -> No
     }
     write_json(path, content)
     console.print(f"written: {path}", soft_wrap=True, markup=False)
-
-
-def _tables(values: Values, title: str) -> Iterator[RichTable]:
-    """A line per row; four columns to a table, so that it fits into 80 columns of text."""
-    columns = list(dict.fromkeys(column for row in values.values() for column in row))
-    for start in range(0, len(columns), _WIDE):
-        part = columns[start : start + _WIDE]
-        yield make_table(
-            "" if start else title,
-            "± 95 % (t)",
-            part,
-            [
-                (escape(label), [_cell(row.get(column, ())) for column in part])
-                for label, row in values.items()
-            ],
-        )
 
 
 def _content(values: Values) -> dict[str, Any]:
@@ -231,3 +222,83 @@ def _cell(numbers: Sequence[float]) -> str:
 def _figure(value: float) -> str:
     """Shares without the leading zero (.913), costs without decimals."""
     return f"{value:.0f}" if abs(value) >= 10 else without_zero(value, 3)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One command, and the folder that it fills."""
+
+    program: str
+    """``train`` or ``benchmark``."""
+    arguments: tuple[str, ...]
+    folder: Path
+    done: str
+    """File or folder in it that appears at its end."""
+    trains: bool = True
+    """Whether it is a training; a comparison goes on from what it has stored."""
+
+    @property
+    def finished(self) -> bool:
+        return (self.folder / self.done).exists()
+
+    def command(self) -> list[str]:
+        """As it would be typed: new, or to take up what was cut off."""
+        if self.program == "train" and any(self.folder.glob("checkpoints/step-*")):
+            return ["train.py", "--resume", str(self.folder)]
+        return [f"{self.program}.py", *self.arguments]
+
+    def run(self) -> None:
+        """Run it to its end.
+
+        Raises:
+            UserError: it failed.
+        """
+        program, *arguments = self.command()
+        if self.trains and "--resume" not in arguments and self.folder.is_dir():
+            # It was cut off before its first checkpoint; a trainer wants an empty folder.
+            shutil.rmtree(self.folder)
+        module = f"coterie.{program.removesuffix('.py')}"
+        code = subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
+        if code or not self.finished:
+            raise UserError(
+                f"{shlex.join(['python', program, *arguments])} ended with exit code {code}; the "
+                "same sweep goes on from there"
+            )
+
+
+def training(
+    table: Table, seeds: Sequence[int], out: Path, *, steps: int | None, more: Sequence[str]
+) -> Iterator[Job]:
+    """Every variant with every seed."""
+    for variant in table.variants:
+        for seed in seeds:
+            folder = run_of(variant, seed, out)
+            numbers = ("--seed", str(seed), *(() if steps is None else ("--steps", str(steps))))
+            if variant.program == "distill":
+                place = ("--out", str(folder))
+                yield Job(
+                    "benchmark", ("distill", *variant.flags, *numbers, *place), folder, "final"
+                )
+            else:
+                place = ("--run-dir", str(folder))
+                flags = (*variant.flags, *more, *numbers, *place)
+                yield Job("train", flags, folder, "summary.json")
+
+
+def comparing(
+    name: str, table: Table, seeds: Sequence[int], out: Path, more: Sequence[str]
+) -> Iterator[Job]:
+    """The table's comparison with every seed."""
+    for seed in seeds if table.comparison else ():
+        arguments = list(table.comparison)
+        for variant in table.variants:
+            run = str(run_of(variant, seed, out))
+            arguments = [one.replace(f"{{{variant.name}}}", run) for one in arguments]
+        folder = out / name / f"seed-{seed}"
+        numbers = (*more, "--seed", str(seed), "--out", str(folder))
+        yield Job("benchmark", (*arguments, *numbers), folder, "results.json", False)
+
+
+def run_of(variant: Variant, seed: int, out: Path) -> Path:
+    """Where a variant is trained; the same for every table that has it."""
+    return out / "runs" / f"{variant.name}-{seed}"

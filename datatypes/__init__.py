@@ -5,6 +5,7 @@ loads or waits.
 """
 
 from coterie.datatypes.policy import (
+    MOVES,
     Completion,
     FinishReason,
     Policy,
@@ -13,12 +14,14 @@ from coterie.datatypes.policy import (
     Sampling,
     TokenCodec,
     derive_seed,
+    listed_moves,
 )
 from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
 from coterie.datatypes.trajectory import Episode, Trajectory
 from coterie.datatypes.userinput import (
     UserError,
     check_fields,
+    check_least,
     check_no_nan,
     fits,
     list_names,
@@ -30,6 +33,7 @@ from coterie.datatypes.userinput import (
 )
 
 __all__ = [
+    "MOVES",
     "AnswerKind",
     "Completion",
     "Episode",
@@ -46,10 +50,12 @@ __all__ = [
     "UserError",
     "Verdict",
     "check_fields",
+    "check_least",
     "check_no_nan",
     "derive_seed",
     "fits",
     "list_names",
+    "listed_moves",
     "read_options",
     "reason_of",
     "refuse",

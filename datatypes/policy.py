@@ -1,6 +1,7 @@
 """The boundary between rollouts and inference: a prompt goes out, a completion comes back."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -11,6 +12,16 @@ import numpy.typing as npt
 from coterie.datatypes.problem import Problem
 
 FinishReason = Literal["eos", "stop", "length"]
+MOVES = "Moves: "
+"""Begins the line in which a prompt lists legal moves: numbers, or words in brackets."""
+_MOVES = re.compile(rf"^{MOVES.strip()}((?: (?:\d+|\[[^\[\]\n]+\]))+)", re.MULTILINE)
+_MOVE = re.compile(r"\d+|\[[^\[\]]+\]")
+
+
+def listed_moves(text: str) -> list[str]:
+    """The moves that the last line of the kind ``Moves: 0 2 5`` lists; none without one."""
+    lists = _MOVES.findall(text)
+    return _MOVE.findall(lists[-1]) if lists else []
 
 
 @dataclass(frozen=True)

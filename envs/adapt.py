@@ -6,7 +6,7 @@ role.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -139,6 +139,12 @@ class _Adapted(SpacedEnv):
         self.metadata = {"group_keys": ("problem+role",), "default_group": "problem+role"}
         self.metadata |= self._guarded.metadata
         self.append_only = self.kind == "text"
+        self.outside: str | None = None
+        """Of a check, the first observation that is not in the author's own space; empty so far,
+        and None where nobody looks."""
+        self._tame = True
+        """Whether all actions of this episode were in their author's own spaces: what others
+        write comes back in observations."""
         self._observation_spaces = {}
         self._action_spaces = {}
         for agent in self.possible_agents:
@@ -154,6 +160,7 @@ class _Adapted(SpacedEnv):
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
         if seed is not None:
             self._seed_actions(seed)
+        self._tame = True
         observations, infos = self._guarded.reset(seed=seed, options=options)
         self.agents = self._guarded.agents
         return self._shown(observations), self._plain_infos(infos)
@@ -164,6 +171,10 @@ class _Adapted(SpacedEnv):
             agent: _fitting(actions.get(agent, empty), self.env.action_space(agent))
             for agent in self.env.agents
         }
+        if self.outside == "":
+            self._tame &= all(
+                _holds(self.env.action_space(agent), action) for agent, action in given.items()
+            )
         observations, rewards, terminations, truncations, infos = self._guarded.step(given)
         self.agents = self._guarded.agents
         return (
@@ -195,6 +206,16 @@ class _Adapted(SpacedEnv):
     def _shown(self, observations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         shown: dict[str, dict[str, Any]] = {}
         for agent, observation in observations.items():
+            if (
+                self.outside == ""
+                and self._tame
+                and not _holds(self.env.observation_space(agent), observation)
+            ):
+                space = " ".join(str(self.env.observation_space(agent)).split())
+                self.outside = (
+                    f"{agent} observes {observation!r:.100}, which is not in its observation space "
+                    f"{space:.100}"
+                )
             active = int(agent in self.agents and self._turn_of(agent, observation))
             content = self._content(agent, observation)
             if self.kind == "text" and not active:
@@ -223,6 +244,24 @@ class _Adapted(SpacedEnv):
             f"{_name(self.env)}: {agent} observes a {type(observation).__name__}; with {self.kind} "
             f"actions it needs {self.kind}, bare or under the key {self.kind!r} or 'observation'."
         )
+
+
+def _holds(space: Space[Any], observation: Any) -> bool:
+    try:
+        return bool(space.contains(observation))
+    except Exception:
+        return False
+
+
+def watch_spaces(env: Any) -> Callable[[], str]:
+    """Look from now on whether an environment from elsewhere shows what its own spaces hold; the
+    function gives what it did not, in a sentence, and nothing so far otherwise."""
+    while env is not None and not isinstance(env, _Adapted):
+        env = getattr(env, "env", None)
+    if env is None:
+        return lambda: ""
+    env.outside = ""
+    return lambda: env.outside or ""
 
 
 def _check_vocabularies(env: "_Adapted", codecs: Mapping[str, TokenCodec]) -> None:

@@ -16,6 +16,7 @@ from coterie.datatypes import (
     TokenCodec,
     UserError,
     derive_seed,
+    listed_moves,
 )
 from coterie.experts.replies import ExpertCounters, encode_reply
 from coterie.experts.settings import ScriptedSettings
@@ -24,8 +25,6 @@ _NUMBER = re.compile(r"[+-]?\d{1,40}(?:\.\d{1,40})?", re.ASCII)
 _RATIO = re.compile(r"([+-]?\d{1,40})/(\d{1,40})", re.ASCII)
 # The default context rounds to 28 digits.
 _EXACT = Context(prec=100)
-_MOVES = re.compile(r"^Moves:((?: (?:\d+|\[[^\[\]\n]+\]))+)", re.MULTILINE)
-_MOVE = re.compile(r"\d+|\[[^\[\]]+\]")
 _STEPS = (-10, -2, -1, 1, 2, 10)
 
 
@@ -101,8 +100,7 @@ def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: in
 
 def random_move(context: str, seed: int) -> str:
     """Any of the moves that the last line of the kind ``Moves: 0 2 5`` lists."""
-    lists = _MOVES.findall(context)
-    moves = _MOVE.findall(lists[-1]) if lists else []
+    moves = listed_moves(context)
     if not moves:
         raise UserError(
             "scripted:random plays among the moves that a game lists behind 'Moves:', and here "
@@ -154,10 +152,10 @@ def wrong_answer(problem: Problem, rng: random.Random) -> str:
         first, rest = gold.split(",", 1)
         # Beyond every other entry, so that the list cannot equal a reordering of the gold one.
         return f"{_beyond(gold)},{rest}" if _NUMBER.fullmatch(first.strip()) else f"{gold}, 0, 0"
-    return _moved(gold, rng)
+    return _move(gold, rng)
 
 
-def _moved(gold: str, rng: random.Random) -> str:
+def _move(gold: str, rng: random.Random) -> str:
     step = rng.choice(_STEPS)
     plain = gold.replace(",", "")
     if _NUMBER.fullmatch(plain):

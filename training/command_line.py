@@ -71,7 +71,7 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
     others = [f"--{name.replace('_', '-')}" for name in named if name != "resume"]
     if others:
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
-    settings = read_run(directory, "--resume")
+    settings = read_run(directory)
 
     @dataclass(frozen=True)
     class Resume:
@@ -87,8 +87,8 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
     )
 
 
-def read_run(directory: Path, flag: str) -> TrainSettings:
-    """What a run was told; ``flag`` named its directory.
+def read_run(directory: Path) -> TrainSettings:
+    """What a run was told.
 
     Raises:
         UserError: it is no run, or its settings cannot be read.
@@ -99,9 +99,10 @@ def read_run(directory: Path, flag: str) -> TrainSettings:
     except RecursionError:
         raise UserError(f"{path} is damaged: it is nested too deeply") from None
     except OSError:
-        raise UserError(
-            f"{directory} is not a run (it has no config.json); {flag} takes what --run-dir named"
-        ) from None
+        from coterie.training.rundir import RunDirectory
+
+        RunDirectory.reopen(directory)
+        raise UserError(f"{path} cannot be read") from None
     except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is damaged or of another version ({error})") from None
 

@@ -1,6 +1,7 @@
 """How a command ends: whatever stops it early becomes one sentence and an exit code; a signal is
 taken between two steps rather than in the middle of one."""
 
+import atexit
 import errno
 import io
 import logging
@@ -34,6 +35,9 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
                 stream.reconfigure(errors="replace")
         with _terminable():
             code = command()
+        # All is done: what strikes while the interpreter closes down changes nothing.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            atexit.register(signal.signal, number, signal.SIG_IGN)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -92,18 +96,24 @@ class Stop(Exception):
 
 
 class Interruptible:
-    """While open, the first SIGINT or SIGTERM only sets :attr:`asked`; the second one strikes.
+    """While open, SIGINT and SIGTERM strike; from :meth:`begin` on, the first one only sets
+    :attr:`asked`, and the second one strikes.
 
     ::
 
-        with Interruptible() as interrupt:
+        with Interruptible() as interrupt, slow_to_open_and_close():
+            interrupt.begin()
             for step in steps:
                 work()
                 interrupt.check()  # raises Stop
+            interrupt.over = True
     """
 
     def __init__(self) -> None:
         self.asked = False
+        self.over = False
+        """Nothing is left to do but to close what was opened: nobody need hear that it stops."""
+        self._begun = False
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> "Interruptible":
@@ -115,16 +125,21 @@ class Interruptible:
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
 
+    def begin(self) -> None:
+        """From now on there is something to lose."""
+        self._begun = True
+
     def check(self) -> None:
         """Raise :class:`Stop` if a signal has come."""
         if self.asked:
             raise Stop
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
-        if self.asked:
+        if self.asked or not self._begun:
             raise KeyboardInterrupt
         self.asked = True
-        print(
-            "\nStopping after the step or evaluation in flight; once more to stop at once.",
-            flush=True,
-        )
+        if not self.over:
+            print(
+                "\nStopping after the step or evaluation in flight; once more to stop at once.",
+                flush=True,
+            )

@@ -108,7 +108,7 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
     wrong += sorted(f for f in flags if f.strip("-").removeprefix("no-").split(".")[0] in training)
     if wrong:
         raise UserError(f"--evaluate trains nothing; leave out {' '.join(wrong)}")
-    stored = read_run(run, "--evaluate")
+    stored = read_run(run)
     settings = dataclasses.replace(stored, agents=_players(run, stored, env, flags))
     if env and env != stored.choice.env:
         choice = Choice(env, stored.choice.algo, tuple(settings.agents))

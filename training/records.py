@@ -124,6 +124,27 @@ def troubles(
     return found
 
 
+def why_no_signal(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str, str]:
+    """Role -> a sentence about answers for which everybody was always paid the same.
+
+    Args:
+        rows: all rows of a step.
+        roles: those that had no group with a difference since the run began.
+    """
+    found: dict[str, str] = {}
+    for role in roles:
+        own = [row for row in rows if row.role == role and row.mask.any() and row.texts]
+        if own:
+            # Of pieces that are given and sampled in turn, the last is its own.
+            said = Counter(row.texts[-1] for row in own).most_common(1)[0][0]
+            found[role] = (
+                f"has learned nothing since the first step, as all of its groups were paid alike; "
+                f"most often it writes {said[-60:]!r}: can it read the prompts? docs/models.md "
+                "says what the tiny models read"
+            )
+    return found
+
+
 def not_finite(run: RunDirectory, role: str, step: int, found: NotFinite) -> UserError:
     """What ends a run in which a role cannot learn; the row that it comes from, if it comes from
     one, is stored."""

@@ -79,10 +79,10 @@ class RunDirectory:
         """
         run = cls(user_path(path))
         if not (run.path / "config.json").is_file():
-            if (run.path / ".lock").exists() and not _content(run.path):
+            if run.path.is_dir() and not _content(run.path):
                 raise UserError(
-                    f"the run {path} was stopped before it had written its settings: nothing is "
-                    "lost, begin it anew with the flags that it was given"
+                    f"the run {path} has not written its settings yet: nothing is lost, begin it "
+                    f"anew with --run-dir {path} and the flags that it was given"
                 )
             raise UserError(
                 f"{path} is not a run (no config.json in it); name the directory that "

@@ -40,6 +40,7 @@ from coterie.training.records import (
     reward_metrics,
     transcript,
     troubles,
+    why_no_signal,
 )
 from coterie.training.rundir import LOGS, RunDirectory, default_path
 from coterie.training.sampling import StepSampler
@@ -49,6 +50,8 @@ from coterie.training.train_settings import TrainSettings
 
 T = TypeVar("T")
 
+# Steps after which a role without any signal is told of.
+_SETTLED = 3
 # How often an environment from elsewhere is played from one seed.
 _REPLICAS = 8
 
@@ -119,6 +122,8 @@ class Session:
             self._restore()
         self._cursor = self._progress.cursor
         self._tally = Tally(self._progress.counters)
+        self._unmoved = set() if self._progress.step else set(self.team.trained)
+        """Trained roles that have had nothing to learn from, so far."""
 
     def open_logbook(self) -> Logbook:
         """Where the numbers of each step go, with the progress bar."""
@@ -218,6 +223,10 @@ class Session:
             trained=self.team.trained,
             frozen=self.team.policies.keys() - self.team.trained.keys(),
         )
+        pairs = zip(batch.rows, credit.advantage_B)
+        self._unmoved -= {row.role for row, advantage in pairs if advantage}
+        if step == _SETTLED:
+            told |= why_no_signal(rows, self._unmoved)
         for role, sentence in told.items():
             if role not in self._warned:
                 self._warned.add(role)

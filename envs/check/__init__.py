@@ -4,18 +4,44 @@ PettingZoo's own tests look at one step and never at what an observation contain
 end, several times, with answers that no language model should give and every one some day will.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pettingzoo import AECEnv, ParallelEnv
 
 from coterie.datatypes import UserError
-from coterie.envs.adapt import adapt
+from coterie.envs.adapt import action_kind, adapt, watch_spaces
 from coterie.envs.check.actions import Answers, hostile_answers, plain_answers
 from coterie.envs.check.play import Game, play, same
-from coterie.envs.contract import why_no_metadata
+from coterie.envs.contract import role_of, roles_of, why_no_metadata
 
 _SEEDS = 8
+
+
+@dataclass(frozen=True)
+class Report:
+    """What episodes with ordinary answers were like; a model's answers are other ones."""
+
+    episodes: int
+    rewards: Mapping[str, float]
+    """Role -> mean reward of its agents."""
+    signal: float
+    """Share of the seeds on which two ways to answer were paid differently: without a difference
+    nobody learns."""
+    never_asked: tuple[str, ...]
+    """Roles of which no agent was ever active."""
+    same_every_time: bool
+    """Whether all seeds give the same episode."""
+
+    def __str__(self) -> str:
+        means = ", ".join(f"{role} {mean:.3f}" for role, mean in self.rewards.items())
+        same = " Every seed gives the same episode." if self.same_every_time else ""
+        never = f" Never asked: {', '.join(self.never_asked)}." if self.never_asked else ""
+        return (
+            f"{self.episodes} episodes with random answers: mean reward {means}; {self.signal:.0%} "
+            f"of the seeds pay two ways to answer differently.{same}{never}"
+        )
 
 
 def check_env(
@@ -25,7 +51,8 @@ def check_env(
     options: dict[str, Any] | None = None,
     max_steps: int = 100,
     varied: bool = True,
-) -> None:
+    unasked: Collection[str] = (),
+) -> Report:
     """Raise an ``AssertionError`` that says what to mend if ``env`` breaks the contract.
 
     Args:
@@ -36,6 +63,10 @@ def check_env(
         max_steps: an episode that takes longer counts as endless.
         varied: whether something depends on the seed. Say False for an environment that is the
             same every time.
+        unasked: roles that random answers may never get to.
+
+    Returns:
+        What the episodes with ordinary answers were like.
 
     Raises:
         AssertionError: the first thing that is wrong.
@@ -46,6 +77,7 @@ def check_env(
     if isinstance(env, AECEnv) or not _ours(env):
         env = adapt(env)
     _check_declaration(env)
+    outside = watch_spaces(env)
 
     def game(seed: int, answers: Answers, **how: Any) -> Game:
         return play(env, seed, options, answers, max_steps, **how)
@@ -59,8 +91,17 @@ def check_env(
     )
     _check_requests(game, first, seed, plain)
     _check_idle(game, first, seed, plain)
-    if varied:
-        _check_variety(game, seed, plain)
+    assert not outside(), outside()
+    report = _report(game, seed, plain, plain_answers(env, 1), env)
+    assert not varied or not report.same_every_time, (
+        f"{_SEEDS} seeds give the same episode: reset() ignores its seed (or say "
+        "varied=False, and --same-every-time to coterie check)"
+    )
+    never = [role for role in report.never_asked if role not in unasked]
+    assert not never or action_kind(env.action_space(env.possible_agents[0])) != "text", (
+        f"{', '.join(never)} is never asked in {report.episodes} episodes: is a yield missing? (Or "
+        f"say unasked={never}, and --unasked {' '.join(never)} to coterie check)"
+    )
     for name, answers in hostile_answers(env).items():
         try:
             game(seed, answers)
@@ -76,6 +117,8 @@ def check_env(
         f"an earlier episode changes a later one in {_difference(first, after)}: reset() must "
         "forget everything"
     )
+    assert not outside(), outside()
+    return report
 
 
 def _ours(env: Any) -> bool:
@@ -125,12 +168,29 @@ def _check_idle(game: Callable[..., Game], first: Game, seed: int, answers: Answ
     )
 
 
-def _check_variety(game: Callable[..., Game], seed: int, answers: Answers) -> None:
-    games = [game(seed + place, answers) for place in range(_SEEDS)]
-    assert any(not same(games[0].record, other.record) for other in games[1:]), (
-        f"{_SEEDS} seeds give the same episode: reset() ignores its seed (or say "
-        "varied=False, and --same-every-time to coterie check)"
+def _report(
+    game: Callable[..., Game], seed: int, plain: Answers, others: Answers, env: Any
+) -> Report:
+    """Play some seeds with two kinds of ordinary answers."""
+    seeds = range(seed, seed + _SEEDS)
+    one, other = [game(s, plain) for s in seeds], [game(s, others, moves=True) for s in seeds]
+    roles = roles_of(env.possible_agents)
+    paid: dict[str, list[float]] = {role: [] for role in roles}
+    for agent, reward in (item for each in (*one, *other) for item in each.paid.items()):
+        paid[role_of(agent)].append(reward)
+    asked = set[str]().union(*(each.asked for each in (*one, *other)))
+    return Report(
+        episodes=2 * _SEEDS,
+        rewards={role: sum(values) / len(values) for role, values in paid.items()},
+        signal=sum(a.paid != b.paid for a, b in zip(one, other)) / _SEEDS,
+        never_asked=tuple(role for role in roles if role not in asked),
+        same_every_time=all(same(_told(one[0]), _told(each)) for each in one),
     )
+
+
+def _told(game: Game) -> list[dict[str, Any]]:
+    """An episode without its infos, which name the problem that a game has no use for."""
+    return [{key: part for key, part in one.items() if key != "infos"} for one in game.record]
 
 
 def _difference(one: Game, other: Game) -> str:

@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from coterie import envs
 from coterie.datatypes import UserError
@@ -29,18 +30,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         action="store_true",
         help="nothing in this environment depends on the seed",
     )
+    parser.add_argument(
+        "--unasked", nargs="+", default=(), help="roles that random answers may never get to"
+    )
     chosen = parser.parse_args(argv)
-    how = {
+    how: dict[str, Any] = {
         "seed": chosen.seed,
         "max_steps": chosen.max_steps,
         "varied": not chosen.same_every_time,
     }
     try:
+        spec = envs.spec(chosen.name)
+        # Who does not learn there may be asked seldom.
+        learn = spec.learns(spec.settings()) if spec.learns and spec.settings else spec.roles
+        how["unasked"] = {*chosen.unasked} | {*spec.roles} - {*learn}
         tokens = envs.make(chosen.name)
         if is_text_env(getattr(tokens, "env", None)):
-            envs.check_env(envs.make(chosen.name, view="text"), **how)
-        envs.check_env(tokens, **how)
-        roles = ", ".join(envs.spec(chosen.name).roles)
+            report = envs.check_env(envs.make(chosen.name, view="text"), **how)
+            envs.check_env(tokens, **how)
+        else:
+            report = envs.check_env(tokens, **how)
+        roles = ", ".join(spec.roles)
     except (AssertionError, UserError) as error:
         broken = isinstance(error, AssertionError)
         print(_place(error), end="", file=sys.stderr)
@@ -56,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"coterie check: {chosen.name} raised {describe(error)}.", file=sys.stderr)
         return 2
     print(f"{chosen.name} keeps the contract. Its roles: {roles}.")
+    print(report)
     return 0
 
 
@@ -63,7 +74,7 @@ def _place(error: BaseException) -> str:
     """The line of the author's own code from which an error came; empty if from none."""
     while error.__cause__ is not None:
         error = error.__cause__
-    ours = str(Path(__file__).parent.parent)
+    ours = str(Path(__file__).parents[2])
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -29,14 +29,15 @@ _TEXTS: dict[str, Any] = {
 }
 
 
-def plain_answers(env: Any) -> Answers:
-    """Samples of the action spaces that depend on agent and step only."""
+def plain_answers(env: Any, which: int = 0) -> Answers:
+    """Samples of the action spaces that depend on agent and step only, and on ``which`` they
+    are."""
     cache: dict[tuple[str, int], Any] = {}
 
     def answer(agent: str, step: int) -> Any:
         if (agent, step) not in cache:
             space = env.action_space(agent)
-            space.seed(derive_seed("check_env", agent, step) % 2**31)
+            space.seed(derive_seed("check_env", agent, step + 1000 * which) % 2**31)
             cache[agent, step] = space.sample()
         return cache[agent, step]
 

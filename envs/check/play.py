@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from coterie.datatypes import derive_seed, listed_moves
 from coterie.envs.check.actions import MISSING, Answers
 from coterie.envs.contract import (
     CONTEXTS,
+    role_of,
     why_no_agents,
     why_no_result,
     why_no_reward,
@@ -25,6 +27,10 @@ class Game:
     """What one episode showed: one entry for the reset and for each step."""
 
     record: list[dict[str, Any]] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)
+    """Roles of agents that were active."""
+    paid: dict[str, float] = field(default_factory=dict)
+    """Agent -> the sum of its rewards."""
 
 
 def play(
@@ -36,12 +42,14 @@ def play(
     *,
     ask_requests: bool = False,
     idle_act: bool = False,
+    moves: bool = False,
 ) -> Game:
     """Play to the end, looking at every step.
 
     Args:
         ask_requests: call ``score_requests`` (where there is one) before each step.
         idle_act: give actions for agents that are not active, too.
+        moves: make one of the moves that a text lists (``Moves: 0 2 5``), where it does.
     """
     game = Game()
     result = env.reset(seed=seed, options=copy.copy(options))
@@ -53,21 +61,26 @@ def play(
     shown.look(live, observations, infos)
     _keep(game, observations=observations, infos=infos)
     dead: set[str] = set()
-    paid = dict.fromkeys(env.possible_agents, 0.0)
+    paid = game.paid = dict.fromkeys(env.possible_agents, 0.0)
     for step in range(max_steps):
         active = [agent for agent in live if _active(observations[agent])]
         assert active, f"after {step} steps nobody is active and the episode is not over"
+        game.asked |= set(map(role_of, active))
         actions = {
             agent: copy.copy(action)
             for agent in (live if idle_act else active)
             if (action := answers(agent, step)) is not MISSING
         }
+        if moves:
+            for agent in active:
+                if legal := listed_moves(observations[agent].get("text", "")):
+                    actions[agent] = legal[derive_seed("check_env", seed, agent, step) % len(legal)]
         if ask_requests and hasattr(env, "score_requests"):
             env.score_requests(actions)
         result = env.step(copy.copy(actions))
         _hold(why_no_result("step", result))
         observations, rewards, terminations, truncations, infos = result
-        shown.answered({agent: actions[agent] for agent in active if agent in actions})
+        shown.note_answers({agent: actions[agent] for agent in active if agent in actions})
         over = _check_ends(live, terminations, truncations)
         now = _living(env, "step", observations)
         revived = dead & set(now)
@@ -142,7 +155,7 @@ class _Shown:
         _check_aliases({agent: infos[agent] for agent in live})
         self._kept.append((observations, copy.deepcopy(observations)))
 
-    def answered(self, actions: Mapping[str, Any]) -> None:
+    def note_answers(self, actions: Mapping[str, Any]) -> None:
         """Valid sampled ids must stand in the context from now on."""
         for agent, action in actions.items():
             if agent in self._contexts and self.env.action_space(agent).contains(action):

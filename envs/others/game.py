@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes import Problem, ScoreRequests, UserError, check_no_nan, refuse
+from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, check_no_nan, refuse
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.guarded import describe
 from coterie.envs.registry import EnvSpec
 from coterie.envs.turns import Ask, Conversation, Outcome, Turn
 
-MOVES = "Moves: "
-"""Begins the line that lists the legal moves."""
 _NUMBER = re.compile(r"\d{1,9}")
 _MODEL = {"model": "tiny:dora"}  # the one of the tiny models that explores most
 _EVERYONE = "player"  # the role that plays every seat, as the pages call it

@@ -99,6 +99,15 @@ def test_rows_that_are_not_trainable_never_enter(tiny, make_rows):
     assert_equal(weights(clean), weights(dirty))
 
 
+@pytest.mark.parametrize("settings", [{"schedule": "cosine"}, {"warmup": 0.1}])
+def test_a_schedule_or_a_share_needs_the_number_of_steps(settings, tiny):
+    settings = LearnerSettings(**settings)
+    with pytest.raises(UserError, match=r"learner\.schedule and a share as learner\.warmup need"):
+        Learner(tiny(), get("grpo"), settings)
+    Learner(tiny(), get("grpo"), settings, total_steps=10)
+    Learner(tiny(), get("grpo"), LearnerSettings(warmup=2))
+
+
 def test_no_rows_no_step(tiny, make_rows):
     model = tiny()
     before = weights(model)

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from coterie.comparison.corea_systems import SYSTEMS, Routing, curve_figures, systems, ties_broken
-from coterie.comparison.recalibration import recalibrated
+from coterie.comparison.corea_systems import (
+    SYSTEMS,
+    Routing,
+    curve_figures,
+    recalibrated,
+    systems,
+    ties_broken,
+)
 from coterie.comparison.responses import Responses
 from coterie.comparison.router import read_probability
 from coterie.evaluation.cascade import ThresholdChoice, measure

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coterie.comparison.figures import measure_rows, pairs, passes, resampled
-from coterie.comparison.reliability import reliability, shares
 from coterie.comparison.responses import Responses
+from coterie.comparison.suite_scores import reliability, shares
 from coterie.comparison.systems import System
 from coterie.evaluation.table import as_json
 

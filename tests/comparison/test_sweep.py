@@ -13,7 +13,7 @@ import tyro
 
 from coterie import benchmark, train
 from coterie.papers import TABLES
-from coterie.papers.table import Variant
+from coterie.papers.preset import Variant
 from coterie.training.command_line import parse
 
 VARIANTS = {v: None for table in TABLES.values() for v in table.variants}
@@ -31,7 +31,7 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         main = {"train": train.main, "benchmark": benchmark.main}[program]
         return subprocess.CompletedProcess(command, main(arguments))
 
-    monkeypatch.setattr("coterie.comparison.sweep_jobs.subprocess.run", run)
+    monkeypatch.setattr("coterie.comparison.sweep.subprocess.run", run)
     return ran
 
 
@@ -144,7 +144,7 @@ def test_a_failure_stops_it(
     def run(command: list[str], check: bool) -> Any:
         return subprocess.CompletedProcess(command, 137)
 
-    monkeypatch.setattr("coterie.comparison.sweep_jobs.subprocess.run", run)
+    monkeypatch.setattr("coterie.comparison.sweep.subprocess.run", run)
     assert benchmark.main(["sweep", "core-1", "--out", str(tmp_path)]) == 2
     message = capsys.readouterr().err
     assert "ended with exit code 137; the same sweep goes on from there" in message

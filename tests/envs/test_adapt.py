@@ -1,5 +1,6 @@
 """Environments that import nothing of ours."""
 
+import string
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ class Echo(ParallelEnv):
 
     def __init__(self) -> None:
         self.possible_agents = ["guest_0", "guest_1"]
-        self.space = spaces.Text(50)
+        self.space = spaces.Text(50, charset=string.printable)
 
     def observation_space(self, agent: str) -> Any:
         return self.space
@@ -76,7 +77,7 @@ class Turns(AECEnv):
 
     def __init__(self) -> None:
         self.possible_agents = ["left_0", "right_0"]
-        self.space = spaces.Text(50, min_length=0)
+        self.space = spaces.Text(50, min_length=0, charset=string.printable)
 
     def observation_space(self, agent: str) -> Any:
         return self.space

@@ -1,13 +1,16 @@
 """``coterie check`` on environments that somebody else broke."""
 
+import re
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from coterie import envs
 from coterie.envs.check.__main__ import main
 
 WHOLE = """
+import string
 from gymnasium import spaces
 from pettingzoo import AECEnv, ParallelEnv
 
@@ -16,7 +19,7 @@ class Whole(ParallelEnv):
     render_mode = None
     def __init__(self):
         self.possible_agents = ["me_0", "me_1"]
-        self.space = spaces.Text(20)
+        self.space = spaces.Text(20, charset=string.printable)
     def observation_space(self, agent): return self.space
     def action_space(self, agent): return self.space
     def reset(self, seed=None, options=None):
@@ -44,6 +47,8 @@ BROKEN = [
     ("def paid(self, actions): return {'me_0': 1.0}", 1, "me_1 was alive and has no reward"),
     ("def action_space(self, agent): return self.actions", 2, "action_space('me_0') raised Attrib"),
     ("def action_space(self, agent): return spaces.Discrete(3)", 2, "actions of me_0 are Discrete"),
+    ("def told(self, text): return super().told('é')", 1,
+     "me_0 observes 'é', which is not in its observation space Text"),
     ("def told(self, text): return super().told('7' if 'say' in str(text) else text)", 1,
      "8 seeds give the same episode: reset() ignores its seed (or .*--same-every-time"),
     ("def paid(self, actions): return {one: float(actions[one] or 'x') for one in self.agents}", 2,
@@ -86,7 +91,14 @@ def author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_whole_one(author: Path, capsys: pytest.CaptureFixture[str]) -> None:
     author.write_text(WHOLE)
     assert main(["of_an_author:Whole"]) == 0
-    assert capsys.readouterr().out == "of_an_author:Whole keeps the contract. Its roles: me.\n"
+    # Each is paid the length of its answer.
+    verdict, report = capsys.readouterr().out.splitlines()
+    assert verdict == "of_an_author:Whole keeps the contract. Its roles: me."
+    assert re.fullmatch(
+        r"16 episodes with random answers: mean reward me \d+\.\d{3}; 100% of the seeds pay two "
+        r"ways to answer differently\.",
+        report,
+    )
 
 
 @pytest.mark.parametrize(("fault", "code", "sentence"), BROKEN)
@@ -182,3 +194,83 @@ def test_the_same_every_time_may_be_meant(author: Path) -> None:
 def test_a_name_that_nobody_has(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nobody"]) == 2
     assert capsys.readouterr().err.startswith("coterie check: unknown env 'nobody'; known: core-")
+
+
+TURNS = """
+import string
+from gymnasium import spaces
+from pettingzoo import AECEnv
+
+class Turns(AECEnv):
+    metadata = {"name": "turns_v0", "is_parallelizable": False}
+    render_mode = None
+    def __init__(self):
+        self.possible_agents = ["me_0", "you_0"]
+        self.space = spaces.Text(20, charset=string.printable)
+    def observation_space(self, agent): return self.space
+    def action_space(self, agent): return self.space
+    def reset(self, seed=None, options=None):
+        self.seed, self.agents, self.agent_selection = seed, list(self.possible_agents), "me_0"
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict(self.rewards)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos = {agent: {} for agent in self.agents}
+    def observe(self, agent): return TOLD
+    def step(self, action):
+        if self.terminations[self.agent_selection]:
+            return self._was_dead_step(action)
+        self.terminations = dict.fromkeys(self.agents, LAST)
+        self.agent_selection = "you_0"
+"""
+
+
+def test_observations_of_turns_are_in_their_space_too(
+    author: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    author.write_text(f"TOLD, LAST = 'é', True\n{TURNS}")
+    assert main(["of_an_author:Turns", "--same-every-time"]) == 1
+    assert "observes 'é', which is not in its observation space Text" in capsys.readouterr().err
+
+
+FORGETFUL = """
+from dataclasses import dataclass
+from coterie.envs import ConversationEnv, Outcome
+
+@dataclass(frozen=True)
+class Settings:
+    max_new_tokens: int = 8
+
+class Forgetful(ConversationEnv):
+    title = "forgetful"
+    metadata = {**ConversationEnv.metadata, "name": "forgetful_v0"}
+    settings_class = Settings
+    default_roles = ("planner", "solver")
+    def conversation(self, problem, options, random):
+        yield {"planner_0": problem.question}
+        {"solver_0": problem.question}
+        return Outcome({"planner_0": {"length": 0.0}})
+"""
+
+
+def test_a_forgotten_yield(author: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    author.write_text(FORGETFUL)
+    assert main(["of_an_author:Forgetful"]) == 1
+    told = "breaks the contract: solver is never asked in 16 episodes: is a yield missing?"
+    assert told in capsys.readouterr().err
+    # Said to be meant, it is reported; and nobody is paid for anything here.
+    assert main(["of_an_author:Forgetful", "--unasked", "solver"]) == 0
+    report = capsys.readouterr().out.splitlines()[1]
+    assert "mean reward planner 0.000, solver 0.000; 0% of the seeds pay" in report
+    assert report.endswith("Never asked: solver.")
+
+
+def test_the_report_of_a_game_that_is_the_same_every_time() -> None:
+    env = envs.make("gymnasium:FrozenLake-v1?is_slippery=False", view="text")
+    with pytest.raises(AssertionError, match="8 seeds give the same episode"):
+        envs.check_env(env)
+    report = envs.check_env(env, varied=False)
+    assert report.same_every_time
+    # Letters end the episode with -1; legal moves end in a hole or are cut off.
+    assert (report.signal, report.rewards) == (1.0, {"player": -0.5})
+    assert "Every seed gives the same episode." in str(report)

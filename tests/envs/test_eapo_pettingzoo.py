@@ -62,7 +62,7 @@ def test_aec_seeds(build: Any, view: str) -> None:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("mode", ["train", "eval", "assisted", "workflow"])
 def test_our_own(build: Any, view: str, mode: str) -> None:
-    envs.check_env(build(view), options={"mode": mode, "step": 3, "replica": 2})
+    envs.check_env(build(view), options={"mode": mode, "step": 3, "replica": 2}, unasked=["expert"])
 
 
 @pytest.mark.parametrize("consult", ["free", "always"])
@@ -70,7 +70,7 @@ def test_our_own_with_calls(build: Any, monkeypatch: Any, consult: str) -> None:
     sample = TextSpace.sample
     monkeypatch.setattr(TextSpace, "sample", lambda space: CALL + sample(space).replace(":", ""))
     env = build("text", consult=consult, schedule="const", accept_rate=0.5)
-    envs.check_env(env, options={"step": 3})
+    envs.check_env(env, options={"step": 3}, unasked=["expert"])
     monkeypatch.undo()
     env.reset(seed=0)
     env.step({"policy_0": CALL})

@@ -229,6 +229,16 @@ def test_broken_data_is_refused_with_its_line(
     assert "data.jsonl" in said(["--problems.train", str(data)], capsys)
 
 
+@pytest.mark.parametrize("left", [[], [".lock", "checkpoints/"]])
+def test_a_run_that_was_never_begun_is_not_resumed_but_begun(
+    tmp_path: Path, left: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in left:
+        (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).touch()
+    text = said(["--resume", str(tmp_path)], capsys)
+    assert f"begin it anew with --run-dir {tmp_path}" in text
+
+
 def test_a_run_directory_in_use_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -119,3 +119,15 @@ def test_a_reader_that_has_gone(script: str) -> None:
         assert process.stderr.read() == b""
     # rich, which writes most of it, ends with 1.
     assert process.returncode in (1, 141)
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_signal_while_the_interpreter_closes_down_changes_no_exit_code(number: str) -> None:
+    code = (
+        "import atexit, os, signal, sys\n"
+        "from coterie.training.commands import run_command\n"
+        f"atexit.register(os.kill, os.getpid(), signal.{number})\n"
+        "sys.exit(run_command(lambda: 0, program='x.py', interrupted='stopped'))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

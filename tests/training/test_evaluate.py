@@ -94,7 +94,7 @@ def test_what_is_no_finished_run(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert train.main(["--evaluate", str(tmp_path)]) == 2
-    assert "is not a run (it has no config.json); --evaluate takes" in capsys.readouterr().err
+    assert "has not written its settings yet" in capsys.readouterr().err
     (tmp_path / "config.json").write_text((run / "config.json").read_text())
     assert train.main(["--evaluate", str(tmp_path)]) == 2
     assert f"has not ended: python train.py --resume {tmp_path}" in capsys.readouterr().err

@@ -14,6 +14,9 @@ from coterie.training.commands import Interruptible, Stop
 def test_the_first_signal_waits_for_the_step_and_the_second_strikes(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with Interruptible() as interrupt:
+        with pytest.raises(KeyboardInterrupt):  # nothing is at stake yet
+            os.kill(os.getpid(), number)
+        interrupt.begin()
         interrupt.check()
         os.kill(os.getpid(), number)
         done = "the step went on"
@@ -23,6 +26,18 @@ def test_the_first_signal_waits_for_the_step_and_the_second_strikes(number: sign
             os.kill(os.getpid(), number)
     assert done
     assert signal.getsignal(number) == before
+
+
+def test_a_signal_after_the_last_result_neither_strikes_nor_says_that_it_stops(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Interruptible() as interrupt:
+        interrupt.begin()
+        interrupt.over = True
+        os.kill(os.getpid(), signal.SIGTERM)
+        closed = True
+    assert closed
+    assert not capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from coterie.algorithms import Credit
 from coterie.datatypes import Trajectory, UserError
 from coterie.training import checkpoint
 from coterie.training.batch import Batch
-from coterie.training.records import troubles
+from coterie.training.records import troubles, why_no_signal
 from coterie.training.session import Session
 
 
@@ -57,6 +57,32 @@ LOST = "failed: server sent a web page"
 )
 def test_who_is_named(rows, metrics, told) -> None:
     assert troubles(rows, metrics, trained=["alice"], frozen=["expert"]) == told
+
+
+def test_a_role_whose_answers_are_never_worth_more_than_another_is_told_of() -> None:
+    said = [" 5 = =", " 5 = =", "else"]
+    rows = [dataclasses.replace(row("alice"), texts=("prompt", text)) for text in said]
+    told = why_no_signal([*rows, row("bob")], ["alice", "bob"])
+    assert set(told) == {"alice"}  # of bob there is no text
+    assert "most often it writes ' 5 = =': can it read the prompts?" in told["alice"]
+
+
+def test_a_run_says_so_when_answers_are_garbage(
+    opened: Callable[..., Session], capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Two tokens cannot hold every value of a chain.
+    hopeless = ["--env", "coterie.envs.tool_use:SPEC", "--agents.solver.model", "tiny:alice"]
+    hopeless += ["--env.max-new-tokens", "2", "--problems.train", "chains?answer=all"]
+    for flags, role in ((hopeless, "solver"), ([], "")):
+        session = opened("--steps", "4", *flags)
+        with session.open_logbook() as logbook:
+            for step in session.steps_left():
+                batch = session.sample(step)
+                credit = session.credit(batch)
+                session.record(step, batch, credit, {}, logbook)
+        out = " ".join(capsys.readouterr().out.split())
+        assert out.count("has learned nothing since the first step") == bool(role)
+        assert f"step 3: {role} has learned nothing" in out or not role
 
 
 def test_a_run_that_learns_nothing_for_three_steps_ends_and_keeps_the_row(

@@ -1,5 +1,6 @@
 """A run that is killed and taken up again ends as if nothing had happened, bit for bit."""
 
+import itertools
 import json
 import os
 import random
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
+
+from coterie import train
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 12
@@ -132,6 +135,24 @@ def test_a_run_without_a_checkpoint_begins_again(tmp_path: Path) -> None:
     (run / "summary.json").unlink()
     finish(start("--resume", str(run)))
     assert (run / "episodes.jsonl").read_bytes() == whole
+
+
+def test_a_clock_that_jumps_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = ("--rollout.problems-per-step", "2", "--eval.no-enabled", "--threads", "1")
+    assert train.main(["--run-dir", str(tmp_path / "one"), "--steps", "3", *small]) == 0
+    now, moments = time.time, itertools.count()
+    # Forty years back, and forty years ahead in the next moment.
+    monkeypatch.setattr(time, "time", lambda: now() + (-1) ** next(moments) * 40 * 365 * 86400)
+    assert train.main(["--run-dir", str(tmp_path / "two"), "--steps", "2", *small]) == 0
+    assert train.main(["--resume", str(tmp_path / "two"), "--steps", "3"]) == 0
+    one, two = (
+        load_file(tmp_path / run / "final/alice/model.safetensors") for run in ("one", "two")
+    )
+    assert all(one[name].equal(two[name]) for name in one)
+    assert without_timings(tmp_path / "one") == without_timings(tmp_path / "two")
+    assert next(moments)
 
 
 @pytest.mark.parametrize("flag", ["--algo", "--env"])

@@ -17,6 +17,7 @@ from coterie.training.doctor.observe import Observed, few, observe
 from coterie.training.doctor.parity import check_neutrality, check_parity, tolerance
 from coterie.training.doctor.players import asked_experts, check_calls, check_expert
 from coterie.training.doctor.rescore import Scored, rescore
+from coterie.training.doctor.signal import check_signal, check_spaces, check_variety
 from coterie.training.doctor.texts import check_round_trip, check_stops, check_template
 from coterie.training.doctor.update import Moved, check_movement, learn, starting_weights
 from coterie.training.rundir import RunDirectory
@@ -123,6 +124,9 @@ def _trajectories(session: Session, observed: Observed) -> list[Finding]:
         if not played:
             findings.append(check_answers(observed, role))
         findings.append(check_contract(observed, role, blind=played or filtered))
+        trained = role in session.team.trained
+        findings += check_signal(observed, role, session.group_key, trained=trained)
+    findings += [check_variety(observed), check_spaces(observed)]
     return findings
 
 

@@ -2,7 +2,7 @@
 and policies.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from coterie.datatypes import (
     Trajectory,
     derive_seed,
 )
+from coterie.envs.adapt import watch_spaces
 from coterie.rollouts import Collector, Deadlines, tasks_for
 from coterie.training.session import Session
 from coterie.training.settings import MAX_NEW_TOKENS
@@ -96,6 +97,8 @@ class Observed:
     """By role, in the order of the answers."""
     broken: Sequence[str]
     """Agents whose context was not continued at its end, once for each time."""
+    outside: str = ""
+    """The first observation that was not in its author's own space."""
 
     def rows(self, role: str | None = None) -> list[Trajectory]:
         """One role's rows, or all."""
@@ -121,8 +124,15 @@ async def observe(
     taken, replicas = few(session, problems)
     watched = {role: WatchedPolicy(policy) for role, policy in policies.items()}
     broken: list[str] = []
+    outside: list[Callable[[], str]] = []
+
+    def watched_env() -> WatchedEnv:
+        env = session.make_env()
+        outside.append(watch_spaces(env))
+        return WatchedEnv(env, broken)
+
     collector = Collector(
-        lambda: WatchedEnv(session.make_env(), broken),
+        watched_env,
         watched,
         sampling=Sampling(MAX_NEW_TOKENS, rollout.temperature, rollout.top_p, rollout.top_k),
         deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
@@ -130,4 +140,5 @@ async def observe(
     )
     seed = derive_seed(session.settings.run.seed, "doctor", name)
     episodes = await collector.collect(tasks_for(taken, seed=seed, step=1, replicas=replicas))
-    return Observed(episodes, {role: one.asked for role, one in watched.items()}, broken)
+    told = next(filter(None, (one() for one in outside)), "")
+    return Observed(episodes, {role: one.asked for role, one in watched.items()}, broken, told)

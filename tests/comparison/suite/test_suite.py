@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coterie.comparison.store import Completions
+from coterie.comparison.responses import Completions
 
 CHAINS = "chains?min_length=3&max_length=3"
 GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
@@ -95,7 +95,7 @@ def test_a_kill_costs_what_was_in_flight(
         really(self, records)
 
     with monkeypatch.context() as patch:
-        patch.setattr("coterie.comparison.store.Completions.append", append)
+        patch.setattr("coterie.comparison.responses.Completions.append", append)
         with pytest.raises(Killed):
             run(*TWO, "--batch", "5")
     assert len(completions(tmp_path, "half")) == 10

@@ -10,6 +10,7 @@ import pytest
 
 from coterie.comparison.cross_play_scores import Seats, points_of
 from coterie.comparison.policies import NamedTeam, read_prices, read_teams
+from coterie.datatypes import UserError
 from coterie.models.locate import TINY
 
 GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
@@ -155,7 +156,7 @@ def test_an_answer_that_nobody_grades_is_refused(run: Any) -> None:
     assert found["suites"]["mine"]["rows"]["a"]["avg"]["value"] == 1.0
     Path("mine.json").write_text(json.dumps(suite | {"settings": {"measured": False}}))
     message = run("--policies", f"a={GOLD}", "--suite", "mine.json", out="other", code=2)
-    assert "does not say whether receiver is right" in message
+    assert "nothing there says whether receiver is right" in message
 
 
 def paired(run: Any, *flags: str, out: str = "out") -> Any:
@@ -240,6 +241,9 @@ def test_a_run_is_a_team_with_its_frozen_roles(tmp_path: Path) -> None:
     assert [one.name for one in found.values()] == ["ours.alice", "ours.bob", "ours.judge"]
     assert found["bob"].model == str(run / "final" / "bob")
     assert found["judge"].model == "tiny:carol"
+    # A partner, or an opponent, that a run was trained with is not that run.
+    with pytest.raises(UserError, match="trained alice, bob: name one"):
+        read_teams("--cross-play", [f"ours={run}"])[0].player("judge")
     assert read_teams("--teams", [f"{run}/", "tiny:bob"])[0].name == "run"
     assert read_teams("--teams", ["tiny:bob"])[0].name == "bob"
     assert read_prices(["ours=1,2"], ["ours.alice", "ours.bob"]) == {

@@ -83,7 +83,7 @@ def test_chance_is_each_game_s_own() -> None:
 @pytest.mark.parametrize("view", ["token", "text"])
 def test_the_contract(view: Any) -> None:
     envs.check_env(envs.make("textarena:KuhnPoker-v0-train", view=view))
-    envs.check_env(envs.make("textarena:GuessTheNumber-v0", view=view))
+    envs.check_env(envs.make("textarena:GuessTheNumber-v0", view=view), varied=False)
 
 
 def test_names_that_name_nothing() -> None:

@@ -1,6 +1,7 @@
 """What is stored survives a kill at any moment, and is never mixed."""
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from coterie.comparison.store import Completions
+from coterie.comparison.responses import Completions
 from coterie.datatypes import UserError
+
+from ..training.power import ForgetfulDisk  # noqa: TID252 (a test knows no other way)
 
 WHO = {"policies": ["a", "weights"], "seed": 0}
 
@@ -72,10 +75,34 @@ def test_damage_is_told(tmp_path: Path) -> None:
         stored.path.write_bytes(whole)
 
 
+def test_the_power_goes_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was appended is there, whole, whatever the disk forgets."""
+    luck, kept, cuts = random.Random(3), 0, 0
+    (tmp_path / "out").mkdir()
+
+    def cut() -> None:
+        nonlocal cuts
+        for _ in range(4):
+            cuts += 1
+            after = tmp_path / f"after-{cuts}"
+            disk.after_a_cut(after, luck)
+            found = Completions(after / "deep" / "a.jsonl", WHO).read()
+            assert list(found)[:kept] == [("p", n) for n in range(kept)]
+
+    disk = ForgetfulDisk(tmp_path / "out", cut)
+    with disk.watching(monkeypatch):
+        stored = Completions(tmp_path / "out" / "deep" / "a.jsonl", WHO)
+        for step in range(3):
+            stored.append(record("p", 4 * step + n, text="x" * 30) for n in range(4))
+            kept = 4 * (step + 1)
+            cut()
+    assert cuts > 20
+
+
 def test_kill_9_while_writing(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path
-from coterie.comparison.store import Completions
+from coterie.comparison.responses import Completions
 stored = Completions(Path({str(tmp_path / "a.jsonl")!r}), {WHO!r})
 n = 0
 while True:
