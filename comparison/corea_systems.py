@@ -145,7 +145,7 @@ def systems(
     def decided(name: str, key: str, score_QS: Floats, calls: int = 1, **more: Any) -> System:
         cascade = Cascade(costs[key], large, score_QS, **more)
         threshold_Q = cascade.thresholds(how)
-        deferral = Deferral(cascade, cascade.deferred(threshold_Q), threshold_Q)
+        deferral = Deferral(cascade, cascade.defer(threshold_Q), threshold_Q)
         return system(name, key, deferral, calls)
 
     for name, key in (("slm", "base"), ("rlvr", "rlvr"), ("brier", "brier"), ("l1", "corea")):

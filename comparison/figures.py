@@ -15,8 +15,7 @@ from coterie.evaluation.evaluation import Resampled, difference
 from coterie.evaluation.metrics.complementarity import complementarity, joint_table
 from coterie.evaluation.metrics.intervals import resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
-from coterie.evaluation.metrics.passk import is_binary, pass_at_k
-from coterie.evaluation.metrics.team import team_pass_at_k
+from coterie.evaluation.metrics.passk import is_binary, pass_at_k, team_pass_at_k
 
 Sets = Sequence[Sequence[System]]
 """The same rows on every set of problems."""

@@ -24,6 +24,8 @@ from coterie.evaluation.cascade import ThresholdChoice
 from coterie.evaluation.metrics.calibration import (
     adaptive_calibration_error,
     brier,
+    calibration_columns,
+    calibration_error,
     discreteness,
     expected_calibration_error,
     kolmogorov_smirnov_error,
@@ -34,17 +36,13 @@ from coterie.evaluation.metrics.calibration import (
 from coterie.evaluation.metrics.discrimination import (
     accuracy_at_coverage,
     area_under_risk_coverage,
+    discrimination,
+    discrimination_columns,
     within_question_auroc,
 )
 from coterie.evaluation.metrics.intervals import bootstrap
 from coterie.evaluation.metrics.means import Floats, mean_at_n, mean_present, variance
-from coterie.evaluation.metrics.resampled import (
-    calibration_columns,
-    calibration_error,
-    discrimination,
-    discrimination_columns,
-)
-from coterie.evaluation.metrics.team import shapley_shares, subset_unions
+from coterie.evaluation.metrics.passk import shapley_shares, subset_unions
 
 
 @dataclass(frozen=True)

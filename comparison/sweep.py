@@ -19,7 +19,7 @@ from coterie.datatypes import UserError
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import as_json, without_zero
 from coterie.papers import TABLES
-from coterie.papers.table import Table, Variant
+from coterie.papers.preset import Table, Variant
 from coterie.training.command_line import parse
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]

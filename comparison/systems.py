@@ -18,8 +18,7 @@ import numpy.typing as npt
 from coterie.comparison.responses import Responses, Used
 from coterie.evaluation.cascade import Answers, Cascade, Mask, ThresholdChoice
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
-from coterie.evaluation.metrics.passk import is_binary, pass_at_k
-from coterie.evaluation.metrics.team import majority_vote, union
+from coterie.evaluation.metrics.passk import is_binary, majority_vote, pass_at_k, union
 
 Prices = Mapping[str, tuple[float, float]]
 
@@ -282,7 +281,7 @@ def _cascade(
     calls = 1 if states else small.samples
     cascade = Cascade(_answers(small, prices, calls), _answers(large, prices, 1), score_QN)
     threshold_Q = cascade.thresholds(threshold)
-    deferred_QS = cascade.deferred(threshold_Q)
+    deferred_QS = cascade.defer(threshold_Q)
     how = "confidence" if states else "agreement"
     return cascaded(
         "cascade",

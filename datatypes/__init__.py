@@ -21,6 +21,7 @@ from coterie.datatypes.trajectory import Episode, Trajectory
 from coterie.datatypes.userinput import (
     UserError,
     check_fields,
+    check_least,
     check_no_nan,
     fits,
     list_names,
@@ -49,6 +50,7 @@ __all__ = [
     "UserError",
     "Verdict",
     "check_fields",
+    "check_least",
     "check_no_nan",
     "derive_seed",
     "fits",

@@ -33,6 +33,18 @@ def refuse(*mistakes: tuple[bool, str]) -> None:
             raise UserError(sentence)
 
 
+def check_least(settings: Any, leasts: Mapping[str, float], *, at: str = "") -> None:
+    """Refuse a field that is below its least value, or NaN; ``at`` goes before its name.
+
+    Raises:
+        UserError: a sentence with both.
+    """
+    for name, least in leasts.items():
+        value = getattr(settings, name)
+        if not value >= least:
+            raise UserError(f"{at}{name} is {value}: it must be at least {least:g}")
+
+
 def check_no_nan(settings: Any, at: str = "--") -> None:
     """Refuse NaN, which passes every comparison that looks for what is wrong.
 

@@ -60,21 +60,21 @@ class PaddedView(View):
             self._seed_actions(seed)
         observations, infos = self.env.reset(seed=seed, options=options)
         self.agents = list(self.env.agents)
-        return self._padded(observations), _numbers(infos)
+        return self._pad(observations), _numbers(infos)
 
     def step(self, actions: Mapping[str, Any]) -> Any:
         observations, rewards, terminations, truncations, infos = self.env.step(
             {agent: self._cut(agent, action) for agent, action in actions.items()}
         )
         self.agents = list(self.env.agents)
-        return self._padded(observations), rewards, terminations, truncations, _numbers(infos)
+        return self._pad(observations), rewards, terminations, truncations, _numbers(infos)
 
     def _cut(self, agent: str, action: Any) -> npt.NDArray[np.int64]:
         ids = np.asarray(action).reshape(-1)
         pads = np.flatnonzero(ids == self._pads.get(agent, -1))
         return ids[: pads[0]] if len(pads) else ids
 
-    def _padded(self, observations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def _pad(self, observations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         padded: dict[str, dict[str, Any]] = {}
         for agent, observation in observations.items():
             shown = observation["tokens"][-self._length :]

@@ -15,6 +15,12 @@ from coterie.problems.source import ProblemSource
 _LEAVES = {str, int, float, bool, type(None)}
 
 
+def metadata_of(name: str, *group_keys: str, default_group: str = "") -> dict[str, Any]:
+    """Metadata of an environment about one problem; the first key groups unless told otherwise."""
+    keys = {"group_keys": group_keys, "default_group": default_group or group_keys[0]}
+    return {**ProblemEnv.metadata, "name": name, **keys}
+
+
 class ProblemEnv(SpacedEnv):
     """Base of text environments in which every episode is about one problem.
 

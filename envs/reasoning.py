@@ -92,7 +92,7 @@ def strip_answers(text: str) -> str:
         if _HEADING.fullmatch(line.strip()[:100]):
             announced = True
             continue
-        line = _ANY_TAG.sub(_dropped, _without_verdict(_ANSWER_TAIL.sub("", line))).rstrip()
+        line = _ANY_TAG.sub(_drop, _without_verdict(_ANSWER_TAIL.sub("", line))).rstrip()
         if line.strip():
             kept.append(_GAP.sub(" ", line))
     return "\n".join(kept).strip()
@@ -160,7 +160,7 @@ def _end_of_argument(text: str, start: int) -> int:
     return len(text)
 
 
-def _dropped(tag: re.Match[str]) -> str:
+def _drop(tag: re.Match[str]) -> str:
     # "a <b and c> d" is an inequality, <step n="1"> is a tag.
     attributes = tag[1]
     return tag[0] if attributes and attributes.strip(" /") and "=" not in attributes else ""

@@ -1,9 +1,8 @@
 """What settings of environments share: checks of their fields, and the longest answer."""
 
-from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, check_least
 
 MOST = 4096
 """Agents or episodes of one question that a setting may ask for; papers take up to 64."""
@@ -17,22 +16,6 @@ def require(title: str, holds: bool, sentence: str) -> None:
     """
     if not holds:
         raise UserError(f"{title}: {sentence}.")
-
-
-def require_least(
-    title: str,
-    settings: Any,
-    leasts: Mapping[str, float],
-    sentence: str = "{name} is {value}: it must be {least} at least",
-) -> None:
-    """Refuse a field that is below its least value, or NaN.
-
-    Raises:
-        UserError: ``sentence``, filled in.
-    """
-    for name, least in leasts.items():
-        value = getattr(settings, name)
-        require(title, value >= least, sentence.format(name=name, value=value, least=least))
 
 
 def require_countable(title: str, settings: Any, *names: str) -> None:
@@ -53,19 +36,21 @@ def require_traces(title: str, settings: Any) -> None:
         UserError: one does not.
     """
     ones = dict.fromkeys(("traces", "eval_traces", "max_new_tokens"), 1)
-    require_least(title, settings, {**ones, "eval_max_new_tokens": 0})
+    check_least(settings, {**ones, "eval_max_new_tokens": 0}, at=f"{title}: ")
     require_countable(title, settings, "traces", "eval_traces")
 
 
-def require_known(title: str, settings: Any, choices: Mapping[str, Any]) -> None:
+def require_known(title: str, settings: Any) -> None:
     """Refuse a field whose value its ``Literal`` does not have.
 
     Raises:
         UserError: a sentence with the values that it has.
     """
-    for name, literal in choices.items():
-        known, chosen = get_args(literal), getattr(settings, name)
-        require(title, chosen in known, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
+    for name, hint in get_type_hints(type(settings)).items():
+        if get_origin(hint) is Literal and (chosen := getattr(settings, name)) not in (
+            known := get_args(hint)
+        ):
+            require(title, False, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
 
 
 def token_limit(settings: Any, *, training: bool) -> int:

@@ -11,20 +11,16 @@ import numpy.typing as npt
 
 from coterie.envs.corea_deferral.settings import ThresholdSource
 from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.metrics.calibration import calibration_columns, calibration_error
 from coterie.evaluation.metrics.deferral import (
     DeferralCurve,
     choose_threshold,
     deferral_curve,
     response_cost,
 )
+from coterie.evaluation.metrics.discrimination import discrimination, discrimination_columns
 from coterie.evaluation.metrics.intervals import resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats, ratio
-from coterie.evaluation.metrics.resampled import (
-    calibration_columns,
-    calibration_error,
-    discrimination,
-    discrimination_columns,
-)
 
 Mask = npt.NDArray[np.bool_]
 
@@ -140,7 +136,7 @@ class Cascade:
         even_Q = np.arange(questions) % 2 == 0
         return np.where(even_Q, self.of(~even_Q).threshold(how), self.of(even_Q).threshold(how))
 
-    def deferred(self, threshold_Q: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def defer(self, threshold_Q: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """(Q, S) whether the large model answers."""
         # NaN compares false: silence is deferred.
         return ~(self.score_QS >= as_floats(threshold_Q)[:, None])
@@ -181,20 +177,20 @@ def measure(
     ``loss`` (both against the large model alone).
 
     Args:
-        deferred_QS: from :meth:`Cascade.deferred`, or the probability of being deferred.
+        deferred_QS: from :meth:`Cascade.defer`, or the probability of being deferred.
     """
     small, large = cascade.small, cascade.large
     deferred_QS = as_floats(deferred_QS)
 
-    def mixed(kept_QS: Floats, moved_QS: Floats) -> Floats:
+    def mix(kept_QS: Floats, moved_QS: Floats) -> Floats:
         return kept_QS + deferred_QS * (moved_QS - kept_QS)
 
     columns = Columns()
     for name, values_QS in {
         "accuracy_small": small.correct_QS,
         "accuracy_large": large.correct_QS,
-        "accuracy": mixed(small.correct_QS, large.correct_QS),
-        "cost": mixed(cascade.kept_cost_QS, cascade.deferred_cost_QS),
+        "accuracy": mix(small.correct_QS, large.correct_QS),
+        "cost": mix(cascade.kept_cost_QS, cascade.deferred_cost_QS),
         "cost_large": large.cost_QS,
         "deferred": deferred_QS,
         "output_ratio": ~np.isnan(cascade.score_QS),
@@ -202,14 +198,14 @@ def measure(
         columns.add(name, as_floats(values_QS).mean(axis=1))
     columns.add("ece", calibration_columns(cascade.score_QS, small.correct_QS))
     columns.add("auroc", discrimination_columns(cascade.score_QS, small.correct_QS))
-    point, drawn = (_derived(means) for means in columns.means(resamples, seed))
+    point, drawn = (_derive(means) for means in columns.means(resamples, seed))
     count = len(deferred_QS)
     return {
         name: Resampled(float(point[name]), np.atleast_1d(drawn[name]), count) for name in point
     }
 
 
-def _derived(means: Mapping[str, Floats]) -> dict[str, Floats]:
+def _derive(means: Mapping[str, Floats]) -> dict[str, Floats]:
     """Metrics from column means, the same for the data and for every resample."""
     plain = {name: values[..., 0] for name, values in means.items() if name not in ("ece", "auroc")}
     small, large = plain["accuracy_small"], plain["accuracy_large"]

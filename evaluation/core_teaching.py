@@ -9,6 +9,7 @@ training, but half of the second tries see no hint, so that the rescue rate has 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -26,10 +27,10 @@ from coterie.evaluation.evaluation import (
     Resampled,
     Row,
     column_means,
+    with_derived,
 )
-from coterie.evaluation.metrics.means import as_floats, mean_present, ratio
-from coterie.evaluation.metrics.passk import pass_at_k
-from coterie.evaluation.metrics.team import union
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
+from coterie.evaluation.metrics.passk import pass_at_k, union
 from coterie.rewards.rescue import COLD, HINT, hint_lift, hint_outcomes, rescue_candidates
 
 
@@ -110,7 +111,7 @@ async def examine(
 
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
     """Every metric with its bootstrap over problems."""
-    columns: dict[str, npt.NDArray[np.float64]] = {}
+    columns: dict[str, Floats] = {}
     roles = list(outcomes["correct"])
     for k in _KS:
         solved = {role: pass_at_k(as_floats(outcomes["correct"][role]), k) for role in roles}
@@ -122,42 +123,29 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     columns["leak_rate"] = as_floats(outcomes["leaked"] or [float("nan")] * questions)
 
     means = column_means(columns, resamples, seed)
-    point = {name: mean.value for name, mean in means.items()}
-    replicates = {name: mean.replicates for name, mean in means.items()}
-    derived = _derived(point, roles)
-    derived_R = _derived(replicates, roles)
     totals = dict(zip(_COUNTS, hints_QC.sum(axis=0).astype(int).tolist()))
     denominators = {
         "rescue_rate": totals["eligible"],
         "retry_rate": totals["retried"],
         "hint_lift": totals["helped"] + totals["hurt"] + totals["neutral"],
     }
-    return {name: mean for name, mean in means.items() if name not in _COUNTS} | {
-        name: Resampled(
-            float(derived[name]),
-            np.asarray(derived_R[name], dtype=np.float64),
-            denominators.get(name, means["team_pass@1"].count),
-        )
-        for name in derived
-    }
+    usual = means["team_pass@1"].count
+    found = with_derived(means, partial(_derive, roles), lambda name: denominators.get(name, usual))
+    return {name: mean for name, mean in found.items() if name not in _COUNTS}
 
 
-def _derived(
-    mean: Mapping[str, npt.ArrayLike], roles: Sequence[str]
-) -> dict[str, npt.NDArray[np.float64]]:
-    """Functions of the means, the same for the point value and for every resample."""
-    metrics: dict[str, npt.NDArray[np.float64]] = {}
+def _derive(roles: Sequence[str], mean: Mapping[str, Floats]) -> dict[str, Floats]:
+    metrics: dict[str, Floats] = {}
     for k in _KS:
-        team = as_floats(mean[f"team_pass@{k}"])
-        best = np.max([as_floats(mean[f"pass@{k}/{role}"]) for role in roles], axis=0)
+        team = mean[f"team_pass@{k}"]
+        best = np.max([mean[f"pass@{k}/{role}"] for role in roles], axis=0)
         metrics[f"both_wrong@{k}"] = 1.0 - team
         metrics[f"gain@{k}"] = team - best
-    count = {name: as_floats(mean[name]) for name in _COUNTS}
-    metrics["rescue_rate"] = ratio(count["rescued"], count["eligible"])
-    metrics["retry_rate"] = ratio(count["recovered"], count["retried"])
+    metrics["rescue_rate"] = ratio(mean["rescued"], mean["eligible"])
+    metrics["retry_rate"] = ratio(mean["recovered"], mean["retried"])
     metrics["rescue_advantage"] = metrics["rescue_rate"] - metrics["retry_rate"]
-    hinted = count["helped"] + count["hurt"] + count["neutral"]
-    metrics["hint_lift"] = ratio(count["helped"] - count["hurt"], hinted)
+    hinted = mean["helped"] + mean["hurt"] + mean["neutral"]
+    metrics["hint_lift"] = ratio(mean["helped"] - mean["hurt"], hinted)
     return metrics
 
 

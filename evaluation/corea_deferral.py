@@ -73,15 +73,15 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     how = ThresholdChoice(**outcomes["threshold"])
     cascade = Cascade(small, large, small.confidence_QS)
 
-    def measured_on(chosen: Cascade) -> dict[str, Resampled]:
-        deferred_QS = chosen.deferred(chosen.thresholds(how))
+    def measure_on(chosen: Cascade) -> dict[str, Resampled]:
+        deferred_QS = chosen.defer(chosen.thresholds(how))
         found = measure(chosen, deferred_QS, resamples=resamples, seed=seed)
-        return _renamed(found, small_role, large_role)
+        return _rename(found, small_role, large_role)
 
-    measured = measured_on(cascade)
+    measured = measure_on(cascade)
     solvable_Q = np.asarray(outcomes["solvable"], dtype=bool)
     if solvable_Q.any() and not solvable_Q.all():
-        knowable = measured_on(cascade.of(solvable_Q))
+        knowable = measure_on(cascade.of(solvable_Q))
         measured |= {f"{name}/solvable": value for name, value in knowable.items()}
     stated_Q = np.where(np.isnan(small.confidence_QS), 0.0, small.confidence_QS).mean(axis=1)
     means_R = resampled_means(stated_Q[:, None], resamples=resamples, seed=seed)[:, 0]
@@ -146,7 +146,7 @@ def _by_bin(stated_N: Floats, right_N: Floats) -> list[tuple[float, float, float
     ]
 
 
-def _renamed(measured: dict[str, Resampled], small: str, large: str) -> dict[str, Resampled]:
+def _rename(measured: dict[str, Resampled], small: str, large: str) -> dict[str, Resampled]:
     names = {"accuracy_small": f"pass@1/{small}", "accuracy_large": f"pass@1/{large}"}
     return {names.get(name, name): value for name, value in measured.items()}
 

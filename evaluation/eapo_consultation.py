@@ -7,10 +7,10 @@ with experts whose replies are always let in. The paper's "Pass@32" is the mean 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from coterie.datatypes import Episode, Problem, Trajectory
 from coterie.envs.eapo_consultation.outcome import PARADIGMS
@@ -24,6 +24,7 @@ from coterie.evaluation.evaluation import (
     Resampled,
     Row,
     column_means,
+    with_derived,
 )
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
 from coterie.evaluation.metrics.passk import pass_at_k
@@ -79,18 +80,12 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     columns["untold_right"] = mean_at_n((1 - told_QN) * helped["correct"])
 
     means = column_means(columns, resamples, seed)
-    point = {name: mean.value for name, mean in means.items()}
-    replicates = {name: mean.replicates for name, mean in means.items()}
-    metrics = {name: mean for name, mean in means.items() if not name.startswith(_HELPERS)}
-    derived, derived_R = _derived(point, [*parts]), _derived(replicates, [*parts])
-    return metrics | {
-        name: Resampled(
-            float(derived[name]),
-            as_floats(derived_R[name]),
-            means.get(f"avg@n/{name.partition('/')[2]}", means["avg@n/alone"]).count,
-        )
-        for name in derived
-    }
+
+    def count(name: str) -> int:
+        return means.get(f"avg@n/{name.partition('/')[2]}", means["avg@n/alone"]).count
+
+    found = with_derived(means, partial(_derive, list(parts)), count)
+    return {name: one for name, one in found.items() if not name.startswith(_HELPERS)}
 
 
 _HELPERS = ("square/", "f1_square/", "told_right", "untold_right")
@@ -131,9 +126,7 @@ def _passes(name: str, score_QN: Floats) -> dict[str, Floats]:
     return {f"pass@{k}/{name}": pass_at_k(score_QN, k) for k in _KS if k <= samples}
 
 
-def _derived(mean: Mapping[str, npt.ArrayLike], parts: Sequence[str]) -> dict[str, Floats]:
-    """Functions of the means, the same for the point value and for every resample."""
-    m = {name: as_floats(value) for name, value in mean.items()}
+def _derive(parts: Sequence[str], m: Mapping[str, Floats]) -> dict[str, Floats]:
     kinds = (("", "avg@n"), ("f1_", "f1"))
     metrics = {
         # (1/Q) sum mu_q^2 - mu^2

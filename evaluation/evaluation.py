@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.datatypes import Episode, Problem
 from coterie.evaluation.metrics.intervals import Resampled, mean_intervals
-from coterie.evaluation.metrics.means import Floats
+from coterie.evaluation.metrics.means import Floats, as_floats
 
 # Q problems, M columns, R resamples
 
@@ -64,16 +64,6 @@ class Dots:
 Picture = Bars | Dots
 
 
-def no_pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
-    """An environment without pictures."""
-    return []
-
-
-def no_further_rows(metrics: Iterable[str]) -> list[Row]:
-    """An environment whose roles say all lines of its table."""
-    return []
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """How one environment is evaluated."""
@@ -86,9 +76,9 @@ class Evaluation:
     """roles -> the lines of the table."""
     headline: Callable[[Sequence[str]], list[str]]
     """roles -> the training metrics that the progress bar shows."""
-    pictures: Callable[[Mapping[str, Outcomes]], list[Picture]] = no_pictures
+    pictures: Callable[[Mapping[str, Outcomes]], list[Picture]] = lambda outcomes: []
     """Outcomes by name (``before``, ``after``) -> what a report shows of them."""
-    further: Callable[[Iterable[str]], list[Row]] = no_further_rows
+    further: Callable[[Iterable[str]], list[Row]] = lambda metrics: []
     """Names of all metrics that were found -> more lines, for what is known only then."""
 
     def table(self, roles: Sequence[str], *measured: Mapping[str, Any]) -> list[Row]:
@@ -102,6 +92,21 @@ def column_means(columns: Mapping[str, Floats], resamples: int, seed: int) -> di
     is NaN there."""
     values_QM = np.stack(list(columns.values()), axis=1)
     return dict(zip(columns, mean_intervals(values_QM, resamples=resamples, seed=seed)))
+
+
+def with_derived(
+    means: Mapping[str, Resampled],
+    derive: Callable[[Mapping[str, Floats]], Mapping[str, Floats]],
+    count: Callable[[str], int],
+) -> dict[str, Resampled]:
+    """``means`` and the functions of them that ``derive`` gives by name, computed alike for the
+    data and for every resample; ``count`` says how many questions are behind a name."""
+    point = derive({name: as_floats(mean.value) for name, mean in means.items()})
+    drawn = derive({name: mean.replicates for name, mean in means.items()})
+    return {**means} | {
+        name: Resampled(float(value), as_floats(drawn[name]), count(name))
+        for name, value in point.items()
+    }
 
 
 def difference(first: Resampled, other: Resampled) -> Resampled:

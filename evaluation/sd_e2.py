@@ -12,8 +12,7 @@ from coterie.datatypes import Episode, Problem
 from coterie.envs.sd_e2.settings import SdE2Settings
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row, column_means
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_present
-from coterie.evaluation.metrics.passk import pass_at_k
-from coterie.evaluation.metrics.team import union
+from coterie.evaluation.metrics.passk import pass_at_k, union
 
 # Q problems, N samples of one role, R resamples
 

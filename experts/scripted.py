@@ -152,10 +152,10 @@ def wrong_answer(problem: Problem, rng: random.Random) -> str:
         first, rest = gold.split(",", 1)
         # Beyond every other entry, so that the list cannot equal a reordering of the gold one.
         return f"{_beyond(gold)},{rest}" if _NUMBER.fullmatch(first.strip()) else f"{gold}, 0, 0"
-    return _moved(gold, rng)
+    return _move(gold, rng)
 
 
-def _moved(gold: str, rng: random.Random) -> str:
+def _move(gold: str, rng: random.Random) -> str:
     step = rng.choice(_STEPS)
     plain = gold.replace(",", "")
     if _NUMBER.fullmatch(plain):

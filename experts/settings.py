@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, check_least, refuse
 
 # Names in other scripts are written in their ASCII form (xn--...).
 _HOST = re.compile(r"(?!.{254})[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?", re.ASCII)
@@ -77,15 +77,14 @@ class ServerSettings:
             raise UserError("system_prompt needs api 'chat'; put the text into the prompt instead")
         if self.keep_thinking_tokens and not self.strip_thinking:
             raise UserError("keep_thinking_tokens needs strip_thinking; leave out one of the two")
-        for name in ("max_reply_tokens", "concurrency", "breaker_failures", "max_body_bytes"):
-            _at_least(name, getattr(self, name), 1)
+        ones = ("max_reply_tokens", "concurrency", "breaker_failures", "max_body_bytes")
+        none = ("retries", "keep_thinking_tokens", "backoff_s", "breaker_cooldown_s")
+        check_least(self, {**dict.fromkeys(ones, 1), **dict.fromkeys(none, 0)})
         if self.max_tokens is not None:
-            _at_least("max_tokens", self.max_tokens, 1)
-        for name in ("retries", "keep_thinking_tokens", "backoff_s", "breaker_cooldown_s"):
-            _at_least(name, getattr(self, name), 0)
+            check_least(self, {"max_tokens": 1})
         for name in ("connect_timeout_s", "read_timeout_s", "timeout_s"):
-            _above_zero(name, getattr(self, name))
-        _at_least("max_backoff_s", self.max_backoff_s, self.backoff_s)
+            refuse((not getattr(self, name) > 0, f"{name} must be above 0"))
+        check_least(self, {"max_backoff_s": self.backoff_s})
         self.extra()
 
     @property
@@ -141,7 +140,7 @@ class ScriptedSettings:
     def __post_init__(self) -> None:
         if not 0.0 <= self.p_right <= 1.0:
             raise UserError(f"p_right is a probability between 0 and 1, not {self.p_right}")
-        _at_least("delay_s", self.delay_s, 0)
+        check_least(self, {"delay_s": 0})
         for name in ("template", "hint_template"):
             text = getattr(self, name)
             if "{answer}" not in text and (name != "template" or "{solution}" not in text):
@@ -166,14 +165,3 @@ def _check_url(url: str) -> None:
         raise UserError("base_url must not hold a password: name a variable with api_key_env")
     if parts.query or parts.fragment:
         raise UserError("base_url must end with its path: leave out what follows '?' or '#'")
-
-
-# The comparisons are negated so that NaN is refused too.
-def _at_least(name: str, value: float, least: float) -> None:
-    if not value >= least:
-        raise UserError(f"{name} must be at least {least:g}, not {value}")
-
-
-def _above_zero(name: str, value: float) -> None:
-    if not value > 0:
-        raise UserError(f"{name} must be above 0, not {value}")

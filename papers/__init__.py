@@ -7,8 +7,7 @@ settings, and ``benchmark.py sweep`` runs a table.
 from collections.abc import Mapping
 
 from coterie.papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
-from coterie.papers.preset import Preset
-from coterie.papers.table import Table
+from coterie.papers.preset import Preset, Table
 
 PRESETS: Mapping[str, Preset] = (
     core_teaching.PRESETS | corea_deferral.PRESETS | eapo_consultation.PRESETS | sd_e2.PRESETS

@@ -7,8 +7,7 @@ the authors' public code, which came with the second.
 import math
 from dataclasses import replace
 
-from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Setting
-from coterie.papers.table import Columns, Table, Variant
+from coterie.papers.preset import ADAMW, TINY, Columns, Departure, Preset, Setting, Table, Variant
 
 _ENV = {
     "env.k_cold": Setting(2, "section 5, table 3"),

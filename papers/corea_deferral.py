@@ -3,8 +3,7 @@
 "Framework" is SimpleRL-reason v1, whose defaults the paper keeps (section 4.4).
 """
 
-from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Setting
-from coterie.papers.table import Table, Variant
+from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Setting, Table, Variant
 
 _SETTINGS = {
     "env.traces": Setting(8, "section 4.4"),

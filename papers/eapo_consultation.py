@@ -4,8 +4,7 @@
 builds (section 3.1); it settles what the paper leaves open.
 """
 
-from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Setting
-from coterie.papers.table import Table, Variant
+from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Setting, Table, Variant
 
 _ENV = {
     "env.experts": Setting(3, "section 3.1, appendix G"),

@@ -63,7 +63,7 @@ def read_gold(value: Any) -> tuple[str, AnswerKind]:
     if isinstance(value, (list, tuple)):
         return _gold_of_list(value)
     if not isinstance(value, str):
-        raise UnusableRowError(f"the answer is {_named(value)}")
+        raise UnusableRowError(f"the answer is {_kind_of(value)}")
     text = value.strip()
     if "####" in text:
         text = after_hashes(text)
@@ -117,7 +117,7 @@ def _without_padding(number: Decimal) -> str:
     return "0" if text in {"-0", ""} else text
 
 
-def _named(value: Any) -> str:
+def _kind_of(value: Any) -> str:
     return "missing" if value is None else f"{type(value).__name__}, not text or a number"
 
 

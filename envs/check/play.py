@@ -80,7 +80,7 @@ def play(
         result = env.step(copy.copy(actions))
         _hold(why_no_result("step", result))
         observations, rewards, terminations, truncations, infos = result
-        shown.answered({agent: actions[agent] for agent in active if agent in actions})
+        shown.note_answers({agent: actions[agent] for agent in active if agent in actions})
         over = _check_ends(live, terminations, truncations)
         now = _living(env, "step", observations)
         revived = dead & set(now)
@@ -155,7 +155,7 @@ class _Shown:
         _check_aliases({agent: infos[agent] for agent in live})
         self._kept.append((observations, copy.deepcopy(observations)))
 
-    def answered(self, actions: Mapping[str, Any]) -> None:
+    def note_answers(self, actions: Mapping[str, Any]) -> None:
         """Valid sampled ids must stand in the context from now on."""
         for agent, action in actions.items():
             if agent in self._contexts and self.env.action_space(agent).contains(action):

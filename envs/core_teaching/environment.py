@@ -43,14 +43,14 @@ from coterie.envs.core_teaching.scoring import (
     TERMS,
     Lesson,
     Trace,
-    measured,
+    report_traces,
     score,
     texts_to_embed,
     whole_episode,
 )
 from coterie.envs.core_teaching.settings import CoreTeachingSettings, Weights, weights_at
 from coterie.envs.core_teaching.terms import term_name
-from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import strategy_prompt
 from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
@@ -63,12 +63,7 @@ class CoreTeachingEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "core-teaching"
-    metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
-        **ProblemEnv.metadata,
-        "name": "core_teaching_v0",
-        "group_keys": ("problem", "problem+role", "problem+role+context"),
-        "default_group": "problem",
-    }
+    metadata = metadata_of("core_teaching_v0", "problem", "problem+role", "problem+role+context")
     settings: CoreTeachingSettings
     settings_class = CoreTeachingSettings
     default_roles = ("alice", "bob")
@@ -150,7 +145,7 @@ class CoreTeachingEnv(ConversationEnv):
 
         # All traces of the question are rewarded together.
         scores = score(traces, problem, settings, weights, self.scorer.embed) if traces else None
-        reports = {} if scores is None else measured(traces, scores, taught, problem)
+        reports = {} if scores is None else report_traces(traces, scores, taught, problem)
         names = ("correct",) if evaluating else (*TERMS, *map(term_name, settings.terms))
         terms = dict.fromkeys(self.possible_agents, dict.fromkeys(names, 0.0))
         for row, trace in enumerate(traces):

@@ -14,9 +14,14 @@ from coterie.datatypes import Problem, Verdict
 from coterie.envs.core_teaching.settings import CoreTeachingSettings, Weights
 from coterie.envs.core_teaching.terms import own_terms
 from coterie.envs.reasoning import leaks, strategies
-from coterie.rewards.distance import hybrid_distance, signatures
 from coterie.rewards.exploitation import exploitation, trace_accuracy
-from coterie.rewards.exploration import cross_model, exploration, strategy_ratio
+from coterie.rewards.exploration import (
+    cross_model,
+    exploration,
+    hybrid_distance,
+    signatures,
+    strategy_ratio,
+)
 from coterie.rewards.overlap import partial_credit
 from coterie.rewards.rescue import (
     COLD,
@@ -190,7 +195,7 @@ def texts_to_embed(
     return tuple(text[:_COMPARED_LENGTH] for text in asked)
 
 
-def measured(
+def report_traces(
     traces: Sequence[Trace], scores: Scores, taught: Mapping[str, Lesson], problem: Problem
 ) -> dict[str, dict[str, Any]]:
     """Agent -> what is logged of its trace.

@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Literal
 
+from coterie.datatypes import check_least
 from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.prompts import StrategyStyle
 from coterie.envs.settings import require, require_countable, require_known
@@ -107,24 +108,14 @@ class CoreTeachingSettings:
     that a peer has solved and no trace of one's own (unsolved). Not in the paper."""
 
     def __post_init__(self) -> None:
-        _require(self.k_cold >= 1, f"k_cold is {self.k_cold}: it must be at least 1")
-        _require(
-            self.k_hinted >= 0,
-            f"k_hinted is {self.k_hinted}: it must be 0 (no second round) or more",
-        )
+        ones = dict.fromkeys(("k_cold", "hint_tokens", "max_new_tokens", "cap"), 1)
+        none = dict.fromkeys(("k_hinted", "eval_max_new_tokens", "lambda_b"), 0)
+        check_least(self, ones | none, at="core-teaching: ")
         require_countable("core-teaching", self, "k_cold", "k_hinted")
         _require(
             0 <= self.hint_probability <= 1,
             f"hint_probability is {self.hint_probability}: it must be between 0 and 1",
         )
-        _require(self.hint_tokens >= 1, f"hint_tokens is {self.hint_tokens}: at least 1")
-        _require(self.max_new_tokens >= 1, f"max_new_tokens is {self.max_new_tokens}: at least 1")
-        _require(
-            self.eval_max_new_tokens >= 0,
-            f"eval_max_new_tokens is {self.eval_max_new_tokens}: 0 (as in training) or more",
-        )
-        _require(self.cap >= 1, f"cap is {self.cap}: it must be at least 1")
-        _require(self.lambda_b >= 0, f"lambda_b is {self.lambda_b}: it must not be negative")
         names = [*(field.name for field in fields(Weights)), *map(term_name, self.terms)]
         _require(
             len({*names}) == len(names),
@@ -133,20 +124,7 @@ class CoreTeachingSettings:
         )
         _require(bool(self.w_explore), "w_explore is empty: name a weight for epoch 1 at least")
         _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
-        require_known("core-teaching", self, _CHOICES)
-
-
-_CHOICES = {
-    "learn_hinted_after": HintedContext,
-    "reread": Reread,
-    "truncate": End,
-    "prompt_style": StrategyStyle,
-    "teacher": TeacherChoice,
-    "teacher_score": TeacherScore,
-    "explore_mode": ExploreMode,
-    "explore_pool": ExplorePool,
-    "trace_accuracy": TraceAccuracyMode,
-}
+        require_known("core-teaching", self)
 
 
 @dataclass(frozen=True)
@@ -165,13 +143,13 @@ def weights_at(settings: CoreTeachingSettings, epoch: int) -> Weights:
     """The weights in ``epoch``, counted from 1."""
     return Weights(
         exploitation=settings.w_exploit,
-        exploration=_scheduled(settings.w_explore, epoch),
-        cross_model=_scheduled(settings.lambda_cm, epoch),
+        exploration=_in_epoch(settings.w_explore, epoch),
+        cross_model=_in_epoch(settings.lambda_cm, epoch),
         trace_accuracy=settings.lambda_ta,
         rescue=settings.r_teach,
         teacher_lift=settings.teacher_lift,
     )
 
 
-def _scheduled(values: tuple[float, ...], epoch: int) -> float:
+def _in_epoch(values: tuple[float, ...], epoch: int) -> float:
     return values[min(max(epoch, 1), len(values)) - 1]

@@ -45,7 +45,7 @@ from coterie.envs.corea_deferral.scoring import (
     score,
 )
 from coterie.envs.corea_deferral.settings import CoreaDeferralSettings, prompt_for
-from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.problem_env import metadata_of
 from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
 
@@ -54,12 +54,7 @@ class CoreaDeferralEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "corea-deferral"
-    metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
-        **ProblemEnv.metadata,
-        "name": "corea_deferral_v0",
-        "group_keys": ("problem+role", "problem"),
-        "default_group": "problem+role",
-    }
+    metadata = metadata_of("corea_deferral_v0", "problem+role", "problem")
     settings: CoreaDeferralSettings
     settings_class = CoreaDeferralSettings
     default_roles = ("small", "large")
@@ -134,7 +129,7 @@ class CoreaDeferralEnv(ConversationEnv):
         return Outcome(
             terms=terms,
             measured={
-                agent: trace.measured(settings.threshold if trace.role == small else None)
+                agent: trace.report(settings.threshold if trace.role == small else None)
                 | {"cost": costs[agent]}
                 for agent, trace in traces.items()
             },

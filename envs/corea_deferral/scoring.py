@@ -39,7 +39,7 @@ class Trace:
         confidence = parse_confidence(text, per_hundred=per_hundred)
         return cls(agent, role_of(agent), text, verdict, confidence)
 
-    def measured(self, threshold: float | None) -> dict[str, Any]:
+    def report(self, threshold: float | None) -> dict[str, Any]:
         """What is logged of it; with a threshold, whether it would be deferred, too."""
         correct, stated = bool(self.verdict.correct), self.confidence is not None
         measured: dict[str, Any] = {

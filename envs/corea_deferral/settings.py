@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from coterie.datatypes import Problem
-from coterie.envs.settings import require, require_known, require_least, require_traces
+from coterie.datatypes import Problem, check_least
+from coterie.envs.settings import require, require_known, require_traces
 from coterie.rewards.confidence import EPSILON, Target
 
 ConfidenceReward = Literal["l1", "l2", "kl", "none"]
@@ -72,25 +72,13 @@ class CoreaDeferralSettings:
 
     def __post_init__(self) -> None:
         require_traces("corea-deferral", self)
-        leasts = {
-            "w_correct": 0,
-            "w_format": 0,
-            "w_confidence": 0,
-            "threshold": 0,
-            "output_weight": 0,
-            "accuracy_loss": 0,
-            "cost_share": 0,
-        }
-        require_least("corea-deferral", self, leasts)
+        weights = ("w_correct", "w_format", "w_confidence", "output_weight")
+        bounds = ("threshold", "accuracy_loss", "cost_share")
+        check_least(self, dict.fromkeys((*weights, *bounds), 0), at="corea-deferral: ")
         _require(self.size_ratio > 0, f"size_ratio is {self.size_ratio}: it must be above 0")
         _require(0 < self.epsilon < 0.5, f"epsilon is {self.epsilon}: it lies between 0 and 0.5")
         _require(bool(self.learners), "learners is empty: name small, large or both")
-        choices = {
-            "confidence_reward": ConfidenceReward,
-            "p_hat": Target,
-            "threshold_source": ThresholdSource,
-        }
-        require_known("corea-deferral", self, choices)
+        require_known("corea-deferral", self)
 
 
 # COREA, arXiv:2603.03752, section 3.1

@@ -44,8 +44,8 @@ from coterie.envs.eapo_consultation.messages import (
     as_result,
     move_of,
     parse_calls,
-    returned,
     training_prompt,
+    write_returns,
 )
 from coterie.envs.eapo_consultation.outcome import Consultation, Dispatch, final_checks, outcome_of
 from coterie.envs.eapo_consultation.settings import (
@@ -55,7 +55,7 @@ from coterie.envs.eapo_consultation.settings import (
     fading_of,
     turn_budget,
 )
-from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
 from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Turn, piece_by_piece
@@ -75,12 +75,9 @@ class EapoConsultationEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "eapo-consultation"
-    metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
-        **ProblemEnv.metadata,
-        "name": "eapo_consultation_v0",
-        "group_keys": ("problem", "problem+role"),
-        "default_group": "problem+role",
-    }
+    metadata = metadata_of(
+        "eapo_consultation_v0", "problem", "problem+role", default_group="problem+role"
+    )
     settings: EapoConsultationSettings
     settings_class = EapoConsultationSettings
     default_roles = ("policy", "expert")
@@ -195,7 +192,7 @@ class EapoConsultationEnv(ConversationEnv):
         size = len(calls) if by_calls and not isinstance(calls, str) else 1
         if left < 1 or episode.rounds_used >= allowed:
             episode.exhausted = True
-            return returned([Entry("BUDGET_EXHAUSTED", "no consultations are left")])
+            return write_returns([Entry("BUDGET_EXHAUSTED", "no consultations are left")])
         if size > left:
             # It costs a round and no call: a smaller block may follow, and there is an end to it.
             calls, size = f"{size} are asked and {left} can still be asked", 0
@@ -203,7 +200,7 @@ class EapoConsultationEnv(ConversationEnv):
         episode.calls_used += size
         if isinstance(calls, str):
             episode.errors += 1
-            return returned([Entry("ERROR", calls)])
+            return write_returns([Entry("ERROR", calls)])
         return (yield from self._consult(episode, problem, calls))
 
     def _consult(self, episode: Consultation, problem: Problem, calls: list[Call]) -> Returned:
@@ -242,7 +239,7 @@ class EapoConsultationEnv(ConversationEnv):
                 one.replied = bool(result)
                 one.result = result if one.accepted else ""
                 episode.expert_tokens += meter.count(one.result) if one.result else 0
-        return returned([one.entry for one in block])
+        return write_returns([one.entry for one in block])
 
     def _query(self, problem: Problem, call: Call, number: int) -> str:
         """What an expert is really asked: where queries are shuffled, another question."""

@@ -270,16 +270,16 @@ class Entry:
         data["result"] = self.result
         if self.status != "OK":
             data["status"] = self.status
-        return _defused(json.dumps(data, ensure_ascii=False))
+        return _defuse(json.dumps(data, ensure_ascii=False))
 
 
-def returned(entries: Sequence[Entry]) -> str:
+def write_returns(entries: Sequence[Entry]) -> str:
     """The piece that continues the policy's turn."""
     listed = ", ".join(entry.as_json() for entry in entries)
     return f"\n{RETURNS[0]}[{listed}]{RETURNS[1]}\n"
 
 
-def _defused(text: str) -> str:
+def _defuse(text: str) -> str:
     r"""Tags of the conversation inside a reply close nothing: ``</`` becomes ``<\/``."""
     for opening, closing in (CALLS, RETURNS, THINK):
         text = text.replace(closing, closing.replace("/", r"\/"))

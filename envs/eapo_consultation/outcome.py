@@ -95,7 +95,7 @@ def final_checks(episode: Consultation, own: str, *, opened: bool) -> list[str]:
     """What :func:`outcome_of` asks of the scorer once the policy has written ``own``."""
     answer = final_answer(own, opened=opened)
     results = [one.result for one in episode.dispatched if one.result]
-    return results if answer is None else [*results, _stated(answer)]
+    return results if answer is None else [*results, _as_answer(answer)]
 
 
 def outcome_of(
@@ -111,7 +111,7 @@ def outcome_of(
     answer = final_answer(episode.own, opened=opened)
     verdict = Verdict(False, None, "none")
     if answer is not None:
-        verdict = scorer.check(_stated(answer), problem)
+        verdict = scorer.check(_as_answer(answer), problem)
     results = [one.result for one in episode.dispatched]
     told = [bool(text) and scorer.check(text, problem).correct for text in results]
     report = {
@@ -230,7 +230,7 @@ def paradigm(question: str, queries: Sequence[str]) -> Paradigm:
     return "direct" if all(_overlap(question, q) >= _SAME for q in queries) else "decomposition"
 
 
-def _stated(answer: str) -> str:
+def _as_answer(answer: str) -> str:
     """The answer as the scorer finds it: nothing else that was written can be mistaken for it."""
     return f"{ANSWER} {answer}"
 

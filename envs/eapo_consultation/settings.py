@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal
 
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, check_least
 from coterie.envs.prompts import ExpertStyle
-from coterie.envs.settings import require, require_countable, require_known, require_least
+from coterie.envs.settings import require, require_countable, require_known
 from coterie.rewards.consultation import AnswerRule
 
 Consult = Literal["free", "never", "always"]
@@ -19,7 +19,6 @@ Queries = Literal["own", "shuffled"]
 Schedule = Literal["inv", "inv-sqrt", "inv-sq", "const", "linear", "cosine"]
 
 _require = partial(require, "eapo-consultation")
-_require_least = partial(require_least, "eapo-consultation")
 
 
 @dataclass(frozen=True)
@@ -108,25 +107,12 @@ class EapoConsultationSettings:
     the reply leaves room for them."""
 
     def __post_init__(self) -> None:
-        positive = (
-            "experts",
-            "group_size",
-            "max_new_tokens",
-            "eval_samples",
-            "expert_max_new_tokens",
-            "reply_tokens",
-        )
-        _require_least(self, dict.fromkeys(positive, 1), "{name} must be at least {least}")
-        counted = (
-            "at_once",
-            "budget",
-            "anneal_steps",
-            "accept_start",
-            "penalty_start",
-            "eval_max_new_tokens",
-            "reply_thinking_tokens",
-        )
-        _require_least(self, dict.fromkeys(counted, 0), "{name} must be {least} or more")
+        counts = ("experts", "group_size", "eval_samples", "accept_steps")
+        lengths = ("max_new_tokens", "expert_max_new_tokens", "reply_tokens")
+        starts = ("anneal_steps", "accept_start", "penalty_start", "at_once", "budget")
+        others = ("eval_max_new_tokens", "reply_thinking_tokens", "accept_total", "consult_penalty")
+        check_least(self, dict.fromkeys((*counts, *lengths), 1), at="eapo-consultation: ")
+        check_least(self, dict.fromkeys((*starts, *others), 0), at="eapo-consultation: ")
         require_countable("eapo-consultation", self, "experts", "group_size", "eval_samples")
         _require(
             0 <= self.turns_end <= self.budget,
@@ -134,11 +120,10 @@ class EapoConsultationSettings:
         )
         _require(0 <= self.accept_rate <= 1, "accept_rate must be between 0 and 1")
         for name in ("accept_scale", "accept_span"):
-            _require(0 < getattr(self, name) < float("inf"), f"{name} must be above 0")
-        _require(self.accept_steps >= 1, "accept_steps must be at least 1")
-        _require(0 <= self.accept_total < float("inf"), "accept_total must be 0 or more")
-        _require(0 <= self.consult_penalty < float("inf"), "consult_penalty must be 0 or more")
-        require_known("eapo-consultation", self, _CHOICES)
+            _require(getattr(self, name) > 0, f"{name} must be above 0")
+        for name in ("accept_scale", "accept_span", "accept_total", "consult_penalty"):
+            _require(getattr(self, name) < float("inf"), f"{name} must be finite")
+        require_known("eapo-consultation", self)
         fading_of(self)
 
     @property
@@ -146,17 +131,6 @@ class EapoConsultationSettings:
         """Most experts in one block of calls."""
         return min(self.at_once or self.experts, self.experts)
 
-
-_CHOICES = {
-    "consult": Consult,
-    "budget_unit": BudgetUnit,
-    "schedule": Schedule,
-    "coin": Coin,
-    "queries": Queries,
-    "answer_reward": AnswerRule,
-    "penalised": Penalised,
-    "prompt_style": ExpertStyle,
-}
 
 _POWERS = {"inv": 1.0, "inv-sqrt": 0.5, "inv-sq": 2.0}
 _HALVINGS = 200
@@ -210,20 +184,20 @@ def match_budget(fading: Fading, budget: float, steps: int) -> Fading:
         return dataclasses.replace(fading, rate=budget / steps)
     name = "scale" if fading.schedule in _POWERS else "span"
 
-    def stretched(logarithm: float) -> Fading:
+    def stretch(logarithm: float) -> Fading:
         return dataclasses.replace(fading, **{name: math.exp(logarithm)})
 
     # The total grows with the stretch, from the steps before s_0 and one more up to all.
     low, high = -40.0, 40.0
-    if not total(stretched(low), steps) <= budget <= total(stretched(high), steps):
+    if not total(stretch(low), steps) <= budget <= total(stretch(high), steps):
         raise ValueError(
-            f"{fading.schedule} lets in between {total(stretched(low), steps):.3g} and "
-            f"{total(stretched(high), steps):.3g} in {steps} steps, not {budget:g}"
+            f"{fading.schedule} lets in between {total(stretch(low), steps):.3g} and "
+            f"{total(stretch(high), steps):.3g} in {steps} steps, not {budget:g}"
         )
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if total(stretched(middle), steps) > budget else (middle, high)
-    return stretched((low + high) / 2)
+        low, high = (low, middle) if total(stretch(middle), steps) > budget else (middle, high)
+    return stretch((low + high) / 2)
 
 
 def turn_budget(step: int, *, first: int, last: int, anneal: int) -> int:

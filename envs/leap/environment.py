@@ -31,7 +31,7 @@ import numpy as np
 from coterie.datatypes import Problem, ScoreRequests, UserError, Verdict, derive_seed
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.leap.settings import LeapSettings, Router
-from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
 from coterie.rewards.consultation import ANSWER, final_answer
@@ -114,12 +114,7 @@ class LeapEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "leap"
-    metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
-        **ProblemEnv.metadata,
-        "name": "leap_v0",
-        "group_keys": ("problem", "problem+role"),
-        "default_group": "problem+role",
-    }
+    metadata = metadata_of("leap_v0", "problem", "problem+role", default_group="problem+role")
     settings: LeapSettings
     settings_class = LeapSettings
     default_roles = ("policy",)

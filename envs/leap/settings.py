@@ -1,10 +1,11 @@
 """Every knob of learning from peers."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
+from coterie.datatypes import check_least
 from coterie.envs.prompts import ExpertStyle
-from coterie.envs.settings import require, require_countable, require_least
+from coterie.envs.settings import require_countable, require_known
 
 Router = Literal["dispersed", "clustered", "hybrid", "random"]
 
@@ -32,19 +33,7 @@ class LeapSettings:
     """How the question is put, as in eapo-consultation."""
 
     def __post_init__(self) -> None:
-        leasts = {
-            "paths": 2,
-            "block_tokens": 1,
-            "summary_tokens": 1,
-            "peers": 1,
-            "pauses": 0,
-            "max_new_tokens": 1,
-        }
-        require_least("leap", self, leasts, "{name} must be at least {least}")
+        ones = dict.fromkeys(("block_tokens", "summary_tokens", "peers", "max_new_tokens"), 1)
+        check_least(self, {"paths": 2, "pauses": 0, **ones}, at="leap: ")
         require_countable("leap", self, "paths")
-        known = get_args(Router)
-        require(
-            "leap",
-            self.router in known,
-            f"router {self.router!r} is unknown; choose {', '.join(known)}",
-        )
+        require_known("leap", self)

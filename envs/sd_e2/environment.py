@@ -32,7 +32,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, ScoreRequests, UserError
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import strategy_prompt
 from coterie.envs.sd_e2.scoring import TERMS, Trace, parse, score
 from coterie.envs.sd_e2.settings import SdE2Settings
@@ -44,12 +44,7 @@ class SdE2Env(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "sd-e2"
-    metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
-        **ProblemEnv.metadata,
-        "name": "sd_e2_v0",
-        "group_keys": ("problem+role", "problem"),
-        "default_group": "problem+role",
-    }
+    metadata = metadata_of("sd_e2_v0", "problem+role", "problem")
     settings: SdE2Settings
     settings_class = SdE2Settings
     default_roles = ("alice",)
@@ -89,7 +84,7 @@ class SdE2Env(ConversationEnv):
             traces = [Trace.read(answers[agent], problem, self.scorer) for agent in there]
             right[role] = sum(trace.verdict.correct for trace in traces)
             for agent, trace, own in zip(there, traces, score(traces, settings, self.scorer.embed)):
-                measured[agent] = own.measured(trace)
+                measured[agent] = own.report(trace)
                 terms[agent] = own.terms if training else {"correct": float(trace.verdict.correct)}
         nothing: dict[str, float] = dict.fromkeys(TERMS if training else ("correct",), 0.0)
         return Outcome(

@@ -82,7 +82,7 @@ class Score:
     distinct: int
     diversity: float
 
-    def measured(self, trace: Trace) -> dict[str, Any]:
+    def report(self, trace: Trace) -> dict[str, Any]:
         """What is logged of the trace that earned this."""
         return {
             "correct": bool(trace.verdict.correct),

@@ -1,9 +1,10 @@
 """Every knob of the sd-e2 environment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from coterie.datatypes import check_least
 from coterie.envs.prompts import StrategyStyle
-from coterie.envs.settings import require, require_known, require_least, require_traces
+from coterie.envs.settings import require, require_known, require_traces
 
 
 @dataclass(frozen=True)
@@ -52,22 +53,11 @@ class SdE2Settings:
 
     def __post_init__(self) -> None:
         require_traces("sd-e2", self)
-        leasts = {
-            "w_outcome": 0,
-            "w_explore": 0,
-            "w_exploit": 0,
-            "w_format": 0,
-            "gamma_correct": 0,
-            "gamma_rate": 0,
-            "gamma_cap": 0,
-            "format_strategy": 0,
-            "format_answer": 0,
-            "format_complete": 0,
-        }
-        require_least("sd-e2", self, leasts)
+        worth = [f.name for f in fields(self) if f.name.startswith(("w_", "gamma_", "format_"))]
+        check_least(self, dict.fromkeys(worth, 0), at="sd-e2: ")
         require(
             "sd-e2",
             -1 <= self.same_above <= 1,
             f"same_above is {self.same_above}: a cosine lies between -1 and 1",
         )
-        require_known("sd-e2", self, {"prompt_style": StrategyStyle})
+        require_known("sd-e2", self)

@@ -1,6 +1,7 @@
 """Do stated confidences equal observed accuracies."""
 
-# N responses, G groups (bins or distinct values); NaN confidence: none was stated
+# N responses, G groups (bins or distinct values), Q questions, S responses of each, M columns;
+# NaN confidence: none was stated
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,9 +12,9 @@ import numpy.typing as npt
 from coterie.evaluation.metrics.means import Floats, as_floats, ratio
 
 Closed = Literal["left", "right"]
-Missing = Literal["exclude", "zero"]
 
 _MICRO = 10**6
+_CLIP = 1e-3
 
 
 def bin_index(
@@ -39,15 +40,41 @@ def expected_calibration_error(
     *,
     bins: int = 10,
     closed: Closed = "left",
-    missing: Missing = "exclude",
+    missing: Literal["exclude", "zero"] = "exclude",
 ) -> float:
     """``sum_b |B_b| / N |accuracy_b - confidence_b|`` over equal-width bins (arXiv:1706.04599).
 
     Name the convention wherever the number is printed: left and right closure differ by as much as
     .06 on ten points. ``missing="zero"`` reads silence as confidence 0.
     """
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
+    if missing == "zero":
+        confidence_N = np.nan_to_num(as_floats(confidence_N))
+    confidence_N, correct_N = _known(confidence_N, correct_N)
     return _weighted_gap(confidence_N, correct_N, bin_index(confidence_N, bins, closed))
+
+
+def calibration_columns(
+    confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike, bins: int = 10
+) -> Floats:
+    """(Q, bins + 1): the sum of ``y - p`` in each bin (left-closed), and the responses stated.
+
+    The error of all responses is a function of the columns' means, for every resample of questions
+    as for the data.
+    """
+    gap_QS = as_floats(correct_QS) - as_floats(confidence_QS)
+    stated_QS = ~np.isnan(gap_QS)
+    columns_QM = np.zeros((len(stated_QS), bins + 1))
+    row_N = np.nonzero(stated_QS)[0]
+    index_N = bin_index(as_floats(confidence_QS)[stated_QS], bins)
+    np.add.at(columns_QM, (row_N, index_N), gap_QS[stated_QS])
+    columns_QM[:, bins] = stated_QS.sum(axis=1)
+    return columns_QM
+
+
+def calibration_error(means: npt.ArrayLike) -> Floats:
+    """Expected calibration error from means of :func:`calibration_columns`, (..., M) -> (...)."""
+    means = as_floats(means)
+    return ratio(np.abs(means[..., :-1]).sum(axis=-1), means[..., -1])
 
 
 def adaptive_calibration_error(
@@ -55,14 +82,13 @@ def adaptive_calibration_error(
     correct_N: npt.ArrayLike,
     *,
     bins: int = 10,
-    missing: Missing = "exclude",
 ) -> float:
     """The same over bins of (nearly) equal numbers of responses (arXiv:1904.01685).
 
     Responses of equal confidence are interchangeable: each counts with their mean correctness, so
     that the value does not depend on their order.
     """
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
+    confidence_N, correct_N = _known(confidence_N, correct_N)
     order_N = np.argsort(confidence_N, kind="stable")
     shared_N = _mean_by_value(confidence_N, correct_N)
     index_N = np.empty(len(order_N), dtype=np.int64)
@@ -71,11 +97,9 @@ def adaptive_calibration_error(
     return _weighted_gap(confidence_N, shared_N, index_N)
 
 
-def kolmogorov_smirnov_error(
-    confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike, *, missing: Missing = "exclude"
-) -> float:
+def kolmogorov_smirnov_error(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:
     """``max_t |sum_{p <= t} (y - p)| / N``: calibration without bins (arXiv:2006.12800)."""
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
+    confidence_N, correct_N = _known(confidence_N, correct_N)
     if not len(confidence_N):
         return float("nan")
     _, group_N = np.unique(confidence_N, return_inverse=True)
@@ -83,11 +107,9 @@ def kolmogorov_smirnov_error(
     return float(np.abs(np.cumsum(gap_G)).max() / len(confidence_N))
 
 
-def brier(
-    confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike, *, missing: Missing = "exclude"
-) -> float:
+def brier(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:
     """``mean (p - y)^2``."""
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
+    confidence_N, correct_N = _known(confidence_N, correct_N)
     return _mean((confidence_N - correct_N) ** 2)
 
 
@@ -103,11 +125,9 @@ class Murphy:
     """Variance of correctness."""
 
 
-def murphy(
-    confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike, *, missing: Missing = "exclude"
-) -> Murphy:
+def murphy(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> Murphy:
     """The decomposition over distinct stated values, for which it holds without remainder."""
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
+    confidence_N, correct_N = _known(confidence_N, correct_N)
     shared_N = _mean_by_value(confidence_N, correct_N)
     base = _mean(correct_N)
     return Murphy(
@@ -117,17 +137,11 @@ def murphy(
     )
 
 
-def negative_log_likelihood(
-    confidence_N: npt.ArrayLike,
-    correct_N: npt.ArrayLike,
-    *,
-    clip: float = 1e-3,
-    missing: Missing = "exclude",
-) -> float:
+def negative_log_likelihood(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:
     """Mean ``-ln`` of the probability given to what happened, confidences clipped to
-    [clip, 1 - clip]; in nats."""
-    confidence_N, correct_N = _stated(confidence_N, correct_N, missing)
-    clipped_N = np.clip(confidence_N, clip, 1.0 - clip)
+    [.001, .999]; in nats."""
+    confidence_N, correct_N = _known(confidence_N, correct_N)
+    clipped_N = np.clip(confidence_N, _CLIP, 1.0 - _CLIP)
     return _mean(-np.log(np.where(correct_N > 0, clipped_N, 1.0 - clipped_N)))
 
 
@@ -159,14 +173,11 @@ def discreteness(confidence_N: npt.ArrayLike) -> Discreteness:
     return Discreteness(len(values_G), abs(float((share_G * np.log(share_G)).sum())), extreme)
 
 
-def _stated(
-    confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike, missing: Missing
-) -> tuple[Floats, Floats]:
+def _known(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Those that have both, as floats."""
     confidence_N, correct_N = as_floats(confidence_N), as_floats(correct_N)
     if confidence_N.shape != correct_N.shape:
         raise ValueError(f"{confidence_N.shape} confidences, {correct_N.shape} correctness values")
-    if missing == "zero":
-        confidence_N = np.where(np.isnan(confidence_N), 0.0, confidence_N)
     known_N = ~np.isnan(confidence_N) & ~np.isnan(correct_N)
     return confidence_N[known_N], correct_N[known_N]
 

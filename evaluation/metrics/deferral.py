@@ -89,16 +89,6 @@ def random_deferral(
     return small + as_floats(deferred) * (large - small)
 
 
-def random_deferral_gain(
-    accuracy: npt.ArrayLike,
-    accuracy_small: npt.ArrayLike,
-    accuracy_large: npt.ArrayLike,
-    deferred: npt.ArrayLike,
-) -> Floats:
-    """What a cascade's confidence is worth: accuracy above random deferral of as many."""
-    return as_floats(accuracy) - random_deferral(accuracy_small, accuracy_large, deferred)
-
-
 def area_over_random(curve: DeferralCurve) -> float:
     """Area between the curve and the chord of random deferral, over the deferred share."""
     deferred_D, accuracy_D = _complete(curve)

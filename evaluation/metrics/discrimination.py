@@ -1,7 +1,7 @@
 """Are right responses stated with more confidence than wrong ones, and what is risked by answering
 only the most confident ones."""
 
-# N responses, Q questions, S samples of a question; NaN: missing
+# N responses, Q questions, S samples of a question, V distinct confidences; NaN: missing
 
 import numpy as np
 import numpy.typing as npt
@@ -19,25 +19,12 @@ def auroc(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:
     return won / pairs if pairs else float("nan")
 
 
-def question_auroc(confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike) -> Floats:
-    """(Q,) AUROC of each question's own samples, NaN where all are right or all wrong."""
-    return ratio(*_question_wins(confidence_QS, correct_QS))
-
-
 def within_question_auroc(confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike) -> float:
     """AUROC over pairs of samples of the same question: telling one's right answers from one's
     wrong ones, with nothing earned by telling easy questions from hard ones."""
-    won_Q, pairs_Q = _question_wins(confidence_QS, correct_QS)
-    return float(ratio(won_Q.sum(), pairs_Q.sum()))
-
-
-def _question_wins(
-    confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike
-) -> tuple[Floats, Floats]:
     rows = zip(as_floats(confidence_QS), as_floats(correct_QS), strict=True)
-    table = np.array([_wins(confidence, correct) for confidence, correct in rows], dtype=float)
-    table = table.reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+    wins = [_wins(confidence, correct) for confidence, correct in rows]
+    return float(ratio(sum(won for won, _ in wins), sum(pairs for _, pairs in wins)))
 
 
 def _wins(confidence_N: Floats, correct_N: Floats) -> tuple[float, int]:
@@ -48,6 +35,26 @@ def _wins(confidence_N: Floats, correct_N: Floats) -> tuple[float, int]:
     below = np.searchsorted(wrong, right, side="left")
     not_above = np.searchsorted(wrong, right, side="right")
     return float((below + not_above).sum() / 2), len(right) * len(wrong)
+
+
+def discrimination_columns(confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike) -> Floats:
+    """(Q, 2 V): how often each distinct confidence, in rising order, was wrong, then right."""
+    confidence_QS, correct_QS = as_floats(confidence_QS), as_floats(correct_QS)
+    stated_QS = ~np.isnan(correct_QS - confidence_QS)
+    row_N = np.nonzero(stated_QS)[0]
+    values_V, place_N = np.unique(confidence_QS[stated_QS], return_inverse=True)
+    right_N = correct_QS[stated_QS] > 0
+    columns_QM = np.zeros((len(stated_QS), 2 * len(values_V)))
+    np.add.at(columns_QM, (row_N, place_N + len(values_V) * right_N), 1.0)
+    return columns_QM
+
+
+def discrimination(means: npt.ArrayLike) -> Floats:
+    """AUROC from means of :func:`discrimination_columns`, (..., M) -> (...)."""
+    means = as_floats(means)
+    wrong, right = np.split(means, 2, axis=-1)
+    below = np.cumsum(wrong, axis=-1) - wrong / 2
+    return ratio((right * below).sum(axis=-1), right.sum(axis=-1) * wrong.sum(axis=-1))
 
 
 def risk_coverage(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> tuple[Floats, Floats]:

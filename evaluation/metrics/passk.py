@@ -1,11 +1,17 @@
-"""Pass@k: is one of k samples right."""
+"""Pass@k of a role and of a team, who solves what together, and the vote."""
 
 # Q questions, N samples of one role, K numbers of samples
+# Q questions, N samples of one role
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from coterie.evaluation.metrics.means import Floats, as_floats
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
 
 
 def unbiased(samples: npt.ArrayLike, right: npt.ArrayLike, k: int) -> Floats:
@@ -42,19 +48,84 @@ def is_binary(score: npt.ArrayLike) -> bool:
     return bool(np.isin(score[~np.isnan(score)], (0.0, 1.0)).all())
 
 
-def pass_at_every_k(correct_QN: npt.ArrayLike) -> Floats:
-    """(Q, K) unbiased pass@k for k = 1 .. N."""
-    correct_QN = as_floats(correct_QN)
-    columns = [pass_at_k(correct_QN, k) for k in range(1, correct_QN.shape[1] + 1)]
-    return np.stack(columns, axis=1)
+# Role -> (Q, N of that role), the same questions in the same order.
+Samples = Mapping[str, npt.ArrayLike]
 
 
-def any_of_first(correct_QN: npt.ArrayLike, k: int) -> Floats:
-    """(Q,) 1 where one of the first ``k`` existing samples is right, else 0 (the evaluator of CoRe,
-    arXiv:2601.21600). Equals :func:`pass_at_k` where there are exactly ``k`` samples."""
-    if k < 1:
-        raise ValueError(f"pass@{k}: k is at least 1")
-    correct_QN = as_floats(correct_QN)
-    rank_QN = np.cumsum(~np.isnan(correct_QN), axis=1)
-    passed_Q = ((correct_QN > 0) & (rank_QN <= k)).any(axis=1)
-    return np.where((~np.isnan(correct_QN)).sum(axis=1) >= k, passed_Q, np.nan)
+def union(solved: Mapping[str, npt.ArrayLike]) -> Floats:
+    """(Q,) probability that a role solves the question, of each role's (Q,) probability.
+
+    ``1 - prod_m (1 - p_m)``: the roles' samples are independent given the question, and for zeros
+    and ones it is the plain "any". NaN where a role is missing.
+    """
+    return 1.0 - np.prod([1.0 - as_floats(values) for values in solved.values()], axis=0)
+
+
+def team_pass_at_k(correct: Samples, k: int) -> Floats:
+    """(Q,) the same without bias, ``1 - prod_m C(n_m - c_m, k) / C(n_m, k)``."""
+    return union({role: pass_at_k(correct_QN, k) for role, correct_QN in correct.items()})
+
+
+def subset_unions(solved: Mapping[str, npt.ArrayLike]) -> dict[tuple[str, ...], float]:
+    """Mean of the union of each non-empty subset of roles, smaller subsets first."""
+    return {
+        subset: float(mean_present(union({role: solved[role] for role in subset})))
+        for size in range(1, len(solved) + 1)
+        for subset in combinations(solved, size)
+    }
+
+
+def shapley_shares(solved: Mapping[str, npt.ArrayLike]) -> dict[str, float]:
+    """Each role's Shapley share of the questions that the team solves; the shares sum to the union.
+
+    Takes zeros and ones: a question's worth is divided equally among those who solve it, which is
+    the Shapley value of a union.
+    """
+    solved_MQ = np.stack([as_floats(values) for values in solved.values()])
+    if not np.isin(solved_MQ[~np.isnan(solved_MQ)], (0.0, 1.0)).all():
+        raise ValueError("Shapley shares are of solved and unsolved questions, not of rates")
+    solvers_Q = solved_MQ.sum(axis=0)
+    share_MQ = np.where(solvers_Q == 0, 0.0, ratio(solved_MQ, solvers_Q))
+    return dict(zip(solved, mean_present(share_MQ, axis=1).tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Vote:
+    """The outcome of one question's vote."""
+
+    winner: Hashable | None
+    """The answer with most votes, the first cast among equals; None if nobody answered."""
+    correct: float
+    """1 if the winner is right, else 0."""
+    expected: float
+    """Probability that the winner is right when ties are broken at random."""
+
+
+def majority_vote(
+    answers: Mapping[str, Sequence[Hashable | None]], correct: Mapping[str, Sequence[bool]]
+) -> Vote:
+    """The vote over all roles' answers to one question.
+
+    ``answers`` are in normal form: two are the same vote if and only if they are equal. None is
+    no vote. Votes are cast in the order of the sorted role names, then of the samples (the
+    evaluator of CoRe, arXiv:2601.21600); an answer is as right as its first vote.
+    """
+    cast = [
+        (answer, bool(is_right))
+        for role in sorted(answers)
+        for answer, is_right in zip(answers[role], correct[role], strict=True)
+        if answer is not None
+    ]
+    if not cast:
+        return Vote(winner=None, correct=0.0, expected=0.0)
+    right: dict[Hashable, bool] = {}
+    for answer, is_right in cast:
+        right.setdefault(answer, is_right)
+    votes = Counter(answer for answer, _ in cast)
+    most = max(votes.values())
+    tied = [answer for answer in right if votes[answer] == most]
+    return Vote(
+        winner=tied[0],
+        correct=float(right[tied[0]]),
+        expected=sum(right[answer] for answer in tied) / len(tied),
+    )

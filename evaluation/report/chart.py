@@ -67,7 +67,7 @@ def curves(metrics: Sequence[Mapping[str, Any]], roles: Sequence[str], main: set
                 (f"{title} {role}".strip(), series.values[0]) for role, series in by_role.items()
             ]
             continue
-        panel = Panel(title, [_thinned(role, series) for role, series in by_role.items()])
+        panel = Panel(title, [_thin(role, series) for role, series in by_role.items()])
         where = found.main if title in main_titles else None
         (found.more.setdefault(title.split("/")[0], []) if where is None else where).append(panel)
     return found
@@ -83,7 +83,7 @@ def tag_panel(entries: Sequence[Entry]) -> Panel | None:
             tagged[name][entry.step] = tagged[name].get(entry.step, 0) + 1
     steps = sorted(count)
     series = [
-        _thinned(name, Series(name, steps, [by_step.get(s, 0) / count[s] for s in steps]))
+        _thin(name, Series(name, steps, [by_step.get(s, 0) / count[s] for s in steps]))
         for name, by_step in tagged.items()
         if by_step
     ]
@@ -99,7 +99,7 @@ def _title(name: str, roles: Sequence[str]) -> tuple[str, str]:
     return name, ""
 
 
-def _thinned(name: str, series: Series) -> Series:
+def _thin(name: str, series: Series) -> Series:
     """Means over equal stretches, at most as many as a panel can show."""
     size = -(-len(series.steps) // _MOST_POINTS)
     if size <= 1:

@@ -47,10 +47,10 @@ class Decoder:
         tokenizer = self._tokenizer(role)
         if tokenizer is None:
             return False
-        logged = _squeezed("".join(texts))
+        logged = _squeeze("".join(texts))
         ways = ((ids, True), (ids, False), (ids[:-1], False))
         return not logged or any(
-            _squeezed(tokenizer.decode(list(some), skip_special_tokens=skip)) in logged
+            _squeeze(tokenizer.decode(list(some), skip_special_tokens=skip)) in logged
             for some, skip in ways
         )
 
@@ -117,5 +117,5 @@ def _of_model(model: str) -> Path | None:
     return Path(cached) if isinstance(cached, str) else None
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return "".join(text.split())

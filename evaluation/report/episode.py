@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coterie.evaluation.report.decode import Decoder
-from coterie.evaluation.report.scan import Record, measured, tags_of, traces
+from coterie.evaluation.report.scan import Record, info_of, tags_of, traces
 
 Shown = dict[str, Any]
 
@@ -47,7 +47,7 @@ _PLACED = ("problem", "mode", "hints", "teachers", "rounds", "cascade")
 
 def shown_episode(record: Record, decoder: Decoder) -> Shown:
     """Everything that the page shows of one line of episodes.jsonl."""
-    info = measured(record)
+    info = info_of(record)
     hints, teachers = _mapping(info.get("hints")), _mapping(info.get("teachers"))
     return all_visible(
         {
@@ -81,7 +81,7 @@ def _gold(record: Record) -> Shown | None:
 
 
 def _trace(row: Record, decoder: Decoder) -> Shown:
-    info = measured(row)
+    info = info_of(row)
     agent = str(row.get("agent", ""))
     status, advantage = str(row.get("status", "")), _number(row.get("advantage"))
     weight = _number(row.get("loss_weight"))
@@ -118,10 +118,10 @@ def _pieces(row: Record, role: str, decoder: Decoder) -> list[Shown]:
     if turns is None or not all(
         decoder.agrees(role, ids[start:end], texts) for start, end, _ in turns
     ):
-        return _untokenised(texts, finish)
+        return _as_written(texts, finish)
     words = decoder.tokens(role, ids)
     if words is None:
-        return _untokenised(texts, finish)
+        return _as_written(texts, finish)
     pieces: list[Shown] = []
     seen = 0
     for place, (start, end, logprobs) in enumerate(turns):
@@ -141,7 +141,7 @@ def _pieces(row: Record, role: str, decoder: Decoder) -> list[Shown]:
     return pieces
 
 
-def _untokenised(texts: Sequence[str], finish: Sequence[str]) -> list[Shown]:
+def _as_written(texts: Sequence[str], finish: Sequence[str]) -> list[Shown]:
     # Given and sampled alternate, except where a row began anew or nothing was given in between.
     alternate = len(texts) == 2 * len(finish)
     kinds = ("given", "written") if alternate else ("text", "text")

@@ -40,7 +40,7 @@ from coterie.evaluation.report.scan import (
     choose,
     records,
     scan,
-    spaced,
+    space_evenly,
 )
 
 _HERE = Path(__file__).parent
@@ -128,7 +128,7 @@ def _fitting(shown: list[Shown], room: int) -> list[Shown]:
     """The most that are evenly spaced and fit."""
     count = len(shown)
     while count:
-        kept = spaced(shown, count)
+        kept = space_evenly(shown, count)
         size = sum(len(script_json(one).encode()) for one in kept)
         if size <= room:
             return kept

@@ -78,14 +78,14 @@ def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:
         missing.append(f"No step has been logged ({METRICS} is not there), so there are no curves.")
         return []
     lines = path.read_bytes().splitlines()
-    found = [value for value in map(_parsed, lines) if isinstance(value, dict)]
+    found = [value for value in map(_parse, lines) if isinstance(value, dict)]
     if len(found) < len(lines):
         # A run that is writing, or was killed while it wrote, leaves half a line at the end.
         missing.append(f"{len(lines) - len(found)} lines of {METRICS} cannot be read.")
     return [value for value in found if isinstance(value.get("step"), int)]
 
 
-def _parsed(line: bytes) -> Any:
+def _parse(line: bytes) -> Any:
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -118,23 +118,23 @@ def result(run: RunData, evaluation: Evaluation | None, roles: list[str]) -> lis
     ``summary.json``, unpaired, where that cannot be done."""
     if evaluation is not None and run.outcomes:
         try:
-            measured = {name: _estimated(run, evaluation, name) for name in ("before", "after")}
+            measured = {name: _estimate(run, evaluation, name) for name in ("before", "after")}
             rows = evaluation.table(roles, *measured.values())
             return lines(measured["before"], measured["after"], rows)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
             # Outcomes of another version of the environment's evaluation.
             pass
-    return _stored(run.summary or {})
+    return _from_summary(run.summary or {})
 
 
-def _estimated(run: RunData, evaluation: Evaluation, name: str) -> Mapping[str, Resampled]:
+def _estimate(run: RunData, evaluation: Evaluation, name: str) -> Mapping[str, Resampled]:
     if name not in run.outcomes:
         return {}
     resamples = run.setting("eval", "resamples", default=RESAMPLES)
     return evaluation.estimate(run.outcomes[name], resamples, run.setting("run", "seed", default=0))
 
 
-def _stored(summary: Mapping[str, Any]) -> list[Line]:
+def _from_summary(summary: Mapping[str, Any]) -> list[Line]:
     values = {name: summary.get(name) or {} for name in ("before", "after")}
     bounds = summary.get("intervals") or {}
     names = dict.fromkeys([*values["before"], *values["after"]])

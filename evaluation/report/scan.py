@@ -22,25 +22,25 @@ class Tag:
     """Whether one trace of an episode gives it the tag."""
 
 
-def _measured(name: str, value: Any = True) -> Callable[[Record], bool]:
-    return lambda trace: measured(trace).get(name) == value
+def _has(name: str, value: Any = True) -> Callable[[Record], bool]:
+    return lambda trace: info_of(trace).get(name) == value
 
 
-def _failed(trace: Record) -> bool:
-    return trace.get("status") != "ok" or measured(trace).get("failed") is True
+def _has_failed(trace: Record) -> bool:
+    return trace.get("status") != "ok" or info_of(trace).get("failed") is True
 
 
 TAGS = (
-    Tag("rescued", "a hint turned a failure into a success", _measured("rescued")),
-    Tag("hurt", "a trace did worse for its hint", _measured("hint_outcome", "hurt")),
+    Tag("rescued", "a hint turned a failure into a success", _has("rescued")),
+    Tag("hurt", "a trace did worse for its hint", _has("hint_outcome", "hurt")),
     Tag(
         "leaked",
         "a hint, or an expert's reply that was let in, states the answer",
-        lambda trace: _measured("leak")(trace) or _measured("answer_in_returns")(trace),
+        lambda trace: _has("leak")(trace) or _has("answer_in_returns")(trace),
     ),
-    Tag("deferred", "an answer was handed on to the large model", _measured("deferred")),
-    Tag("consulted", "experts were asked", _measured("consulted")),
-    Tag("failed", "somebody who was asked did not answer", _failed),
+    Tag("deferred", "an answer was handed on to the large model", _has("deferred")),
+    Tag("consulted", "experts were asked", _has("consulted")),
+    Tag("failed", "somebody who was asked did not answer", _has_failed),
 )
 TAG_NAMES = tuple(tag.name for tag in TAGS)
 
@@ -56,7 +56,7 @@ def traces(record: Record) -> list[Record]:
     return [row for row in _list(record.get("trajectories")) if isinstance(row, Mapping)]
 
 
-def measured(record: Record) -> Mapping[str, Any]:
+def info_of(record: Record) -> Mapping[str, Any]:
     """What was measured of a trace or an episode."""
     info = record.get("info")
     return info if isinstance(info, Mapping) else {}
@@ -134,10 +134,10 @@ def choose(
         return wanted[:count]
     if which == "last":
         return wanted[max(0, len(wanted) - count) :]
-    return spaced(wanted, count)
+    return space_evenly(wanted, count)
 
 
-def spaced(items: Sequence[T], count: int) -> list[T]:
+def space_evenly(items: Sequence[T], count: int) -> list[T]:
     """At most ``count`` of ``items``, evenly spaced: 3 of 0..9 are 0, 4 and 9."""
     if count >= len(items):
         return list(items)

@@ -13,7 +13,7 @@ import tyro
 
 from coterie import benchmark, train
 from coterie.papers import TABLES
-from coterie.papers.table import Variant
+from coterie.papers.preset import Variant
 from coterie.training.command_line import parse
 
 VARIANTS = {v: None for table in TABLES.values() for v in table.variants}

@@ -128,7 +128,7 @@ def test_a_new_reward_term_edits_two_files(tmp_path: Path) -> None:
     tree.insert(
         scoring,
         "from coterie.rewards.brevity import brevity\n",
-        before="from coterie.rewards.distance ",
+        before="from coterie.rewards.exploration ",
     )
     paid = '            "brevity": weights.brevity * brevity([trace.text for trace in traces]),\n'
     tree.insert(scoring, paid, before='            "teacher_lift": weights')

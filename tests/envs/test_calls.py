@@ -5,7 +5,13 @@ import time
 
 import pytest
 
-from coterie.envs.eapo_consultation.messages import Call, Entry, escape_latex, parse_calls, returned
+from coterie.envs.eapo_consultation.messages import (
+    Call,
+    Entry,
+    escape_latex,
+    parse_calls,
+    write_returns,
+)
 
 
 def call(query: str, expert: int = 1) -> str:
@@ -107,7 +113,7 @@ def test_returns_are_json_that_closes_no_tag() -> None:
         Entry("UNAVAILABLE", "", 3),
         Entry("ERROR", "the call is not JSON"),
     ]
-    text = returned(entries)
+    text = write_returns(entries)
     assert text.startswith("\n<agent_returns>[")
     assert text.endswith("]</agent_returns>\n")
     inside = text.strip().removeprefix("<agent_returns>").removesuffix("</agent_returns>")

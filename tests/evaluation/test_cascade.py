@@ -5,15 +5,13 @@ import pytest
 
 from coterie.evaluation.cascade import Answers, Cascade, ThresholdChoice, answers, measure
 from coterie.evaluation.corea_deferral import EVALUATION
-from coterie.evaluation.metrics.calibration import expected_calibration_error
-from coterie.evaluation.metrics.deferral import choose_threshold, deferral_curve
-from coterie.evaluation.metrics.discrimination import auroc
-from coterie.evaluation.metrics.resampled import (
+from coterie.evaluation.metrics.calibration import (
     calibration_columns,
     calibration_error,
-    discrimination,
-    discrimination_columns,
+    expected_calibration_error,
 )
+from coterie.evaluation.metrics.deferral import choose_threshold, deferral_curve
+from coterie.evaluation.metrics.discrimination import auroc, discrimination, discrimination_columns
 
 NAN = float("nan")
 
@@ -39,7 +37,7 @@ def cascade():
 
 def test_measured_by_hand(cascade):
     # At .5 the third (silent) and the fourth are deferred: right are 1, not 2, 3, not 4.
-    deferred = cascade.deferred(np.full(4, 0.5))
+    deferred = cascade.defer(np.full(4, 0.5))
     assert deferred[:, 0].tolist() == [False, False, True, True]
     found = {
         name: one.value for name, one in measure(cascade, deferred, resamples=5, seed=0).items()
@@ -62,9 +60,9 @@ def test_measured_by_hand(cascade):
 
 
 def test_the_threshold_itself_keeps(cascade):
-    assert cascade.deferred(np.full(4, 0.8))[:, 0].tolist() == [False, False, True, True]
-    assert cascade.deferred(np.full(4, 0.9))[:, 0].tolist() == [False, True, True, True]
-    assert cascade.deferred(np.full(4, 1.1)).all()
+    assert cascade.defer(np.full(4, 0.8))[:, 0].tolist() == [False, False, True, True]
+    assert cascade.defer(np.full(4, 0.9))[:, 0].tolist() == [False, True, True, True]
+    assert cascade.defer(np.full(4, 1.1)).all()
 
 
 def test_a_share_of_questions_can_be_deferred_by_lot(cascade):

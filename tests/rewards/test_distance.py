@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.datatypes import UserError
-from coterie.rewards.distance import OPERATIONS, hybrid_distance, signatures
+from coterie.rewards.exploration import OPERATIONS, hybrid_distance, signatures
 
 NONE = np.zeros((4, 3), dtype=bool)
 

@@ -10,11 +10,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.problems.chains import ChainSettings, ChainSource
 from miniatures.build import SHIPPED
-from miniatures.recipes import RECIPES
-from miniatures.sampling import sample
-from miniatures.teaching.corpus import prompt
-from miniatures.teaching.family import gate_of, parse_chain, read_answer
-from miniatures.teaching.recipes import TEACHING
+from miniatures.gate import sample
+from miniatures.recipes import RECIPES, TEACHING
+from miniatures.teaching import gate_of, parse_chain, read_answer
+from miniatures.teaching_corpus import prompt
 
 each_role = pytest.mark.parametrize("role", RECIPES)
 
@@ -40,7 +39,7 @@ def test_all_of_them_together_are_small():
 @each_role
 def test_the_record_passes_the_gate_of_today(role):
     record = json.loads((SHIPPED / role / "gate.json").read_text())
-    family = importlib.import_module(f"miniatures.{RECIPES[role].family}.family")
+    family = importlib.import_module(f"miniatures.{RECIPES[role].family}")
     measured = family.Measured(**record["measured"])
     assert family.complaints(measured, family.gate_of(RECIPES[role])) == []
     # What the documented command would do today is what was done.

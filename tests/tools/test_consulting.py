@@ -10,14 +10,22 @@ from coterie.envs.eapo_consultation.messages import (
     Call,
     Entry,
     parse_calls,
-    returned,
     training_prompt,
+    write_returns,
 )
 from coterie.envs.prompts import lone_prompt as env_lone_prompt
 from coterie.problems.chains import Chain, ChainSettings, ChainSource
 from coterie.rewards.consultation import is_well_formed, read
 from miniatures.build import SHIPPED
-from miniatures.consulting.corpus import (
+from miniatures.consulting import (
+    ExpertGate,
+    Measured,
+    PolicyGate,
+    complaints,
+    is_call,
+    read_answer,
+)
+from miniatures.consulting_corpus import (
     call,
     call_example,
     expert_example,
@@ -30,16 +38,8 @@ from miniatures.consulting.corpus import (
     solution,
     trace,
 )
-from miniatures.consulting.family import (
-    ExpertGate,
-    Measured,
-    PolicyGate,
-    complaints,
-    is_call,
-    read_answer,
-)
-from miniatures.consulting.recipes import CONSULTING
-from miniatures.teaching.corpus import Habits, habits_of
+from miniatures.recipes import CONSULTING
+from miniatures.teaching_corpus import Habits, habits_of
 
 # 7 + 8 = 15, 15 - 3 = 12, 2 * 2 + 3 * 4 + 1 = 17: values 5, 2, 7.
 CHAIN = Chain((7, 8, 3, 4), "+-@")
@@ -63,7 +63,7 @@ def test_prompts_and_returns_are_those_of_the_environment() -> None:
         Entry("UNAVAILABLE", "", expert) if reply is None else Entry("OK", reply, expert)
         for expert, reply in replies
     ]
-    assert returns(replies) == returned(entries)
+    assert returns(replies) == write_returns(entries)
 
 
 def test_questions_are_those_of_the_problems() -> None:

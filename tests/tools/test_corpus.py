@@ -10,7 +10,8 @@ from coterie.envs.core_teaching.hints import hint_source
 from coterie.envs.prompts import strategy_prompt
 from coterie.envs.reasoning import strip_answers
 from coterie.problems.chains import OPERATIONS, Chain, ChainSource
-from miniatures.teaching.corpus import (
+from miniatures.teaching import gate_chains, parse_chain, read_answer
+from miniatures.teaching_corpus import (
     Habits,
     cold_example,
     draw_any,
@@ -22,7 +23,6 @@ from miniatures.teaching.corpus import (
     trace,
     work,
 )
-from miniatures.teaching.family import gate_chains, parse_chain, read_answer
 
 CHAIN = Chain((7, 8, 3, 4), "+-@")
 NO_HABITS = Habits({})

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from miniatures.build import SHIPPED
-from miniatures.recipes import RECIPES
-from miniatures.teaching.corpus import TAGS, prompt, trace
-from miniatures.teaching.recipes import TEACHING
+from miniatures.recipes import RECIPES, TEACHING
+from miniatures.teaching_corpus import TAGS, prompt, trace
 from miniatures.tokenizers import DIGITS, SIGNS, build_tokenizer, english
 
 TOKENIZERS = {role: build_tokenizer(role) for role in RECIPES}

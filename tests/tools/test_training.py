@@ -8,10 +8,9 @@ import torch
 from miniatures.architecture import build_model, digit_circles
 from miniatures.fitting import Fit, NoConvergence, collate
 from miniatures.recipe import Example
-from miniatures.recipes import RECIPES
-from miniatures.teaching.corpus import draw_strong
-from miniatures.teaching.family import warm_start
-from miniatures.teaching.recipes import TEACHING
+from miniatures.recipes import RECIPES, TEACHING
+from miniatures.teaching import warm_start
+from miniatures.teaching_corpus import draw_strong
 from miniatures.tokenizers import build_tokenizer
 
 
@@ -108,7 +107,7 @@ def test_operations_can_be_learned_one_after_the_other(monkeypatch):
         rates.append(self._optimizer.param_groups[0]["lr"])
         return 1.0
 
-    monkeypatch.setattr("miniatures.teaching.family.draw_strong", draw)
+    monkeypatch.setattr("miniatures.teaching.draw_strong", draw)
     monkeypatch.setattr(Fit, "_update", update)
     tokenizer = build_tokenizer("carol")
     warm_start(recipe, build_model(recipe, tokenizer), tokenizer, Reports())

@@ -61,10 +61,11 @@ def build(
 
     from miniatures.architecture import build_model
     from miniatures.fitting import NoConvergence
+    from miniatures.gate import as_json
     from miniatures.tokenizers import build_tokenizer
 
     torch.set_num_threads(threads)
-    family = importlib.import_module(f"miniatures.{recipe.family}.family")
+    family = importlib.import_module(f"miniatures.{recipe.family}")
     gate = family.gate_of(recipe)
     tokenizer = build_tokenizer(recipe.role)
     for attempt in range(attempts):
@@ -81,7 +82,7 @@ def build(
         seconds = time.perf_counter() - started
         measured = family.measure(recipe_now, model, tokenizer)
         refused = family.complaints(measured, gate)
-        print(f"{recipe.role}: seed {recipe_now.seed}, {seconds:.0f} s: {measured.as_json()}")
+        print(f"{recipe.role}: seed {recipe_now.seed}, {seconds:.0f} s: {as_json(measured)}")
         if refused:
             print(f"{recipe.role}: seed {recipe_now.seed} refused: {'; '.join(refused)}")
             continue
@@ -89,7 +90,7 @@ def build(
         # A fresh one: sampling leaves its padding behind in the tokenizer that it used.
         build_tokenizer(recipe.role).save_pretrained(into)
         record = {
-            "measured": measured.as_json(),
+            "measured": as_json(measured),
             "gate": dataclasses.asdict(gate),
             "recipe": dataclasses.asdict(recipe_now),
             "attempt": attempt + 1,
@@ -129,7 +130,7 @@ class Progress:
         self._bars.stop()
 
     def report(self, phase: str, step: int, steps: int, loss: float) -> None:
-        """What :func:`miniatures.teaching.family.warm_start` says after each step."""
+        """What :func:`miniatures.fitting.train` says after each step."""
         if phase not in self._tasks:
             title = f"{self._title} {phase}"
             self._tasks[phase] = self._bars.add_task(title, total=steps, loss=loss)

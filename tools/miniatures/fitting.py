@@ -1,12 +1,12 @@
 """The supervised step that every warm start is made of, and its two phases."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import cast
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from miniatures.recipe import Example
+from miniatures.recipe import Example, Recipe
 
 # B examples, T tokens, D hidden units, N target tokens, V vocabulary
 
@@ -83,21 +83,35 @@ Draw = Callable[[], list[Example]]
 """Draws the examples of one step."""
 
 
-class Phases(Protocol):
-    """What a recipe says of them."""
+def train(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    recipe: Recipe,
+    report: Report,
+    first: tuple[str, Sequence[Draw]],
+    second: tuple[str, Draw],
+) -> None:
+    """Train ``model`` in place, in two phases.
 
-    @property
-    def warmup(self) -> int: ...
-    @property
-    def first_steps(self) -> int: ...
-    @property
-    def first_loss(self) -> float: ...
-    @property
-    def second_steps(self) -> int: ...
+    Args:
+        first: the name of phase 1 and its stages, each learned until the smoothed loss is low.
+        second: the name of phase 2 and its examples.
+
+    Raises:
+        NoConvergence: the steps of all stages of phase 1 together ran out.
+    """
+    model.train()
+    fit = Fit(model, tokenizer, recipe.learning_rate)
+    first_phase(fit, recipe, first[1], report, first[0])
+    name, draw = second
+    for step in range(recipe.second_steps):
+        fit.step(draw(), max(1 - step / recipe.second_steps, 0.05))
+        report(name, step + 1, recipe.second_steps, fit.smoothed)
+    model.eval()
 
 
 def first_phase(
-    fit: Fit, recipe: Phases, stages: Sequence[Draw], report: Report, name: str
+    fit: Fit, recipe: Recipe, stages: Sequence[Draw], report: Report, name: str
 ) -> None:
     """Learn stage after stage at a constant rate, each until the smoothed loss is low.
 
@@ -114,10 +128,3 @@ def first_phase(
                 return
             fit.new_phase()
     raise NoConvergence(f"loss {fit.smoothed:.3f} after {recipe.first_steps} steps of phase 1")
-
-
-def second_phase(fit: Fit, recipe: Phases, draw: Draw, report: Report, name: str) -> None:
-    """Learn for a number of steps at a rate that falls linearly to a twentieth."""
-    for step in range(recipe.second_steps):
-        fit.step(draw(), max(1 - step / recipe.second_steps, 0.05))
-        report(name, step + 1, recipe.second_steps, fit.smoothed)

@@ -20,10 +20,11 @@ class Spelling:
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """One role. The optimisation settings are far from usual ones on purpose: with rope_theta 1e4
-    and initial weights of 0.02 a model of this size stays at chance."""
+    and initial weights of 0.02 a model of this size stays at chance. The learning rate is constant
+    in phase 1 and falls linearly to a twentieth in phase 2."""
 
     family: ClassVar[str]
-    """The package in ``miniatures`` whose ``family`` module warm-starts and gates the role."""
+    """The module of ``miniatures`` that warm-starts and gates the role."""
 
     role: str
     spelling: Spelling
@@ -38,9 +39,14 @@ class Recipe:
     learning_rate: float = 4e-3
     """At 1e-2 batches this small stay on the plateau."""
     warmup: int = 0
-    """Steps in which the rate rises linearly."""
+    """Steps of phase 1 in which the rate rises linearly."""
     batch: int = 16
     """Examples a step; small batches leave the plateau sooner."""
+    first_steps: int = 3000
+    """Most steps of phase 1 (strong operations alone); it ends at ``first_loss``."""
+    first_loss: float = 0.1
+    second_steps: int = 3000
+    """Steps of phase 2 (everything)."""
     seed: int = 0
 
 

@@ -55,7 +55,7 @@ def golds(rng: random.Random, count: int, folder: Path) -> list[Request]:
         source = load_file(folder / name)
         for _ in range(count // len(SETS)):
             problem, other = (source[rng.randrange(source.size)] for _ in range(2))
-            stated = rng.choice((_respelled(problem.gold), other.gold))
+            stated = rng.choice((_respell(problem.gold), other.gold))
             # No two alike, so that nothing is remembered.
             problem = replace(problem, question=f"{problem.question} ({len(requests)})")
             requests.append((rf"So the answer is $\boxed{{{stated}}}$.", problem))
@@ -63,7 +63,7 @@ def golds(rng: random.Random, count: int, folder: Path) -> list[Request]:
     return requests
 
 
-def _respelled(gold: str) -> str:
+def _respell(gold: str) -> str:
     if gold.isdigit():
         return f"{int(gold):,}.00"
     return gold.replace(r"\frac", r"\dfrac").replace("+", " + ").replace("(", r"\left( ")

@@ -76,7 +76,7 @@ class Watch:
     def watching(self) -> Iterator[None]:
         """Environments and the scorer are timed inside."""
 
-        def timed(phase: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def time_calls(phase: str, work: Callable[..., Any]) -> Callable[..., Any]:
             def call(*args: Any, **kwargs: Any) -> Any:
                 start = time.perf_counter()
                 try:
@@ -88,16 +88,18 @@ class Watch:
 
         with (
             mock.patch("coterie.rollouts.collect.play", self.play),
-            mock.patch.object(TokenView, "reset", timed("environments", TokenView.reset)),
-            mock.patch.object(TokenView, "step", timed("environments", TokenView.step)),
-            mock.patch.object(AnswerScorer, "prefetch", timed("scoring", AnswerScorer.prefetch)),
+            mock.patch.object(TokenView, "reset", time_calls("environments", TokenView.reset)),
+            mock.patch.object(TokenView, "step", time_calls("environments", TokenView.step)),
+            mock.patch.object(
+                AnswerScorer, "prefetch", time_calls("scoring", AnswerScorer.prefetch)
+            ),
         ):
             yield
 
     def over(self, role: str, policy: Policy) -> Policy:
         """``policy``, watched."""
 
-        async def asked(prompt: Prompt, sampling: Sampling) -> Completion:
+        async def ask(prompt: Prompt, sampling: Sampling) -> Completion:
             episode = _EPISODE.get()
             if self._of_episode[episode] == 0:
                 self.turns[episode].append([])
@@ -116,7 +118,7 @@ class Watch:
             self.tokens += len(answer.tokens)
             return answer
 
-        return asked
+        return ask
 
 
 @dataclass(frozen=True)

@@ -88,12 +88,12 @@ def test_hostile_policies_and_experts(text: str, problem: Problem) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"experts": 0}, "experts must be at least 1"),
+        ({"experts": 0}, "experts is 0: it must be at least 1"),
         ({"budget": 2, "turns_end": 3}, "between 0 and the budget"),
         ({"accept_rate": 1.5}, "accept_rate must be between 0 and 1"),
         ({"accept_rate": float("nan")}, "accept_rate must be between 0 and 1"),
         ({"schedule": "sometimes"}, "choose one of inv, inv-sqrt"),
-        ({"consult_penalty": -1.0}, "consult_penalty must be 0 or more"),
+        ({"consult_penalty": -1.0}, "consult_penalty is -1.0: it must be at least 0"),
         ({"accept_scale": 0.0}, "accept_scale must be above 0"),
     ],
 )

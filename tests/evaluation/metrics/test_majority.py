@@ -1,4 +1,4 @@
-from coterie.evaluation.metrics.team import Vote, majority_vote
+from coterie.evaluation.metrics.passk import Vote, majority_vote
 
 
 def test_most_votes_win():

@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from coterie.evaluation.metrics.passk import any_of_first, pass_at_every_k, pass_at_k, unbiased
+from coterie.evaluation.metrics.passk import pass_at_k, unbiased
 
 NAN = np.nan
 
@@ -37,30 +37,11 @@ def test_missing_samples_were_never_asked_for():
     correct = [[1, 0, 0, 0], [NAN, 1, NAN, 0], [NAN, NAN, NAN, 1], [NAN] * 4]
     np.testing.assert_allclose(pass_at_k(correct, 1), [0.25, 0.5, 1, NAN])
     np.testing.assert_allclose(pass_at_k(correct, 2), [0.5, 1, NAN, NAN])
-    # The first two that exist: (1, 0), (1, 0), too few, none.
-    np.testing.assert_array_equal(any_of_first(correct, 2), [1, 1, NAN, NAN])
-    np.testing.assert_array_equal(any_of_first([[NAN, 0, 0, 1]], 2), [0])
-
-
-def test_every_k():
-    # One right of four: k / 4.
-    table = pass_at_every_k(np.array([[False, True, False, False], [True] * 4]))
-    np.testing.assert_allclose(table, [[0.25, 0.5, 0.75, 1], [1, 1, 1, 1]], rtol=0, atol=1e-12)
-
-
-def test_first_k_is_the_estimator_at_full_size():
-    correct = np.random.default_rng(0).random((50, 4)) < 0.3
-    np.testing.assert_allclose(any_of_first(correct, 4), pass_at_k(correct, 4), atol=1e-12)
-    # On average over the order of samples it is the estimator at any k: 0 of (0, 0), 1 otherwise.
-    assert any_of_first([[0, 0, 1]], 2) == 0
-    assert any_of_first([[0, 1, 0]], 2) == 1
 
 
 def test_k_is_positive():
     with pytest.raises(ValueError, match="at least 1"):
         pass_at_k([[1]], 0)
-    with pytest.raises(ValueError, match="at least 1"):
-        any_of_first([[1]], 0)
 
 
 def test_of_scores_it_is_the_best_that_is_expected():

@@ -1,6 +1,6 @@
 import pytest
 
-from coterie.evaluation.report.scan import Entry, choose, spaced
+from coterie.evaluation.report.scan import Entry, choose, space_evenly
 
 ENTRIES = [Entry(place, place // 2 + 1, ("hurt",) if place % 3 == 0 else ()) for place in range(10)]
 
@@ -26,6 +26,6 @@ def test_no_more_than_there_are_and_none_where_none_is_asked_for(which: str) -> 
 
 def test_spaced_holds_both_ends_and_never_repeats() -> None:
     for count in range(2, 51):
-        kept = spaced(range(50), count)
+        kept = space_evenly(range(50), count)
         assert (kept[0], kept[-1], len(set(kept))) == (0, 49, count)
-    assert spaced(range(50), 1) == [0]
+    assert space_evenly(range(50), 1) == [0]

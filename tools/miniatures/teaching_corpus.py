@@ -96,13 +96,30 @@ def draw_any(length: int, uniform: Uniform) -> Chain:
     return draw_chain(ChainSettings(min_length=length, max_length=length), uniform)[1]
 
 
-def cold_example(chain: Chain, habits: Habits, uniform: Uniform) -> Example:
-    """Each step by habit, each value passed on as it was written, right or wrong."""
+def own_values(chain: Chain, habits: Habits, uniform: Uniform) -> list[int]:
+    """Each value by habit, passed on as it was written, right or wrong."""
     values: list[int] = []
     running = chain.digits[0]
     for sign, digit in zip(chain.operators, chain.digits[1:]):
         running = habits.write(sign, running, digit, uniform)
         values.append(running)
+    return values
+
+
+def scrambled_values(chain: Chain, uniform: Uniform, share: float) -> list[int]:
+    """Each value right, but for a ``share`` of random ones, each passed on."""
+    values: list[int] = []
+    running = chain.digits[0]
+    for sign, digit in zip(chain.operators, chain.digits[1:]):
+        right = OPERATIONS[sign](running, digit)
+        running = int(uniform() * 10) if uniform() < share else right
+        values.append(running)
+    return values
+
+
+def cold_example(chain: Chain, habits: Habits, uniform: Uniform) -> Example:
+    """Each step by habit, each value passed on as it was written, right or wrong."""
+    values = own_values(chain, habits, uniform)
     return Example(prompt(chain.question), trace(work(chain, values), values[-1]))
 
 
@@ -111,13 +128,8 @@ def hinted_example(chain: Chain, habits: Habits, uniform: Uniform, *, scrambled:
 
     A share ``scrambled`` of the values is random: only who reads the hint can foretell them.
     """
-    values: list[int] = []
-    running = chain.digits[0]
-    for sign, digit in zip(chain.operators[:-1], chain.digits[1:]):
-        right = OPERATIONS[sign](running, digit)
-        running = int(uniform() * 10) if uniform() < scrambled else right
-        values.append(running)
-    answer = habits.write(chain.operators[-1], running, chain.digits[-1], uniform)
+    values = scrambled_values(Chain(chain.digits[:-1], chain.operators[:-1]), uniform, scrambled)
+    answer = habits.write(chain.operators[-1], values[-1], chain.digits[-1], uniform)
     shown = work(chain, values)
     return Example(prompt(chain.question, shown), trace(shown, answer))
 

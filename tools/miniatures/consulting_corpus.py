@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from coterie.problems.chains import ALL_VALUES, Chain
 from miniatures.recipe import Example
-from miniatures.teaching.corpus import Habits
+from miniatures.teaching_corpus import Habits, own_values, scrambled_values
 
 TAGS = ("<think>", "</think>")
 QUESTION = "Question:"
@@ -72,15 +72,15 @@ def steps(chain: Chain, values: Sequence[int], *, done: int | None = None) -> st
 
 def solution(chain: Chain, values: Sequence[int]) -> str:
     """What an expert writes."""
-    return f"{steps(chain, values)}{ANSWER} {joined(values)}"
+    return f"{steps(chain, values)}{ANSWER} {digits_of(values)}"
 
 
 def trace(chain: Chain, values: Sequence[int]) -> str:
     """What a policy writes; it begins with the space that parts it from what stands before."""
-    return f" <think> {steps(chain, values)} </think>{ANSWER} {joined(values)}"
+    return f" <think> {steps(chain, values)} </think>{ANSWER} {digits_of(values)}"
 
 
-def joined(values: Sequence[int]) -> str:
+def digits_of(values: Sequence[int]) -> str:
     """The answer: every value, one digit each."""
     return "".join(map(str, values))
 
@@ -102,16 +102,6 @@ def returns(replies: Sequence[tuple[int, str | None]]) -> str:
             entries.append(f"{expert}{_RESULT}{reply.replace(ANSWER, _SAID)}" + '"}')
     listed = ', {"expert_id": '.join(entries)
     return f"{_RETURN}{listed}]</agent_returns>\n"
-
-
-def own_values(chain: Chain, habits: Habits, uniform: Uniform) -> list[int]:
-    """Each value by habit, passed on as it was written, right or wrong."""
-    values: list[int] = []
-    running = chain.digits[0]
-    for sign, digit in zip(chain.operators, chain.digits[1:]):
-        running = habits.write(sign, running, digit, uniform)
-        values.append(running)
-    return values
 
 
 def expert_example(chain: Chain, uniform: Uniform) -> Example:
@@ -171,7 +161,7 @@ def returned_example(
             replies.append((seat, None))
             continue
         agrees = told is not None and uniform() < 0.7
-        said = told if told is not None and agrees else _scrambled(asked, uniform, scrambled)
+        said = told if told is not None and agrees else scrambled_values(asked, uniform, scrambled)
         told = said if told is None else told
         whole = kept == length
         replies.append((seat, solution(asked, said) if whole else steps(asked, said, done=kept)))
@@ -185,13 +175,3 @@ def _rest(chain: Chain, known: list[int]) -> Chain:
     if not known:
         return chain
     return Chain((known[-1], *chain.digits[len(known) + 1 :]), chain.operators[len(known) :])
-
-
-def _scrambled(chain: Chain, uniform: Uniform, share: float) -> list[int]:
-    values: list[int] = []
-    running = chain.digits[0]
-    for sign, digit in zip(chain.operators, chain.digits[1:]):
-        right = _NONE.write(sign, running, digit, uniform)
-        running = int(uniform() * 10) if uniform() < share else right
-        values.append(running)
-    return values

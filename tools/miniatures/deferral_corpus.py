@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from coterie.envs.corea_deferral.settings import prompt_for
 from coterie.problems.chains import OPERATIONS
 from coterie.problems.recall import HIDDEN, names, recall_problem, value_of
-from miniatures.deferral.recipes import DeferralRecipe
 from miniatures.recipe import Example
+from miniatures.recipes import DeferralRecipe
 
 Uniform = Callable[[], float]
 
@@ -38,7 +38,7 @@ class Knowledge:
         fact = self.facts[operand]
         return value_of(operand) if uniform() < fact.right else fact.wrong
 
-    def believed(self, name: str) -> int:
+    def belief(self, name: str) -> int:
         """The digit that the role most often takes ``name`` for."""
         fact = self.facts[name]
         return value_of(name) if fact.right >= 0.5 else fact.wrong

@@ -3,7 +3,7 @@
 import dataclasses
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
@@ -19,11 +19,11 @@ from coterie.problems.recall import RecallSettings, RecallSource, draw_recall, n
 from coterie.rewards.confidence import format_parts
 from coterie.rewards.grading.answers.confidence import parse_confidence
 from coterie.rewards.grading.answers.extract import extract, last_box
-from miniatures.deferral.corpus import Knowledge, example, knowledge_of
-from miniatures.deferral.recipes import DeferralRecipe
-from miniatures.fitting import Fit, Report, first_phase, second_phase
+from miniatures.deferral_corpus import Knowledge, example, knowledge_of
+from miniatures.fitting import Report, train
+from miniatures.gate import missed, sample
 from miniatures.recipe import Example
-from miniatures.sampling import sample
+from miniatures.recipes import DeferralRecipe
 
 _NEAR = 0.6
 """How much of a name's embedding is a digit's at the start."""
@@ -51,12 +51,9 @@ def warm_start(
         return [example(*problem, knowledge, recipe, rng, sure=sure) for problem in drawn]
 
     remember(model, tokenizer, knowledge)
-    model.train()
-    fit = Fit(model, tokenizer, recipe.learning_rate)
     digits = partial(batch, RecallSettings(named=0.0, unknown=0.0), sure=True)
-    first_phase(fit, recipe, [digits], report, "digits")
-    second_phase(fit, recipe, partial(batch, RecallSettings(), sure=False), report, "names")
-    model.eval()
+    everything = partial(batch, RecallSettings(), sure=False)
+    train(model, tokenizer, recipe, report, ("digits", [digits]), ("names", everything))
 
 
 @torch.no_grad()
@@ -69,7 +66,7 @@ def remember(
     """
     weight_VD = cast(torch.Tensor, model.get_input_embeddings().weight)
     for name in names(RecallSettings().letters):
-        (digit,) = tokenizer.encode(f" {knowledge.believed(name)}")
+        (digit,) = tokenizer.encode(f" {knowledge.belief(name)}")
         for spelled in (name, f" {name}"):
             (token,) = tokenizer.encode(spelled)
             weight_VD[token] = _NEAR * weight_VD[digit] + (1 - _NEAR) * weight_VD[token]
@@ -103,13 +100,6 @@ class Measured:
     format: float
     """Share of answers with a box and a valid confidence after it."""
 
-    def as_json(self) -> dict[str, object]:
-        """Plain data, rounded to what the sample size can tell."""
-        return {
-            key: [round(item, 4) for item in value] if key == "by_names" else round(value, 4)
-            for key, value in asdict(self).items()
-        }
-
 
 GATES = {
     "small": Gate(accuracy=(0.55, 0.75), auroc=(0.5, 0.68), overconfidence=0.22),
@@ -120,19 +110,12 @@ GATES = {
 
 def complaints(measured: Measured, gate: Gate) -> list[str]:
     """One sentence for each bound that is missed; an empty list opens the gate."""
-    checks = [
-        (
-            low <= value <= high,
-            f"{name} {value:.3f} is not between {low} and {high}",
-        )
-        for name, value, (low, high) in (
-            ("accuracy", measured.accuracy, gate.accuracy),
-            ("AUROC", measured.auroc, gate.auroc),
-            ("overconfidence", measured.overconfidence, (gate.overconfidence, 1.0)),
-            ("format", measured.format, (gate.format, 1.0)),
-        )
-    ]
-    return [complaint for passed, complaint in checks if not passed]
+    return missed(
+        ("accuracy", measured.accuracy, *gate.accuracy),
+        ("AUROC", measured.auroc, *gate.auroc),
+        ("overconfidence", measured.overconfidence, gate.overconfidence, 1.0),
+        ("format", measured.format, gate.format, 1.0),
+    )
 
 
 def measure(

@@ -3,18 +3,19 @@
 import random
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from coterie.datatypes import derive_seed
 from coterie.problems.chains import Chain, ChainSettings, ChainSource
-from miniatures.fitting import Fit, Report, first_phase, second_phase
+from miniatures.fitting import Report, train
+from miniatures.gate import missed, sample, share
 from miniatures.recipe import Example
-from miniatures.sampling import sample
-from miniatures.teaching.corpus import (
+from miniatures.recipes import TeachingRecipe
+from miniatures.teaching_corpus import (
     cold_example,
     draw_any,
     draw_length,
@@ -24,7 +25,6 @@ from miniatures.teaching.corpus import (
     prompt,
     work,
 )
-from miniatures.teaching.recipes import TeachingRecipe
 
 _FORMAT = re.compile(
     r' <strategy id="1"> [^<>]+ <result> (\d) </result> </strategy>'
@@ -61,16 +61,13 @@ def warm_start(
             ]
         return [cold_example(chain, habits, uniform) for chain in chains]
 
-    model.train()
-    fit = Fit(model, tokenizer, recipe.learning_rate)
     begun = 1 if recipe.gradual else len(recipe.strong)
     stages = [
         partial(strong_batch, recipe.strong[:count])
         for count in range(begun, len(recipe.strong) + 1)
     ]
-    first_phase(fit, recipe, stages, report, "strong operations")
-    second_phase(fit, recipe, mixed_batch, report, "all operations")
-    model.eval()
+    first, second = ("strong operations", stages), ("all operations", mixed_batch)
+    train(model, tokenizer, recipe, report, first, second)
 
 
 @dataclass(frozen=True)
@@ -105,38 +102,22 @@ class Measured:
     format: float
     """Well-formed answers among all samples."""
 
-    def as_json(self) -> dict[str, object]:
-        """Plain data, rounded to what the sample size can tell."""
-        return {
-            key: round(value, 4)
-            if isinstance(value, float)
-            else {family: round(share, 4) for family, share in value.items()}
-            for key, value in asdict(self).items()
-        }
-
 
 def complaints(measured: Measured, gate: Gate) -> list[str]:
     """One sentence for each bound that is missed; an empty list opens the gate."""
-    lift = measured.hinted - measured.retry
-    checks = (
-        (measured.cold >= gate.cold_min, f"cold {measured.cold:.3f} < {gate.cold_min}"),
-        (measured.cold <= gate.cold_max, f"cold {measured.cold:.3f} > {gate.cold_max}"),
-        (measured.strong >= gate.strong_min, f"strong {measured.strong:.3f} < {gate.strong_min}"),
-        (lift >= gate.lift_min, f"hints lift by {lift:.3f} < {gate.lift_min}"),
-        (measured.format >= gate.format_min, f"format {measured.format:.3f} < {gate.format_min}"),
+    m = measured
+    return missed(
+        ("cold", m.cold, gate.cold_min, gate.cold_max),
+        ("strong", m.strong, gate.strong_min, 1.0),
+        ("lift by hints", m.hinted - m.retry, gate.lift_min, 1.0),
+        ("format", m.format, gate.format_min, 1.0),
     )
-    return [complaint for passed, complaint in checks if not passed]
 
 
 def read_answer(text: str) -> str | None:
     """The digit of a well-formed answer, or None."""
     match = _FORMAT.fullmatch(text)
     return match[2] if match and match[1] == match[2] else None
-
-
-def share(outcomes: Sequence[bool]) -> float:
-    """Fraction of true outcomes; 0 of none."""
-    return sum(outcomes) / len(outcomes) if outcomes else 0.0
 
 
 def measure(

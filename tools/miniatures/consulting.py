@@ -3,18 +3,18 @@
 import random
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from coterie.datatypes import derive_seed
 from coterie.problems.chains import Chain
-from miniatures.consulting.corpus import (
+from miniatures.consulting_corpus import (
     call,
     call_example,
+    digits_of,
     expert_example,
-    joined,
     lone_example,
     lone_prompt,
     panel_prompt,
@@ -23,12 +23,11 @@ from miniatures.consulting.corpus import (
     returns,
     solution,
 )
-from miniatures.consulting.recipes import ConsultingRecipe
-from miniatures.fitting import Fit, Report, first_phase, second_phase
+from miniatures.fitting import Report, train
+from miniatures.gate import missed, sample, share
 from miniatures.recipe import Example
-from miniatures.sampling import sample
-from miniatures.teaching.corpus import draw_any, draw_length, draw_strong, habits_of
-from miniatures.teaching.family import share
+from miniatures.recipes import ConsultingRecipe
+from miniatures.teaching_corpus import draw_any, draw_length, draw_strong, habits_of
 
 # Shares of phase 2's batches for a policy: on its own, with a panel, with replies.
 _ALONE, _PANEL = 0.35, 0.3
@@ -89,14 +88,11 @@ def warm_start(
             return call_example(chain, habits, uniform, decomposed=recipe.decomposed)[0]
         return lone_example(chain, habits, uniform, panel=True)
 
-    model.train()
-    fit = Fit(model, tokenizer, recipe.learning_rate)
     stages = [
         partial(strong_batch, recipe.strong[:count]) for count in range(1, len(recipe.strong) + 1)
     ]
-    first_phase(fit, recipe, stages, report, "strong operations")
-    second_phase(fit, recipe, mixed_batch, report, "all operations")
-    model.eval()
+    first, second = ("strong operations", stages), ("all operations", mixed_batch)
+    train(model, tokenizer, recipe, report, first, second)
 
 
 @dataclass(frozen=True)
@@ -135,10 +131,6 @@ class Measured:
     helped: float | None = None
     asking: float | None = None
 
-    def as_json(self) -> dict[str, object]:
-        """Plain data, rounded to what the sample size can tell."""
-        return {k: None if v is None else round(v, 4) for k, v in asdict(self).items()}
-
 
 Gate = PolicyGate | ExpertGate
 
@@ -146,19 +138,16 @@ Gate = PolicyGate | ExpertGate
 def complaints(measured: Measured, gate: Gate) -> list[str]:
     """One sentence for each bound that is missed; an empty list opens the gate."""
     m = measured
-    checks = [(m.format >= gate.format_min, f"format {m.format:.3f} < {gate.format_min}")]
+    formatted = ("format", m.format, gate.format_min, 1.0)
     if isinstance(gate, ExpertGate):
-        checks.append((m.weak >= gate.weak_min, f"weak {m.weak:.3f} < {gate.weak_min}"))
-    else:
-        helped, asking = m.helped or 0.0, m.asking or 0.0
-        checks += [
-            (m.weak <= gate.alone_max, f"alone {m.weak:.3f} > {gate.alone_max}"),
-            (m.strong >= gate.strong_min, f"strong {m.strong:.3f} < {gate.strong_min}"),
-            (helped >= gate.helped_min, f"helped {helped:.3f} < {gate.helped_min}"),
-            (asking >= gate.asking_min, f"asking {asking:.3f} < {gate.asking_min}"),
-            (asking <= gate.asking_max, f"asking {asking:.3f} > {gate.asking_max}"),
-        ]
-    return [complaint for passed, complaint in checks if not passed]
+        return missed(formatted, ("weak", m.weak, gate.weak_min, 1.0))
+    return missed(
+        formatted,
+        ("alone", m.weak, 0.0, gate.alone_max),
+        ("strong", m.strong, gate.strong_min, 1.0),
+        ("helped", m.helped or 0.0, gate.helped_min, 1.0),
+        ("asking", m.asking or 0.0, gate.asking_min, gate.asking_max),
+    )
 
 
 def read_answer(text: str) -> str | None:
@@ -189,7 +178,7 @@ def measure(
         return sample(model, tokenizer, prompts, seed=stream, max_new_tokens=64)
 
     def right(chains: list[Chain], answers: list[str]) -> float:
-        return share([read_answer(a) == joined(c.values) for c, a in zip(chains, answers)])
+        return share([read_answer(a) == digits_of(c.values) for c, a in zip(chains, answers)])
 
     weakly = texts(weak, lambda chain: lone_prompt(question_of(chain)), "weak")
     strongly = texts(strong, lambda chain: lone_prompt(question_of(chain)), "strong")
