@@ -1,0 +1,42 @@
+"""Training without the command line: as a program, and in a notebook whose loop runs already."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_it_learns() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "examples.own_loop"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    before, after = map(float, told.stdout.removeprefix("mean reward ").split(" -> "))
+    # An answer that is no move is paid -1; a player that draws or stands at random, about -.4.
+    assert before < -0.9
+    assert after > -0.35
+
+
+# Jupyter's own modules.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_notebook_runs() -> None:
+    notebook = nbformat.read(ROOT / "examples" / "own_loop.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    where = {"metadata": {"path": str(ROOT)}}
+    done = NotebookClient(notebook, timeout=300, resources=where).execute()
+    trained, game = (
+        "".join(one.text for one in cell.outputs if one.get("name") == "stdout")
+        for cell in done.cells
+        if cell.cell_type == "code"
+    )
+    assert trained.startswith("mean reward ")
+    assert "== player_0 ==" in game

@@ -1,0 +1,97 @@
+"""Stored episodes as a table of the ``datasets`` package, a row for each trajectory, and back.
+
+What has other keys in every environment (reward terms, groups, what was measured) is JSON text in
+the table: ``json.loads(row["info"])``.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, Features, List, Value
+
+from coterie.datatypes import UserError
+
+_EPISODE = {
+    "step": Value("int64"),
+    "problem": Value("string"),
+    "gold": Value("string"),
+    "kind": Value("string"),
+    "seed": Value("int64"),
+    "mode": Value("string"),
+}
+_ROW = {
+    "agent": Value("string"),
+    "status": Value("string"),
+    "reward": Value("float64"),
+    "advantage": Value("float64"),
+    "loss_weight": Value("float64"),
+    "weight_version": Value("int64"),
+    "tokens": List(Value("int64")),
+    "learned_after": List(Value("int64")),
+    "turns": List(List(Value("int64"))),
+    "finish": List(Value("string")),
+    "logprobs": List(List(Value("float64"))),
+    "texts": List(Value("string")),
+}
+_AS_JSON = ("reward_terms", "groups", "info")
+_PLACE, _EPISODE_INFO = "episode", "episode_info"
+_FEATURES = Features(
+    {
+        _PLACE: Value("int64"),
+        **_EPISODE,
+        _EPISODE_INFO: Value("string"),
+        **_ROW,
+        **dict.fromkeys(_AS_JSON, Value("string")),
+    }
+)
+
+
+def read(run: Path) -> Dataset:
+    """The training episodes of a run directory.
+
+    Raises:
+        UserError: it stored none.
+    """
+    path = run / "episodes.jsonl"
+    if not path.is_file():
+        raise UserError(f"{run} has no episodes.jsonl: it was trained with --no-episodes-log")
+    with path.open(encoding="utf-8") as lines:
+        return as_table(map(json.loads, lines))
+
+
+def as_table(records: Iterable[Mapping[str, Any]]) -> Dataset:
+    """A table of episodes.
+
+    Args:
+        records: as ``episodes.jsonl`` has them
+            (:func:`coterie.training.records.episode_record`).
+    """
+    rows = [
+        {
+            _PLACE: place,
+            **{name: record[name] for name in _EPISODE},
+            _EPISODE_INFO: json.dumps(record["info"]),
+            **{name: row[name] for name in _ROW},
+            **{name: json.dumps(row[name]) for name in _AS_JSON},
+        }
+        for place, record in enumerate(records)
+        for row in record["trajectories"]
+    ]
+    columns = {name: [row[name] for row in rows] for name in _FEATURES}
+    return Dataset.from_dict(columns, features=_FEATURES)
+
+
+def as_records(table: Dataset) -> list[dict[str, Any]]:
+    """The inverse of :func:`as_table`: one record for each episode that has a row in the table."""
+    found: dict[int, dict[str, Any]] = {}
+    for row in table:
+        assert isinstance(row, dict)
+        episode = {name: row[name] for name in _EPISODE}
+        new = episode | {"info": json.loads(row[_EPISODE_INFO]), "trajectories": []}
+        texts = {name: json.loads(row[name]) for name in _AS_JSON}
+        found.setdefault(row[_PLACE], new)["trajectories"].append(
+            {name: row[name] for name in _ROW} | texts
+        )
+    return list(found.values())
