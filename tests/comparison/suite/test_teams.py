@@ -138,6 +138,7 @@ def test_teams_side_by_side_have_all_rows(run: Any) -> None:
         (["--cross-play", f"a={GOLD}", "--team", f"caller={GOLD}"], "needs two seats, and recei"),
         (["--cross-play", *(f"a{n}={GOLD}" for n in range(21))], "have 441 pairings"),
         (["--teams", "a=./nowhere"], "nowhere"),
+        (["--teams", f"a={GOLD}", "--game"], "--game says who wins in --cross-play alone"),
         (["--teams", f"a={GOLD}", "--role", "caller"], "nothing there says whether caller is"),
     ],
 )  # fmt: skip
