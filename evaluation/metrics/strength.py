@@ -38,7 +38,7 @@ def bradley_terry(wins: npt.ArrayLike, *, added: float = ADDED) -> Floats:
         curvature = np.eye(players) * weight.sum(axis=-1)[..., None] - weight
         # Only differences count: a constant is added to what would be singular, and next to nothing
         # to the diagonal, should somebody have met nobody.
-        regular = curvature + 1 / players + 1e-9 * np.eye(players)
+        regular = curvature + 1 / players + 1e-6 * np.eye(players)
         step = np.linalg.solve(regular, slope[..., None])[..., 0]
         largest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)
         b = b + step * np.minimum(1, _LONGEST / np.maximum(largest, 1e-300))
