@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from coterie.datatypes import Completion, Policy, Prompt, Sampling, UserError
+from coterie.experts.pool import close_all
 
 _FINISH = ("eos", "stop", "length")
 
@@ -90,9 +91,7 @@ class CachedPolicy:
 
     async def aclose(self) -> None:
         """Close the policy, where it can be closed."""
-        close = getattr(self.policy, "aclose", None)
-        if close is not None:
-            await close()
+        await close_all([self.policy])
 
     def _path(self, request: Mapping[str, Any]) -> Path:
         key = _digest(request)

@@ -1,7 +1,7 @@
 """Several experts behind one role, whatever vocabulary each of them has."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +16,14 @@ from coterie.datatypes import (
     UserError,
 )
 from coterie.experts.replies import ExpertCounters, encode_reply
+
+
+async def close_all(policies: Iterable[Policy]) -> None:
+    """Close the connections of the policies that have any."""
+    for policy in policies:
+        close = getattr(policy, "aclose", None)
+        if close is not None:
+            await close()
 
 
 class ExpertPool:
@@ -83,10 +91,7 @@ class ExpertPool:
 
     async def aclose(self) -> None:
         """Close the experts that can be closed."""
-        for policy in self.experts.values():
-            close = getattr(policy, "aclose", None)
-            if close is not None:
-                await close()
+        await close_all(self.experts.values())
 
 
 class TranslatedPolicy:

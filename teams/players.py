@@ -82,13 +82,5 @@ def player_counters(policies: Mapping[str, Policy]) -> dict[str, float]:
     return flat
 
 
-async def close_players(policies: Mapping[str, Policy]) -> None:
-    """Close connections."""
-    for policy in policies.values():
-        close = getattr(policy, "aclose", None)
-        if close is not None:
-            await close()
-
-
 def _seat(role: str, seat: int) -> str:
     return f"{role}|{seat}"

@@ -13,8 +13,9 @@ from coterie.datatypes import Policy, TokenCodec, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import TranslatedPolicy
 from coterie.experts.naming import is_player
+from coterie.experts.pool import close_all
 from coterie.teams.models import model_spec
-from coterie.teams.players import build_player, close_players, local_models
+from coterie.teams.players import build_player, local_models
 from coterie.teams.settings import AgentSettings
 
 if TYPE_CHECKING:  # scripts and servers do without torch
@@ -132,7 +133,7 @@ class Team:
 
     async def aclose(self) -> None:
         """Close connections and end processes."""
-        await close_players(self.policies)
+        await close_all(self.policies.values())
         if self.fleet is not None:
             self.fleet.close()
 
