@@ -27,6 +27,7 @@ KINDS = {
     "pettingzoo": _Kind("pygame", "games", "coterie.envs.others.pettingzoo_game"),
     "gymnasium": _Kind("gymnasium", "", "coterie.envs.others.gymnasium_game"),
     "textarena": _Kind("textarena", "textarena", "coterie.envs.others.textarena_game"),
+    "verifiers": _Kind("verifiers", "verifiers", "coterie.envs.others.verifiers_game"),
 }
 """What may stand before the colon of a name."""
 
