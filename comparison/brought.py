@@ -118,15 +118,9 @@ def prompting(
 
 
 def roles_of_runs(found: Sequence[Brought], env: str) -> tuple[str, ...]:
-    """The roles that runs in environment ``env`` had, where those are not its own.
-
-    Raises:
-        UserError: they differ.
-    """
-    own = [one for one in found if one.env == env]
-    if not own or not _agreed(own, "roles", lambda one: one.roles, (), "a run of its own"):
-        return ()
-    return () if own[0].roles == envs.spec(env).roles else own[0].roles
+    """The roles that runs in environment ``env`` had, where all had the same and not its own."""
+    roles = {one.roles for one in found if one.env == env} - {envs.spec(env).roles}
+    return roles.pop() if len(roles) == 1 else ()
 
 
 def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:

@@ -104,6 +104,13 @@ def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
     roles = [role for role in dict.fromkeys(map(role_of, agents)) if role not in fixed]
     own = [agent for agent in agents if role_of(agent) in roles]
     seats = Seats(tuple(roles), fixed) if len(roles) != 1 else Seats(tuple(own), fixed, roles[0])
+    numbers = [name.rpartition("_")[2] for name in own] if seats.role else []
+    counted = {int(number) % len(own) for number in numbers if number.isdecimal()}
+    if len(counted) < len(numbers):
+        raise UserError(
+            f"suite {suite.name}: the agents of {seats.role} are {', '.join(own)}; to change seats "
+            "they have to be numbered, such as player_0 and player_1"
+        )
     if len(seats.names) < 2:
         raise UserError(
             f"suite {suite.name}: --cross-play needs two seats, and {', '.join(roles) or 'none'} "

@@ -143,6 +143,7 @@ def compare(settings: SuiteComparison) -> None:
     for wrong, sentence in [
         (settings.max_new_tokens < 0, "--max-new-tokens must not be negative"),
         (not settings.suite, "--suite: name one, such as core"),
+        (settings.game and not settings.cross_play, "--game says who wins in --cross-play alone"),
     ]:
         if wrong:
             raise UserError(sentence)
@@ -219,7 +220,7 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
         limits = ("max_new_tokens", "eval_max_new_tokens")
         known = settings_of(suite)
         brought |= {n: settings.max_new_tokens for n in limits if hasattr(known, n)}
-    roles = roles_of_runs(found, suite.env) or suite.roles
+    roles = suite.roles or roles_of_runs(found, suite.env)
     suite = replace(suite, settings={**suite.settings, **brought}, roles=roles)
     if settings.problems:
         suite = replace(suite, problems=settings.problems)

@@ -22,7 +22,7 @@ from coterie.datatypes import TokenCodec, UserError
 from coterie.envs.contract import CONTEXTS, role_of, why_not_plain
 from coterie.envs.guarded import Guarded, check_metadata, describe
 from coterie.envs.guarded import title_of as _name
-from coterie.envs.spaces import SpacedEnv, TextSpace, TokenSpace
+from coterie.envs.spaces import Seen, SpacedEnv, TextSpace, TokenSpace
 from coterie.envs.token_view import TokenView
 
 Kind = Literal["text", "tokens"]
@@ -155,9 +155,7 @@ class _Adapted(SpacedEnv):
             self._observation_spaces[agent] = spaces.Dict(shown)
             self._action_spaces[agent] = type(content)(**_size(content))
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         if seed is not None:
             self._seed_actions(seed)
         self._tame = True

@@ -12,6 +12,7 @@ from coterie.envs.bytes_codec import TextMeter
 from coterie.envs.contract import CONTEXTS, python_info, role_of, why_not_grouped
 from coterie.envs.guarded import describe
 from coterie.envs.problem_env import ProblemEnv, copy_plain, reward_of, text_of
+from coterie.envs.spaces import Seen
 from coterie.envs.turns import (
     Answers,
     Ask,
@@ -142,9 +143,7 @@ class ConversationEnv(ProblemEnv):
         """The agents that play ``role``, in order."""
         return self._agents_of[role]
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         """Begin an episode.
 
         Args:
@@ -254,9 +253,7 @@ class ConversationEnv(ProblemEnv):
                 f"{self.title}: conversation() raised {describe(error)}; coterie check says where."
             ) from error
 
-    def _show(
-        self, asks: Mapping[str, Ask]
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    def _show(self, asks: Mapping[str, Ask]) -> Seen:
         """Hand these agents what they are asked, and nobody else anything."""
         observations: dict[str, dict[str, Any]] = {}
         infos: dict[str, dict[str, Any]] = {}

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from coterie.envs.spaces import TokenSpace, View
+from coterie.envs.spaces import Seen, TokenSpace, View
 
 
 class PaddedView(View):
@@ -53,9 +53,7 @@ class PaddedView(View):
             )
             self._action_spaces[agent] = spaces.MultiDiscrete([pad + 1] * action_length)
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         if seed is not None:
             self._seed_actions(seed)
         observations, infos = self.env.reset(seed=seed, options=options)

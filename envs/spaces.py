@@ -98,6 +98,10 @@ class TokenSpace(_LazilySeeded):
         return f"TokenSpace({self.vocab_size}, {self.max_length})"
 
 
+Seen = tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]
+"""What everyone observes, and everyone's info."""
+
+
 class SpacedEnv(ParallelEnv[str, dict[str, Any], Any]):
     """Base of environments and views whose spaces never change.
 

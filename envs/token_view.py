@@ -15,7 +15,7 @@ from pettingzoo import ParallelEnv
 from coterie.datatypes import ScoreRequests, TokenCodec, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import CONTEXTS, role_of, roles_of
-from coterie.envs.spaces import TokenSpace, View
+from coterie.envs.spaces import Seen, TokenSpace, View
 
 Tokens = npt.NDArray[np.int64]
 
@@ -65,9 +65,7 @@ class TokenView(View):
         }
         self._contexts: dict[str, _Context] = {}
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         if seed is not None:
             self._seed_actions(seed)
         observations, infos = self.env.reset(seed=seed, options=options)
@@ -100,9 +98,7 @@ class TokenView(View):
     def state(self) -> Any:
         return self.env.state()
 
-    def _seen(
-        self, observations: Mapping[str, Any], infos: Mapping[str, Any]
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    def _seen(self, observations: Mapping[str, Any], infos: Mapping[str, Any]) -> Seen:
         """Append the new pieces and show the contexts."""
         self.agents = list(self.env.agents)
         seen_observations: dict[str, dict[str, Any]] = {}

@@ -9,6 +9,7 @@ process group and on plain parameters.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -43,6 +44,8 @@ class Recomputation:
     def __init__(self, model: nn.Module) -> None:
         self.on = False
         """For passes that begin now."""
+        self.within: Callable[[], AbstractContextManager[None]] = nullcontext
+        """What blocks are computed once more within."""
         for block in blocks(model):
             block.forward = self._optional(block.forward)
 
@@ -50,7 +53,15 @@ class Recomputation:
         def forward(*args: Any, **kwargs: Any) -> Any:
             if not (self.on and torch.is_grad_enabled()):
                 return plain(*args, **kwargs)
-            return checkpoint(plain, *args, use_reentrant=False, preserve_rng_state=False, **kwargs)
+            within = self.within
+            return checkpoint(
+                plain,
+                *args,
+                use_reentrant=False,
+                preserve_rng_state=False,
+                context_fn=lambda: (nullcontext(), within()),
+                **kwargs,
+            )
 
         return forward
 

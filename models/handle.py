@@ -1,7 +1,7 @@
 """One role's causal language model: what is trained, sampled, saved and restored."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from coterie.models.blocks import Recomputation
 from coterie.models.damage import check_finite
 from coterie.models.family import activation_bytes
 from coterie.models.forward import TreeForward
+from coterie.models.forward.packed import FAMILIES, Packed, pack, packed_attention
 from coterie.models.process import few_threads, quietly
 from coterie.models.saving import CheckpointWriter, round_checkpoint, store
 
@@ -64,6 +65,8 @@ class ModelHandle:
         self._switch = switch or Switch()
         self._recomputation = recomputation or Recomputation(self.causal_lm)
         self._recompute = recompute
+        self.packs = self.causal_lm.config.model_type in FAMILIES
+        """Whether rows stand end to end where the tree does not compute them."""
         self.tree_forward = None
         if self.dtype == torch.float32 and TreeForward.supports(self.causal_lm):
             self.tree_forward = TreeForward(self.causal_lm)
@@ -107,9 +110,13 @@ class ModelHandle:
         }
 
     def backbone(
-        self, input_ids: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        **attention: Any,
     ) -> Tensor:
-        """(B, T, D) last hidden states; all inputs are (B, T).
+        """(B, T, D) last hidden states; all inputs are (B, T), others are for attention.
 
         With LoRA the adapter is on, unless this handle's :meth:`reference` is open.
         """
@@ -120,6 +127,7 @@ class ModelHandle:
                 attention_mask=attention_mask,
                 position_ids=position_ids,
                 use_cache=False,
+                **attention,
             )
             return out.last_hidden_state
 
@@ -129,10 +137,33 @@ class ModelHandle:
         if self.tree_forward is not None and self.tree_forward.fits(ids_BT):
             with self._own_turn():
                 return self.tree_forward(ids_BT, mask_BT)
+        if self.packs:
+            return self._packed_states(pack(ids_BT.cpu().numpy(), mask_BT.cpu().numpy()))
         positions_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
-        self._recomputation.on = self.recomputes(ids_BT.numel())
-        try:
+        with self._backward_pass(ids_BT.numel()):
             return self.backbone(ids_BT, None, positions_BT)[:, :-1][mask_BT]
+
+    def _packed_states(self, rows: Packed) -> Tensor:
+        ids_1S, position_1S, scored_N = (
+            torch.from_numpy(x).to(self.device)
+            for x in (rows.ids_S[None], rows.position_S[None], rows.scored_N)
+        )
+
+        def attention() -> AbstractContextManager[None]:
+            return packed_attention(self.causal_lm.config)
+
+        with self._backward_pass(ids_1S.numel(), attention), attention():
+            states_1SD = self.backbone(ids_1S, None, position_1S, packed=rows)
+            return states_1SD[0].index_select(0, scored_N)
+
+    @contextmanager
+    def _backward_pass(
+        self, tokens: int, within: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> Iterator[None]:
+        """What is computed inside, over so many tokens, may have a backward pass."""
+        self._recomputation.on, self._recomputation.within = self.recomputes(tokens), within
+        try:
+            yield
         finally:
             self._recomputation.on = False
 

@@ -18,6 +18,8 @@ from coterie.models.process import quietly
 from coterie.models.spec import ModelSpec
 
 _NO_LIMIT = 1 << 20
+_SAME_DIRECTION = 0.99
+"""Cosine of two states that differ by the rounding of 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,25 @@ def _check_head(handle: ModelHandle) -> None:
         theirs = handle.causal_lm(input_ids=ids, use_cache=False).logits
     if not torch.allclose(ours.float(), theirs.float(), rtol=1e-3, atol=1e-3):
         raise UserError(f"models of type {kind!r} compute their logits in a way we do not know")
+    if handle.device.type == "cuda":
+        handle.packs = handle.packs and packing_agrees(handle)
+
+
+@torch.no_grad()
+def packing_agrees(handle: ModelHandle) -> bool:
+    """Whether rows end to end have the states of rows side by side, by the kernels of their
+    device; changes how the model computes them."""
+    ids_BT = torch.arange(2, 26, device=handle.device).repeat(2, 1) % handle.vocab_size
+    ids_BT[1, 18:] //= 2
+    mask_BT = torch.arange(23, device=handle.device).expand(2, -1) >= 17
+    try:
+        with handle.active():
+            found = []
+            for handle.packs in (True, False):
+                found.append(handle.scored_states(ids_BT, mask_BT).float())
+    except RuntimeError:  # a kernel that is not there
+        return False
+    return bool(torch.cosine_similarity(*found, dim=-1).min() > _SAME_DIRECTION)
 
 
 def _eos_ids(module: Any, tokenizer: Any) -> tuple[int, ...]:

@@ -5,14 +5,12 @@ family X mixes both. Chains suit models of 150k parameters, and they do not run 
 about 10^9 with five operations.
 """
 
-import hashlib
-import json
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from coterie.datatypes import Problem, UserError, derive_seed
+from coterie.datatypes import Problem, UserError
+from coterie.problems.source import Generated
 
 Family = Literal["P", "T", "X"]
 Answer = Literal["last", "all"]
@@ -92,37 +90,27 @@ class ChainSettings:
             raise UserError("chains: family X needs min_length of 2 at least, or a share of 0")
 
 
-class ChainSource:
-    """An unbounded :class:`coterie.problems.source.ProblemSource`; a problem's id is its question.
+class ChainSource(Generated):
+    """Chains without end; a problem's id is its question.
 
     So two sources with different seeds can be told apart, or freed of common problems, by id.
     """
 
+    name = "chains"
+    settings: ChainSettings
+
     def __init__(self, settings: ChainSettings | None = None) -> None:
-        self.settings = settings or ChainSettings()
+        super().__init__(settings or ChainSettings())
 
-    @property
-    def name(self) -> str:
-        return "chains"
-
-    @property
-    def size(self) -> None:
-        return None
-
-    @property
-    def fingerprint(self) -> str:
-        settings: dict[str, Any] = asdict(self.settings)
+    def content(self) -> dict[str, Any]:
+        content = asdict(self.settings)
         if self.settings.answer == "last":
             # What was there before there was a choice keeps its fingerprint.
-            del settings["answer"]
-        text = json.dumps(["chains", 1, settings])
-        return hashlib.sha256(text.encode()).hexdigest()
+            del content["answer"]
+        return content
 
     def __getitem__(self, index: int) -> Problem:
-        if index < 0:
-            raise IndexError(f"chains start at index 0, not {index}")
-        # Only random() itself promises the same numbers in every version of Python.
-        rng = random.Random(derive_seed(self.settings.seed, "chains", index))
+        rng = self.stream(index)
         family, chain = draw_chain(self.settings, rng.random)
         every = self.settings.answer == "all"
         question = f"{ALL_VALUES} {chain.question}" if every else chain.question

@@ -5,14 +5,12 @@ for one digit for ever, which nothing in the question tells; ``?`` stands for a 
 can know. So a model can be right for sure, by chance or never, and may learn to tell which.
 """
 
-import hashlib
-import json
-import random
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from coterie.datatypes import Problem, UserError, derive_seed
 from coterie.problems.chains import OPERATIONS
+from coterie.problems.source import Generated
 
 GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
 HIDDEN = "?"
@@ -48,31 +46,17 @@ class RecallSettings:
             )
 
 
-class RecallSource:
-    """An unbounded :class:`coterie.problems.source.ProblemSource`; an id is its question."""
+class RecallSource(Generated):
+    """Such problems without end; an id is its question."""
+
+    name = "recall"
+    settings: RecallSettings
 
     def __init__(self, settings: RecallSettings | None = None) -> None:
-        self.settings = settings or RecallSettings()
-
-    @property
-    def name(self) -> str:
-        return "recall"
-
-    @property
-    def size(self) -> None:
-        return None
-
-    @property
-    def fingerprint(self) -> str:
-        text = json.dumps(["recall", 1, asdict(self.settings)])
-        return hashlib.sha256(text.encode()).hexdigest()
+        super().__init__(settings or RecallSettings())
 
     def __getitem__(self, index: int) -> Problem:
-        if index < 0:
-            raise IndexError(f"problems start at index 0, not {index}")
-        # Only random() itself promises the same numbers in every version of Python.
-        rng = random.Random(derive_seed(self.settings.seed, "recall", index))
-        return recall_problem(*draw_recall(self.settings, rng.random))
+        return recall_problem(*draw_recall(self.settings, self.stream(index).random))
 
 
 def names(letters: int = len(GREEK)) -> list[str]:

@@ -4,8 +4,9 @@ import hashlib
 import json
 import random
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from coterie.datatypes import Problem, derive_seed
 from coterie.problems.canonical import problem_key
@@ -78,6 +79,35 @@ class ProblemSet:
 
     def __len__(self) -> int:
         return len(self._problems)
+
+
+class Generated:
+    """Base of generators: an unbounded :class:`coterie.problems.source.ProblemSource`.
+
+    A subclass sets ``name`` and writes ``__getitem__``.
+    """
+
+    name: str
+    size = None
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    def content(self) -> Any:
+        """What its problems depend on, as JSON data."""
+        return asdict(self.settings)
+
+    @property
+    def fingerprint(self) -> str:
+        text = json.dumps([self.name, 1, self.content()])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def stream(self, index: int) -> random.Random:
+        """The random numbers of one problem."""
+        if index < 0:
+            raise IndexError(f"{self.name} starts at index 0, not {index}")
+        # Only random() itself promises the same numbers in every version of Python.
+        return random.Random(derive_seed(self.settings.seed, self.name, index))
 
 
 def keys_of(source: ProblemSource) -> tuple[str, ...]:

@@ -89,8 +89,15 @@ def check_env(
         f"two episodes with seed {seed} and the same actions differ in "
         f"{_difference(first, again)}: draw every random number from the seed given to reset()"
     )
-    _check_requests(game, first, seed, plain)
-    _check_idle(game, first, seed, plain)
+    asked = game(seed, plain, ask_requests=True)
+    assert same(first.record, asked.record), (
+        f"score_requests() changes {_difference(first, asked)}: it may only look"
+    )
+    everyone = game(seed, plain, idle_act=True)
+    assert same(first.record, everyone.record), (
+        f"the actions of agents that are not active change {_difference(first, everyone)}: "
+        "ignore them"
+    )
     assert not outside(), outside()
     report = _report(game, seed, plain, plain_answers(env, 1), env)
     assert not varied or not report.same_every_time, (
@@ -149,23 +156,6 @@ def _check_declaration(env: Any) -> None:
             f"metadata['default_group'] is {metadata.get('default_group')!r}, which is none of "
             f"metadata['group_keys'] {keys}"
         )
-
-
-def _check_requests(game: Callable[..., Game], first: Game, seed: int, answers: Answers) -> None:
-    """Asking what a step will need must not change anything."""
-    asked = game(seed, answers, ask_requests=True)
-    assert same(first.record, asked.record), (
-        f"score_requests() changes {_difference(first, asked)}: it may only look"
-    )
-
-
-def _check_idle(game: Callable[..., Game], first: Game, seed: int, answers: Answers) -> None:
-    """Only those who are asked act."""
-    everyone = game(seed, answers, idle_act=True)
-    assert same(first.record, everyone.record), (
-        f"the actions of agents that are not active change {_difference(first, everyone)}: "
-        "ignore them"
-    )
 
 
 def _report(

@@ -110,7 +110,7 @@ class CoreTeachingSettings:
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("k_cold", "hint_tokens", "max_new_tokens", "cap"), 1)
         none = dict.fromkeys(("k_hinted", "eval_max_new_tokens", "lambda_b"), 0)
-        check_least(self, ones | none, at="core-teaching: ")
+        check_least(self, {**ones, **none}, at="core-teaching: ")
         require_countable("core-teaching", self, "k_cold", "k_hinted")
         _require(
             0 <= self.hint_probability <= 1,

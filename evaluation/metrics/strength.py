@@ -36,8 +36,10 @@ def bradley_terry(wins: npt.ArrayLike, *, added: float = ADDED) -> Floats:
         slope = (wins - games * expected).sum(axis=-1)
         weight = games * expected * (1 - expected)
         curvature = np.eye(players) * weight.sum(axis=-1)[..., None] - weight
-        # Only differences count: a constant is added to what would be singular.
-        step = np.linalg.solve(curvature + 1 / players, slope[..., None])[..., 0]
+        # Only differences count: a constant is added to what would be singular, and next to nothing
+        # to the diagonal, should somebody have met nobody.
+        regular = curvature + 1 / players + 1e-6 * np.eye(players)
+        step = np.linalg.solve(regular, slope[..., None])[..., 0]
         largest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)
         b = b + step * np.minimum(1, _LONGEST / np.maximum(largest, 1e-300))
         if (largest < 1e-10).all():

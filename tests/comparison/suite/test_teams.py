@@ -3,13 +3,16 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from coterie.comparison.cross_play import seats_of
 from coterie.comparison.cross_play_scores import Seats, points_of
 from coterie.comparison.policies import NamedTeam, read_prices, read_teams
+from coterie.comparison.suites import Suite
 from coterie.datatypes import UserError
 from coterie.models.locate import TINY
 
@@ -135,6 +138,7 @@ def test_teams_side_by_side_have_all_rows(run: Any) -> None:
         (["--cross-play", f"a={GOLD}", "--team", f"caller={GOLD}"], "needs two seats, and recei"),
         (["--cross-play", *(f"a{n}={GOLD}" for n in range(21))], "have 441 pairings"),
         (["--teams", "a=./nowhere"], "nowhere"),
+        (["--teams", f"a={GOLD}", "--game"], "--game says who wins in --cross-play alone"),
         (["--teams", f"a={GOLD}", "--role", "caller"], "nothing there says whether caller is"),
     ],
 )  # fmt: skip
@@ -203,6 +207,15 @@ def test_cross_play_of_a_game(run: Any, roles: list[str]) -> None:
     assert by_name["gold"]["strength"] == by_name["twin"]["strength"]
     low, high = by_name["gold"]["strength"]["interval"]
     assert low == high  # nothing depends on the question
+
+
+def test_seats_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = SimpleNamespace(possible_agents=["player_red", "player_blue"], close=lambda: None)
+    monkeypatch.setattr("coterie.comparison.cross_play.envs.make", lambda *_, **__: env)
+    with pytest.raises(UserError, match="of player are player_red, player_blue; to change seats"):
+        seats_of(Suite("x", "wires:DUEL", ("chains",)), {})
+    env.possible_agents = ["player_1", "player_2"]
+    assert seats_of(Suite("x", "wires:DUEL", ("chains",)), {}).names == ("player_1", "player_2")
 
 
 def test_whoever_earns_most_has_won(run: Any) -> None:

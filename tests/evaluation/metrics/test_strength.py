@@ -30,6 +30,11 @@ def test_who_wins_everything_is_finite() -> None:
     assert (np.diff(many) < 0).all()
 
 
+def test_who_met_nobody_is_average() -> None:
+    found = bradley_terry([[0, 3, 0], [1, 0, 0], [0, 0, 0]])
+    assert found == pytest.approx([np.log(3.5 / 1.5) / 2, -np.log(3.5 / 1.5) / 2, 0], abs=1e-6)
+
+
 def test_an_independent_optimiser_agrees() -> None:
     random = np.random.default_rng(0)
     wins_RKK = random.integers(0, 30, (20, 5, 5)) + random.choice([0, 0.5], (20, 5, 5))

@@ -1,0 +1,193 @@
+"""Rows end to end in place of rows side by side: no padding is computed, and what rows share at
+their start is computed once.
+
+All tokens stand in one row of the model's input. Attention is told which of them belong together,
+through transformers' interface for attention functions; all else treats tokens one by one.
+
+Legend: S tokens that are computed, N scored positions, H query heads, J key-value heads, E head
+width, Q queries and K keys of one segment.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from transformers import AttentionInterface
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+FAMILIES = frozenset({"llama", "mistral", "qwen2", "qwen3", "phi3", "mixtral", "qwen3_moe"})
+"""Architectures (``model_type``) whose blocks hand what they do not know on to attention, which
+hides nothing but the future and what is beyond a window."""
+_NAME = "coterie_packed"
+_SHARED_FROM = 16
+"""Tokens of a common start below which it does not pay to compute it once."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Neighbouring tokens that attend to each other, and to a start that stands elsewhere."""
+
+    own: range
+    start: range = range(0)
+
+    @property
+    def queries(self) -> int:
+        """How many tokens ask."""
+        return len(self.own)
+
+    @property
+    def keys(self) -> int:
+        """How many the last of them sees."""
+        return len(self.start) + len(self.own)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Tokens of several rows, end to end."""
+
+    ids_S: Ints
+    position_S: Ints
+    """Of each token in its row."""
+    segments: list[Segment]
+    scored_N: Ints
+    """Where each scored position stands, row by row."""
+    on_device: dict[str, Tensor] = field(default_factory=dict)
+    """What the kernel of a GPU wants to know, made when it is first asked for."""
+
+
+def pack(ids_BT: Ints, mask_BT: Bools) -> Packed:
+    """Rows, each as far as it is needed.
+
+    ``mask_BT`` is (B, T - 1), true where the token after a position is scored; at least once.
+    """
+    first_B = np.argmax(mask_BT, 1)
+    length_B = np.where(mask_BT, np.arange(mask_BT.shape[1]) + 1, 0).max(1)
+    starts = [ids[: n + 1].tobytes() for ids, n in zip(ids_BT, first_B)]
+    ids: list[Ints] = []
+    positions: list[Ints] = []
+    segments: list[Segment] = []
+    scored: list[Ints] = []
+    seen: dict[bytes, range] = {}
+    size = 0
+
+    def append(row: int, begin: int, end: int, start: range = range(0)) -> range:
+        nonlocal size
+        own = range(size, size + end - begin)
+        if end > begin:
+            ids.append(ids_BT[row, begin:end])
+            positions.append(np.arange(begin, end))
+            segments.append(Segment(own, start))
+            size = own.stop
+        return own
+
+    for row, end in enumerate(length_B):
+        if not end:
+            continue
+        places, shared = np.flatnonzero(mask_BT[row]), int(first_B[row]) + 1
+        if shared < _SHARED_FROM or starts.count(starts[row]) == 1:
+            scored.append(append(row, 0, int(end)).start + places)
+            continue
+        if starts[row] not in seen:
+            seen[starts[row]] = append(row, 0, shared)
+        start = seen[starts[row]]
+        rest = append(row, shared, int(end), start)
+        scored.append(np.where(places < shared, start.start, rest.start - shared) + places)
+    return Packed(np.concatenate(ids), np.concatenate(positions), segments, np.concatenate(scored))
+
+
+@contextmanager
+def packed_attention(config: Any) -> Iterator[None]:
+    """While open, a model with this configuration wants ``packed=`` and masks nothing itself."""
+    before, config._attn_implementation = config._attn_implementation, _NAME
+    try:
+        yield
+    finally:
+        config._attn_implementation = before
+
+
+def _attend(
+    module: Any,
+    q_1HSE: Tensor,
+    k_1JSE: Tensor,
+    v_1JSE: Tensor,
+    attention_mask: None,
+    *,
+    packed: Packed,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """(1, S, H, E) what each query finds within its segment."""
+    if q_1HSE.is_cuda and q_1HSE.dtype != torch.float32:
+        return _on_gpu(q_1HSE, k_1JSE, v_1JSE, packed, scaling, sliding_window), None
+    groups = q_1HSE.shape[1] // k_1JSE.shape[1]
+    k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k_1JSE, v_1JSE))
+    found = []
+    for one in packed.segments:
+        q, *own = (x[:, :, one.own.start : one.own.stop] for x in (q_1HSE, k, v))
+        if one.keys > one.queries:
+            starts = (x[:, :, one.start.start : one.start.stop] for x in (k, v))
+            own = [torch.cat(pair, 2) for pair in zip(starts, own)]
+        mask = None
+        if one.keys > one.queries or (sliding_window and one.keys > sliding_window):
+            mask = _seen(one, sliding_window, q.device)
+        found.append(
+            F.scaled_dot_product_attention(
+                q, *own, attn_mask=mask, is_causal=mask is None, scale=scaling
+            )
+        )
+    return torch.cat(found, 2).transpose(1, 2), None
+
+
+def _seen(one: Segment, window: int | None, device: torch.device) -> Tensor:
+    """(Q, K) true where a query may look at a key."""
+    query_Q1 = torch.arange(one.keys - one.queries, one.keys, device=device)[:, None]
+    ahead_QK = query_Q1 - torch.arange(one.keys, device=device)
+    return (ahead_QK >= 0) & (ahead_QK < (window or one.keys))
+
+
+def _on_gpu(
+    q_1HSE: Tensor,
+    k_1JSE: Tensor,
+    v_1JSE: Tensor,
+    packed: Packed,
+    scaling: float | None,
+    window: int | None,
+) -> Tensor:
+    """The same by torch's kernel for rows of unequal length, whose last query sees the last key."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    if not packed.on_device:
+        order = [np.array(part, np.int64) for s in packed.segments for part in (s.start, s.own)]
+        told = {
+            "order": np.concatenate(order),
+            "queries": np.cumsum([0, *(s.queries for s in packed.segments)], dtype=np.int32),
+            "keys": np.cumsum([0, *(s.keys for s in packed.segments)], dtype=np.int32),
+        }
+        packed.on_device.update({n: torch.from_numpy(x).to(q_1HSE.device) for n, x in told.items()})
+    where = packed.on_device
+    k, v = (x[0].transpose(0, 1).index_select(0, where["order"]) for x in (k_1JSE, v_1JSE))
+    out_SHE: Any = varlen_attn(
+        q_1HSE[0].transpose(0, 1).contiguous(),
+        k,
+        v,
+        where["queries"],
+        where["keys"],
+        max(s.queries for s in packed.segments),
+        max(s.keys for s in packed.segments),
+        scale=scaling,
+        window_size=(window - 1 if window else -1, 0),
+        enable_gqa=q_1HSE.shape[1] != k_1JSE.shape[1],
+    )
+    return out_SHE[None]
+
+
+AttentionInterface.register(_NAME, _attend)

@@ -1,0 +1,109 @@
+"""Rows end to end, their starts once: the same numbers as rows side by side."""
+
+import numpy as np
+import pytest
+import torch
+
+from coterie.models.forward.packed import Segment, pack
+from coterie.models.handle import ModelHandle
+from coterie.models.loading import load_team, packing_agrees
+from coterie.models.spec import LoraSpec, ModelSpec
+
+NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "mixtral", "qwen3-moe"]
+
+
+def test_rows_stand_end_to_end_and_starts_once() -> None:
+    start = list(range(20, 36))
+    rows = [[*start, 1, 2, 0, 0], [*start, 3, 0, 0, 0], [7, 8, 9, 0, *[0] * 16], [5] * 20]
+    ids = np.array([row[:20] for row in rows])
+    mask = np.zeros((4, 19), bool)
+    mask[0, 15:18] = True  # 1, 2 and what follows 2
+    mask[1, 15] = True  # 3: nothing behind the start is needed
+    mask[2, 1] = True
+    found = pack(ids, mask)
+    assert found.ids_S.tolist() == [*start, 1, 2, 7, 8]
+    assert found.position_S.tolist() == [*range(16), 16, 17, 0, 1]
+    assert found.segments == [
+        Segment(range(16)),
+        Segment(range(16, 18), range(16)),
+        Segment(range(18, 20)),
+    ]
+    # The first token of both answers is scored at the end of the one start.
+    assert found.scored_N.tolist() == [15, 16, 17, 15, 19]
+    assert (found.segments[1].queries, found.segments[1].keys) == (2, 18)
+
+
+def rows_of(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two groups that share a start, a row of its own, one of which nothing is scored."""
+    rng = np.random.default_rng(seed)
+    starts = [rng.integers(3, 300, 20), rng.integers(3, 300, 17)]
+    ids, mask = np.zeros((8, 48), np.int64), np.zeros((8, 47), bool)
+    for row in range(7):
+        start = starts[row % 2] if row < 6 else rng.integers(3, 300, 5)
+        end = int(rng.integers(len(start) + 1, 48))
+        ids[row, :end] = rng.integers(3, 300, end)
+        ids[row, : len(start)] = start
+        mask[row, len(start) - 1 : end - 1] = True
+        mask[row, len(start) + 2 : len(start) + 4] = False
+    return torch.from_numpy(ids), torch.from_numpy(mask)
+
+
+def states_and_gradients(handle: ModelHandle, ids: torch.Tensor, mask: torch.Tensor):
+    for weight in handle.parameters().values():
+        weight.grad = None
+    with handle.active():
+        states = handle.scored_states(ids, mask)
+        handle.head(states).logsumexp(-1).sum().backward()
+    return states.detach(), {n: p.grad.clone() for n, p in handle.parameters().items()}
+
+
+@pytest.mark.parametrize("recompute", ["never", "always"])
+@pytest.mark.parametrize("lora", [None, LoraSpec(rank=2)], ids=["full", "lora"])
+@pytest.mark.parametrize("name", NAMES)
+def test_states_and_gradients_are_those_of_padded_rows(
+    checkpoint, monkeypatch: pytest.MonkeyPatch, name: str, lora, recompute
+) -> None:
+    spec = ModelSpec(str(checkpoint(name)), device="cpu", lora=lora, recompute=recompute)
+    handle = load_team({"a": spec}, {"a"})["a"].handle
+    handle.tree_forward = None
+    ids, mask = rows_of(1)
+    widths: list[int] = []
+    backbone = handle.backbone
+
+    def watched(input_ids: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
+        widths.append(input_ids.numel())
+        return backbone(input_ids, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(handle, "backbone", watched)
+    packed, grads = states_and_gradients(handle, ids, mask)
+    handle.packs = False
+    padded, wanted = states_and_gradients(handle, ids, mask)
+    assert widths[0] < 0.5 * widths[1] == 0.5 * ids.numel()
+    torch.testing.assert_close(packed, padded, rtol=1e-4, atol=1e-4)
+    for key, grad in wanted.items():
+        scale = float(grad.abs().max()) or 1.0
+        torch.testing.assert_close(grads[key] / scale, grad / scale, rtol=1e-3, atol=1e-4)
+    assert handle.causal_lm.config._attn_implementation == "sdpa"
+
+
+def test_a_kernel_that_computes_something_else_is_not_used(checkpoint, monkeypatch) -> None:
+    spec = ModelSpec(str(checkpoint("qwen3")), device="cpu", dtype="bfloat16")
+    handle = load_team({"a": spec}, {"a"})["a"].handle
+    assert packing_agrees(handle)
+    monkeypatch.setattr("coterie.models.forward.packed._seen", lambda *_: None)
+    assert not packing_agrees(handle)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="not run: there is no GPU")
+@pytest.mark.parametrize("name", ["qwen3", "qwen2", "llama"])
+def test_the_kernel_of_a_gpu_agrees(checkpoint, name: str) -> None:
+    ids, mask = (x.cuda() for x in rows_of(1))
+    found = []
+    for dtype in ("float32", "bfloat16"):
+        spec = ModelSpec(str(checkpoint(name)), device="cuda:0", dtype=dtype)  # type: ignore[arg-type]
+        handle = load_team({"a": spec}, {"a"})["a"].handle
+        found.append(states_and_gradients(handle, ids, mask))
+    (wide, _), (narrow, grads) = found
+    assert torch.cosine_similarity(wide.flatten(), narrow.float().flatten(), dim=0) > 0.99
+    assert all(torch.isfinite(grad).all() for grad in grads.values())
