@@ -51,7 +51,8 @@ def spec_of(name: str) -> EnvSpec:
         raise UserError(f"env {name!r}: say which one behind the colon, {kind}:ID.")
     if importlib.util.find_spec(package) is None:
         raise UserError(
-            f"env {name!r} needs the package {package}; pip install 'coterie[{extra}]'."
+            f"env {name!r} needs the package {package}; install it with coterie's extra {extra}: "
+            f'pip install -e ".[{extra}]"'
         )
     options = {key: _value(text) for key, text in texts.items()}
     return importlib.import_module(module).spec(name, identity, options)
