@@ -4,7 +4,6 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
@@ -23,11 +22,12 @@ from miniatures.consulting_corpus import (
     returns,
     solution,
 )
-from miniatures.fitting import Report, train
+from miniatures.fitting import Report
 from miniatures.gate import missed, sample, share
 from miniatures.recipe import Example
 from miniatures.recipes import ConsultingRecipe
-from miniatures.teaching_corpus import draw_any, draw_length, draw_strong, habits_of
+from miniatures.teaching import train_on_chains
+from miniatures.teaching_corpus import draw_length, draw_strong, habits_of
 
 # Shares of phase 2's batches for a policy: on its own, with a panel, with replies.
 _ALONE, _PANEL = 0.35, 0.3
@@ -52,47 +52,26 @@ def warm_start(
     habits = habits_of(recipe.role, recipe.weak, recipe.wrong)
     uniform = rng.random
 
-    # The chains of a batch have one length, so that little is padded.
-    def strong_batch(operators: str) -> list[Example]:
-        length = draw_length(uniform)
-        chains = [draw_strong(operators, length, uniform) for _ in range(recipe.batch)]
+    def strong(chains: list[Chain]) -> list[Example]:
         if not recipe.consults:
             return [expert_example(chain, uniform) for chain in chains]
         return [lone_example(chain, habits, uniform, panel=False) for chain in chains]
 
-    def mixed_batch() -> list[Example]:
-        length = draw_length(uniform)
-        chains = [draw_any(length, uniform) for _ in range(recipe.batch)]
-        if not recipe.consults:
-            return [expert_example(chain, uniform) for chain in chains]
-        u = uniform()
-        if u < _ALONE:
-            return [lone_example(chain, habits, uniform, panel=False) for chain in chains]
+    def mixed(chains: list[Chain]) -> list[Example]:
+        if not recipe.consults or (u := uniform()) < _ALONE:
+            return strong(chains)
         if u < _ALONE + _PANEL:
             return [first_turn(chain) for chain in chains]
-        return [
-            returned_example(
-                chain,
-                habits,
-                uniform,
-                decomposed=recipe.decomposed,
-                unavailable=recipe.unavailable,
-                cut=recipe.cut,
-                scrambled=recipe.scrambled,
-            )
-            for chain in chains
-        ]
+        names = ("decomposed", "unavailable", "cut", "scrambled")
+        shares = {name: getattr(recipe, name) for name in names}
+        return [returned_example(chain, habits, uniform, **shares) for chain in chains]
 
     def first_turn(chain: Chain) -> Example:
         if uniform() < recipe.asking:
             return call_example(chain, habits, uniform, decomposed=recipe.decomposed)[0]
         return lone_example(chain, habits, uniform, panel=True)
 
-    stages = [
-        partial(strong_batch, recipe.strong[:count]) for count in range(1, len(recipe.strong) + 1)
-    ]
-    first, second = ("strong operations", stages), ("all operations", mixed_batch)
-    train(model, tokenizer, recipe, report, first, second)
+    train_on_chains(recipe, model, tokenizer, report, uniform, strong, mixed, 1)
 
 
 @dataclass(frozen=True)

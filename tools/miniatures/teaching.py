@@ -3,7 +3,7 @@
 import random
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,8 +14,9 @@ from coterie.problems.chains import Chain, ChainSettings, ChainSource
 from miniatures.fitting import Report, train
 from miniatures.gate import missed, sample, share
 from miniatures.recipe import Example
-from miniatures.recipes import TeachingRecipe
+from miniatures.recipes import ConsultingRecipe, TeachingRecipe
 from miniatures.teaching_corpus import (
+    Uniform,
     cold_example,
     draw_any,
     draw_length,
@@ -30,6 +31,8 @@ _FORMAT = re.compile(
     r' <strategy id="1"> [^<>]+ <result> (\d) </result> </strategy>'
     r" <final_answer> (\d) </final_answer>"
 )
+Examples = Callable[[list[Chain]], list[Example]]
+"""What a role reads of the chains of a batch."""
 GATE_SEED = 271828
 """Stream of the problems on which checkpoints are gated."""
 
@@ -45,27 +48,42 @@ def warm_start(
     habits = habits_of(recipe.role, recipe.weak, recipe.wrong)
     uniform = rng.random
 
-    # The chains of a batch have one length, so that nothing is padded.
+    def cold(chains: list[Chain]) -> list[Example]:
+        return [cold_example(chain, habits, uniform) for chain in chains]
+
+    def mixed(chains: list[Chain]) -> list[Example]:
+        if uniform() >= recipe.hinted:
+            return cold(chains)
+        share = recipe.scrambled
+        return [hinted_example(chain, habits, uniform, scrambled=share) for chain in chains]
+
+    begun = 1 if recipe.gradual else len(recipe.strong)
+    train_on_chains(recipe, model, tokenizer, report, uniform, cold, mixed, begun)
+
+
+def train_on_chains(
+    recipe: TeachingRecipe | ConsultingRecipe,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    report: Report,
+    uniform: Uniform,
+    strong: Examples,
+    mixed: Examples,
+    begun: int,
+) -> None:
+    """Phase 1: examples of the first ``begun`` strong operations, then of one more at a time;
+    phase 2: of all operations. The chains of a batch have one length, so that little is padded."""
+
     def strong_batch(operators: str) -> list[Example]:
         length = draw_length(uniform)
-        chains = [draw_strong(operators, length, uniform) for _ in range(recipe.batch)]
-        return [cold_example(chain, habits, uniform) for chain in chains]
+        return strong([draw_strong(operators, length, uniform) for _ in range(recipe.batch)])
 
     def mixed_batch() -> list[Example]:
         length = draw_length(uniform)
-        chains = [draw_any(length, uniform) for _ in range(recipe.batch)]
-        if uniform() < recipe.hinted:
-            return [
-                hinted_example(chain, habits, uniform, scrambled=recipe.scrambled)
-                for chain in chains
-            ]
-        return [cold_example(chain, habits, uniform) for chain in chains]
+        return mixed([draw_any(length, uniform) for _ in range(recipe.batch)])
 
-    begun = 1 if recipe.gradual else len(recipe.strong)
-    stages = [
-        partial(strong_batch, recipe.strong[:count])
-        for count in range(begun, len(recipe.strong) + 1)
-    ]
+    counts = range(begun, len(recipe.strong) + 1)
+    stages = [partial(strong_batch, recipe.strong[:count]) for count in counts]
     first, second = ("strong operations", stages), ("all operations", mixed_batch)
     train(model, tokenizer, recipe, report, first, second)
 
