@@ -44,6 +44,14 @@ class Seats:
         name = agent if self.role else role_of(agent)
         return self.names.index(name) if name in self.names else None
 
+    def means(self, values: Mapping[str, float]) -> Floats:
+        """(S,) of what the agents in a seat have, its mean; NaN where nobody has anything."""
+        found: list[list[float]] = [[] for _ in self.names]
+        for agent, value in values.items():
+            if (place := self.of(agent)) is not None:
+                found[place].append(float(value))
+        return np.array([float(np.mean(some)) if some else np.nan for some in found])
+
     def lineup(self, players: Sequence[NamedTeam], team: NamedTeam) -> dict[str, Any]:
         """Role -> who plays it where these sit in order."""
         found: dict[str, Any] = team.lineup(tuple(self.fixed))
@@ -65,6 +73,8 @@ class Played:
     """Scored as the pairing is."""
     points_SQN: Floats
     """In games, seat by seat."""
+    earned_SQN: Floats
+    """Rewards, seat by seat; in a game of general sum they say more than its points."""
 
 
 def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
@@ -76,11 +86,7 @@ def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
     said, earned = record["outcome"], record["earned"]
     if wrong := set(said.values()) - set(_POINTS):
         raise UserError(f"an outcome is {wrong.pop()!r}; it must be win, draw or loss")
-    values: list[list[float]] = [[] for _ in seats.names]
-    for agent, value in (said or earned).items():
-        if (place := seats.of(agent)) is not None:
-            values[place].append(_POINTS[value] if said else float(value))
-    found = np.array([float(np.mean(some)) if some else np.nan for some in values])
+    found = seats.means({agent: _POINTS[name] for agent, name in said.items()} or earned)
     if not said:
         best = found.max()
         won = found == best
@@ -101,11 +107,13 @@ def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games:
 
     own = pool([job.responses(score=worth) for job in jobs])
     points = np.full((len(seats.names), *own.correct_QN.shape), np.nan)
+    earned = points.copy()
     for q, row in enumerate(own.records):
         for n, record in enumerate(row):
             if games and record is not None:
                 points[:, q, n] = points_of(record, seats)
-    return Played(names, own, points)
+                earned[:, q, n] = seats.means(record["earned"])
+    return Played(names, own, points, earned)
 
 
 def score(
@@ -139,9 +147,13 @@ def score(
     for name, one in zip(names, strength):
         by_name[name] |= {"strength": one, "elo": one.value * 400 / np.log(10)}
     points = [
-        {"points": dict(zip(seats.names, map(mean_present, one.points_SQN)))} if games else {}
+        {
+            "points": dict(zip(seats.names, map(mean_present, one.points_SQN))),
+            "earned": dict(zip(seats.names, map(mean_present, one.earned_SQN))),
+        }
         for one in played
-    ]
+        if games
+    ] or [{}] * len(played)
     content = {
         "seats": list(seats.names),
         "game": games,
@@ -175,7 +187,7 @@ def _summary(by_name: Mapping[str, Mapping[str, Any]], games: bool, priced: bool
     # Sign of each figure; two intervals have room in 80 columns, results.json has them all.
     shown: dict[str, str | None] = {"self": "", "others": "", "difference": "+"}
     if games:
-        shown = {"win": "", "draw": None, "loss": None, "strength": "+"}
+        shown = {"win": "", "draw": None, "loss": None, "earned": None, "strength": "+"}
 
     def cells(own: Mapping[str, Any]) -> list[str]:
         return [
@@ -210,17 +222,20 @@ def _team(name: str, played: Sequence[Played]) -> dict[str, Floats]:
 
 
 def _game(name: str, played: Sequence[Played]) -> dict[str, Floats]:
-    """(Q,) how often a competitor wins, draws and loses against others, whatever its seat."""
+    """(Q,) how often a competitor wins, draws and loses against others, whatever its seat, and
+    what it earns."""
+    nothing = np.full_like(played[0].responses.correct_QN, np.nan)
     own = [
-        points_QN
+        both
         for one in played
         if len(set(one.names)) > 1
-        for who, points_QN in zip(one.names, one.points_SQN)
+        for who, *both in zip(one.names, one.points_SQN, one.earned_SQN)
         if who == name
-    ] or [np.full_like(played[0].responses.correct_QN, np.nan)]
-    points = np.concatenate(own, axis=1)
+    ] or [[nothing, nothing]]
+    points, earned = (np.concatenate(some, axis=1) for some in zip(*own))
     known = np.where(np.isnan(points), np.nan, 1.0)
-    return {what: mean_at_n(known * (points == worth)) for what, worth in _POINTS.items()}
+    rates = {what: mean_at_n(known * (points == worth)) for what, worth in _POINTS.items()}
+    return {**rates, "earned": mean_at_n(earned)}
 
 
 def strengths(

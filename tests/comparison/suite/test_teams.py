@@ -201,6 +201,9 @@ def test_cross_play_of_a_game(run: Any, roles: list[str]) -> None:
     # Against wrong it wins, against its twin it draws, in both seats.
     rates = [by_name["gold"][name]["value"] for name in ("win", "draw", "loss")]
     assert rates == [0.5, 0.5, 0.0]
+    # A lead of 1 against wrong, of 0 against its twin.
+    assert by_name["gold"]["earned"]["value"] == 0.5
+    assert found["pairings"]["gold + wrong"]["earned"] == dict(zip(found["seats"], (1.0, -1.0)))
     # 48 games each: 48.5 to .5 against wrong, and as strong as its twin.
     lead = by_name["gold"]["strength"]["value"] - by_name["wrong"]["strength"]["value"]
     assert lead == pytest.approx(np.log(48.5 / 0.5), abs=1e-5)
