@@ -27,6 +27,7 @@ KINDS = {
     "pettingzoo": _Kind("pygame", "games", "coterie.envs.others.pettingzoo_game"),
     "gymnasium": _Kind("gymnasium", "", "coterie.envs.others.gymnasium_game"),
     "textarena": _Kind("textarena", "textarena", "coterie.envs.others.textarena_game"),
+    "verifiers": _Kind("verifiers", "verifiers", "coterie.envs.others.verifiers_game"),
 }
 """What may stand before the colon of a name."""
 
@@ -50,7 +51,8 @@ def spec_of(name: str) -> EnvSpec:
         raise UserError(f"env {name!r}: say which one behind the colon, {kind}:ID.")
     if importlib.util.find_spec(package) is None:
         raise UserError(
-            f"env {name!r} needs the package {package}; pip install 'coterie[{extra}]'."
+            f"env {name!r} needs the package {package}; install it with coterie's extra {extra}: "
+            f'pip install -e ".[{extra}]"'
         )
     options = {key: _value(text) for key, text in texts.items()}
     return importlib.import_module(module).spec(name, identity, options)

@@ -93,11 +93,15 @@ def test_names_that_name_nothing(name: str, sentence: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "extra"),
-    [("pettingzoo:classic/go_v5", "games"), ("textarena:Nim-v0", "textarena")],
+    [
+        ("pettingzoo:classic/go_v5", "games"),
+        ("textarena:Nim-v0", "textarena"),
+        ("verifiers:gsm8k", "verifiers"),
+    ],
 )
 def test_a_package_that_is_not_installed(
     name: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=rf"pip install 'coterie\[{extra}\]'"):
+    with pytest.raises(UserError, match=rf'pip install -e "\.\[{extra}\]"'):
         envs.make(name)
