@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -35,10 +35,10 @@ def find_term(named: str) -> tuple[str, float, Term]:
     if not math.isfinite(value):
         raise UserError(f"env.terms {named!r}: write NAME=WEIGHT, such as mymodule:brevity=0.5")
     path, title = PLUGINS.find(name, sorted(PLUGINS.names()))
-    found = load(path, title)
+    found: Any = load(path, title)
     if not callable(found):
         raise UserError(f"{title} is a {type(found).__name__}; it must be a function")
-    return name.rpartition(":")[2].rpartition(".")[2], value, found
+    return name.rpartition(":")[2].rpartition(".")[2], value, cast(Term, found)
 
 
 def term_name(named: str) -> str:

@@ -107,7 +107,7 @@ def test_other_mistakes(problem: Problem) -> None:
         EapoConsultationEnv(roles=("policy", "helper"))
     with pytest.raises(UserError, match="mode 'probe' is unknown"):
         EapoConsultationEnv().reset(options={"mode": "probe"})
-    with pytest.raises(UserError, match=r"give a vocabulary\.Problem"):
+    with pytest.raises(UserError, match=r"give a coterie\.datatypes\.Problem"):
         EapoConsultationEnv().reset(options={"problem": "7 + 8"})
 
 
