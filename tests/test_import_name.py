@@ -73,6 +73,7 @@ def test_every_package_is_found_under_its_name() -> None:
         _ = coterie.nothing
 
 
+@pytest.mark.slow
 def test_no_module_is_in_memory_twice(elsewhere: Path) -> None:
     """Also not where the repository's root, whose folders have the bare names, is on the path."""
     code = (

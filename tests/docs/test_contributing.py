@@ -96,6 +96,7 @@ class Checkout:
         )
 
 
+@pytest.mark.slow
 def test_a_new_surrogate_edits_two_files(tmp_path: Path) -> None:
     tree = Checkout(tmp_path, "algorithms")
     data, functions = "algorithms/algorithm.py", tmp_path / "algorithms" / "surrogates.py"
@@ -117,6 +118,7 @@ def test_a_new_surrogate_edits_two_files(tmp_path: Path) -> None:
     assert config["algo"]["surrogate"] == {"weight": 0.5}
 
 
+@pytest.mark.slow
 def test_a_new_reward_term_edits_two_files(tmp_path: Path) -> None:
     tree = Checkout(tmp_path, "envs", "rewards")
     settings, scoring = "envs/core_teaching/settings.py", "envs/core_teaching/scoring.py"

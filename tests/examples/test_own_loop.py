@@ -11,6 +11,7 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_it_learns() -> None:
     told = subprocess.run(
         [sys.executable, "-m", "examples.own_loop"],
@@ -26,6 +27,7 @@ def test_it_learns() -> None:
 
 
 # Jupyter's own modules.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_notebook_runs() -> None:

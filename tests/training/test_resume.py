@@ -97,6 +97,7 @@ def test_killed_runs_resume_bit_for_bit(tmp_path: Path) -> None:
     assert_equal_runs(whole, broken)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_interrupted_says_how_to_go_on(tmp_path: Path) -> None:
     run = tmp_path / "run"
     process = start("--run-dir", str(run), *FLAGS, "--checkpoint-every", "1000")
@@ -126,6 +127,7 @@ def test_a_finished_run_has_nothing_left_to_do_and_can_be_made_longer(tmp_path: 
     assert shorter.returncode == 2
 
 
+@pytest.mark.slow
 def test_a_run_without_a_checkpoint_begins_again(tmp_path: Path) -> None:
     run = tmp_path / "run"
     flags = ("--steps", "2", "--rollout.problems-per-step", "4", "--problems.held-out", "4")
