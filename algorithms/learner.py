@@ -289,11 +289,15 @@ class Learner:
         """(T - 1,) what is added to each row's advantages, and metrics of it; None where nothing
         is read again."""
         how = self.algorithm.distillation
-        use = [i for i, row in enumerate(rows) if how.beta and self._can_read_again(row)]
-        if not use:
-            return None, {"distillation/rows": 0.0} if how.beta else {}
+        if not how.beta:
+            return None, {}
+        named = [(i, row.as_reread()) for i, row in enumerate(rows) if row.reread_after is not None]
+        # Those with which the model's context has room.
+        fitting = [(i, other) for i, other in named if len(other.tokens) <= self.model.context]
+        if not fitting:
+            return None, {"distillation/rows": 0.0}
+        use, behind = map(list, zip(*fitting))
         chosen = [rows[i] for i in use]
-        behind = [row.as_reread() for row in chosen]
         with self.model.active():
             own = self._snapshot(chosen) if old is None else [old[i] for i in use]
         if how.reader == "start":
@@ -307,10 +311,6 @@ class Learner:
             bonus[i] = bonus_T
         share = {"distillation/rows": len(use) / len(rows)}
         return bonus, share | describe_bonus(how, chosen, told)
-
-    def _can_read_again(self, row: Trajectory) -> bool:
-        """Whether it names another context, with which it has room in the model's."""
-        return row.reread_after is not None and len(row.as_reread().tokens) <= self.model.context
 
     @torch.no_grad()
     def _snapshot(self, rows: Sequence[Trajectory]) -> list[Tensor]:
