@@ -1,6 +1,7 @@
 """A policy that samples from a model in this process, and what its context leaves room for."""
 
 from dataclasses import replace
+from typing import Protocol
 
 from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
 from coterie.models.codec import HFCodec
@@ -10,7 +11,17 @@ from coterie.models.sampler.batches import Limits
 from coterie.rollouts.coalesce import Coalescer
 
 
-def fit_context(prompt: Prompt, sampling: Sampling, handle: ModelHandle) -> Sampling:
+class Bounded(Protocol):
+    """What a prompt has to fit."""
+
+    @property
+    def context(self) -> int: ...
+
+    @property
+    def vocab_size(self) -> int: ...
+
+
+def fit_context(prompt: Prompt, sampling: Sampling, handle: Bounded) -> Sampling:
     """``sampling``, cut where the model's context is full.
 
     Raises :class:`coterie.datatypes.PolicyFailure` for a prompt that is empty, fills the context,
@@ -49,7 +60,7 @@ class LocalPolicy:
         self._handle = handle
         self.sampler = Sampler(handle, codec.decode, codec.eos_ids, fused=fused, limits=limits)
         self._coalescer = Coalescer(
-            self._answer, key=lambda request: (request[0], request[1].seed), quiet_turns=quiet_turns
+            self.answer, key=lambda request: (request[0], request[1].seed), quiet_turns=quiet_turns
         )
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -58,7 +69,8 @@ class LocalPolicy:
         sampling = fit_context(prompt, sampling, self._handle)
         return await self._coalescer((prompt.agent, Request(prompt.tokens, prompt.seed, sampling)))
 
-    def _answer(self, requests: list[tuple[str, Request]]) -> list[Completion]:
+    def answer(self, requests: list[tuple[str, Request]]) -> list[Completion]:
+        """One completion for each (agent, request), as one batch."""
         try:
             return self.sampler.sample([row for _, row in requests])
         except FloatingPointError as error:

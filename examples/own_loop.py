@@ -47,7 +47,7 @@ async def train(env: str = "gymnasium:Blackjack-v1", steps: int = 30) -> list[fl
             advantage_B = assign_credit(rows, "problem+role", algorithm).advantage_B
             for role, trained in team.trained.items():
                 own = [place for place, row in enumerate(rows) if row.role == role]
-                trained.learner.update([rows[place] for place in own], advantage_B[own])
+                trained.update([rows[place] for place in own], advantage_B[own])
         after = mean_reward(await play(0, "eval", 256, 1))
     print(f"mean reward {before:.3f} -> {after:.3f}")
     return [before, after]

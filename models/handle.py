@@ -1,6 +1,6 @@
 """One role's causal language model: what is trained, sampled, saved and restored."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
@@ -227,6 +227,14 @@ class ModelHandle:
         state = get_peft_model_state_dict(module, adapter_name=self.adapter)
         store(state, folder / "adapter_model.safetensors")
         module.peft_config[self.adapter].save_pretrained(str(folder))
+
+    def take(self, weights: Mapping[str, Tensor], version: int) -> None:
+        """Hold what :meth:`parameters` gave elsewhere after ``version`` updates."""
+        with torch.no_grad():
+            for name, parameter in self.parameters().items():
+                parameter.copy_(weights[name])
+        self.version = version
+        self._loads += 1
 
     def load_weights(self, directory: Path | str) -> None:
         """Restore in place what :meth:`save` wrote, bit for bit.

@@ -51,7 +51,7 @@ def load_team(
         if spec.lora is None:
             base = _load_base(spec, learns=role in trained)
         else:
-            key = _base_key(spec)
+            key = base_key(spec)
             if key not in bases:
                 bases[key] = _load_base(spec)
             base = bases[key]
@@ -99,7 +99,8 @@ def _adapter_name(role: str) -> str:
     return "role-" + role.replace(".", "-")
 
 
-def _base_key(spec: ModelSpec) -> tuple[Any, ...]:
+def base_key(spec: ModelSpec) -> tuple[Any, ...]:
+    """Equal for adapters that share a base."""
     folder = local_folder(spec)
     name = spec.model if folder is None else str(folder.resolve())
     return (

@@ -40,6 +40,9 @@ class AgentSettings:
     """Where the model lives: cpu, cuda, cuda:1, ...; auto: a GPU if there is one."""
     engine_device: str = "auto"
     """Where its vLLM engine runs (--engine vllm): cpu, cuda:0, ...; auto: where the model lives."""
+    engine_replicas: int = 0
+    """Processes of their own that answer for this model on a cluster (--cluster.address); 0: the
+    one in which it learns answers too."""
     context: int | None = None
     """Longest context in tokens, prompt and answer together; default: what the model allows."""
     revision: str | None = None

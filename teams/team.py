@@ -1,15 +1,17 @@
 """A team: who plays each role, how everybody answers, and how some of them learn."""
 
 import dataclasses
-from collections.abc import AsyncIterator, Mapping, Set
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms import Algorithm, LearnerSettings
-from coterie.datatypes import Policy, TokenCodec, UserError
+from coterie.datatypes import Policy, TokenCodec, Trajectory, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import TranslatedPolicy
 from coterie.experts.naming import is_player
@@ -19,11 +21,14 @@ from coterie.teams.players import build_player, local_models
 from coterie.teams.settings import AgentSettings
 
 if TYPE_CHECKING:  # scripts and servers do without torch
+    import numpy.typing as npt
     import torch
 
     from coterie.agents.engine.fleet import Fleet
     from coterie.algorithms import Learner
     from coterie.models.loading import LoadedRole
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,75 @@ class OtherFormat(UserError):
     """Raised where a run would go on in another number format than it was trained in."""
 
 
+class Learns(Protocol):
+    """A role that learns, wherever its learner is."""
+
+    @property
+    def place(self) -> Hashable:
+        """Equal for roles whose updates wait for each other."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Updates so far."""
+        ...
+
+    def update(
+        self, trajectories: Sequence[Trajectory], advantage_B: "npt.ArrayLike"
+    ) -> dict[str, float]: ...
+
+    def divergences(self, trajectories: Sequence[Trajectory]) -> "npt.NDArray[Any]": ...
+
+    def save(self, directory: Path) -> None: ...
+
+    def export(self, directory: Path) -> None: ...
+
+    def load(self, directory: Path) -> None: ...
+
+    def state_dict(self) -> "tuple[dict[str, torch.Tensor], dict[str, Any]]": ...
+
+    def load_state_dict(
+        self, tensors: "dict[str, torch.Tensor]", plain: dict[str, Any]
+    ) -> None: ...
+
+
+class Engines(Protocol):
+    """What answers for models outside of this process: see :class:`Team`."""
+
+    async def start(self) -> None: ...
+
+    async def refresh(self) -> None: ...
+
+    async def rest(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def places(self) -> list[dict[str, str]]:
+        """Who sits where: a row of a table for each process on a cluster."""
+        ...
+
+
 @dataclass(frozen=True)
 class TrainedRole:
-    """A role that learns: what a checkpoint saves of it."""
+    """Implements :class:`Learns` in this process."""
 
     loaded: "LoadedRole"
     learner: "Learner"
+    place = "here"
+
+    @property
+    def version(self) -> int:
+        return self.loaded.handle.version
+
+    def update(
+        self, trajectories: Sequence[Trajectory], advantage_B: "npt.ArrayLike"
+    ) -> dict[str, float]:
+        """See :meth:`coterie.algorithms.learner.Learner.update`."""
+        return self.learner.update(trajectories, advantage_B)
+
+    def divergences(self, trajectories: Sequence[Trajectory]) -> "npt.NDArray[Any]":
+        """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
+        return self.learner.divergences(trajectories)
 
     def save(self, directory: Path) -> None:
         """Write the weights (or the adapter) as they are held, so that training can go on."""
@@ -86,15 +154,31 @@ class TrainedRole:
 
 
 @dataclass(frozen=True)
+class Models:
+    """The models of a team by their names, and those of them who learn."""
+
+    policies: Mapping[str, Policy]
+    codecs: Mapping[str, TokenCodec]
+    trained: Mapping[str, Learns]
+    loaded: "Mapping[str, LoadedRole]" = dataclasses.field(default_factory=dict)
+    """Those that this process holds."""
+    fleet: Engines | None = None
+
+
+Holder = Callable[[Mapping[str, AgentSettings], Set[str], Learning | None, int], Models]
+"""Loads models: (settings by name, who learns, how, seed)."""
+
+
+@dataclass(frozen=True)
 class Team:
     """Everybody who answers, and those of them who learn."""
 
     loaded: "Mapping[str, LoadedRole]"
-    """Roles that a model of their own plays."""
+    """Roles that a model of their own in this process plays."""
     policies: Mapping[str, Policy]
     codecs: Mapping[str, TokenCodec]
-    trained: Mapping[str, TrainedRole]
-    fleet: "Fleet | None" = None
+    trained: Mapping[str, Learns]
+    fleet: Engines | None = None
     """The engines that answer for models; without, this process does."""
 
     async def start(self) -> None:
@@ -126,6 +210,26 @@ class Team:
         finally:
             await self.aclose()
 
+    @property
+    def places(self) -> list[dict[str, str]]:
+        """Who sits where on a cluster; empty without one."""
+        return self.fleet.places() if self.fleet is not None else []
+
+    def side_by_side(self, work: Callable[[str, Learns], T]) -> dict[str, T]:
+        """``work`` of every role that learns, at the same time for roles of different places."""
+        places: dict[Hashable, list[str]] = {}
+        for role, one in self.trained.items():
+            places.setdefault(one.place, []).append(role)
+
+        def one_place(roles: list[str]) -> dict[str, T]:
+            return {role: work(role, self.trained[role]) for role in roles}
+
+        if len(places) < 2:
+            return one_place(list(self.trained))
+        with ThreadPoolExecutor(len(places)) as pool:
+            done = {k: v for part in pool.map(one_place, places.values()) for k, v in part.items()}
+        return {role: done[role] for role in self.trained}
+
     def interpreter(self, role: str, codec: TokenCodec) -> Policy:
         """The policy of ``role``, put to work in the vocabulary of ``codec``."""
         policy, own = self.policies[role], self.codecs[role]
@@ -145,6 +249,7 @@ def build_team(
     vllm: VllmSettings | None = None,
     seed: int = 0,
     together: bool = True,
+    holder: Holder | None = None,
 ) -> Team:
     """Load every role's model; roles that name the same model share one base in memory.
 
@@ -159,30 +264,51 @@ def build_team(
         together: the roles play with each other: a script, a server or a pool speaks the vocabulary
             of the first role with a model of its own, which reads what it says. Otherwise, and
             where no role has a model, it speaks UTF-8 bytes.
+        holder: loads the models; None: this process does.
     """
     if learning is None:
         agents = {role: dataclasses.replace(one, trained=False) for role, one in agents.items()}
     models = local_models(agents)
     learns = {role for role, one in agents.items() if one.trained}
-    loaded = _load(models, learns, seed)
-    trained = {role: _trained(loaded[role], learning) for role in agents if role in learns}
-    local, fleet = _samplers(models, loaded, learns, vllm, seed)
+    held = (holder or partial(hold, vllm=vllm))(models, learns, learning, seed)
 
-    own = {role: loaded[role] for role in agents if role in loaded}
-    reader = next(iter(own), None) if together else None
-    spoken: TokenCodec = BytesCodec() if reader is None else own[reader].codec
+    reader = next((role for role in agents if role in held.codecs), None) if together else None
+    spoken: TokenCodec = BytesCodec() if reader is None else held.codecs[reader]
     codec_name = "utf-8" if reader is None else f"{agents[reader].model}@{agents[reader].revision}"
-    seats = {name: (policy, loaded[name].codec) for name, policy in local.items()}
+    seats = {name: (policy, held.codecs[name]) for name, policy in held.policies.items()}
     return Team(
-        loaded=own,
+        loaded={role: held.loaded[role] for role in agents if role in held.loaded},
         policies={
             role: build_player(role, one.model, spoken, codec_name=codec_name, local=seats)
             if is_player(one.model)
-            else local[role]
+            else held.policies[role]
             for role, one in agents.items()
         },
-        codecs={role: own[role].codec if role in own else spoken for role in agents},
-        trained=trained,
+        codecs={role: held.codecs.get(role, spoken) for role in agents},
+        trained=held.trained,
+        fleet=held.fleet,
+    )
+
+
+def hold(
+    models: Mapping[str, AgentSettings],
+    learns: Set[str],
+    learning: Learning | None,
+    seed: int,
+    *,
+    vllm: VllmSettings | None = None,
+) -> Models:
+    """Implements :data:`Holder` in this process; without ``learning``, for those who learn
+    elsewhere."""
+    loaded = _load(models, learns, seed)
+    local, fleet = _samplers(models, loaded, learns, vllm, seed)
+    return Models(
+        policies=local,
+        codecs={name: one.codec for name, one in loaded.items()},
+        trained={name: _trained(loaded[name], learning) for name in models if name in learns}
+        if learning
+        else {},
+        loaded=loaded,
         fleet=fleet,
     )
 
@@ -197,10 +323,9 @@ def _load(
     return load_team({name: model_spec(one) for name, one in models.items()}, learns, seed=seed)
 
 
-def _trained(loaded: "LoadedRole", learning: Learning | None) -> TrainedRole:
+def _trained(loaded: "LoadedRole", learning: Learning) -> TrainedRole:
     from coterie.algorithms import Learner
 
-    assert learning is not None, "nobody is trained without"
     learner = Learner(
         loaded.handle,
         learning.algorithm,

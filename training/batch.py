@@ -10,12 +10,12 @@ import numpy.typing as npt
 from coterie.algorithms import (
     Algorithm,
     Credit,
-    Learner,
     informative_groups,
     with_divergence_penalty,
     with_overlong_penalty,
 )
 from coterie.datatypes import Episode, Trajectory
+from coterie.teams.team import Learns
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def without_stale(batch: Batch, versions: Mapping[str, int], most: int) -> Batch
 
 
 def with_divergences(
-    rows: Sequence[Trajectory], learners: Mapping[str, Learner], algorithm: Algorithm
+    rows: Sequence[Trajectory], learners: Mapping[str, Learns], algorithm: Algorithm
 ) -> tuple[list[Trajectory], dict[str, float]]:
     """``rows`` with the divergence taken off their rewards where ``algorithm`` asks for it, and
     its mean over rows for the log."""

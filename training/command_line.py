@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import tyro
 
 from coterie import algorithms, envs
+from coterie.cluster.settings import ClusterSettings, without_cluster
 from coterie.datatypes import UserError, user_path
 from coterie.papers import PRESETS
 from coterie.teams.settings import AgentSettings
@@ -62,7 +63,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
 
 
 def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings:
-    """A stored run's settings; only its length may be changed."""
+    """A stored run's settings; only its length may be changed, and where models live."""
     if "--doctor" in rest:
         raise UserError(
             "--doctor checks a configuration, --resume continues a run; leave out one of the two"
@@ -77,6 +78,7 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
     class Resume:
         steps: int = settings.run.steps
         """Training steps in all."""
+        cluster: ClusterSettings = settings.cluster
 
     more = tyro.cli(Resume, args=rest, prog="train.py --resume RUN_DIR")
     _leave_if_ended(directory, more.steps)
@@ -84,6 +86,8 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
         settings,
         choice=dataclasses.replace(settings.choice, resume=directory),
         run=dataclasses.replace(settings.run, steps=more.steps, run_dir=directory),
+        cluster=more.cluster,
+        agents=settings.agents if more.cluster.used else without_cluster(settings.agents),
     )
 
 
@@ -127,7 +131,7 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
     )
     parts: dict[str, Any] = {
         name: getattr(default, name)
-        for name in ("algo", "learner", "problems", "scoring", "rollout", "vllm", "eval")
+        for name in ("algo", "learner", "problems", "scoring", "rollout", "vllm", "cluster", "eval")
     }
     parts["agents"] = agents_type()
     if default.env is not None:

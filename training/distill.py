@@ -106,7 +106,7 @@ def distill(settings: Distillation) -> None:
         tokens = 0
         for step in range(1, settings.steps + 1):
             rows = await _solutions(team, stream.take(settings.problems_per_step), step, settings)
-            metrics = trained.learner.update(rows, np.ones(len(rows)))
+            metrics = trained.update(rows, np.ones(len(rows)))
             tokens += sum(int(row.mask.sum()) for row in rows)
             if step % max(1, settings.steps // 10) == 0 and rows:
                 entropy = metrics["entropy"]

@@ -5,9 +5,11 @@ A class of settings refuses values that cannot be when it is made; what spans se
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from coterie import envs
+from coterie.cluster.settings import check_cluster
 from coterie.datatypes import UserError, check_no_nan, refuse
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare
@@ -48,7 +50,12 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         *_idle_learners(settings),
     )
     check_environment(settings)
-    check_models(settings.agents)
+    check_cluster(settings.cluster, settings.agents, engine=run.engine, doctor=run.doctor)
+    check_models(
+        {role: replace(agent, device="auto") for role, agent in settings.agents.items()}
+        if settings.cluster.used  # whose devices are not this machine's
+        else settings.agents
+    )
     check_engines(run.engine, settings.vllm, settings.agents)
     if settings.choice.resume is None and not run.doctor:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)

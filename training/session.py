@@ -22,7 +22,7 @@ from coterie.rollouts import Collector, Deadlines
 from coterie.teams.graders import build_scorer
 from coterie.teams.models import pin_commits
 from coterie.teams.players import player_counters
-from coterie.teams.team import Learning, TrainedRole, build_team
+from coterie.teams.team import Holder, Learning, Learns, build_team
 from coterie.training import checkpoint
 from coterie.training.batch import (
     Batch,
@@ -45,7 +45,7 @@ from coterie.training.records import (
 from coterie.training.rundir import LOGS, RunDirectory, default_path
 from coterie.training.sampling import StepSampler
 from coterie.training.settings import MAX_NEW_TOKENS
-from coterie.training.summary import Tally, summary
+from coterie.training.summary import Tally, places_table, summary
 from coterie.training.train_settings import TrainSettings
 
 T = TypeVar("T")
@@ -85,8 +85,11 @@ class Session:
             ),
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
             seed=settings.run.seed,
+            holder=_holder(settings),
         )
         self.run_async(self.team.start())
+        if self.team.places:
+            self.console.print(places_table(self.team.places))
         self._scorer, self._graders = build_scorer(settings.scoring)
         metadata = self.make_env().metadata
         self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
@@ -146,13 +149,12 @@ class Session:
         """One step's episodes: played with the newest weights, or those that were played ahead."""
         with self._time("sample"):
             batch, self._cursor = self.run_async(self.sampler.batch(step))
-        versions = {role: one.loaded.handle.version for role, one in self.team.trained.items()}
+        versions = {role: one.version for role, one in self.team.trained.items()}
         return without_stale(batch, versions, self.settings.rollout.max_staleness)
 
     def credit(self, batch: Batch) -> Credit:
         """Compare the traces of each group with each other."""
-        learners = {role: one.learner for role, one in self.team.trained.items()}
-        rows, stats = with_divergences(batch.rows, learners, self.settings.algo)
+        rows, stats = with_divergences(batch.rows, self.team.trained, self.settings.algo)
         credit = assign_credit(rows, self.group_key, self.settings.algo)
         return replace(credit, stats={**credit.stats, **stats})
 
@@ -167,17 +169,17 @@ class Session:
 
         step = self._progress.step + 1
 
-        def learned(role: str, trained: TrainedRole) -> dict[str, float]:
+        def learned(role: str, trained: Learns) -> dict[str, float]:
             try:
-                return trained.learner.update(*rows_of(batch, credit, role))
+                return trained.update(*rows_of(batch, credit, role))
             except NotFinite as found:
                 raise not_finite(self.run, role, step, found) from None
 
         def learn() -> dict[str, float]:
             return {
                 f"learner/{role}/{name}": value
-                for role, trained in self.team.trained.items()
-                for name, value in learned(role, trained).items()
+                for role, metrics in self.team.side_by_side(learned).items()
+                for name, value in metrics.items()
             }
 
         with self._time("update"):
@@ -278,6 +280,7 @@ class Session:
             sampled_tokens=tally.tokens,
             steps=steps,
             config=self.settings.plain(),
+            places=self.team.places,
         )
         self.run.write_json("summary.json", result)
         if last:
@@ -390,6 +393,15 @@ def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session
             raise
     write_environment(run, settings.agents, problems.fingerprints)
     return session
+
+
+def _holder(settings: TrainSettings) -> Holder | None:
+    """Who loads the models, if this process does not."""
+    if not settings.cluster.used:
+        return None
+    from coterie.cluster.pool import Pool
+
+    return Pool(settings.cluster, threads=settings.run.threads)
 
 
 def _due(step: int, every: int) -> bool:

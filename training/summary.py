@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from rich.table import Table
+
 from coterie.datatypes import Trajectory
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.table import plain_number
@@ -72,9 +74,13 @@ def summary(
     sampled_tokens: int,
     steps: int,
     config: Mapping[str, Any],
+    places: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any]:
-    """Flat metrics before and after, their 95 % intervals, and what the run took."""
-    return {
+    """Flat metrics before and after, their 95 % intervals, and what the run took.
+
+    ``places``: who sat where on a cluster; empty without one."""
+    where = {"places": [dict(row) for row in places]} if places else {}
+    return where | {
         "before": _values(before),
         "after": _values(after),
         "intervals": {"before": _intervals(before), "after": _intervals(after)},
@@ -83,6 +89,14 @@ def summary(
         "steps": steps,
         "config": dict(config),
     }
+
+
+def places_table(places: Sequence[Mapping[str, str]]) -> Table:
+    """Who sits where on a cluster."""
+    table = Table(*places[0])
+    for row in places:
+        table.add_row(*row.values())
+    return table
 
 
 def _values(metrics: Mapping[str, Resampled]) -> dict[str, float | None]:

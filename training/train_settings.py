@@ -13,6 +13,7 @@ import tyro
 from coterie import algorithms, envs
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.cluster.settings import ClusterSettings
 from coterie.datatypes import UserError
 from coterie.models.locate import TINY
 from coterie.problems.prepare import ProblemSettings
@@ -52,6 +53,7 @@ class TrainSettings:
     scoring: ScoringSettings
     rollout: RolloutSettings
     vllm: VllmSettings
+    cluster: ClusterSettings
     eval: EvalSettings
     run: RunSettings
 
@@ -96,6 +98,7 @@ def defaults(choice: Choice) -> TrainSettings:
         scoring=ScoringSettings(),
         rollout=RolloutSettings(),
         vllm=VllmSettings(),
+        cluster=ClusterSettings(),
         eval=EvalSettings(),
         run=RunSettings(),
     )

@@ -174,8 +174,8 @@ def measure(session: Session, step: int) -> Measured:
 
 def _new_weights(session: Session) -> None:
     """As after an update; handing weights over is outside of what is timed."""
-    for role in session.team.trained.values():
-        role.loaded.handle.version += 1
+    for role in session.team.trained:
+        session.team.loaded[role].handle.version += 1
     session.run_async(session.team.refresh())
 
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from coterie.agents.engine.fleet import Fleet
 from coterie.algorithms import assign_credit
 from coterie.datatypes import Policy, Problem, Sampling, UserError
 from coterie.experts import ScriptedPolicy, ScriptedSettings
 from coterie.experts.naming import is_player
 from coterie.problems.prepare import PreparedProblems
+from coterie.teams.team import TrainedRole
 from coterie.training.doctor import memory
 from coterie.training.doctor.contract import check_answers, check_contract
 from coterie.training.doctor.finding import Finding, judge, table
@@ -177,9 +179,10 @@ def _updated(
     except UserError as mistake:
         findings.append(Finding("groups", "all", str(mistake), "wrong", "see --group-by"))
         advantage_B = np.zeros(len(rows))
-    with starting_weights(team.trained) as start:
+    here = {role: one for role, one in team.trained.items() if isinstance(one, TrainedRole)}
+    with starting_weights(here) as start:
         moved = {}
-        for role, one in team.trained.items():
+        for role, one in here.items():
             mine = [i for i, row in enumerate(rows) if row.role == role]
             moved[role] = learn(
                 one,
@@ -252,7 +255,7 @@ def _memory(
         for role in team.loaded
     }
     found = memory.needs(team, micro_batch_tokens=settings.learner.micro_batch_tokens, rows=rows)
-    if team.fleet is not None:
+    if isinstance(team.fleet, Fleet):
         devices = [spec.device for spec in team.fleet.specs]
         if size := memory.engine_needs(devices, settings.vllm.cpu_cache_gb):
             found.setdefault("cpu", {})["engines' caches"] = size
@@ -264,4 +267,4 @@ def _tolerance(session: Session, role: str) -> float:
     """Of two that compute in different formats, the coarser one decides."""
     fleet = session.team.fleet
     own = session.team.loaded[role].handle.dtype
-    return max(tolerance(own), tolerance(own if fleet is None else fleet.dtype_of(role)))
+    return max(tolerance(own), tolerance(fleet.dtype_of(role) if isinstance(fleet, Fleet) else own))

@@ -1,0 +1,185 @@
+"""Ray, and no more of it than is needed: a cluster to join, places on it, workers as actors."""
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.cluster.settings import ClusterSettings
+from coterie.cluster.worker import Worker
+from coterie.datatypes import UserError, reason_of
+
+_PATIENCE_S = 10.0
+"""Seconds for a place that should be free; only a cluster that others use too needs them."""
+
+
+_EVERYWHERE = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
+
+
+def _alone(address: str) -> dict[str, str]:
+    """What keeps a cluster that is started here to this machine, and to this user."""
+    if address != "local":
+        return {}
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    # Ray's own switch for "this machine alone": it listens on the loopback interface then.
+    return token | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+
+
+class Died(UserError):
+    """Raised where a process has gone that was asked."""
+
+
+def died(name: str) -> str:
+    """What is said of it."""
+    return f"{name} has died, or its node has; --resume goes on from the last checkpoint"
+
+
+class Cluster:
+    """A connection to Ray, with a place for each process of a run."""
+
+    def __init__(self, settings: ClusterSettings) -> None:
+        """Start Ray on this machine, or join a cluster.
+
+        Raises:
+            UserError: there is no cluster at the address.
+        """
+        for name, value in (_EVERYWHERE | _alone(settings.address)).items():
+            os.environ.setdefault(name, value)
+        import ray
+
+        more: dict[str, Any] = {}
+        if settings.address == "local":
+            more["include_dashboard"] = False
+        try:
+            ray.init(address=settings.address, logging_level="ERROR", **more)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            raise UserError(
+                f"--cluster.address {settings.address}: no cluster can be joined "
+                f"({reason_of(error)}); `ray start --head` starts one here, and local starts and "
+                "ends one with the run"
+            ) from None
+        self._address = settings.address
+        self._group: Any = None
+
+    def has_gpus(self) -> bool:
+        """Whether any node has a GPU."""
+        import ray
+
+        return ray.cluster_resources().get("GPU", 0) > 0
+
+    def reserve(self, needs: Mapping[str, Mapping[str, float]]) -> None:
+        """Hold a place for each process, by name, spread over the nodes.
+
+        Raises:
+            UserError: the cluster cannot hold them.
+        """
+        import ray
+        from ray.util.placement_group import placement_group
+
+        bundles = [dict(need) for need in needs.values()]
+        wanted = {kind: sum(b.get(kind, 0) for b in bundles) for kind in ("CPU", "GPU")}
+        there = ray.cluster_resources()
+        fits = all(amount <= there.get(kind, 0) for kind, amount in wanted.items())
+        if fits:
+            self._group = placement_group(bundles, strategy="SPREAD")
+        if not fits or not self._group.wait(_PATIENCE_S):
+            free = ray.available_resources()
+            raise UserError(
+                f"the cluster cannot hold this run: {len(needs)} processes "
+                f"({', '.join(needs)}) need {wanted['CPU']:g} cores and {wanted['GPU']:g} GPUs, "
+                f"and {free.get('CPU', 0):g} of {there.get('CPU', 0):g} cores and "
+                f"{free.get('GPU', 0):g} of {there.get('GPU', 0):g} GPUs are free on "
+                f"{len(ray.nodes())} nodes; lower --cluster.cpus or --agents.ROLE.engine-replicas"
+            )
+
+    def place(self, place: int, need: Mapping[str, float]) -> dict[str, Any]:
+        """Options of the actor that takes the place of that number."""
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        return {
+            "num_cpus": need["CPU"],
+            "num_gpus": need.get("GPU", 0),
+            "scheduling_strategy": PlacementGroupSchedulingStrategy(self._group, place),
+        }
+
+    def close(self) -> None:
+        """Give the places back, and end what :meth:`__init__` started."""
+        import ray
+        from ray.util.placement_group import remove_placement_group
+
+        with suppress(Exception):
+            if self._group is not None:
+                remove_placement_group(self._group)
+        ray.shutdown()
+
+
+@dataclass
+class Actor:
+    """A worker in a process of its own, which can be started again."""
+
+    name: str
+    roles: Sequence[str]
+    learns: bool
+    options: Mapping[str, Any]
+    arguments: tuple[Any, ...]
+    """Of :class:`Worker`, without its name."""
+    more: Mapping[str, Any]
+    handle: Any = None
+
+    def start(self) -> None:
+        """Begin to start it, or another one in its place."""
+        import ray
+
+        self.stop()
+        made: Any = ray.remote(Worker).options(**self.options)
+        self.handle = made.remote(self.name, *self.arguments, **self.more)
+
+    def begin(self, verb: str, *arguments: Any) -> Any:
+        """Have a method run; :meth:`result` waits for it."""
+        return getattr(self.handle, verb).remote(*arguments)
+
+    def result(self, begun: Any) -> Any:
+        """What the method gave.
+
+        Raises:
+            Died: the process or its node has gone.
+            UserError: what the method raised, or one sentence with this process's name.
+        """
+        import ray
+        from ray.exceptions import RayActorError, RayError, RayTaskError
+
+        try:
+            return ray.get(begun)
+        except RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, UserError):
+                raise cause from None
+            raise UserError(f"{self.name} failed: {reason_of(cause or error)}") from error
+        except RayActorError:
+            raise Died(died(self.name)) from None
+        except RayError as error:
+            raise UserError(f"{self.name} cannot be asked: {reason_of(error)}") from error
+
+    def ask(self, verb: str, *arguments: Any) -> Any:
+        """:meth:`begin` and :meth:`result`."""
+        return self.result(self.begin(verb, *arguments))
+
+    def where(self) -> dict[str, str]:
+        """Its row in the table of who sits where."""
+        import ray
+
+        node, address, gpus = ray.get(self.handle.where.remote())
+        device = ", ".join(f"GPU {gpu}" for gpu in gpus) or "CPU"
+        return {"process": self.name, "roles": ", ".join(self.roles), "node": node[:8],
+                "address": address, "device": device}  # fmt: skip
+
+    def stop(self) -> None:
+        """End the process; nothing to do where there is none."""
+        import ray
+
+        if self.handle is not None:
+            with suppress(Exception):
+                ray.kill(self.handle)
+            self.handle = None

@@ -1,0 +1,109 @@
+"""A role whose learner, or whose sampler, lives in another process: the same verbs as here."""
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+from torch import Tensor
+
+from coterie.agents.local import fit_context
+from coterie.cluster.actor import Actor
+from coterie.cluster.worker import About, Stamp
+from coterie.datatypes import Completion, Prompt, Sampling, Trajectory
+from coterie.models.sampler import Request
+from coterie.rollouts.coalesce import Coalescer
+
+Asked = tuple[str, str, Request]
+"""(role, agent, request)"""
+
+
+class RemoteRole:
+    """Implements :class:`coterie.teams.team.Learns`: a learner in another process."""
+
+    def __init__(self, role: str, actor: Actor, stamp: Stamp) -> None:
+        self._role, self._actor = role, actor
+        self.stamp = stamp
+        """Changes whenever the weights do."""
+
+    @property
+    def place(self) -> str:
+        return self._actor.name
+
+    @property
+    def version(self) -> int:
+        return self.stamp[0]
+
+    def update(
+        self, trajectories: Sequence[Trajectory], advantage_B: npt.ArrayLike
+    ) -> dict[str, float]:
+        """See :meth:`coterie.algorithms.learner.Learner.update`."""
+        return self._do("update", trajectories, advantage_B)
+
+    def divergences(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
+        """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
+        return self._do("divergences", trajectories)
+
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """See :meth:`coterie.teams.team.TrainedRole.state_dict`."""
+        return self._do("state_dict")
+
+    def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
+        """See :meth:`coterie.teams.team.TrainedRole.load_state_dict`."""
+        self._do("load_state_dict", tensors, plain)
+
+    def save(self, directory: Path) -> None:
+        """See :meth:`coterie.teams.team.TrainedRole.save`; this process writes the files."""
+        self._write("save", directory)
+
+    def export(self, directory: Path) -> None:
+        """See :meth:`coterie.teams.team.TrainedRole.export`."""
+        self._write("export", directory)
+
+    def load(self, directory: Path) -> None:
+        """The inverse of :meth:`save`."""
+        files = {path.name: path.read_bytes() for path in directory.iterdir()}
+        files.pop("optimizer.safetensors", None)
+        self.stamp = self._actor.ask("read", self._role, files)
+
+    def _do(self, verb: str, *arguments: Any) -> Any:
+        found, self.stamp = self._actor.ask("learn", self._role, verb, pickle.dumps(arguments))
+        return found
+
+    def _write(self, verb: str, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, content in self._actor.ask("write", self._role, verb).items():
+            (directory / name).write_bytes(content)
+
+
+class RemotePolicy:
+    """Implements :class:`coterie.datatypes.Policy`: a sampler in another process.
+
+    All roles of a team share one batch, so that their engines work at the same time; the event
+    loop stands still meanwhile, as it does where this process samples.
+    """
+
+    def __init__(self, role: str, about: About, ask: Coalescer[Asked, Completion]) -> None:
+        self._role, self._about, self._ask = role, about, ask
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """See :class:`coterie.agents.local.LocalPolicy`."""
+        sampling = fit_context(prompt, sampling, self._about)
+        request = Request(prompt.tokens, prompt.seed, sampling)
+        return await self._ask((self._role, prompt.agent, request))
+
+
+def share_batch(
+    answer: Callable[[list[Asked]], Sequence[Completion]],
+) -> Coalescer[Asked, Completion]:
+    """One batch for all roles, whatever the order in which they ask."""
+    return Coalescer(answer, key=lambda asked: (asked[0], asked[1], asked[2].seed))
+
+
+def live_together(bases: Mapping[str, Any]) -> list[list[str]]:
+    """Roles by what they share: those of equal keys together, those without one alone."""
+    groups: dict[Any, list[str]] = {}
+    for role, key in bases.items():
+        groups.setdefault((role, None) if key is None else (None, key), []).append(role)
+    return list(groups.values())

@@ -1,0 +1,133 @@
+"""What one process of a cluster holds: a base, the roles that share it, and their learners.
+
+A plain class: Ray makes an actor of it (:mod:`coterie.cluster.actor`), a test calls it as it is.
+"""
+
+import hashlib
+import os
+import pickle
+import tempfile
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from coterie.agents.local import LocalPolicy
+from coterie.datatypes import TokenCodec
+from coterie.models.checksums import sha256_of
+from coterie.teams.settings import AgentSettings
+from coterie.teams.team import Learning, TrainedRole, hold
+
+Stamp = tuple[int, int]
+"""Changes whenever a role's weights do; begins with the number of updates."""
+Files = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class About:
+    """What the driver knows of a role's model."""
+
+    codec: TokenCodec
+    context: int
+    vocab_size: int
+    stamp: Stamp
+
+
+class Worker:
+    """Loads roles that live together; learns for those that are trained, answers for all."""
+
+    def __init__(
+        self,
+        name: str,
+        models: Mapping[str, AgentSettings],
+        learns: Set[str],
+        learning: Learning | None,
+        *,
+        seed: int,
+        threads: int,
+    ) -> None:
+        """``learning``: None where the learner is elsewhere, and weights are taken from it."""
+        torch.set_num_threads(threads)
+        self._name = name
+        self._load = partial(hold, models, learns, learning, seed)
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def code(self) -> str:
+        """Names the code that runs here: a digest of all its files."""
+        return code_mark()
+
+    def where(self) -> tuple[str, str, list[str]]:
+        """(node, its address, GPUs) of this process."""
+        import ray
+
+        context = ray.get_runtime_context()
+        gpus = context.get_accelerator_ids().get("GPU", [])
+        return context.get_node_id(), ray.util.get_node_ip_address(), gpus
+
+    def load(self) -> dict[str, About]:
+        """Load the models; by role."""
+        self._held = self._load()
+        return {
+            role: About(one.codec, one.handle.context, one.handle.vocab_size, one.handle.stamp)
+            for role, one in self._held.loaded.items()
+        }
+
+    def sample(self, role: str, requests: bytes, version: int | None) -> bytes:
+        """Completions of pickled (agent, request) pairs, pickled.
+
+        Raises:
+            RuntimeError: it would not answer with the weights of ``version``.
+        """
+        policy, own = cast(LocalPolicy, self._held.policies[role]), self._held.loaded[role].handle
+        if version not in (None, own.version):
+            raise RuntimeError(f"{role} has version {own.version} here, and {version} is asked")
+        return pickle.dumps(policy.answer(pickle.loads(requests)))
+
+    def learn(self, role: str, verb: str, arguments: bytes) -> tuple[Any, Stamp]:
+        """What a method of :class:`coterie.teams.team.TrainedRole` gives, and where the weights
+        stand after it. What it is given comes pickled: Ray's own arrays cannot be written to."""
+        trained = cast(TrainedRole, self._held.trained[role])
+        found = getattr(trained, verb)(*pickle.loads(arguments))
+        return found, trained.loaded.handle.stamp
+
+    def write(self, role: str, verb: str) -> Files:
+        """The files that ``save`` or ``export`` writes."""
+        trained = cast(TrainedRole, self._held.trained[role])
+        with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
+            getattr(trained, verb)(Path(folder))
+            return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+    def read(self, role: str, files: Files) -> Stamp:
+        """Restore what :meth:`write` gave for ``save``."""
+        trained = cast(TrainedRole, self._held.trained[role])
+        with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
+            for name, content in files.items():
+                (Path(folder) / name).write_bytes(content)
+            trained.load(Path(folder))
+        return trained.loaded.handle.stamp
+
+    def weights(self, role: str) -> dict[str, Tensor]:
+        """What the role trains, by name."""
+        parameters = self._held.loaded[role].handle.parameters()
+        return {name: weight.detach().cpu() for name, weight in parameters.items()}
+
+    def take(self, role: str, weights: Mapping[str, Tensor], version: int) -> None:
+        """Answer with these from now on."""
+        self._held.loaded[role].handle.take(weights, version)
+
+
+def code_mark() -> str:
+    """A digest of every file of the package, and of torch's version."""
+    import coterie
+
+    # Folders of a checkout are links, which rglob does not follow.
+    found = os.walk(Path(coterie.__file__).parent, followlinks=True)
+    paths = sorted(Path(at, name) for at, _, names in found for name in names)
+    digests = sha256_of(path for path in paths if path.suffix == ".py")
+    return hashlib.sha256(f"{torch.__version__} {digests}".encode()).hexdigest()

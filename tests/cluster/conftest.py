@@ -1,0 +1,121 @@
+"""Small runs, and a cluster without Ray whose workers are in this process."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie.cluster.actor import Actor, Died
+from coterie.cluster.settings import ClusterSettings
+from coterie.cluster.worker import Worker
+from coterie.datatypes import UserError
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import open_session
+
+
+class FakeCluster:
+    """Holds everything, in one process."""
+
+    closed = 0
+
+    def __init__(self, settings: ClusterSettings) -> None:
+        self.needs: dict[str, Any] = {}
+
+    def has_gpus(self) -> bool:
+        return False
+
+    def reserve(self, needs: dict[str, Any]) -> None:
+        self.needs = needs
+
+    def place(self, place: int, need: Any) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        FakeCluster.closed += 1
+
+
+class FakeActor(Actor):
+    """What is begun is done at once, unless the process was killed."""
+
+    made: list["FakeActor"]
+
+    def start(self) -> None:
+        self.handle = Worker(self.name, *self.arguments, **self.more)
+        FakeActor.made.append(self)
+
+    def begin(self, verb: str, *arguments: Any) -> Any:
+        try:
+            if self.handle is None:
+                raise Died(f"{self.name} has died")
+            return getattr(self.handle, verb)(*arguments)
+        except UserError as error:
+            return error
+
+    def result(self, begun: Any) -> Any:
+        if isinstance(begun, UserError):
+            raise begun
+        return begun
+
+    def where(self) -> dict[str, str]:
+        return {"process": self.name, "roles": ", ".join(self.roles)}
+
+    def stop(self) -> None:
+        self.handle = None
+
+
+@pytest.fixture
+def fake_cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeActor]:
+    """Has ``--cluster.address`` start workers in this process."""
+    FakeActor.made, FakeCluster.closed = [], 0
+    monkeypatch.setattr("coterie.cluster.pool.Cluster", FakeCluster)
+    monkeypatch.setattr("coterie.cluster.pool.Actor", FakeActor)
+    monkeypatch.setattr("coterie.cluster.settings.find_spec", lambda name: object())
+    return FakeActor
+
+
+FLAGS = (
+    "--steps", "2", "--rollout.problems-per-step", "2", "--eval.no-enabled", "--threads", "1",
+    "--env.max-new-tokens", "12",
+)  # fmt: skip
+Play = Callable[..., dict[str, bytes]]
+
+
+def _play(
+    path: Path, *flags: str, steps: int = 2, before: Callable[..., None] | None = None
+) -> dict[str, bytes]:
+    resume = ("--resume", str(path), "--steps", str(steps))
+    new = (*FLAGS, "--run-dir", str(path))
+    settings = parse([*(resume if path.exists() else new), *flags])
+    with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
+        for step in session.steps_left():
+            if before:
+                before(session, step)
+            batch = session.sample(step)
+            credit = session.credit(batch)
+            session.record(step, batch, credit, session.update(batch, credit), logbook)
+            session.checkpoint(step)
+        session.conclude(None, None)
+    files = [path / "episodes.jsonl", *path.glob("final/*/*.safetensors")]
+    files += path.glob("checkpoints/step-000002/*/*.safetensors")
+    return {f"{file.relative_to(path)}": file.read_bytes() for file in files}
+
+
+@pytest.fixture
+def play() -> Play:
+    """The loop of train.py over a small run, from its beginning or its last checkpoint; gives its
+    episodes and what was trained."""
+    return _play
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Of a run in this process."""
+    return _play(tmp_path_factory.mktemp("full") / "here")
+
+
+@pytest.fixture
+def flags() -> tuple[str, ...]:
+    """Of a small run."""
+    return FLAGS

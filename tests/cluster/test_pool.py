@@ -1,0 +1,131 @@
+"""Who lives together, who is asked, and that it is the same run: on workers in this process."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from coterie.cluster.actor import Died
+from coterie.cluster.pool import Base, Pool
+from coterie.datatypes import Sampling, UserError
+from coterie.models.sampler import Request
+from coterie.training.session import Session
+
+Play = Callable[..., dict[str, bytes]]
+CLUSTER = ("--cluster.address", "local")
+LORA = (
+    "--agents.alice.tuning", "lora", "--agents.bob.model", "tiny:alice",
+    "--agents.bob.tuning", "lora", "--learner.lr", "0.002",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", [(), LORA], ids=["full", "one base"])
+def test_engines_apart_from_their_learner_answer_as_this_process_does(
+    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes], flags: tuple[str, ...]
+) -> None:
+    here = play(tmp_path / "here", *flags) if flags else full
+    assert len(here) == 7  # episodes; of each role weights, twice, and moments
+    apart = ("--agents.alice.engine-replicas", "1", "--agents.bob.engine-replicas", "1")
+    assert play(tmp_path / "there", *flags, *CLUSTER, *apart) == here
+    names = [actor.name for actor in fake_cluster.made]
+    places = json.loads((tmp_path / "there" / "summary.json").read_text())["places"]
+    assert [row["process"] for row in places] == names
+    bases = ["alice and bob"] if flags else ["alice", "bob"]
+    assert names == [f"{part} of {base}" for base in bases for part in ("learner", "engine 1")]
+
+
+def test_a_run_goes_on_without_its_cluster_and_the_reverse(
+    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes]
+) -> None:
+    replicas = ("--agents.bob.engine-replicas", "1")
+    play(tmp_path / "first", "--steps", "1", *CLUSTER, *replicas)
+    assert play(tmp_path / "first", "--cluster.address", "none") == full
+    play(tmp_path / "second", "--steps", "1")
+    assert play(tmp_path / "second", *CLUSTER) == full
+
+
+def test_an_engine_that_dies_is_started_again_and_asked_again(
+    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes]
+) -> None:
+
+    def kill(session: Session, step: int) -> None:
+        if step == 2:
+            next(a for a in fake_cluster.made if a.name == "engine 1 of bob").stop()
+
+    there = play(tmp_path / "there", *CLUSTER, "--agents.bob.engine-replicas", "1", before=kill)
+    assert there == full
+    assert [actor.name for actor in fake_cluster.made].count("engine 1 of bob") == 2
+
+
+def test_a_learner_that_dies_ends_the_run_with_its_name(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    def kill(session: Session, step: int) -> None:
+        fake_cluster.made[1].stop()
+
+    with pytest.raises(Died, match="learner of bob has died"):
+        play(tmp_path / "run", *CLUSTER, before=kill)
+
+
+def test_other_code_on_a_node_is_refused_and_everything_ends(
+    fake_cluster: Any, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.cluster.pool.code_mark", lambda: "another")
+    with pytest.raises(UserError, match="learner of alice runs other code"):
+        play(tmp_path / "run", *CLUSTER)
+    assert all(actor.handle is None for actor in fake_cluster.made)
+    assert not (tmp_path / "run").exists()
+
+
+class Named:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def test_prompts_that_begin_alike_are_asked_of_one_engine_and_stay_when_another_goes() -> None:
+    engines: list[Any] = [Named(f"engine {i + 1} of bob") for i in range(3)]
+    three, two = Base(("bob",), None, engines), Base(("bob",), None, engines[:2])
+    chance = np.random.default_rng(0)
+    prompts = [chance.integers(0, 300, 400) for _ in range(300)]
+    asked = [Request(tokens, 0, Sampling(8)) for tokens in prompts]
+    names = [three.engine_for(one).name for one in asked]
+    # 100 each are expected, with a deviation of 8.2.
+    assert all(60 < names.count(engine.name) < 140 for engine in engines)
+    for request, name in zip(asked, names):
+        longer = Request(np.append(request.tokens[:256], 7), 1, Sampling(8))
+        assert three.engine_for(longer).name == name
+        if name != engines[2].name:
+            assert two.engine_for(request).name == name
+
+
+def test_no_request_is_answered_with_other_weights_than_were_asked_for(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    def age(session: Session, step: int) -> None:
+        if step == 2:
+            session.run_async(session.team.refresh())
+            actor = next(a for a in fake_cluster.made if a.name == "engine 1 of bob")
+            actor.handle._held.loaded["bob"].handle.version = 0
+
+    with pytest.raises(RuntimeError, match="bob has version 0 here, and 1 is asked"):
+        play(tmp_path / "run", *CLUSTER, "--agents.bob.engine-replicas", "1", before=age)
+
+
+def test_roles_of_different_places_learn_at_the_same_time(fake_cluster: Any) -> None:
+    import threading
+
+    from coterie.algorithms import LearnerSettings, get
+    from coterie.cluster.settings import ClusterSettings
+    from coterie.teams import AgentSettings, build_team
+    from coterie.teams.team import Learning
+
+    agents = {"alice": AgentSettings("tiny:alice"), "bob": AgentSettings("tiny:bob")}
+    learning = Learning(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
+    team = build_team(agents, learning=learning, holder=Pool(ClusterSettings("local")))
+    both = threading.Barrier(2, timeout=20)
+    assert list(team.side_by_side(lambda role, one: both.wait() + 1)) == ["alice", "bob"]
+    assert torch.get_num_threads() == 1

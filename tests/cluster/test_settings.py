@@ -1,0 +1,66 @@
+"""What is refused before Ray is started."""
+
+import pytest
+
+from coterie.cluster.settings import ClusterSettings, check_cluster
+from coterie.datatypes import UserError
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+
+HERE = "coterie.cluster.settings.find_spec"
+
+
+@pytest.mark.parametrize("address", ["none", "local", "auto", "10.0.0.7:6379", "head.lan:1"])
+def test_addresses(address: str) -> None:
+    assert ClusterSettings(address).used == (address != "none")
+
+
+@pytest.mark.parametrize("address", ["", "ray://head:10001", "head", "head:port", "Auto", "a b:1"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(UserError, match=r"--cluster\.address .* is no address"):
+        ClusterSettings(address)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--cluster.address", "local", "--doctor"), "--doctor examines models in this process"),
+        (
+            ("--cluster.address", "local", "--agents.bob.device", "cuda:1"),
+            "--agents.bob.device cuda:1: on a cluster Ray chooses",
+        ),
+        (("--agents.bob.engine-replicas", "2"), "engine-replicas needs --cluster.address"),
+        (
+            ("--cluster.address", "local", "--agents.bob.engine-replicas", "-1"),
+            "--agents.bob.engine-replicas must not be negative",
+        ),
+        (
+            (
+                *("--cluster.address", "local", "--agents.bob.no-trained"),
+                *("--agents.bob.model", "scripted:oracle", "--agents.bob.engine-replicas", "1"),
+            ),
+            "a script or a server has no engine",
+        ),
+        (("--cluster.address", "local", "--cluster.cpus", "0"), "--cluster.cpus must be above 0"),
+    ],
+)
+def test_combinations_are_refused_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], sentence: str
+) -> None:
+    monkeypatch.setattr(HERE, lambda name: object())
+    with pytest.raises(UserError) as refused:
+        preflight(parse(list(flags)))
+    assert sentence in str(refused.value)
+
+
+def test_a_missing_ray_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HERE, lambda name: None)
+    with pytest.raises(UserError, match=r'pip install -e "\.\[ray\]"'):
+        preflight(parse(["--cluster.address", "auto"]))
+
+
+def test_engines_of_vllm_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HERE, lambda name: object())
+    settings = parse(["--cluster.address", "local"])
+    with pytest.raises(UserError, match="none of vLLM"):
+        check_cluster(settings.cluster, settings.agents, engine="vllm", doctor=False)
