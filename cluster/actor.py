@@ -1,5 +1,6 @@
 """Ray, and no more of it than is needed: a cluster to join, places on it, workers as actors."""
 
+import logging
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -53,7 +54,7 @@ class Cluster:
         if settings.address == "local":
             more["include_dashboard"] = False
         try:
-            ray.init(address=settings.address, logging_level="ERROR", **more)
+            ray.init(address=settings.address, logging_level=logging.ERROR, **more)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             raise UserError(
                 f"--cluster.address {settings.address}: no cluster can be joined "
