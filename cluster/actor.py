@@ -3,6 +3,7 @@
 import logging
 import os
 import secrets
+import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,11 @@ _PATIENCE_S = 10.0
 """Seconds for a place that should be free; only a cluster that others use too needs them."""
 
 
-_EVERYWHERE = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
+_EVERYWHERE = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
+    "RAY_raylet_start_wait_time_s": "240",  # 30 are too few on a busy machine
+}
 
 
 def _alone(address: str) -> dict[str, str]:
@@ -54,8 +59,12 @@ class Cluster:
         if settings.address == "local":
             more["include_dashboard"] = False
         try:
+            # Ray itself would try for minutes.
+            host, _, port = settings.address.rpartition(":")
+            if host:
+                socket.create_connection((host, int(port)), _PATIENCE_S).close()
             ray.init(address=settings.address, logging_level=logging.ERROR, **more)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        except (RuntimeError, ValueError, OSError) as error:
             raise UserError(
                 f"--cluster.address {settings.address}: no cluster can be joined "
                 f"({reason_of(error)}); `ray start --head` starts one here, and local starts and "

@@ -33,6 +33,7 @@ class Nodes:
     """A head and three nodes; what is removed is added again for the next test."""
 
     def __init__(self) -> None:
+        os.environ["RAY_raylet_start_wait_time_s"] = "240"
         from ray.cluster_utils import Cluster
 
         # Nothing is placed on the head, which cannot be removed.
