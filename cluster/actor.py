@@ -17,11 +17,7 @@ _PATIENCE_S = 10.0
 """Seconds for a place that should be free; only a cluster that others use too needs them."""
 
 
-_EVERYWHERE = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
-    "RAY_raylet_start_wait_time_s": "240",  # 30 are too few on a busy machine
-}
+_EVERYWHERE = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
 
 
 def _alone(address: str) -> dict[str, str]:
@@ -64,7 +60,7 @@ class Cluster:
             if host:
                 socket.create_connection((host, int(port)), _PATIENCE_S).close()
             ray.init(address=settings.address, logging_level=logging.ERROR, **more)
-        except (RuntimeError, ValueError, OSError) as error:
+        except Exception as error:
             raise UserError(
                 f"--cluster.address {settings.address}: no cluster can be joined "
                 f"({reason_of(error)}); `ray start --head` starts one here, and local starts and "

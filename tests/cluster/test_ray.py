@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,6 @@ class Nodes:
     """A head and three nodes; what is removed is added again for the next test."""
 
     def __init__(self) -> None:
-        os.environ["RAY_raylet_start_wait_time_s"] = "240"
         from ray.cluster_utils import Cluster
 
         # Nothing is placed on the head, which cannot be removed.
@@ -51,7 +51,9 @@ class Nodes:
     def fill(self) -> None:
         """Three nodes again."""
         while len(self.more) < 3:
-            self.more.append(self.ray.add_node(num_cpus=1))
+            # Ray gives a node 30 s to start, which a busy machine may not do.
+            with suppress(Exception):
+                self.more.append(self.ray.add_node(num_cpus=1))
 
 
 @pytest.fixture(scope="module")
