@@ -126,6 +126,11 @@ class CoreTeachingSettings:
         _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
         require_known("core-teaching", self)
 
+    @property
+    def read_tokens(self) -> int:
+        """Most tokens of a context that others wrote, beside the prompt."""
+        return self.hint_tokens if self.k_hinted else 0
+
 
 @dataclass(frozen=True)
 class Weights:
