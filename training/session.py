@@ -212,7 +212,9 @@ class Session:
             logbook.step(step, metrics)
             if self.settings.run.episodes_log:
                 worth = advantages_by_row(batch.rows, credit)
-                added = {k: v for t in self.team.trained.values() for k, v in t.learner.told.items()}
+                added = {
+                    k: v for t in self.team.trained.values() for k, v in t.learner.told.items()
+                }
                 self.run.append(
                     "episodes.jsonl", [episode_record(e, worth, added) for e in batch.episodes]
                 )
