@@ -207,6 +207,8 @@ class Pool:
         base = self._base_of(engine.roles[0])
         if engine is base.learner:
             raise Died(died(engine.name))
+        if base.learner is not None:
+            base.learner.ask("where")  # or its node has gone too
         engine.start()
         engine.ask("load")
         mine = [role for role in base.roles if role in self._trained]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
@@ -26,6 +27,8 @@ class RemoteRole:
         self._role, self._actor = role, actor
         self.stamp = stamp
         """Changes whenever the weights do."""
+        self.told: dict[int, npt.NDArray[np.float64]] = {}
+        """See :class:`coterie.teams.team.Learns`."""
 
     @property
     def place(self) -> str:
@@ -39,7 +42,10 @@ class RemoteRole:
         self, trajectories: Sequence[Trajectory], advantage_B: npt.ArrayLike
     ) -> dict[str, float]:
         """See :meth:`coterie.algorithms.learner.Learner.update`."""
-        return self._do("update", trajectories, advantage_B)
+        packed = pickle.dumps((trajectories, advantage_B))
+        (metrics, told), self.stamp = self._actor.ask("update", self._role, packed)
+        self.told = {id(trajectories[place]): value for place, value in told.items()}
+        return metrics
 
     def divergences(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
         """See :meth:`coterie.algorithms.learner.Learner.divergences`."""

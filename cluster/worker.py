@@ -96,6 +96,14 @@ class Worker:
         found = getattr(trained, verb)(*pickle.loads(arguments))
         return found, trained.loaded.handle.stamp
 
+    def update(self, role: str, arguments: bytes) -> tuple[Any, Stamp]:
+        """As :meth:`learn`, with what each row was told besides, by its place."""
+        trained = cast(TrainedRole, self._held.trained[role])
+        rows, advantage_B = pickle.loads(arguments)
+        metrics, told = trained.update(rows, advantage_B), trained.told
+        by_place = {i: told[id(row)] for i, row in enumerate(rows) if id(row) in told}
+        return (metrics, by_place), trained.loaded.handle.stamp
+
     def write(self, role: str, verb: str) -> Files:
         """The files that ``save`` or ``export`` writes."""
         trained = cast(TrainedRole, self._held.trained[role])

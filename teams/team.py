@@ -21,6 +21,7 @@ from coterie.teams.players import build_player, local_models
 from coterie.teams.settings import AgentSettings
 
 if TYPE_CHECKING:  # scripts and servers do without torch
+    import numpy as np
     import numpy.typing as npt
     import torch
 
@@ -58,6 +59,11 @@ class Learns(Protocol):
     @property
     def version(self) -> int:
         """Updates so far."""
+        ...
+
+    @property
+    def told(self) -> "Mapping[int, npt.NDArray[np.float64]]":
+        """``id(trajectory)`` -> what the newest update added to its advantages, by token."""
         ...
 
     def update(
@@ -106,6 +112,10 @@ class TrainedRole:
     @property
     def version(self) -> int:
         return self.loaded.handle.version
+
+    @property
+    def told(self) -> "Mapping[int, npt.NDArray[np.float64]]":
+        return self.learner.told
 
     def update(
         self, trajectories: Sequence[Trajectory], advantage_B: "npt.ArrayLike"

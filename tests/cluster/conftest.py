@@ -58,6 +58,9 @@ class FakeActor(Actor):
             raise begun
         return begun
 
+    def ask(self, verb: str, *arguments: Any) -> Any:
+        return None if verb == "where" else super().ask(verb, *arguments)
+
     def where(self) -> dict[str, str]:
         return {"process": self.name, "roles": ", ".join(self.roles)}
 
