@@ -20,6 +20,8 @@ CLUSTER = ("--cluster.address", "local")
 LORA = (
     "--agents.alice.tuning", "lora", "--agents.bob.model", "tiny:alice",
     "--agents.bob.tuning", "lora", "--learner.lr", "0.002",
+    # What rows were told besides is in the episodes.
+    "--algo.distillation.beta", "0.5", "--env.reread", "wrong",
 )  # fmt: skip
 
 
