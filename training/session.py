@@ -134,7 +134,10 @@ class Session:
             self.console,
             first=self._progress.step + 1,
             last=self.settings.run.steps,
-            headline=self._examiner.evaluation.headline(self.settings.choice.roles),
+            headline=(
+                *(f"reward/{role}" for role in self.team.trained),
+                *self._examiner.evaluation.headline(self.settings.choice.roles),
+            ),
         )
 
     def steps_left(self) -> Iterator[int]:
