@@ -55,6 +55,9 @@ class Trajectory:
     reread_after: npt.NDArray[np.int64] | None = None
     """Ids behind which the row is read once more, in place of those before its first sampled token:
     a context that its author did not have, for algorithms that distil; None: it is not."""
+    contrast_after: npt.NDArray[np.int64] | None = None
+    """Ids behind which it is read for comparison with :attr:`reread_after`, such as a wrong hint;
+    None: it is compared with itself."""
 
     @property
     def trainable(self) -> bool:
@@ -72,6 +75,10 @@ class Trajectory:
     def as_reread(self) -> "Trajectory":
         """This row behind the context of :attr:`reread_after`."""
         return self._behind(self.reread_after)
+
+    def as_contrast(self) -> "Trajectory":
+        """This row behind the context of :attr:`contrast_after`."""
+        return self._behind(self.contrast_after)
 
     def _behind(self, before: npt.NDArray[np.int64] | None) -> "Trajectory":
         if before is None or not self.mask.any():
@@ -106,5 +113,7 @@ class Episode:
     """The problem's reference answer; None where the episode was given no problem."""
     kind: str | None = None
     """How answers to it are compared (:data:`AnswerKind`)."""
+    problem_shown: bool = True
+    """Whether anybody was given the problem's question; a game has no use for one."""
     rewards: Mapping[str, float] = field(default_factory=dict)
     """Agent -> what it was paid in all, whether or not it was ever asked."""

@@ -109,4 +109,5 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
     "mistralai/Ministral-3-3B-Reasoning-2512": _ministral3(26, 3072, 9216, True),
     "mistralai/Ministral-3-8B-Reasoning-2512": _ministral3(34, 4096, 14_336, False),
 }
-"""Hub id -> the fields of its ``config.json``; none for Phi-3-small, whose code comes with it."""
+"""Hub id -> the fields of its ``config.json``. Phi-3-small's code comes with its checkpoint, and
+has no entry."""

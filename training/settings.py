@@ -157,6 +157,11 @@ class RunSettings:
     """What samples from models: this process, or vLLM in processes of its own."""
     doctor: bool = False
     """Check this configuration in a minute instead of training it."""
+    plan: bool = False
+    """Say what this run would take on each device, and about how long, instead of training it: by
+    each model's config.json alone, without weights and without a GPU."""
+    card: float | None = None
+    """GiB of each GPU that --plan reckons with; default: what is here."""
     threads: int = 0
     """CPU threads for tensor operations, 0: one per core; models below 8 MiB take one."""
     episodes_log: bool = True
@@ -172,5 +177,13 @@ class RunSettings:
             (self.keep_checkpoints < 1, "--keep-checkpoints must be at least 1"),
             (self.threads < 0, "--threads must not be negative; 0 is one for each core"),
             (self.transcripts_every < 0, "--transcripts-every must not be negative"),
+            (
+                self.card is not None and not 0 < self.card < math.inf,
+                "--card is the memory of a GPU in GiB: above 0, and finite",
+            ),
+            (
+                self.card is not None and not self.plan,
+                "--card is for --plan: a run takes the devices that are there",
+            ),
         )
         check_seeds([self.seed])

@@ -59,9 +59,18 @@ class TrainSettings:
         """As JSON data; :func:`restore` reads it."""
         plain = to_plain(self)
         plain["choice"].pop("resume")
-        plain["run"].pop("run_dir")
-        plain["run"].pop("doctor")
+        for name in ("run_dir", "doctor", "plan", "card"):
+            plain["run"].pop(name)
         return plain
+
+    def headline(self) -> str:
+        """What is about to happen, while nothing can be seen of it yet."""
+        learners = [role for role, agent in self.agents.items() if agent.trained]
+        models = dict.fromkeys(agent.model for agent in self.agents.values())
+        return (
+            f"{self.choice.env} with {self.choice.algo}: training {', '.join(learners)}; "
+            f"loading torch, then {', '.join(models)}"
+        )
 
 
 def defaults(choice: Choice) -> TrainSettings:

@@ -12,13 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import AttentionInterface
+
+# Assisted decoding, which nothing here uses, would import scikit-learn: a second of CPU time.
+with patch("transformers.utils.is_sklearn_available", lambda: False):
+    from transformers import AttentionInterface, GenerationMixin  # noqa: F401
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -126,7 +130,7 @@ def _attend(
     **_: Any,
 ) -> tuple[Tensor, None]:
     """(1, S, H, E) what each query finds within its segment."""
-    if q_1HSE.is_cuda and q_1HSE.dtype != torch.float32:
+    if not q_1HSE.is_cpu and q_1HSE.dtype != torch.float32:
         return _on_gpu(q_1HSE, k_1JSE, v_1JSE, packed, scaling, sliding_window), None
     groups = q_1HSE.shape[1] // k_1JSE.shape[1]
     k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k_1JSE, v_1JSE))
