@@ -34,6 +34,7 @@ from coterie.training.batch import (
 from coterie.training.examiner import Examiner
 from coterie.training.logbook import Logbook
 from coterie.training.origins import check_unchanged, write_environment
+from coterie.training.prompt_limit import drop_long_prompts
 from coterie.training.records import (
     episode_record,
     not_finite,
@@ -93,6 +94,8 @@ class Session:
         # An environment from elsewhere knows no groups: it is compared with replicas of itself.
         alone = 1 if settings.env is not None else _REPLICAS
         self.replicas = rollout.replicas or int(metadata.get("replicas", alone))
+        limit = rollout.max_prompt_tokens
+        self._dropped = drop_long_prompts(self._stream, self.make_env, limit, self._tell)
         self.sampler = StepSampler(
             self.team,
             self._collecting(rollout.temperature, rollout.top_p),
@@ -280,6 +283,7 @@ class Session:
             wall_s=wall_s,
             sampled_tokens=tally.tokens,
             steps=steps,
+            dropped_prompts=self._dropped,
             config=self.settings.plain(),
         )
         self.run.write_json("summary.json", result)

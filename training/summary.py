@@ -71,9 +71,11 @@ def summary(
     wall_s: float,
     sampled_tokens: int,
     steps: int,
+    dropped_prompts: int,
     config: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Flat metrics before and after, their 95 % intervals, and what the run took."""
+    """Flat metrics before and after, their 95 % intervals, what the run took, and how many problems
+    were left out because their prompts are too long."""
     return {
         "before": _values(before),
         "after": _values(after),
@@ -81,6 +83,7 @@ def summary(
         "wall_s": round(wall_s, 3),
         "sampled_tokens": sampled_tokens,
         "steps": steps,
+        "dropped_prompts": dropped_prompts,
         "config": dict(config),
     }
 
