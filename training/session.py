@@ -135,7 +135,10 @@ class Session:
             self.console,
             first=self._progress.step + 1,
             last=self.settings.run.steps,
-            headline=self._examiner.evaluation.headline(self.settings.choice.roles),
+            headline=(
+                *(f"reward/{role}" for role in self.team.trained),
+                *self._examiner.evaluation.headline(self.settings.choice.roles),
+            ),
         )
 
     def steps_left(self) -> Iterator[int]:
@@ -277,15 +280,8 @@ class Session:
             self.run.write_model(role, trained.export)
         first, last = self._examiner.estimate(before), self._examiner.estimate(after)
         tally, wall_s, steps = self._tally, self._tally.wall_s(), self._progress.step
-        result = summary(
-            first,
-            last,
-            wall_s=wall_s,
-            sampled_tokens=tally.tokens,
-            steps=steps,
-            dropped_prompts=self._dropped,
-            config=self.settings.plain(),
-        )
+        told = {"steps": steps, "dropped_prompts": self._dropped, "config": self.settings.plain()}
+        result = summary(first, last, wall_s, tally.tokens) | told
         self.run.write_json("summary.json", result)
         if last:
             rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)
