@@ -6,7 +6,7 @@ import secrets
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from coterie.cluster.settings import ClusterSettings
@@ -133,6 +133,8 @@ class Actor:
     """Of :class:`Worker`, without its name."""
     more: Mapping[str, Any]
     handle: Any = None
+    row: dict[str, str] = field(default_factory=dict)
+    """Of the table of who sits where."""
 
     def start(self) -> None:
         """Begin to start it, or another one in its place."""
@@ -172,13 +174,11 @@ class Actor:
         """:meth:`begin` and :meth:`result`."""
         return self.result(self.begin(verb, *arguments))
 
-    def where(self) -> dict[str, str]:
-        """Its row in the table of who sits where."""
-        import ray
-
-        node, address, gpus = ray.get(self.handle.where.remote())
+    def locate(self) -> None:
+        """Note where it is."""
+        node, address, gpus = self.ask("where")
         device = ", ".join(f"GPU {gpu}" for gpu in gpus) or "CPU"
-        return {"process": self.name, "roles": ", ".join(self.roles), "node": node[:8],
+        self.row = {"process": self.name, "roles": ", ".join(self.roles), "node": node[:8],
                 "address": address, "device": device}  # fmt: skip
 
     def stop(self) -> None:

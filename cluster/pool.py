@@ -110,11 +110,12 @@ class Pool:
         for actor, begun in [(one, one.begin("load")) for one in self._actors]:
             # The first of a base is the one that learns, where one does.
             about = actor.result(begun) | about
+            actor.locate()
         self._bases = _bases(self._actors)
         learners = {role: base.learner for base in self._bases for role in base.roles}
         self._handed = {role: one.stamp for role, one in about.items()}
         self._trained = {
-            role: RemoteRole(role, learner, about[role].stamp)
+            role: RemoteRole(role, learner, about[role])
             for role in models
             if role in learns and (learner := learners[role])
         }
@@ -143,7 +144,7 @@ class Pool:
 
     def places(self) -> list[dict[str, str]]:
         """See :class:`coterie.teams.team.Engines`."""
-        return [actor.where() for actor in self._actors]
+        return [actor.row for actor in self._actors]
 
     def close(self) -> None:
         """End all processes, and Ray where it was started."""
@@ -211,6 +212,7 @@ class Pool:
             base.learner.ask("where")  # or its node has gone too
         engine.start()
         engine.ask("load")
+        engine.locate()
         mine = [role for role in base.roles if role in self._trained]
         if self._hand_over(base, mine, [engine]):
             raise Died(died(engine.name))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from coterie.agents.local import fit_context
 from coterie.cluster.actor import Actor
-from coterie.cluster.worker import About, Stamp
+from coterie.cluster.worker import About
 from coterie.datatypes import Completion, Prompt, Sampling, Trajectory
 from coterie.models.sampler import Request
 from coterie.rollouts.coalesce import Coalescer
@@ -23,9 +23,9 @@ Asked = tuple[str, str, Request]
 class RemoteRole:
     """Implements :class:`coterie.teams.team.Learns`: a learner in another process."""
 
-    def __init__(self, role: str, actor: Actor, stamp: Stamp) -> None:
+    def __init__(self, role: str, actor: Actor, about: About) -> None:
         self._role, self._actor = role, actor
-        self.stamp = stamp
+        self.context, self.stamp = about.context, about.stamp
         """Changes whenever the weights do."""
         self.told: dict[int, npt.NDArray[np.float64]] = {}
         """See :class:`coterie.teams.team.Learns`."""
@@ -50,6 +50,10 @@ class RemoteRole:
     def divergences(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
         """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
         return self._do("divergences", trajectories)
+
+    def mean_logprobs(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
+        """See :meth:`coterie.algorithms.learner.Learner.mean_logprobs`."""
+        return self._do("mean_logprobs", trajectories)
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """See :meth:`coterie.teams.team.TrainedRole.state_dict`."""

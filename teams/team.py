@@ -70,7 +70,14 @@ class Learns(Protocol):
         self, trajectories: Sequence[Trajectory], advantage_B: "npt.ArrayLike"
     ) -> dict[str, float]: ...
 
+    @property
+    def context(self) -> int:
+        """Longest row in tokens."""
+        ...
+
     def divergences(self, trajectories: Sequence[Trajectory]) -> "npt.NDArray[Any]": ...
+
+    def mean_logprobs(self, trajectories: Sequence[Trajectory]) -> "npt.NDArray[Any]": ...
 
     def save(self, directory: Path) -> None: ...
 
@@ -126,6 +133,14 @@ class TrainedRole:
     def divergences(self, trajectories: Sequence[Trajectory]) -> "npt.NDArray[Any]":
         """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
         return self.learner.divergences(trajectories)
+
+    @property
+    def context(self) -> int:
+        return self.loaded.handle.context
+
+    def mean_logprobs(self, trajectories: Sequence[Trajectory]) -> "npt.NDArray[Any]":
+        """See :meth:`coterie.algorithms.learner.Learner.mean_logprobs`."""
+        return self.learner.mean_logprobs(trajectories)
 
     def save(self, directory: Path) -> None:
         """Write the weights (or the adapter) as they are held, so that training can go on."""

@@ -98,7 +98,7 @@ def test_what_is_killed_while_it_answers_is_replaced_and_nothing_changes(
 
                     ray.kill(actors[1].handle)
                 else:
-                    nodes.remove(actors[1].where()["node"])
+                    nodes.remove(actors[1].row["node"])
             return begun
 
         if step == 2:
