@@ -69,7 +69,7 @@ def test_a_peers_trace_stands_behind_ones_own_prompt_in_ones_own_tokens() -> Non
 def learner(*means: float, context: int = 99) -> Any:
     """One that finds rows so likely."""
     return SimpleNamespace(
-        model=SimpleNamespace(context=context),
+        context=context,
         mean_logprobs=lambda rows: np.array(means[: len(rows)]),
     )
 
