@@ -269,8 +269,11 @@ class Learner:
         return [i for i in part if advantages[i] or (bonus is not None and bonus[i].any())]
 
     def _micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
-        lengths = [len(rows[i].tokens) for i in use]
-        groups = micro_batches(lengths, self.settings.micro_batch_tokens)
+        groups = micro_batches(
+            [rows[i] for i in use],
+            self.settings.micro_batch_tokens,
+            shares_from=self.model.shares_from,
+        )
         return [[use[i] for i in group] for group in groups]
 
     def _pad(

@@ -28,7 +28,8 @@ class LearnerSettings:
     minibatches: int = 1
     """Optimizer steps in one pass; each takes its share of the rows."""
     micro_batch_tokens: int = 8192
-    """Tokens, padding included, in one forward pass; it bounds memory and changes no result."""
+    """Tokens that one forward pass computes: with padding where rows are padded; where they stand
+    end to end, a prompt that they share once. It bounds memory and changes no result."""
     importance_correction: Literal[
         "none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"
     ] = "token-truncate"
