@@ -35,6 +35,7 @@ def _train(argv: Sequence[str]) -> int:
 
         return examine(settings, problems)
 
+    print(settings.headline(), flush=True)
     from coterie.training.commands import Interruptible, Stop
     from coterie.training.session import open_session
 

@@ -6,7 +6,7 @@ reduction.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from coterie.datatypes import UserError, refuse
@@ -123,8 +123,8 @@ def _check_steepness(positive: float, negative: float) -> None:
 @dataclass(frozen=True)
 class Distillation:
     """A row for which the environment names another context is read once more behind it, and each
-    token's advantage grows by ``beta clip(log pi_reader(y_t | other, y_<t) - log pi(y_t | own,
-    y_<t), -bound, bound)``. It costs no sampled token.
+    token's advantage A grows by ``beta clip(d_t, -bound, bound)``, where d_t is ``log pi_reader(y_t
+    | other, y_<t) - log pi(y_t | own, y_<t)``. It costs no sampled token.
 
     On-policy self-distillation (SDPO, arXiv:2601.20802; OPSD, arXiv:2601.18734) whose privileged
     context the environment finds, such as the trace of a peer that was right.
@@ -132,8 +132,15 @@ class Distillation:
 
     beta: float = 0.0
     """Weight of the difference; 0 is off."""
+    direction: Literal["hint", "reward"] = "hint"
+    """hint: the difference itself. reward: it says how much, and the sign of A which way; A is
+    multiplied by ``1 - beta + beta clip(exp(sign(A) d_t), 1 - bound, 1 + bound)`` (RLSD,
+    arXiv:2604.03128, with beta .5 and bound .2)."""
     bound: float = 2.0
-    """The difference counts as at most this, in nats."""
+    """The difference counts as at most this, in nats; with direction reward, the weight's largest
+    distance from 1."""
+    fade: int = 0
+    """Updates after which beta has fallen to 0, evenly; 0: it stays."""
     reader: Literal["average", "current", "start"] = "average"
     """Whose weights read: an average of the role's past ones, those of this moment (which feed on
     themselves, and may fall), or those before training."""
@@ -145,7 +152,18 @@ class Distillation:
             (not 0 <= self.beta < math.inf, "algo.distillation.beta must not be negative"),
             (not 0 < self.bound < math.inf, "algo.distillation.bound must be above 0"),
             (not 0 <= self.decay < 1, "algo.distillation.decay must be at least 0 and below 1"),
+            (self.fade < 0, "algo.distillation.fade must not be negative"),
+            (
+                self.direction == "reward" and max(self.beta, self.bound) > 1,
+                "algo.distillation.direction reward needs beta and bound of at most 1, such as .5 "
+                "and .2: beyond, a weight would turn the reward's direction round",
+            ),
         )
+
+    def after(self, updates: int) -> "Distillation":
+        """With beta as it is after so many updates."""
+        left = max(0.0, 1 - updates / self.fade) if self.fade else 1.0
+        return replace(self, beta=self.beta * left)
 
 
 @dataclass(frozen=True)

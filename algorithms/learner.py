@@ -14,7 +14,7 @@ from torch import Tensor
 
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.batching import Batch, micro_batches, pad, scored_tokens, split_evenly
-from coterie.algorithms.distillation import describe_bonus, token_bonus
+from coterie.algorithms.distillation import by_trajectory, describe_bonus, on_sampled, token_bonus
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from coterie.algorithms.objective import SUMS, Totals, describe, objective
@@ -69,6 +69,9 @@ class Learner:
         """Of past weights, where these read rows again."""
         if algorithm.distillation.beta and algorithm.distillation.reader == "average":
             self._average = {name: p.detach().clone() for name, p in self._parameters.items()}
+        self.told: dict[int, Floats] = {}
+        """``id`` of a trajectory of the last update that was read again -> what that added to the
+        advantage of each of its tokens."""
         self._updates = 0
         """Calls of :meth:`update` that had rows."""
         self._skipped = 0
@@ -98,7 +101,9 @@ class Learner:
         with self.model.active():
             old = self._snapshot(rows) if several else None
         ref = self._reference(rows) if self.algorithm.kl_coefficient else None
-        bonus, read = self._read_again(rows, old)
+        told, read = self._read_again(rows, old, advantages)
+        bonus = self._spread(rows, told)
+        self.told = by_trajectory([trajectories[i] for i in use], told)
         counts, skipped = _counts(rows, self.model.version), self._skipped
         sums, peaks, losses, norms = torch.zeros(len(SUMS)), torch.zeros(2), [], []
         with self.model.active():
@@ -287,33 +292,56 @@ class Learner:
         return pad([rows[i] for i in chosen], advantages[chosen], self.model.device, own)
 
     def _read_again(
-        self, rows: Sequence[Trajectory], old: list[Tensor] | None
-    ) -> tuple[list[Tensor] | None, dict[str, float]]:
-        """(T - 1,) what is added to each row's advantages, and metrics of it; None where nothing
-        is read again."""
-        how = self.algorithm.distillation
-        if not how.beta:
-            return None, {}
-        named = [(i, row.as_reread()) for i, row in enumerate(rows) if row.reread_after is not None]
+        self, rows: Sequence[Trajectory], old: list[Tensor] | None, advantages: Floats
+    ) -> tuple[dict[int, Tensor], dict[str, float]]:
+        """Place of a row that is read again -> (N,) what is added to the advantage of its sampled
+        tokens; and metrics of it."""
+        how = self.algorithm.distillation.after(self._updates)
+        if not self.algorithm.distillation.beta:
+            return {}, {}
+
+        def fits(row: Trajectory) -> bool:
+            return max(len(r.tokens) for r in (row.as_reread(), row.as_contrast())) <= (
+                self.model.context
+            )
+
         # Those with which the model's context has room.
-        fitting = [(i, other) for i, other in named if len(other.tokens) <= self.model.context]
-        if not fitting:
-            return None, {"distillation/rows": 0.0}
-        use, behind = map(list, zip(*fitting))
+        use = [i for i, r in enumerate(rows) if r.reread_after is not None and fits(r)]
+        if not use or not how.beta:
+            return {}, {"distillation/rows": 0.0}
         chosen = [rows[i] for i in use]
+        behind = [row.as_reread() for row in chosen]
+        # Those without a contrast are compared with themselves.
+        alone = [place for place, row in enumerate(chosen) if row.contrast_after is None]
+        wrong = [row.as_contrast() for row in chosen if row.contrast_after is not None]
+        read = on_sampled(behind + wrong, self._reading(behind + wrong))
+        read, contrast = read[: len(use)], iter(read[len(use) :])
+        themselves = [chosen[place] for place in alone]
         with self.model.active():
-            own = self._snapshot(chosen) if old is None else [old[i] for i in use]
-        if how.reader == "start":
-            read = self._reference(behind)
-        else:
-            with self.model.active(), swap(self._parameters, self._average or {}):
-                read = self._snapshot(behind)
-        told = [token_bonus(how, *pair) for pair in zip(chosen, own, behind, read, strict=True)]
-        bonus = [torch.zeros(len(row.tokens) - 1, device=self.model.device) for row in rows]
-        for i, bonus_T in zip(use, told, strict=True):
-            bonus[i] = bonus_T
+            own = self._snapshot(themselves) if old is None else [old[use[p]] for p in alone]
+        against = dict(zip(alone, on_sampled(themselves, own), strict=True))
+        told = [
+            token_bonus(
+                how, advantages[i], one, against[place] if place in against else next(contrast)
+            )
+            for place, (i, one) in enumerate(zip(use, read, strict=True))
+        ]
         share = {"distillation/rows": len(use) / len(rows)}
-        return bonus, share | describe_bonus(how, chosen, told)
+        return dict(zip(use, told)), share | describe_bonus(how, told, advantages[use])
+
+    def _reading(self, rows: Sequence[Trajectory]) -> list[Tensor]:
+        """What the reader of the distillation makes of rows."""
+        if self.algorithm.distillation.reader == "start":
+            return self._reference(rows)
+        with self.model.active(), swap(self._parameters, self._average or {}):
+            return self._snapshot(rows)
+
+    def _spread(self, rows: Sequence[Trajectory], told: dict[int, Tensor]) -> list[Tensor] | None:
+        """(T - 1,) of each row, 0 where it was told nothing; None where none was."""
+        bonus = [torch.zeros(len(row.tokens) - 1, device=self.model.device) for row in rows]
+        for i, value_N in told.items():
+            bonus[i][torch.from_numpy(rows[i].mask[1:]).to(value_N.device)] = value_N
+        return bonus if told else None
 
     @torch.no_grad()
     def _snapshot(self, rows: Sequence[Trajectory]) -> list[Tensor]:

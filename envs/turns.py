@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from coterie.datatypes import Problem, ScoreRequests
+from coterie.envs.contract import CONTEXTS
 
 Answers = Mapping[str, str]
 """Agent -> its answer. Whoever failed to answer is not in it."""
@@ -70,6 +71,8 @@ class Outcome:
     reread_after: Mapping[str, str] = field(default_factory=dict)
     """Agent -> a context that it did not have, behind which what it wrote is read once more, for
     algorithms that distil (``--algo.distillation.beta``)."""
+    contrast_after: Mapping[str, str] = field(default_factory=dict)
+    """Agent -> one with which that reading is compared, in place of the one that it had."""
     truncated: Collection[str] = ()
     """Agents that were cut off and did not come to an end."""
     failed: Mapping[str, bool] | None = None
@@ -127,7 +130,7 @@ def why_no_outcome(outcome: Any, agents: Sequence[str]) -> str:
                 f"ended with the {name} {value!r:.200}; they must be a dictionary for each of "
                 f"{', '.join(agents)}"
             )
-    for name in ("loss_weight", "learned_after", "reread_after", "failed"):
+    for name in ("loss_weight", *sorted(CONTEXTS), "failed"):
         value = getattr(outcome, name)
         if value is not None and not (isinstance(value, Mapping) and known.issuperset(value)):
             return f"ended with {name} {value!r:.100}; it must be a dictionary by agent"

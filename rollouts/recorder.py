@@ -15,6 +15,7 @@ _STRUCTURAL = (
     "loss_weight",
     "learned_after",
     "reread_after",
+    "contrast_after",
     "episode",
     "max_new_tokens",
     "stop",
@@ -100,6 +101,7 @@ class Recorder:
                 info=measured,
                 learned_after=info.get("learned_after"),
                 reread_after=info.get("reread_after"),
+                contrast_after=info.get("contrast_after"),
             )
             for row in rows
         ]

@@ -7,9 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite
 from coterie.datatypes import Episode, Trajectory, UserError
@@ -19,13 +21,18 @@ from coterie.training.rundir import RunDirectory
 NOT_FINITE = "not-finite.jsonl"
 
 
-def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[str, Any]:
+def episode_record(
+    episode: Episode,
+    advantages: Mapping[int, float],
+    told: Mapping[int, npt.NDArray[np.float64]] = MappingProxyType({}),
+) -> dict[str, Any]:
     """One line of episodes.jsonl: everything that was seen, sampled and paid, and what was right;
     no timings.
 
     Args:
         episode: what was played.
         advantages: ``id(trajectory)`` -> advantage, for those that entered a loss.
+        told: ``id(trajectory)`` -> what was added to it, token by token, where it was read again.
     """
     return {
         "step": episode.step,
@@ -35,11 +42,18 @@ def episode_record(episode: Episode, advantages: Mapping[int, float]) -> dict[st
         "seed": episode.seed,
         "mode": episode.mode,
         "info": dict(episode.info),
-        "trajectories": [row_record(row, advantages.get(id(row))) for row in episode.trajectories],
+        "trajectories": [
+            row_record(row, advantages.get(id(row)), told.get(id(row)))
+            for row in episode.trajectories
+        ],
     }
 
 
-def row_record(row: Trajectory, advantage: float | None) -> dict[str, Any]:
+def row_record(
+    row: Trajectory,
+    advantage: float | None,
+    told_T: npt.NDArray[np.float64] | None = None,
+) -> dict[str, Any]:
     """One trajectory of :func:`episode_record`."""
     return {
         "agent": row.agent,
@@ -53,16 +67,21 @@ def row_record(row: Trajectory, advantage: float | None) -> dict[str, Any]:
         "tokens": row.tokens,
         "learned_after": row.learned_after,
         **({} if row.reread_after is None else {"reread_after": row.reread_after}),
+        **({} if row.contrast_after is None else {"contrast_after": row.contrast_after}),
         "turns": [list(span) for span in row.turns],
         "finish": list(row.finish),
         # Six decimals say more than float32 holds for the logs' readers.
-        "logprobs": [
-            np.round(row.logprobs[start:end].astype(np.float64), 6).tolist()
-            for start, end in row.turns
-        ],
+        "logprobs": _by_turn(row, row.logprobs, 6),
+        **({} if told_T is None else {"token_bonus": _by_turn(row, told_T, 4)}),
         "texts": list(row.texts),
         "info": dict(row.info),
     }
+
+
+def _by_turn(row: Trajectory, value_T: npt.NDArray[Any], decimals: int) -> list[list[float]]:
+    """The values of each sampled turn's tokens."""
+    turns = (value_T[start:end].astype(np.float64) for start, end in row.turns)
+    return [np.round(turn, decimals).tolist() for turn in turns]
 
 
 def transcript(episode: Episode) -> str:

@@ -212,8 +212,11 @@ class Session:
             logbook.step(step, metrics)
             if self.settings.run.episodes_log:
                 worth = advantages_by_row(batch.rows, credit)
+                added = {
+                    k: v for t in self.team.trained.values() for k, v in t.learner.told.items()
+                }
                 self.run.append(
-                    "episodes.jsonl", [episode_record(e, worth) for e in batch.episodes]
+                    "episodes.jsonl", [episode_record(e, worth, added) for e in batch.episodes]
                 )
             if _due(step, self.settings.run.transcripts_every):
                 logbook.text(step, "transcript", transcript(batch.episodes[0]))

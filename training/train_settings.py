@@ -63,6 +63,15 @@ class TrainSettings:
         plain["run"].pop("doctor")
         return plain
 
+    def headline(self) -> str:
+        """What is about to happen, while nothing can be seen of it yet."""
+        learners = [role for role, agent in self.agents.items() if agent.trained]
+        models = dict.fromkeys(agent.model for agent in self.agents.values())
+        return (
+            f"{self.choice.env} with {self.choice.algo}: training {', '.join(learners)}; "
+            f"loading torch, then {', '.join(models)}"
+        )
+
 
 def defaults(choice: Choice) -> TrainSettings:
     """The settings of ``choice`` before any flag."""

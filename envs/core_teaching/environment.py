@@ -37,7 +37,7 @@ import numpy as np
 from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.contract import role_of
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.core_teaching.hints import hint_checks, lessons, to_reread
+from coterie.envs.core_teaching.hints import contrasts, hint_checks, lessons, to_reread
 from coterie.envs.core_teaching.scoring import (
     NO_WEIGHTS,
     TERMS,
@@ -123,7 +123,14 @@ class CoreTeachingEnv(ConversationEnv):
         taught: dict[str, Lesson] = {}
         if teaches:
             taught = self._lessons(problem, traces, weights, step)
-        reread = to_reread(traces, taught, settings.reread) if rereads else {}
+        reread: dict[str, str] = {}
+        contrast: dict[str, str] = {}
+        if rereads:
+            hints = self._reread_hints(problem, traces, taught, weights, step)
+            reread = to_reread(traces, hints, settings.reread)
+        if settings.reread_contrast:
+            contrast = contrasts(traces, reread, problem.gold or "", settings, self.meters)
+            reread = {agent: hint for agent, hint in reread.items() if agent in contrast}
 
         if second:
             # Round B: everyone tries once more; a coin per trace says whether it sees the hint.
@@ -172,6 +179,7 @@ class CoreTeachingEnv(ConversationEnv):
             if settings.learn_hinted_after == "cold"
             else {},
             reread_after={agent: ask(hint).text for agent, hint in reread.items()},
+            contrast_after={agent: ask(hint).text for agent, hint in contrast.items()},
         )
 
     def _read(
@@ -205,6 +213,27 @@ class CoreTeachingEnv(ConversationEnv):
             return self.scorer.check(text, problem).correct
 
         return lessons(traces, value_B, problem, settings, self.meters, states_gold, step=step)
+
+    def _reread_hints(
+        self,
+        problem: Problem,
+        traces: list[Trace],
+        taught: Mapping[str, Lesson],
+        weights: Weights,
+        step: int,
+    ) -> dict[str, str]:
+        """Role -> what its traces are read again behind."""
+        if self.settings.reread_hint == "gold":
+            return dict.fromkeys(self.roles, problem.gold) if problem.gold else {}
+        if self.settings.reread_hint == "own":
+            own = {role: [trace for trace in traces if trace.role == role] for role in self.roles}
+            taught = {
+                role: lesson
+                for role, some in own.items()
+                if (lesson := self._lessons(problem, some, weights, step).get(role)) is not None
+            }
+            return {role: lesson.hint for role, lesson in taught.items()}
+        return {r: lesson.hint for r, lesson in taught.items() if role_of(lesson.teacher) != r}
 
     def _needed(
         self,

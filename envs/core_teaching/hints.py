@@ -103,23 +103,42 @@ def choose_teacher(
     return max(preferred or correct, key=lambda place: value_B[place])
 
 
-def to_reread(
-    traces: Sequence[Trace], taught: Mapping[str, Lesson], which: Reread
-) -> dict[str, str]:
-    """Agent -> the hint of a peer's right trace, for wrong cold traces that are read once more.
-
-    ``unsolved`` leaves out those of a role that has a right trace as well: its group's rewards tell
-    it what is wrong.
-    """
-    role_of = {trace.agent: trace.role for trace in traces}
-    solved = {trace.role for trace in traces if trace.verdict.correct}
+def to_reread(traces: Sequence[Trace], hints: Mapping[str, str], which: Reread) -> dict[str, str]:
+    """Agent -> its role's hint, for cold traces that are read once more behind it."""
+    right = {trace.role for trace in traces if trace.verdict.correct}
+    wrong = {trace.role for trace in traces if not trace.verdict.correct}
     return {
-        trace.agent: lesson.hint
+        trace.agent: hints[trace.role]
         for trace in traces
-        if not trace.verdict.correct and (lesson := taught.get(trace.role)) is not None
-        if role_of[lesson.teacher] != trace.role
-        if which == "wrong" or trace.role not in solved
+        if trace.role in hints
+        if which == "all"
+        or (which == "wrong" and not trace.verdict.correct)
+        or (which == "unsolved" and trace.role not in right)
+        or (which == "alike" and trace.role not in right & wrong)
     }
+
+
+def contrasts(
+    traces: Sequence[Trace],
+    reread: Collection[str],
+    gold: str,
+    settings: CoreTeachingSettings,
+    meters: Mapping[str, TextMeter],
+) -> dict[str, str]:
+    """Agent of ``reread`` -> a hint made of somebody else's wrong trace, a peer's if there is one
+    (RLCSD, arXiv:2606.11709, which has those of the same policy); left out where there is none."""
+    found: dict[str, str] = {}
+    for trace in traces:
+        others = [t for t in traces if t.agent != trace.agent and not t.verdict.correct]
+        others.sort(key=lambda other: other.role == trace.role)
+        for other in others if trace.agent in reread else ():
+            blocks = strategies(text := after_thinking(other.text))
+            source, answers = blocks[0].text if blocks else text, (gold, other.verdict.answer or "")
+            how = (meters[trace.role], settings.hint_tokens, settings.truncate)
+            if (hint := build_hint(source, answers, *how)) is not None:
+                found[trace.agent] = hint
+                break
+    return found
 
 
 def hint_source(text: str, answer: str | None, states_gold: Callable[[str], bool]) -> str | None:

@@ -16,7 +16,8 @@ ExploreMode = Literal["literal", "leave-one-out", "mean-pairwise", "strategy-rat
 ExplorePool = Literal["question", "model"]
 End = Literal["head", "tail"]
 HintedContext = Literal["hint", "cold"]
-Reread = Literal["none", "wrong", "unsolved"]
+Reread = Literal["none", "wrong", "unsolved", "alike", "all"]
+RereadHint = Literal["peer", "own", "gold"]
 
 _require = partial(require, "core-teaching")
 
@@ -103,9 +104,16 @@ class CoreTeachingSettings:
     collapse later: watch the cold accuracy."""
 
     reread: Reread = "none"
-    """Which wrong cold traces are read again behind the prompt with the hint, for
-    --algo.distillation.beta: none, those of a question that a peer has solved (wrong), or of one
-    that a peer has solved and no trace of one's own (unsolved). Not in the paper."""
+    """Which cold traces are read again behind the prompt with a hint, for
+    --algo.distillation.beta: none, the wrong ones, those of a role without a right one (unsolved),
+    of a role whose traces are all right or all wrong, so that its rewards say nothing (alike), or
+    all. Not in the paper."""
+    reread_hint: RereadHint = "peer"
+    """What they are read behind: a peer's right trace (of questions that a peer has solved), one's
+    own right trace (SDPO, arXiv:2601.20802), or the gold answer."""
+    reread_contrast: bool = False
+    """Compare with the reading behind a wrong trace of somebody, a peer's if there is one, in place
+    of the prompt alone (RLCSD, arXiv:2606.11709); traces for which there is none are left out."""
 
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("k_cold", "hint_tokens", "max_new_tokens", "cap"), 1)
@@ -125,6 +133,11 @@ class CoreTeachingSettings:
         _require(bool(self.w_explore), "w_explore is empty: name a weight for epoch 1 at least")
         _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
         require_known("core-teaching", self)
+        _require(
+            self.reread_hint != "own" or self.reread in ("none", "wrong"),
+            f"reread {self.reread} with reread_hint own would read right traces behind themselves, "
+            "or nothing; choose reread wrong",
+        )
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,7 @@ def _pieces(row: Record, role: str, decoder: Decoder) -> list[Shown]:
         return _as_written(texts, finish)
     pieces: list[Shown] = []
     seen = 0
+    told = _list(row.get("token_bonus"))
     for place, (start, end, logprobs) in enumerate(turns):
         if start > seen:
             pieces.append({"kind": "given", "text": "".join(words[seen:start])})
@@ -132,6 +133,10 @@ def _pieces(row: Record, role: str, decoder: Decoder) -> list[Shown]:
                 "kind": "sampled",
                 "tokens": words[start:end],
                 "logprobs": [round(value, 3) for value in logprobs],
+                # What reading it again behind a hint added to the advantage of each token.
+                "told": [_number(one) or 0 for one in _list(told[place])]
+                if place < len(told)
+                else [],
                 "finish": finish[place] if place < len(finish) else "",
             }
         )

@@ -12,13 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import AttentionInterface
+
+# Assisted decoding, which nothing here uses, would import scikit-learn: a second of CPU time.
+with patch("transformers.utils.is_sklearn_available", lambda: False):
+    from transformers import AttentionInterface, GenerationMixin  # noqa: F401
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

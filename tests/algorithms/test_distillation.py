@@ -8,11 +8,13 @@ import torch
 
 from coterie.algorithms import Algorithm, Learner, LearnerSettings, get
 from coterie.algorithms.algorithm import Distillation
-from coterie.algorithms.distillation import token_bonus
+from coterie.algorithms.distillation import describe_bonus, on_sampled, token_bonus
 from coterie.datatypes import UserError
+from coterie.training.records import row_record
 
 PLAIN = LearnerSettings(importance_correction="none")
 HINTED = np.array([7, 3, 11, 5, 2])
+WRONG = np.array([7, 4, 2])
 NOTHING = np.zeros(8)
 
 
@@ -46,15 +48,78 @@ def test_by_hand(make_rows) -> None:
         reread_after=np.array([8]),
     )
     # Sampled: 3, 4 and 5, at columns 1, 2 and 4 of the row, and at 0, 1 and 3 behind [8].
-    own = torch.tensor([0.0, -1.0, -3.0, 0.0, -0.5])
-    read = torch.tensor([-2.0, -0.5, 0.0, -4.5])
+    own, read = on_sampled(
+        [row, row.as_reread()],
+        [torch.tensor([0.0, -1.0, -3.0, 0.0, -0.5]), torch.tensor([-2.0, -0.5, 0.0, -4.5])],
+    )
+    assert own.tolist() == [-1, -3, -0.5]
+    assert read.tolist() == [-2, -0.5, -4.5]
     how = Distillation(beta=0.5, bound=2.0)
     # -2 + 1 = -1; -.5 + 3 = 2.5, at most 2; -4.5 + .5 = -4, at least -2; half of each.
-    bonus = token_bonus(how, row, own, row.as_reread(), read)
-    assert bonus.tolist() == [0, -0.5, 1.0, 0, -1.0]
+    assert token_bonus(how, 0.0, read, own).tolist() == [-0.5, 1.0, -1.0]
     # A token that either finds impossible says nothing if both do.
-    own[1] = read[0] = -np.inf
-    assert token_bonus(how, row, own, row.as_reread(), read)[1] == 0
+    own[0] = read[0] = -np.inf
+    assert token_bonus(how, 0.0, read, own)[0] == 0
+
+
+def test_direction_of_the_reward_by_hand() -> None:
+    """A (1 - .5 + .5 clip(exp(sign(A) d), .8, 1.2)) - A, with d = log 1.1, log 2 and -log 1.25."""
+    how = Distillation(beta=0.5, bound=0.2, direction="reward")
+    read, own = torch.tensor([1.1, 2.0, 0.8]).log(), torch.zeros(3)
+    # exp(d) is 1.1, 2 (at most 1.2) and .8; half of 2 times .1, .2 and -.2.
+    right = token_bonus(how, 2.0, read, own)
+    torch.testing.assert_close(right, torch.tensor([0.1, 0.2, -0.2]))
+    # exp(-d) is 1 / 1.1, 1 / 2 (at least .8) and 1.25 (at most 1.2); half of -2 (. - 1).
+    wrong = token_bonus(how, -2.0, read, own)
+    torch.testing.assert_close(wrong, torch.tensor([1 - 1 / 1.1, 0.2, -0.2]))
+    assert token_bonus(how, 0.0, read, own).tolist() == [0, 0, 0]
+    metrics = describe_bonus(how, [right, wrong[:1]], np.array([2.0, -2.0]))
+    assert metrics["distillation/bounded"] == 2 / 4
+    assert metrics["distillation/mean"] == pytest.approx((0.1 + 0.2 - 0.2 + 1 - 1 / 1.1) / 4)
+
+
+def test_beta_fades() -> None:
+    how = Distillation(beta=0.6, fade=4)
+    assert [how.after(n).beta for n in (0, 1, 4, 9)] == pytest.approx([0.6, 0.45, 0, 0])
+    assert Distillation(beta=0.6).after(99).beta == 0.6
+
+
+def test_a_faded_beta_reads_nothing(tiny, make_rows) -> None:
+    learner, still = Learner(tiny(), distilling(fade=1), PLAIN), []
+    for _ in range(2):
+        metrics = learner.update(named(make_rows, 2), NOTHING)
+        still.append((metrics["distillation/rows"], len(learner.told)))
+    assert still == [(1 / 8, 1), (0, 0)]
+
+
+def test_a_contrast_stands_for_the_row_itself(tiny, make_rows) -> None:
+    """Behind one context twice, nothing differs; behind two, it is their difference."""
+    rows = named(make_rows, 1, 3, 5)
+    rows[3] = dataclasses.replace(rows[3], contrast_after=HINTED)
+    rows[5] = dataclasses.replace(rows[5], contrast_after=WRONG)
+    learner = Learner(tiny(), distilling(beta=1.0, bound=9.0), PLAIN)
+    told, _ = learner._read_again(rows, None, NOTHING)
+    assert sorted(told) == [1, 3, 5]
+    assert told[3].abs().max() < 1e-5
+    read = [
+        on_sampled([one], [logprobs(learner.model, one.tokens)])[0].detach()
+        for one in (rows[5].as_reread(), rows[5].as_contrast(), rows[1].as_reread(), rows[1])
+    ]
+    torch.testing.assert_close(told[5], read[0] - read[1])
+    torch.testing.assert_close(told[1], read[2] - read[3])
+
+
+def test_what_each_token_was_told_is_kept_for_the_log(tiny, make_rows) -> None:
+    rows = named(make_rows, 2)
+    learner = Learner(tiny(), distilling(), PLAIN)
+    learner.update(rows, NOTHING)
+    (told_T,) = learner.told.values()
+    assert list(learner.told) == [id(rows[2])]
+    assert told_T.shape == rows[2].tokens.shape
+    assert told_T[rows[2].mask].any()
+    assert not told_T[~rows[2].mask].any()
+    record = row_record(rows[2], 0.0, told_T)
+    assert [len(turn) for turn in record["token_bonus"]] == [b - a for a, b in rows[2].turns]
 
 
 @pytest.mark.parametrize("name", ["grpo", "gspo", "cispo", "sapo", "gspo-paper"])
@@ -81,8 +146,8 @@ def test_the_gradient_is_that_of_the_formula(name: str, tiny, make_rows) -> None
     expected = {n: p.grad.clone() for n, p in model.parameters().items()}
 
     learner = Learner(tiny(), distilling(name, beta=0.7, bound=0.3, reader="current"), PLAIN)
-    bonus, _ = learner._read_again(rows, None)
-    learner._gradient(rows, advantages, None, None, range(8), bonus)
+    told, _ = learner._read_again(rows, None, advantages)
+    learner._gradient(rows, advantages, None, None, range(8), learner._spread(rows, told))
     for n, p in learner.model.parameters().items():
         torch.testing.assert_close(p.grad, expected[n], rtol=1e-4, atol=1e-7)
 
@@ -128,17 +193,17 @@ def test_who_reads(tiny, make_rows) -> None:
         model = tiny()
         learner = Learner(model, distilling(reader=reader), PLAIN)
         start = weights(model)
-        first, _ = learner._read_again(rows, None)
+        first, _ = learner._read_again(rows, None, advantages)
         learner.update(rows, advantages)
-        second, _ = learner._read_again(rows, None)
+        second, _ = learner._read_again(rows, None, advantages)
         found[reader] = (first, second)
         if reader == "average":
             for name, value in weights(model).items():
                 expected = 0.95 * start[name] + 0.05 * value
                 torch.testing.assert_close(learner._average[name], expected)
     for reader in ("current", "start"):
-        for one, two in zip(found["average"][0], found[reader][0]):
-            torch.testing.assert_close(one, two)
+        for place, one in found["average"][0].items():
+            torch.testing.assert_close(one, found[reader][0][place])
         assert not torch.allclose(found["average"][1][0], found[reader][1][0], atol=1e-5)
 
 
@@ -162,6 +227,9 @@ def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
         ({"beta": -1.0}, "beta must not be negative"),
         ({"bound": 0.0}, "bound must be above 0"),
         ({"decay": 1.0}, "decay must be at least 0 and below 1"),
+        ({"fade": -1}, "fade must not be negative"),
+        ({"direction": "reward", "bound": 2.0}, "beta and bound of at most 1"),
+        ({"direction": "reward", "bound": 0.2, "beta": 1.5}, "beta and bound of at most 1"),
     ],
 )
 def test_what_cannot_be(how, sentence: str) -> None:

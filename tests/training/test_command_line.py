@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -246,16 +244,12 @@ def test_a_run_directory_in_use_is_refused(
     assert "is not empty" in said(["--run-dir", str(tmp_path)], capsys)
 
 
-def test_nothing_heavy_is_imported_before_a_mistake_is_told(tmp_path: Path) -> None:
-    code = (
-        "import sys; from coterie import train; assert train.main(['--steps', '0']) == 2; "
-        "heavy = {'torch', 'transformers', 'sympy', 'sentence_transformers', 'datasets'}; "
-        "print(sorted(heavy & set(sys.modules)))"
+def test_a_run_says_at_once_what_it_is() -> None:
+    assert parse([]).headline() == (
+        "core-teaching with gspo: training alice, bob; loading torch, then tiny:alice, tiny:bob"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
+    alone = parse(["--train-role", "bob", "--agents.alice.model", "tiny:bob"])
+    assert alone.headline().endswith("training bob; loading torch, then tiny:bob")
 
 
 def test_bounds_and_rounds_of_dapo_are_flags() -> None:

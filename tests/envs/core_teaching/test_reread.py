@@ -6,15 +6,19 @@ from typing import Any
 import pytest
 
 from coterie import envs
-from coterie.datatypes import Problem
+from coterie.datatypes import Problem, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.core_teaching import CoreTeachingSettings
 
-from .scripted import COLD, HINTED, PLAIN, RIGHT, WRONG, Played
+from .scripted import COLD, HINTED, PLAIN, RIGHT, WRONG, Played, trace
 
 ALONE = dataclasses.replace(PLAIN, k_cold=2, k_hinted=0, teacher="prefer-peer")
 BOTH = {"alice_0": WRONG, "alice_1": WRONG, "bob_0": WRONG, "bob_1": RIGHT}
 MIXED = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": WRONG, "bob_1": RIGHT}
+
+
+def hinted(hint: str) -> str:
+    return HINTED.replace("7 + 8 = 5 - 3 =\nLet", f"{hint}\nLet")
 
 
 def reread(env: Any, answers: dict[str, str], problem: Problem, **options: Any) -> dict[str, str]:
@@ -31,6 +35,11 @@ def reread(env: Any, answers: dict[str, str], problem: Problem, **options: Any) 
         ("unsolved", BOTH, ["alice_0", "alice_1"]),
         ("wrong", MIXED, ["alice_1", "bob_0"]),
         ("unsolved", MIXED, []),
+        ("all", BOTH, ["alice_0", "alice_1"]),
+        ("alike", BOTH, ["alice_0", "alice_1"]),
+        ("alike", MIXED, []),
+        ("all", MIXED, list(MIXED)),
+        ("alike", dict.fromkeys(BOTH, RIGHT), list(BOTH)),
         ("wrong", dict.fromkeys(BOTH, WRONG), []),
         ("wrong", dict.fromkeys(BOTH, RIGHT), []),
     ],
@@ -60,3 +69,43 @@ def test_the_context_is_told_in_the_tokens_of_its_author(scorer: Any, problem: P
     said = {agent: codec.extend(text) for agent, text in BOTH.items()}
     *_, infos = env.step({agent: said[agent] for agent in env.agents if agent in said})
     assert infos["alice_0"]["reread_after"].tolist() == list(codec.open(HINTED))
+
+
+@pytest.mark.parametrize(
+    ("hint", "answers", "found"),
+    [
+        # Bob's wrong trace has a right one beside it, alice's have none.
+        ("own", BOTH, {"bob_0": HINTED}),
+        ("own", MIXED, {"alice_1": HINTED, "bob_0": HINTED}),
+        ("gold", dict.fromkeys(BOTH, WRONG), dict.fromkeys(BOTH, hinted("2"))),
+    ],
+)
+def test_hints_that_are_no_peers(
+    hint: Any, answers: dict[str, str], found: dict[str, str], make: Any, problem: Problem
+) -> None:
+    env = make(dataclasses.replace(ALONE, reread="wrong", reread_hint=hint))
+    assert reread(env, answers, problem) == found
+
+
+def test_contrast_with_a_wrong_trace_of_somebody_else(make: Any, problem: Problem) -> None:
+    """Alice's own wrong traces serve where bob has none; a row's own never does."""
+    env = make(dataclasses.replace(ALONE, reread="wrong", reread_contrast=True))
+    worked = {"alice_0": trace(5), "alice_1": trace(6, "7 + 8 = 9 - 3 =")}
+    infos = Played(env, {**worked, "bob_0": RIGHT, "bob_1": RIGHT}, problem=problem).infos
+    contrast = {agent: info.get("contrast_after") for agent, info in infos.items()}
+    assert contrast == {
+        "alice_0": hinted("7 + 8 = 9 - 3 ="),
+        "alice_1": hinted("7 + 8 = 5 - 3 ="),
+        "bob_0": None,
+        "bob_1": None,
+    }
+    # With a wrong trace of a peer, that one; the only wrong trace has nothing to be compared with.
+    infos = Played(env, {**BOTH, "bob_0": worked["alice_1"]}, problem=problem).infos
+    assert infos["alice_0"]["contrast_after"] == hinted("7 + 8 = 9 - 3 =")
+    one = {**dict.fromkeys(BOTH, RIGHT), "alice_0": WRONG}
+    assert reread(env, one, problem) == {}
+
+
+def test_right_traces_are_not_read_behind_themselves() -> None:
+    with pytest.raises(UserError, match="reread all with reread_hint own would read right traces"):
+        CoreTeachingSettings(reread="all", reread_hint="own")

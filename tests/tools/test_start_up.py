@@ -1,0 +1,50 @@
+"""What is measured before a command says something, and what a run does not import."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+
+from speed.start_up import ROOT, measure
+
+HEAVY = "{'torch', 'transformers', 'peft', 'sklearn', 'pandas', 'vllm', 'sentence_transformers'}"
+
+
+def said(code: str) -> list[str]:
+    """The lines that ``code`` prints, and one of the heavy packages that it has imported."""
+    code += f"\nimport sys\nprint()\nprint(sorted({HEAVY} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_the_first_line_is_waited_for_less_long_than_the_end():
+    said = "import time; print('a line', flush=True); time.sleep(.2); sum(range(10**6))"
+    first, end = measure(["-c", said])
+    assert first.wall_s + 0.2 <= end.wall_s
+    assert math.isnan(first.cpu_s) or first.cpu_s <= end.cpu_s
+    silent, ended = measure(["-c", ""])
+    assert silent == ended
+
+
+def test_help_and_refusals_import_nothing_heavy():
+    helped = "[['--help'], ['train', '--help'], ['train', '--env', 'core-teaching', '--help']]"
+    code = (
+        "import contextlib\nfrom coterie.__main__ import main\n"
+        f"for argv in {helped}:\n    with contextlib.suppress(SystemExit): main(argv)\n"
+        "assert main(['train', '--steps', '0']) == 2\n"
+        "assert main(['train', '--env', 'nowhere']) == 2"
+    )
+    assert said(code)[-1] == "[]"
+
+
+@pytest.mark.slow
+def test_a_run_with_full_weights_imports_what_it_uses(tmp_path):
+    flags = ["--steps", "1", "--rollout.problems-per-step", "2", "--eval.no-enabled"]
+    argv = [*flags, "--run-dir", str(tmp_path / "run")]
+    code = f"from coterie import train\nassert train.main({argv!r}) == 0"
+    lines = said(code)
+    assert lines[0].startswith("core-teaching with gspo: training alice, bob; loading torch")
+    assert lines[-1] == "['torch', 'transformers']"

@@ -1,0 +1,217 @@
+"""The runs behind docs/evidence.md: what is missing is trained, run by run, and stored.
+
+    python tools/evidence.py --list              # what is missing, in the order of the protocol
+    nice python tools/evidence.py --until 13:30  # trains it; begins no run after that time
+    python tools/evidence.py --tables            # makes the page's tables and picture anew
+
+A finished run is a line of docs/evidence/results.jsonl and is never run again: another session goes
+on with the next one. A run that was cut off goes on from its last checkpoint.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from coterie.comparison.sweep import Job
+from coterie.training.rundir import METRICS, RunDirectory
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs/evidence/results.jsonl"
+ROLES = ("alice", "bob")
+SEEDS = (20, 21, 22, 23, 24)
+LENGTH = 330
+BLOCK = 30
+"""Steps behind a point of the training curve."""
+
+RUNGS = {
+    "complementary": "chains?mix=0.5,0.5,0&min_length=5&max_length=5",
+    "default": "chains?mix=0.25,0.25,0.5",
+    "between": "chains?mix=0.375,0.375,0.25&min_length=4&max_length=5",
+    "recall": "recall?letters=1&named=0.15&unknown=0&min_length=3&max_length=4",
+}
+_ALONE = (
+    *("--env.k-hinted", "0", "--group-by", "problem+role", "--env.alpha", "0"),
+    *("--env.w-explore", "0", "--env.lambda-cm", "0", "--env.lambda-ta", "0"),
+    *("--env.r-teach", "0"),
+)
+_DISTILLED = ("--env.reread", "wrong", "--algo.distillation.beta", "1")
+ARMS = {
+    "plain": (*_ALONE, "--env.k-cold", "3"),
+    "distillation": (*_ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *_DISTILLED),
+    "core": (),
+    "own hint": (*_ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *_DISTILLED),
+    "alone, 6": (*_ALONE, "--env.k-cold", "6"),
+}
+_BOTH = ("plain", "distillation")
+# What is done first stands first; within a block, all arms of a seed before the next seed.
+BLOCKS: Sequence[tuple[str, Sequence[str], int]] = (
+    ("complementary", _BOTH, LENGTH),
+    ("default", _BOTH, LENGTH),
+    ("complementary", ("core",), LENGTH),
+    ("complementary", _BOTH, 2 * LENGTH),
+    ("default", ("core",), LENGTH),
+    ("complementary", ("alone, 6", "own hint"), LENGTH),
+    ("recall", _BOTH, LENGTH),
+    ("between", _BOTH, LENGTH),
+    ("default", ("alone, 6", "own hint"), LENGTH),
+    ("default", _BOTH, 2 * LENGTH),
+    ("recall", ("core", "own hint"), LENGTH),
+    ("between", ("core", "own hint"), LENGTH),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training of the protocol."""
+
+    rung: str
+    arm: str
+    seed: int
+    steps: int
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """As for ``train.py``, but for where the run goes."""
+        return (
+            *("--env", "core-teaching", "--algo", "gspo", "--seed", str(self.seed)),
+            *("--steps", str(self.steps), "--problems.train", RUNGS[self.rung]),
+            *("--problems.held-out", "512", "--no-episodes-log", *ARMS[self.arm]),
+        )
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.rung}-{self.arm}-{self.steps}-{self.seed}".replace(", ", "").replace(" ", "")
+
+
+def planned() -> Iterator[Run]:
+    """All runs of the protocol, in order."""
+    for rung, arms, steps in BLOCKS:
+        yield from (Run(rung, arm, seed, steps) for seed in SEEDS for arm in arms)
+
+
+def stored(path: Path = RESULTS) -> dict[Run, dict[str, Any]]:
+    """What is finished."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    rows = [json.loads(line) for line in lines]
+    return {Run(*(row[key] for key in ("rung", "arm", "seed", "steps"))): row for row in rows}
+
+
+def train(run: Run, out: Path) -> dict[str, Any]:
+    """Train it, let its roles vote, and give the line that is stored."""
+    folder = out / run.name
+    began, used, whole = time.time(), _cpu_s(), not folder.exists()
+    job = Job("train", (*run.flags, "--run-dir", str(folder)), folder, "summary.json")
+    if not job.finished:
+        job.run()
+    cpu, wall = _cpu_s() - used, time.time() - began
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    first, last = (
+        json.loads((folder / f"evaluation/{when}.json").read_text(encoding="utf-8"))["correct"]
+        for when in ("before", "after")
+    )
+    commit = subprocess.run(
+        ("git", "describe", "--always", "--dirty", "--abbrev=12"),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    return {
+        **asdict(run),
+        "command": " ".join(("python train.py", *(_quoted(flag) for flag in run.flags))),
+        "commit": commit,
+        "finished": datetime.now().isoformat(timespec="seconds"),
+        "before": {role: _counts(first[role]) for role in ROLES},
+        "after": {role: _counts(last[role]) for role in ROLES},
+        "peer_only": {role: _peer_only(first, role) for role in ROLES},
+        "hint_lift": summary["before"].get("hint_lift"),
+        "tokens": summary["sampled_tokens"],
+        # Of a run that was cut off, only the last part's would be known.
+        "cpu_s": round(cpu, 1) if whole else None,
+        "wall_s": round(wall, 1) if whole else None,
+        "votes": _votes(run, folder),
+        "curve": _curve(folder),
+        # Right answers to each held-out problem, a digit a problem.
+        "right": {role: "".join(str(sum(row)) for row in last[role]) for role in ROLES},
+    }
+
+
+def _cpu_s() -> float:
+    """Of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _quoted(flag: str) -> str:
+    return f'"{flag}"' if "?" in flag else flag
+
+
+def _counts(correct: Sequence[Sequence[int]]) -> list[int]:
+    """Right answers, and all."""
+    return [sum(map(sum, correct)), sum(map(len, correct))]
+
+
+def _peer_only(correct: Mapping[str, Sequence[Sequence[int]]], role: str) -> float:
+    """Share of problems that the role never solves and its peer does at least once."""
+    (peer,) = set(ROLES) - {role}
+    pairs = list(zip(correct[role], correct[peer], strict=True))
+    return round(sum(not any(own) and any(other) for own, other in pairs) / len(pairs), 4)
+
+
+def _votes(run: Run, folder: Path) -> dict[str, float]:
+    """Accuracy of six answers' majority, of each role alone and of three from each."""
+    problems = f"{RUNGS[run.rung]}&seed={1000 + run.seed}"
+    policies = [f"{role}={folder}" for role in ROLES]
+    flags = ("--questions", "256", "--samples", "6", "--resamples", "1", "--no-workflow")
+    where = ("--problems", problems, "--seed", str(run.seed), "--out", str(folder / "votes"))
+    arguments = ("suite", "--policies", *policies, *flags, *where)
+    job = Job("benchmark", arguments, folder / "votes", "results.json", False)
+    job.run()
+    found = json.loads((job.folder / job.done).read_text(encoding="utf-8"))
+    rows = found["suites"]["core"]["sets"][problems]["rows"]
+    return {"alice": rows["vote/alice"], "bob": rows["vote/bob"], "team": rows["vote"]}
+
+
+def _curve(folder: Path) -> dict[str, list[float]]:
+    """Each role's accuracy in training, block by block."""
+    steps = RunDirectory.reopen(folder).read_log(METRICS)
+    blocks = [steps[start : start + BLOCK] for start in range(0, len(steps), BLOCK)]
+    return {
+        role: [round(sum(s[f"measured/{role}/correct"] for s in b) / len(b), 4) for b in blocks]
+        for role in ROLES
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--list", action="store_true", help="show what is missing, and train none")
+    parser.add_argument("--until", default="23:59", help="begin no run after this time, HH:MM")
+    parser.add_argument("--out", type=Path, default=ROOT / "runs/evidence", help="where runs go")
+    asked = parser.parse_args()
+    missing = [run for run in planned() if run not in stored()]
+    if asked.list:
+        for run in missing:
+            print(run.name)
+        return
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    for run in missing:
+        if f"{datetime.now():%H:%M}" >= asked.until:
+            break
+        row = train(run, asked.out)
+        RESULTS.parent.mkdir(exist_ok=True)
+        with RESULTS.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        print(run.name, row["after"], row["cpu_s"], flush=True)
+
+
+if __name__ == "__main__":
+    main()
