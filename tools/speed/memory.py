@@ -40,7 +40,7 @@ from coterie.models.locate import TINY
 from coterie.models.lora import add_adapter
 from coterie.models.spec import LoraSpec
 
-SETTINGS = LearnerSettings(micro_batch_tokens=1 << 30)
+SETTINGS = LearnerSettings(micro_batch_tokens=1 << 30, importance_correction="none")
 MIB = 2**20
 Update = Callable[[list[Trajectory]], None]
 
