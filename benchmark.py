@@ -5,15 +5,17 @@ import sys
 from collections.abc import Sequence
 
 _USAGE = """\
-usage: benchmark.py --policies ...       any policies on any suites: alone, by vote, in a cascade
-       benchmark.py --teams ...          whole teams in any environment; also --team
-       benchmark.py --cross-play ...     all pairings over the roles; who wins in games
-       benchmark.py corea [settings]     small models, cascades with a large one, and controls
-       benchmark.py eapo [settings]      a policy alone, with experts, after training with them
-       benchmark.py distill [settings]   a policy trained on an expert's solutions, for eapo
-       benchmark.py compare RUN RUN ...  runs on the same held-out problems, in pairs
-       benchmark.py sweep TABLE          a paper's table in miniature, trained with several seeds
-       benchmark.py seeds [settings]     runs of several seeds: means, differences, learning curves
+usage: benchmark.py COMPARISON [settings]
+
+  --policies ...     any policies on any suites: alone, by vote, in a cascade
+  --teams ...        whole teams in any environment; also --team
+  --cross-play ...   all pairings over the roles; who wins in games
+  corea              small models, cascades with a large one, and controls
+  eapo               a policy alone, with experts, after training with them
+  distill            a policy trained on an expert's solutions, for eapo
+  compare RUN RUN    runs on the same held-out problems, in pairs
+  sweep TABLE        a paper's table in miniature, trained with several seeds
+  seeds              runs of several seeds: means, differences, learning curves
 
 All settings of one comparison:  python benchmark.py eapo --help
                                  python benchmark.py suite --help"""

@@ -25,6 +25,10 @@ def _train(argv: Sequence[str]) -> int:
     from coterie.training.command_line import parse
 
     settings = parse(argv)
+    if settings.run.plan:
+        from coterie.training.plan_report import show_plan
+
+        return show_plan(settings)
 
     # What takes time to import waits until everything that can be checked has been.
     from coterie.training.preflight import preflight

@@ -16,7 +16,7 @@ from coterie.algorithms.batching import Batch
 Head = Callable[[Tensor], Tensor]
 
 # Logits that may exist at once: 64 MiB in float32, beside as much for their softmax.
-_LOGITS_AT_ONCE = 1 << 24
+LOGITS_AT_ONCE = 1 << 24
 
 
 class TrainableModel(Protocol):
@@ -71,7 +71,7 @@ def score(
     *,
     temperature: float,
     entropy_gradient: bool = False,
-    logits_at_once: int = _LOGITS_AT_ONCE,
+    logits_at_once: int = LOGITS_AT_ONCE,
 ) -> tuple[Tensor, Tensor]:
     """(N,) log-probabilities of ``target_N`` and (N,) entropies (nats), in float32.
 

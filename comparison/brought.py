@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 from coterie import envs
 from coterie.datatypes import UserError
+from coterie.datatypes.flags import parse_flags
 from coterie.training.plain import override
 from coterie.training.presets import lay_over, preset
 from coterie.training.rundir import RunDirectory
@@ -126,14 +125,14 @@ def roles_of_runs(found: Sequence[Brought], env: str) -> tuple[str, ...]:
 def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     """Settings of the class ``kind`` from flags. Where it can tell what runs and presets bring
     (``brought``), that is laid over its defaults, and flags over both."""
-    parsed = tyro.cli(kind, args=list(argv), prog=prog)
+    parsed = parse_flags(kind, argv, prog=prog)
     if not hasattr(parsed, "brought"):
         return parsed
     given = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
     values = parsed.brought(given)
     if not values:
         return parsed
-    return tyro.cli(kind, args=list(argv), prog=prog, default=override(kind(), values))
+    return parse_flags(kind, argv, prog=prog, default=override(kind(), values))
 
 
 def _agreed(

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from coterie.evaluation.table import as_json, without_zero
 from coterie.training.disk import make_folder, write_whole
@@ -35,8 +36,11 @@ def make_table(
     text, since users name what stands there; labels and cells may hold markup."""
     shown = escape(title)
     table = Table(box=None, pad_edge=False, header_style="bold", title=shown, title_justify="left")
-    # In a narrow terminal it is the labels that break, never the numbers.
-    table.add_column(escape(first), overflow="fold")
+    lines = list(lines)
+    words = [word for label, _ in lines for word in Text.from_markup(label).plain.split()]
+    longest = max(map(len, (*words, *first.split())), default=1)
+    # In a narrow terminal it is the labels that break, between words, and never the numbers.
+    table.add_column(escape(first), overflow="fold", min_width=min(longest, _LABEL))
     for heading in headings:
         table.add_column(escape(heading), justify="right", no_wrap=True)
     for label, cells in lines:

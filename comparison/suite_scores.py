@@ -14,7 +14,7 @@ from coterie.comparison.responses import Responses
 from coterie.comparison.settings import Asking
 from coterie.comparison.suite_tables import (
     accuracy_table,
-    calibration_table,
+    calibration_tables,
     pair_table,
     pass_table,
 )
@@ -116,7 +116,7 @@ def score(
         accuracy_table(rows, f"{title}; below: oracles", sets=len(found)),
         pass_table(passing, "Pass@k, unbiased" if binary else "best of k, expected"),
         *([pair_table(apart, "one answer each")] if apart else []),
-        calibration_table(known, "confidence (ECE: 10 bins [a, b)) and variance"),
+        *calibration_tables(known),
     ]
     content = {
         "sets": {

@@ -1,7 +1,7 @@
 """A suite's results for a terminal of 80 columns."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -106,24 +106,26 @@ def pair_table(found: Sequence[Pair], title: str) -> Table:
     )
 
 
-def calibration_table(found: Mapping[str, Mapping[str, Any]], title: str) -> Table:
-    """Confidences, stated and from agreement, and variance, policy by policy."""
+def calibration_tables(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Table]:
+    """Confidences, stated and from agreement, policy by policy; and variance."""
     lines: list[tuple[str, list[str]]] = []
     for name, one in found.items():
-        spread = [figure_cell(one["variance"].between), figure_cell(one["variance"].within)]
-        kinds = [kind for kind in ("stated", "agreement") if kind in one]
-        for place, kind in enumerate(kinds or [""]):
-            values, cells = one.get(kind), [""] * 4
-            if values:
-                cells = [
-                    f"{values['output_ratio']:.0%}",
-                    figure_with_interval(values["ece"]) or "undefined",
-                    figure_with_interval(values["auroc"]) or "undefined",
-                    figure_cell(values["brier"]),
-                ]
-            first = place == 0
-            lines.append(
-                (short_label(name) if first else "", [kind, *cells, *(spread if first else [])])
-            )
-    headings = ("confidence", "given", "ECE", "AUROC", "Brier", "between", "within")
-    return make_table(title, "policy", headings, lines)
+        for place, kind in enumerate(k for k in ("stated", "agreement") if k in one):
+            values = one[kind]
+            cells = [
+                kind,
+                f"{values['output_ratio']:.0%}",
+                figure_with_interval(values["ece"]) or "undefined",
+                figure_with_interval(values["auroc"]) or "undefined",
+                figure_cell(values["brier"]),
+            ]
+            lines.append(("" if place else short_label(name), cells))
+    if lines:
+        headings = ("confidence", "given", "ECE", "AUROC", "Brier")
+        yield make_table("confidence (ECE: 10 bins [a, b))", "policy", headings, lines)
+    spread = {name: one["variance"] for name, one in found.items()}
+    rows = [
+        (short_label(name), [figure_cell(one.between), figure_cell(one.within)])
+        for name, one in spread.items()
+    ]
+    yield make_table("variance of being right", "policy", ("between", "within"), rows)

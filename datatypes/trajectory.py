@@ -113,5 +113,7 @@ class Episode:
     """The problem's reference answer; None where the episode was given no problem."""
     kind: str | None = None
     """How answers to it are compared (:data:`AnswerKind`)."""
+    problem_shown: bool = True
+    """Whether anybody was given the problem's question; a game has no use for one."""
     rewards: Mapping[str, float] = field(default_factory=dict)
     """Agent -> what it was paid in all, whether or not it was ever asked."""

@@ -85,7 +85,8 @@ def comparison(
     for worse."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for place, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="right" if place else "left")
+        # In a narrow terminal it is the labels that break, never the numbers.
+        table.add_column(heading, justify="right" if place else "left", no_wrap=place > 0)
     for line in lines(before, after, rows):
         numbers = [_markup(cell) for cell in (line.before, line.after, line.change)]
         if colour := _COLOURS.get(line.verdict):

@@ -19,6 +19,7 @@ import tyro
 
 from coterie.agents.engine.processes import end_with_parent
 from coterie.datatypes import UserError, reason_of, refuse, user_path
+from coterie.datatypes.flags import parse_flags
 
 # A prompt that is read in parts costs its request a number of its stream, which vLLM then winds
 # back: something that generators on a CPU cannot do, and the server ends.
@@ -59,11 +60,8 @@ class ServeSettings:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C; returns the exit code: 0 ended, 2 the user's mistake."""
-    settings = tyro.cli(
-        ServeSettings,
-        args=list(sys.argv[1:] if argv is None else argv),
-        prog="coterie serve",
-    )
+    argv = sys.argv[1:] if argv is None else argv
+    settings = parse_flags(ServeSettings, argv, prog="coterie serve")
     try:
         check_serving(settings)
         if find_spec("vllm") is None:

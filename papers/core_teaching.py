@@ -88,6 +88,7 @@ _REST = {
         0.9, "reference", "importance ratios are only right for what was sampled from"
     ),
     "rollout.top_k": Setting(0, "reference"),
+    "rollout.max_prompt_tokens": Setting(4096, "reference", "no tiny prompt is long"),
     "rollout.learner_temperature": Setting(
         1.0, "reference", "importance ratios need the temperature of sampling"
     ),

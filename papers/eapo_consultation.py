@@ -71,6 +71,7 @@ _REST = {
     "rollout.temperature": Setting(1.0, "table 5"),
     "rollout.top_p": Setting(1.0, "table 5"),
     "rollout.top_k": Setting(0, "table 5"),
+    "rollout.max_prompt_tokens": Setting(2048, "table 5", "no tiny prompt is long"),
     "eval.temperature": Setting(1.0, "DAPO's validation", "that of training"),
     "eval.top_p": Setting(0.7, "DAPO's validation", "that of training"),
     "problems.train": Setting("dapo-17k", "appendix A", TINY),
@@ -167,12 +168,6 @@ DEPARTURES = (
         "not defined (section 2.1)",
         "thoughts closed, calls answered, one Answer: behind the last thought",
         "the rules of arXiv:2503.19470 with the paper's tags",
-    ),
-    Departure(
-        "prompts of at most 2,048 tokens",
-        "table 5",
-        "no prompt is cut or left out",
-        "the policies' contexts hold longer ones",
     ),
     Departure(
         "the expert",

@@ -1,7 +1,7 @@
 """One episode: an environment against its policies."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Protocol
@@ -113,24 +113,33 @@ async def play(
             recorder.fail(f"episode cut off after {deadlines.turns} turns")
 
     group = f"{_problem_id(problem)}@{seed}"
+    trajectories = tuple(
+        trajectory
+        for agent, recorder in recorders.items()
+        if recorder.asked
+        for trajectory in recorder.trajectories(rewards[agent], last_infos[agent], group, replica)
+    )
     return Episode(
         problem_id=_problem_id(problem),
         seed=seed,
         step=int(options.get("step", 0)),
         mode=str(options.get("mode", "train")),
-        trajectories=tuple(
-            trajectory
-            for agent, recorder in recorders.items()
-            if recorder.asked
-            for trajectory in recorder.trajectories(
-                rewards[agent], last_infos[agent], group, replica
-            )
-        ),
+        trajectories=trajectories,
         rewards=rewards,
         info=next((info["episode"] for info in last_infos.values() if "episode" in info), {}),
         gold=None if problem is None else problem.gold,
         kind=None if problem is None else problem.kind,
+        problem_shown=question_shown(problem, [text for row in trajectories for text in row.texts]),
     )
+
+
+def question_shown(problem: Problem | None, texts: Sequence[str]) -> bool:
+    """Whether the question stands in any of ``texts``, however it is spaced; nobody may have been
+    given anything."""
+    if problem is None or not any(texts):
+        return problem is not None
+    question = "".join(problem.question.split())
+    return any(question in "".join(text.split()) for text in texts)
 
 
 async def _ask(

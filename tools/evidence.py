@@ -47,8 +47,8 @@ ARMS = {
     "plain": (*_ALONE, "--env.k-cold", "3"),
     "distillation": (*_ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *_DISTILLED),
     "core": (),
-    "own hint": (*_ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *_DISTILLED),
-    "alone, 6": (*_ALONE, "--env.k-cold", "6"),
+    "own-hint": (*_ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *_DISTILLED),
+    "alone-6": (*_ALONE, "--env.k-cold", "6"),
 }
 _BOTH = ("plain", "distillation")
 # What is done first stands first; within a block, all arms of a seed before the next seed.
@@ -58,13 +58,13 @@ BLOCKS: Sequence[tuple[str, Sequence[str], int]] = (
     ("complementary", ("core",), LENGTH),
     ("complementary", _BOTH, 2 * LENGTH),
     ("default", ("core",), LENGTH),
-    ("complementary", ("alone, 6", "own hint"), LENGTH),
+    ("complementary", ("alone-6", "own-hint"), LENGTH),
     ("recall", _BOTH, LENGTH),
     ("between", _BOTH, LENGTH),
-    ("default", ("alone, 6", "own hint"), LENGTH),
+    ("default", ("alone-6", "own-hint"), LENGTH),
     ("default", _BOTH, 2 * LENGTH),
-    ("recall", ("core", "own hint"), LENGTH),
-    ("between", ("core", "own hint"), LENGTH),
+    ("recall", ("core", "own-hint"), LENGTH),
+    ("between", ("core", "own-hint"), LENGTH),
 )
 
 
@@ -89,7 +89,7 @@ class Run:
     @property
     def name(self) -> str:
         """Of its folder."""
-        return f"{self.rung}-{self.arm}-{self.steps}-{self.seed}".replace(", ", "").replace(" ", "")
+        return f"{self.rung}-{self.arm}-{self.steps}-{self.seed}"
 
 
 def planned() -> Iterator[Run]:
@@ -194,10 +194,16 @@ def _curve(folder: Path) -> dict[str, list[float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="show what is missing, and train none")
+    parser.add_argument("--tables", action="store_true", help="make docs/evidence.md's tables anew")
     parser.add_argument("--until", default="23:59", help="begin no run after this time, HH:MM")
     parser.add_argument("--out", type=Path, default=ROOT / "runs/evidence", help="where runs go")
     asked = parser.parse_args()
     missing = [run for run in planned() if run not in stored()]
+    if asked.tables:
+        from evidence_tables import write
+
+        write(stored(), missing)
+        return
     if asked.list:
         for run in missing:
             print(run.name)

@@ -17,8 +17,10 @@ import tyro
 
 from coterie import algorithms, envs
 from coterie.datatypes import UserError, user_path
+from coterie.datatypes.flags import parse_flags
 from coterie.papers import PRESETS
 from coterie.teams.settings import AgentSettings
+from coterie.training.config_file import as_toml, read_config
 from coterie.training.presets import lay_over, preset
 from coterie.training.settings import RunSettings
 from coterie.training.train_settings import (
@@ -36,9 +38,9 @@ DEFAULT_ALGO = "gspo"
 def parse(argv: Sequence[str]) -> TrainSettings:
     """Settings from a command line.
 
-    Prints help and exits with 0 on ``--help``; says so and exits with 0 where a run that is to be
-    resumed has ended; prints what is wrong and exits with 2 on a flag that does not exist or a
-    value of the wrong type.
+    Prints help and exits with 0 on ``--help``, settings on ``--print-config``; says so and exits
+    with 0 where a run that is to be resumed has ended; prints what is wrong and exits with 2 on a
+    flag that does not exist or a value of the wrong type.
 
     Raises:
         UserError: an unknown environment, algorithm, preset or role; a run that cannot be resumed.
@@ -49,6 +51,9 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         sys.exit(0)
     if "resume" in named:
         return _stored_settings(named, rest)
+    printing = bool(named.pop("print_config", False))
+    file = read_config(user_path(str(named.pop("config")))) if "config" in named else None
+    named = {**file.choice, **named} if file else named
     chosen = preset(str(named["preset"])) if "preset" in named else None
     env = str(named.get("env", chosen.env if chosen else DEFAULT_ENV))
     algo = str(named.get("algo", chosen.algo if chosen else DEFAULT_ALGO))
@@ -58,7 +63,13 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     learners = tuple(named.get("train_role", chosen.train_role if chosen else ()))  # type: ignore[arg-type]
     choice = Choice(env, algo, roles, learners, named.get("preset"))  # type: ignore[arg-type]
     default = defaults(choice)
-    return _from_flags(lay_over(chosen, default) if chosen else default, rest)
+    default = lay_over(chosen, default) if chosen else default
+    laid = file.lay_over(default) if file else default
+    settings = _from_flags(laid, rest, has_length=bool(file and file.sets_length))
+    if printing:
+        print(as_toml(settings, default), end="")
+        sys.exit(0)
+    return settings
 
 
 def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings:
@@ -78,7 +89,7 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
         steps: int = settings.run.steps
         """Training steps in all."""
 
-    more = tyro.cli(Resume, args=rest, prog="train.py --resume RUN_DIR")
+    more = parse_flags(Resume, rest, prog="train.py --resume RUN_DIR")
     _leave_if_ended(directory, more.steps)
     return dataclasses.replace(
         settings,
@@ -118,9 +129,9 @@ def _leave_if_ended(directory: Path, steps: int) -> None:
         sys.exit(0)
 
 
-def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
-    """Lay the remaining flags over ``default``."""
-    default = with_limit_as_length(default)
+def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) -> TrainSettings:
+    """Lay the remaining flags over ``default``, whose constant length is its own or the limit."""
+    default = default if has_length else with_limit_as_length(default)
     roles = default.choice.roles
     agents_type = dataclasses.make_dataclass(
         "Agents", [(role, AgentSettings, default.agents[role]) for role in roles], frozen=True
@@ -136,15 +147,15 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
     # The run's own flags have no prefix: --steps, --seed, --run-dir.
     fields.append(("run", Annotated[RunSettings, tyro.conf.arg(name="")], default.run))
     settings_type = dataclasses.make_dataclass("Settings", fields, frozen=True)
-    parsed = tyro.cli(
+    parsed = parse_flags(
         settings_type,
-        args=args,
+        args,
         prog=f"train.py --env {default.choice.env} --algo {default.choice.algo}",
         description=(
             f"Train {', '.join(roles)} in {default.choice.env} with {default.choice.algo}. "
-            "Also: --roles A B ..., --train-role A ..., --preset NAME, --resume RUN_DIR."
+            "Also: --roles A B ..., --train-role A ..., --preset NAME, --config FILE, "
+            "--print-config, --resume RUN_DIR."
         ),
-        config=(tyro.conf.AvoidSubcommands,),
     )
     values = {name: getattr(parsed, name) for name in (*parts, "run")}
     if parsed.run.run_dir is not None:
@@ -152,7 +163,7 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
     values["agents"] = {role: getattr(parsed.agents, role) for role in roles}
     settings = dataclasses.replace(default, **values)
     # Flags may have changed the limit.
-    given = any(arg.partition("=")[0] == "--algo.length" for arg in args)
+    given = has_length or any(arg.partition("=")[0] == "--algo.length" for arg in args)
     return settings if given else with_limit_as_length(settings)
 
 
@@ -164,6 +175,8 @@ def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
     parser.add_argument("--roles", nargs="+")
     parser.add_argument("--train-role", nargs="+")
     parser.add_argument("--preset")
+    parser.add_argument("--config")
+    parser.add_argument("--print-config", action="store_true", default=None)
     parser.add_argument("--resume", type=Path)
     parser.add_argument("--evaluate", type=Path)
     named, rest = parser.parse_known_args(list(argv))
@@ -174,14 +187,15 @@ def overview(envs: Sequence[str], algorithms: Sequence[str], presets: Sequence[s
     """The help text before anything is chosen."""
     return f"""\
 usage: train.py [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]
-                [--preset NAME] [settings]
+                [--preset NAME] [--config FILE] [settings]
        train.py --resume RUN_DIR [--steps N]
        train.py --evaluate RUN_DIR [--samples N] [--env ENV] [settings]
 
-Train a team of language models together. Without settings, the tiny team that ships with the
-repository trains on this machine in a few minutes.
+Train a team of language models together. Without settings, the tiny team that
+ships with the repository trains on this machine in a few minutes.
 
-  --env ENV        what they do together (default {DEFAULT_ENV}); or pkg.module:Class
+  --env ENV        what they do together (default {DEFAULT_ENV});
+                   or pkg.module:Class
                    {_wrap(envs)}
   --algo ALGO      how they learn from it (default {DEFAULT_ALGO})
                    {_wrap(algorithms)}
@@ -189,13 +203,17 @@ repository trains on this machine in a few minutes.
   --train-role A   who of them learns; all others are frozen
   --preset NAME    the settings of a paper
                    {_wrap(presets)}
+  --config FILE    settings from a TOML file; flags win
+  --print-config   print all settings as such a file, and do nothing else
   --resume DIR     continue a run exactly where its last checkpoint stands
-  --evaluate DIR   evaluate what a run has trained: again, on other problems, in ENV
+  --evaluate DIR   evaluate what a run has trained: again, on other problems,
+                   in ENV
 
-All settings of one choice:  python train.py --env {DEFAULT_ENV} --algo {DEFAULT_ALGO} --help"""
+All settings of one choice:
+                   python train.py --env {DEFAULT_ENV} --algo {DEFAULT_ALGO} --help"""
 
 
-def _wrap(names: Sequence[str], width: int = 80) -> str:
+def _wrap(names: Sequence[str], width: int = 61) -> str:
     lines, line = [], ""
     for name in names:
         if len(line) + len(name) + 1 > width:

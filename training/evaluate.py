@@ -16,6 +16,7 @@ from rich.text import Text
 
 from coterie import envs
 from coterie.datatypes import Problem, Sampling, UserError, check_no_nan, derive_seed, user_path
+from coterie.datatypes.flags import parse_flags
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
 from coterie.evaluation.metrics.means import mean_present
@@ -47,9 +48,9 @@ class Again:
     out: Path | None = None
     """Where metrics and outcomes go; default: RUN/evaluation/again.json."""
     seed: int = 0
-    """Everything random derives from it; default: the run's."""
+    """Everything random derives from it, as in the run unless given."""
     engine: Literal["local", "vllm"] = "local"
-    """What samples from models; default: what did in the run."""
+    """What samples from models, as in the run unless given."""
 
     def __post_init__(self) -> None:
         check_seeds([self.seed])
@@ -122,13 +123,7 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
     fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
     fields.append(("again", Annotated[Again, tyro.conf.arg(name="")], base))
     kind = dataclasses.make_dataclass("Evaluate", fields, frozen=True)
-    parsed = tyro.cli(
-        kind,
-        args=rest,
-        prog=f"train.py --evaluate {run}",
-        description=Again.__doc__,
-        config=(tyro.conf.AvoidSubcommands,),
-    )
+    parsed = parse_flags(kind, rest, prog=f"train.py --evaluate {run}", description=Again.__doc__)
     values = {name: getattr(parsed, name) for name in parts}
     values["agents"] = {role: getattr(parsed.agents, role) for role in settings.agents}
     return dataclasses.replace(settings, **values), parsed.again, run

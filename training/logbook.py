@@ -5,10 +5,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
 
+from coterie.evaluation.table import without_zero
 from coterie.training.events import EventFile
 from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
+
+_ROOM_FOR_BAR = 100
 
 
 class Logbook:
@@ -27,12 +38,17 @@ class Logbook:
         self._first, self._last = first, last
         self._headline = headline
         self._events: EventFile | None = None
+        columns: list[ProgressColumn] = [
+            TextColumn("{task.completed}/{task.total}", table_column=Column(min_width=7)),
+            TimeElapsedColumn(table_column=Column(min_width=7)),
+            TextColumn("+"),
+            TimeRemainingColumn(compact=True, table_column=Column(min_width=5)),
+            # What does not fit is cut off here, and nowhere else.
+            TextColumn("left {task.fields[numbers]}", table_column=Column(no_wrap=True)),
+        ]
         self._bar = Progress(
-            TextColumn("training"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[numbers]}"),
+            *([BarColumn(bar_width=24)] if console.width > _ROOM_FOR_BAR else []),
+            *columns,
             console=console,
             disable=not console.is_terminal,
             transient=True,
@@ -57,17 +73,16 @@ class Logbook:
         self._run.append(METRICS, [{"step": step, **metrics}])
         with self._run.writing("tensorboard"):
             self._events.scalars(step, metrics)
-        numbers = "  ".join(
-            f"{name.rpartition('/')[2] if name.count('/') < 2 else name.partition('/')[2]} "
-            f"{metrics[name]:.2f}"
-            for name in self._headline
-            if name in metrics
-        )
+        numbers = _in_short({name: metrics.get(name) for name in self._headline})
         self._bar.update(self._task, completed=step, numbers=numbers)
         tenth = max(1, self._last // 10)
         if not self._console.is_terminal and (step % tenth == 0 or step == self._first):
             seconds = time.perf_counter() - self._since
-            self._console.print(f"step {step}/{self._last}  {numbers}  {seconds:.0f} s")
+            left = seconds / (step - self._first + 1) * (self._last - step)
+            self._console.print(
+                f"step {step}/{self._last}  {numbers}  {seconds:.0f} s, {left:.0f} s left",
+                soft_wrap=True,
+            )
 
     def text(self, step: int, name: str, markdown: str) -> None:
         """Show a transcript in TensorBoard."""
@@ -81,6 +96,24 @@ class Logbook:
         self._run.append(EVALUATIONS, [{"step": step, **metrics}])
         with self._run.writing("tensorboard"):
             self._events.scalars(step, metrics)
+
+
+def _in_short(metrics: Mapping[str, float | None]) -> str:
+    """``alice, bob: reward .42 1.67  correct .50 –`` of ``reward/ROLE``, ``measured/ROLE/correct``
+    and whatever else there is, in this order; a single role is not named."""
+    values: dict[str, dict[str, str]] = {}
+    for name, value in metrics.items():
+        kind, *rest = name.split("/")
+        role, *what = rest if kind in ("reward", "measured") else ("", name)
+        shown = "–" if value is None else without_zero(value)
+        values.setdefault("/".join(what) or kind, {})[role] = shown
+    roles = list(dict.fromkeys(role for found in values.values() for role in found if role))
+    whose = f"{', '.join(roles)}: " if len(roles) > 1 else ""
+    return whose + "  ".join(
+        " ".join([name, *(found.get(role, "–") for role in ([""] if "" in found else roles))])
+        for name, found in values.items()
+        if set(found.values()) != {"–"}
+    )
 
 
 def record(value: Any) -> Any:

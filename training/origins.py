@@ -12,7 +12,7 @@ from coterie.teams.models import model_spec
 from coterie.teams.players import local_models
 from coterie.teams.settings import AgentSettings
 from coterie.training.rundir import RunDirectory
-from coterie.training.summary import surroundings
+from coterie.training.summary import beginning, surroundings
 
 ENVIRONMENT = "environment.json"
 
@@ -29,7 +29,7 @@ def write_environment(
     """
     if not (run.path / ENVIRONMENT).is_file():
         origins = {"problems": dict(problems), "models": _models(agents)}
-        run.write_json(ENVIRONMENT, {**surroundings(), **origins})
+        run.write_json(ENVIRONMENT, {"begun": beginning(), **surroundings(), **origins})
 
 
 def check_unchanged(

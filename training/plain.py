@@ -1,7 +1,8 @@
 """Settings as plain data, and back: for config.json, presets and resume."""
 
 import dataclasses
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,9 +36,7 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
     known = {field.name for field in dataclasses.fields(default)}  # type: ignore[arg-type]
     for name, new in values.items():
         if name not in known:
-            raise UserError(
-                f"no setting is called {at}{name}; known here: {', '.join(sorted(known))}"
-            )
+            raise UserError(f"no setting is called {at}{nearest(name, known)}")
         old = getattr(default, name)
         if dataclasses.is_dataclass(old) and not isinstance(old, type) and isinstance(new, Mapping):
             changes[name] = override(old, new, at=f"{at}{name}.")
@@ -45,6 +44,12 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
             changes[name] = _like(old, new)
     check_fields(type(default), changes, at=at)
     return dataclasses.replace(default, **changes)  # type: ignore[type-var]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``name``, and what may have been meant: names near it, or else all that are known."""
+    near = difflib.get_close_matches(name, known := sorted(known), n=3)
+    return f"{name}; {'near it' if near else 'known here'}: {', '.join(near or known)}"
 
 
 def _like(old: Any, new: Any) -> Any:

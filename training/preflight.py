@@ -14,6 +14,7 @@ from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.teams.graders import check_graders
 from coterie.teams.models import check_engines, check_models
+from coterie.training.plan_report import check_plan
 from coterie.training.rundir import check_new
 from coterie.training.train_settings import TrainSettings
 
@@ -52,6 +53,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     check_environment(settings)
     check_models(settings.agents)
     check_engines(run.engine, settings.vllm, settings.agents)
+    check_plan(settings)
     if settings.choice.resume is None and not run.doctor:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
     problems = prepare(settings.problems, run.seed)

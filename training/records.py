@@ -39,6 +39,7 @@ def episode_record(
         "problem": episode.problem_id,
         "gold": episode.gold,
         "kind": episode.kind,
+        **({} if episode.problem_shown else {"problem_shown": False}),
         "seed": episode.seed,
         "mode": episode.mode,
         "info": dict(episode.info),

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from rich.console import Console
 
@@ -34,6 +35,7 @@ from coterie.training.batch import (
 from coterie.training.examiner import Examiner
 from coterie.training.logbook import Logbook
 from coterie.training.origins import check_unchanged, write_environment
+from coterie.training.prompt_limit import drop_long_prompts
 from coterie.training.records import (
     episode_record,
     not_finite,
@@ -45,6 +47,7 @@ from coterie.training.records import (
 from coterie.training.rundir import LOGS, RunDirectory, default_path
 from coterie.training.sampling import StepSampler
 from coterie.training.settings import MAX_NEW_TOKENS
+from coterie.training.sharing import admit, shared_rows
 from coterie.training.summary import Tally, summary
 from coterie.training.train_settings import TrainSettings
 
@@ -93,6 +96,8 @@ class Session:
         # An environment from elsewhere knows no groups: it is compared with replicas of itself.
         alone = 1 if settings.env is not None else _REPLICAS
         self.replicas = rollout.replicas or int(metadata.get("replicas", alone))
+        limit = rollout.max_prompt_tokens
+        self._dropped = drop_long_prompts(self._stream, self.make_env, limit, self._tell)
         self.sampler = StepSampler(
             self.team,
             self._collecting(rollout.temperature, rollout.top_p),
@@ -132,7 +137,10 @@ class Session:
             self.console,
             first=self._progress.step + 1,
             last=self.settings.run.steps,
-            headline=self._examiner.evaluation.headline(self.settings.choice.roles),
+            headline=(
+                *(f"reward/{role}" for role in self.team.trained),
+                *self._examiner.evaluation.headline(self.settings.choice.roles),
+            ),
         )
 
     def steps_left(self) -> Iterator[int]:
@@ -168,8 +176,14 @@ class Session:
         step = self._progress.step + 1
 
         def learned(role: str, trained: TrainedRole) -> dict[str, float]:
+            rows, advantages = rows_of(batch, credit, role)
+            metrics: dict[str, float] = {}
+            if (sharing := self.settings.algo.sharing).weight:
+                shared = shared_rows(batch, credit, role, self.team.codecs[role])
+                (more, worth), metrics = admit(sharing, trained.learner, shared)
+                rows, advantages = rows + more, np.append(advantages, worth)
             try:
-                return trained.learner.update(*rows_of(batch, credit, role))
+                return metrics | trained.learner.update(rows, advantages)
             except NotFinite as found:
                 raise not_finite(self.run, role, step, found) from None
 
@@ -274,14 +288,8 @@ class Session:
             self.run.write_model(role, trained.export)
         first, last = self._examiner.estimate(before), self._examiner.estimate(after)
         tally, wall_s, steps = self._tally, self._tally.wall_s(), self._progress.step
-        result = summary(
-            first,
-            last,
-            wall_s=wall_s,
-            sampled_tokens=tally.tokens,
-            steps=steps,
-            config=self.settings.plain(),
-        )
+        told = {"steps": steps, "dropped_prompts": self._dropped, "config": self.settings.plain()}
+        result = summary(first, last, wall_s, tally.tokens) | told
         self.run.write_json("summary.json", result)
         if last:
             rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)

@@ -59,6 +59,9 @@ class RolloutSettings:
     """Nucleus filter; 1 is off. Anything else biases the importance ratios."""
     top_k: int = 0
     """Keep the k likeliest tokens; 0 is off."""
+    max_prompt_tokens: int | None = None
+    """Training problems whose prompt is longer, in tokens of any role's model and by its chat
+    template, are left out before the run begins, and counted; default: none are."""
     concurrency: int = 1024
     """Episodes in flight."""
     overlap: bool = False
@@ -79,6 +82,10 @@ class RolloutSettings:
         refuse(
             (self.problems_per_step < 1, "--rollout.problems-per-step must be at least 1"),
             (self.replicas < 0, "--rollout.replicas must not be negative"),
+            (
+                self.max_prompt_tokens is not None and self.max_prompt_tokens < 1,
+                "--rollout.max-prompt-tokens must be at least 1",
+            ),
             (self.concurrency < 1, "--rollout.concurrency must be at least 1"),
             (self.max_staleness < 0, "--rollout.max-staleness must not be negative"),
             (
@@ -157,6 +164,11 @@ class RunSettings:
     """What samples from models: this process, or vLLM in processes of its own."""
     doctor: bool = False
     """Check this configuration in a minute instead of training it."""
+    plan: bool = False
+    """Say what this run would take on each device, and about how long, instead of training it: by
+    each model's config.json alone, without weights and without a GPU."""
+    card: float | None = None
+    """GiB of each GPU that --plan reckons with; default: what is here."""
     threads: int = 0
     """CPU threads for tensor operations, 0: one per core; models below 8 MiB take one."""
     episodes_log: bool = True
@@ -172,5 +184,13 @@ class RunSettings:
             (self.keep_checkpoints < 1, "--keep-checkpoints must be at least 1"),
             (self.threads < 0, "--threads must not be negative; 0 is one for each core"),
             (self.transcripts_every < 0, "--transcripts-every must not be negative"),
+            (
+                self.card is not None and not 0 < self.card < math.inf,
+                "--card is the memory of a GPU in GiB: above 0, and finite",
+            ),
+            (
+                self.card is not None and not self.plan,
+                "--card is for --plan: a run takes the devices that are there",
+            ),
         )
         check_seeds([self.seed])

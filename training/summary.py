@@ -1,9 +1,13 @@
 """What a run ran on, what it has cost so far, and what came out of it (``summary.json``)."""
 
 import platform
+import shlex
+import subprocess
+import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import Trajectory
@@ -24,6 +28,36 @@ def surroundings() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
     }
+
+
+def beginning() -> dict[str, str]:
+    """When a run began, by which command, and at which commit of a clone; what cannot be told is
+    left out."""
+    program = Path(sys.argv[0]).name
+    words = ["python", program] if program.endswith(".py") else [program]
+    if program == "__main__.py":
+        words = ["coterie"]
+    facts = {
+        "at": time.strftime("%Y-%m-%d %H:%M %z"),
+        "command": shlex.join([*words, *sys.argv[1:]]),
+        "commit": _commit(Path(__file__).resolve()),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _commit(file: Path) -> str:
+    """The commit that ``file`` is of, ``-dirty`` where files were changed since."""
+    git = ["git", "-C", str(file.parent)]
+    try:
+        # An installed package may lie in a folder of somebody else's repository.
+        subprocess.run([*git, "ls-files", "--error-unmatch", file.name], check=True, **_QUIET)
+        found = [*git, "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
+        return subprocess.run(found, check=True, **_QUIET).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+_QUIET: Any = {"capture_output": True, "text": True, "timeout": 10}
 
 
 def _version(package: str) -> str | None:
@@ -67,11 +101,8 @@ class Tally:
 def summary(
     before: Mapping[str, Resampled],
     after: Mapping[str, Resampled],
-    *,
     wall_s: float,
     sampled_tokens: int,
-    steps: int,
-    config: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Flat metrics before and after, their 95 % intervals, and what the run took."""
     return {
@@ -80,8 +111,6 @@ def summary(
         "intervals": {"before": _intervals(before), "after": _intervals(after)},
         "wall_s": round(wall_s, 3),
         "sampled_tokens": sampled_tokens,
-        "steps": steps,
-        "config": dict(config),
     }
 
 

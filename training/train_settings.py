@@ -59,8 +59,8 @@ class TrainSettings:
         """As JSON data; :func:`restore` reads it."""
         plain = to_plain(self)
         plain["choice"].pop("resume")
-        plain["run"].pop("run_dir")
-        plain["run"].pop("doctor")
+        for name in ("run_dir", "doctor", "plan", "card"):
+            plain["run"].pop(name)
         return plain
 
     def headline(self) -> str:

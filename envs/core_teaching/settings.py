@@ -139,6 +139,11 @@ class CoreTeachingSettings:
             "or nothing; choose reread wrong",
         )
 
+    @property
+    def read_tokens(self) -> int:
+        """Most tokens of a context that others wrote, beside the prompt."""
+        return self.hint_tokens if self.k_hinted else 0
+
 
 @dataclass(frozen=True)
 class Weights:

@@ -131,6 +131,13 @@ class EapoConsultationSettings:
         """Most experts in one block of calls."""
         return min(self.at_once or self.experts, self.experts)
 
+    @property
+    def read_tokens(self) -> int:
+        """Most tokens of a context that experts wrote."""
+        calls = self.budget * (self.parallel if self.budget_unit == "rounds" else 1)
+        reply = self.reply_tokens + self.reply_thinking_tokens
+        return 0 if self.consult == "never" else calls * reply
+
 
 _POWERS = {"inv": 1.0, "inv-sqrt": 0.5, "inv-sq": 2.0}
 _HALVINGS = 200

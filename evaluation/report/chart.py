@@ -1,120 +1,16 @@
-"""metrics.jsonl as panels, a line for every role; and where their marks stand in an SVG."""
-
-# S steps
+"""Panels drawn: where their lines, dots and labels stand in an SVG."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.evaluation.report.scan import TAG_NAMES, Entry
-
-_MOST_POINTS = 240
-"""A panel is about as many pixels wide."""
-
-
-@dataclass(frozen=True)
-class Series:
-    """One line."""
-
-    name: str
-    steps: list[int]
-    """(S,)"""
-    values: list[float]
-    """(S,)"""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One quantity over training steps."""
-
-    title: str
-    series: list[Series]
-
-
-@dataclass(frozen=True)
-class Curves:
-    """All panels of a run."""
-
-    main: list[Panel]
-    """What was paid, and what the progress bar shows."""
-    more: dict[str, list[Panel]]
-    """Everything else, by the first part of its name."""
-    constant: list[tuple[str, float]]
-    """Quantities that never changed, and their value."""
-
-
-def curves(metrics: Sequence[Mapping[str, Any]], roles: Sequence[str], main: set[str]) -> Curves:
-    """Sort every metric of the log into panels; ``main`` names those to be shown first."""
-    columns: dict[str, Series] = {}
-    for line in metrics:
-        for name, value in line.items():
-            if name != "step" and isinstance(value, int | float) and math.isfinite(value):
-                series = columns.setdefault(name, Series("", [], []))
-                series.steps.append(line["step"])
-                series.values.append(float(value))
-    grouped: dict[str, dict[str, Series]] = {}
-    constant: list[tuple[str, float]] = []
-    for name, series in columns.items():
-        title, role = _title(name, roles)
-        grouped.setdefault(title, {})[role] = series
-    found = Curves([], {}, constant)
-    first = {f"reward/{role}" for role in roles} | main
-    main_titles = {_title(name, roles)[0] for name in first}
-    for title, by_role in grouped.items():
-        if all(len(set(series.values)) == 1 for series in by_role.values()):
-            constant += [
-                (f"{title} {role}".strip(), series.values[0]) for role, series in by_role.items()
-            ]
-            continue
-        panel = Panel(title, [_thin(role, series) for role, series in by_role.items()])
-        where = found.main if title in main_titles else None
-        (found.more.setdefault(title.split("/")[0], []) if where is None else where).append(panel)
-    return found
-
-
-def tag_panel(entries: Sequence[Entry]) -> Panel | None:
-    """Share of each step's episodes that have each tag; None where none has any."""
-    count: dict[int, int] = {}
-    tagged: dict[str, dict[int, int]] = {name: {} for name in TAG_NAMES}
-    for entry in entries:
-        count[entry.step] = count.get(entry.step, 0) + 1
-        for name in entry.tags:
-            tagged[name][entry.step] = tagged[name].get(entry.step, 0) + 1
-    steps = sorted(count)
-    series = [
-        _thin(name, Series(name, steps, [by_step.get(s, 0) / count[s] for s in steps]))
-        for name, by_step in tagged.items()
-        if by_step
-    ]
-    return Panel("share of episodes", series) if series else None
-
-
-def _title(name: str, roles: Sequence[str]) -> tuple[str, str]:
-    """(the metric's name without its role, the role): ``reward/alice/rescue`` is
-    ``reward/rescue`` of alice."""
-    first, *rest = name.split("/")
-    if rest and rest[0] in roles:
-        return "/".join([first, *rest[1:]]), rest[0]
-    return name, ""
-
-
-def _thin(name: str, series: Series) -> Series:
-    """Means over equal stretches, at most as many as a panel can show."""
-    size = -(-len(series.steps) // _MOST_POINTS)
-    if size <= 1:
-        return Series(name, series.steps, series.values)
-    starts = range(0, len(series.steps), size)
-    chunks = [series.values[start : start + size] for start in starts]
-    return Series(
-        name,
-        [series.steps[min(start + size, len(series.steps)) - 1] for start in starts],
-        [math.fsum(chunk) / len(chunk) for chunk in chunks],
-    )
-
+from coterie.evaluation.report.curves import Panel, Series
 
 WIDTH, HEIGHT = 360, 190
-LEFT, RIGHT, TOP, BOTTOM = 46, 10, 10, 24
+RIGHT, TOP, BOTTOM = 14, 10, 24
+_DIGIT = 6.6
+"""The width of a figure in a tick's label."""
 _TICKS = 4
 
 
@@ -124,6 +20,7 @@ class Tick:
 
     place: float
     label: str
+    anchor: str = "middle"
 
 
 @dataclass(frozen=True)
@@ -140,6 +37,8 @@ class Line:
     first: str
     last: str
     """The smoothed values at both ends, for people who read instead of looking."""
+    dots: list[tuple[float, float]]
+    """Places of the values that are marked."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +49,10 @@ class Chart:
     lines: list[Line]
     y_ticks: list[Tick]
     x_ticks: list[Tick]
+    left: float
+    """Where the axis stands, right of its labels."""
+    data: dict[str, Any]
+    """What the page tells of the place under the pointer."""
 
 
 def chart(panel: Panel, colours: Sequence[str]) -> Chart:
@@ -157,11 +60,15 @@ def chart(panel: Panel, colours: Sequence[str]) -> Chart:
     values = [value for series in panel.series for value in series.values]
     steps = [step for series in panel.series for step in series.steps]
     ticks = nice_ticks(min(values), max(values))
+    labels = tick_labels(ticks)
+    left = 12 + _DIGIT * max(map(len, labels))
     low, high = min(ticks[0], *values), max(ticks[-1], *values)
-    first, last = min(steps), max(steps)
+    # The middles of the stretches at both ends stand for all of their steps.
+    margin = (panel.stretch - 1) / 2
+    first, last = min(steps) - margin, max(steps) + margin
 
     def x(step: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (step - first) / max(1, last - first)
+        return left + (WIDTH - left - RIGHT) * (step - first) / max(1, last - first)
 
     def y(value: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * (value - low) / ((high - low) or 1)
@@ -171,7 +78,7 @@ def chart(panel: Panel, colours: Sequence[str]) -> Chart:
 
     lines: list[Line] = []
     for place, series in enumerate(panel.series):
-        smooth = running_mean(series.values)
+        smooth = series.values if panel.dots else running_mean(series.values)
         colour = colours.index(series.name) if series.name in colours else place
         lines.append(
             Line(
@@ -181,15 +88,56 @@ def chart(panel: Panel, colours: Sequence[str]) -> Chart:
                 points(series, smooth),
                 figure(smooth[0]),
                 figure(smooth[-1]),
+                [(x(step), y(value)) for step, value in zip(series.steps, series.values)]
+                if panel.dots
+                else [],
             )
         )
-    ends = [first] if first == last else [first, last]
     return Chart(
         panel.title,
         lines,
-        [Tick(y(tick), figure(tick)) for tick in ticks],
-        [Tick(x(step), f"step {step}" if step == first else str(step)) for step in ends],
+        [Tick(y(tick), label) for tick, label in zip(ticks, labels)],
+        [Tick(x(step), label, anchor) for step, label, anchor in _step_ticks(first, last)],
+        left,
+        {
+            "first": first,
+            "last": last,
+            "margin": margin,
+            "left": round(left, 1),
+            "series": [
+                {
+                    "name": series.name,
+                    "steps": series.steps,
+                    "values": [float(f"{value:.4g}") for value in series.values],
+                }
+                for series in panel.series
+            ],
+        },
     )
+
+
+def _step_ticks(first: float, last: float) -> list[tuple[float, str, str]]:
+    """(step, its label, the end that stands at its place): both ends and round numbers between."""
+    ends = [(first, f"step {first:,.0f}", "start")]
+    if last == first:
+        return ends
+    room = (last - first) / 5
+    between = [
+        (step, f"{step:,.0f}", "middle")
+        for step in nice_ticks(first, last)
+        if first + 1.5 * room < step < last - room and step == round(step)
+    ]
+    return [*ends, *between, (last, f"{last:,.0f}", "end")]
+
+
+def tick_labels(ticks: Sequence[float]) -> list[str]:
+    """Round numbers with as many decimals as the finest of them has: 0.0, 0.5, 1.0."""
+    step, largest = ticks[1] - ticks[0], max(map(abs, ticks))
+    if step < 1e-4 or largest >= 1e6:
+        return [f"{tick:.3g}" for tick in ticks]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    # Adding 0 turns -0.0 into 0.0.
+    return [f"{round(tick, decimals) + 0:,.{decimals}f}" for tick in ticks]
 
 
 def running_mean(values: Sequence[float]) -> list[float]:

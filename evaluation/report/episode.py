@@ -49,11 +49,14 @@ def shown_episode(record: Record, decoder: Decoder) -> Shown:
     """Everything that the page shows of one line of episodes.jsonl."""
     info = info_of(record)
     hints, teachers = _mapping(info.get("hints")), _mapping(info.get("teachers"))
+    state = _state(record) if record.get("problem_shown") is False else ""
     return all_visible(
         {
             "step": record.get("step"),
-            "problem": str(record.get("problem", "")),
-            "gold": _gold(record),
+            # An environment with no use for problems is known by its own state.
+            "problem": state or str(record.get("problem", "")),
+            "state": bool(state),
+            "gold": None if state else _gold(record),
             "mode": str(record.get("mode", "")),
             "seed": str(record.get("seed", "")),
             "tags": list(tags_of(record)),
@@ -66,6 +69,14 @@ def shown_episode(record: Record, decoder: Decoder) -> Shown:
             "facts": _pairs({k: v for k, v in info.items() if k not in _PLACED}),
             "traces": [_trace(row, decoder) for row in traces(record)],
         }
+    )
+
+
+def _state(record: Record) -> str:
+    """The last that anybody was given to read, of the trace that was asked most often and last."""
+    asked = [[str(text) for text in _list(row.get("texts"))] for row in traces(record)]
+    return (
+        max(reversed(asked), key=len)[-2].strip() if any(len(texts) > 1 for texts in asked) else ""
     )
 
 

@@ -127,7 +127,7 @@ function terms(trace) {
     table.setAttribute("aria-label", `reward terms of ${trace.agent}`);
     parts.push(table);
   }
-  if (unpaid.length) parts.push(make("p", "small", "0: " + unpaid.join(", ")));
+  if (unpaid.length) parts.push(make("p", "small", "paid nothing: " + unpaid.join(", ")));
   return parts;
 }
 
@@ -140,8 +140,9 @@ function confidence(trace) {
 }
 
 function lossLine(trace) {
-  if (trace.status !== "ok") return "no loss: " + trace.status;
-  if (!trace.loss) return "no loss: it entered no update";
+  if (trace.status !== "ok") return "no advantage, no loss: " + trace.status;
+  if (trace.advantage === null) return "no advantage: it entered no update";
+  if (!trace.weight) return `advantage ${signed(trace.advantage)}, loss weight 0: no loss`;
   const count = trace.pieces.reduce((sum, piece) => sum + (piece.kind === "sampled" ? piece.tokens.length : 0), 0);
   const where = count ? ` on the ${plural(count, "token")} underlined` : "";
   return `advantage ${signed(trace.advantage)}${trace.weight === 1 ? "" : `, loss weight ${trace.weight}`}: loss${where}`;
@@ -191,9 +192,11 @@ function showEpisode(episode, place) {
   const phases = new Map();
   for (const trace of episode.traces) phases.set(trace.phase, [...(phases.get(trace.phase) ?? []), trace]);
   const groups = [...phases].flatMap(([phase, traces]) => [make("h4", "", phase || "Traces"), make("div", "cards", ...traces.map(card))]);
-  const title = make("h3", "", episode.problem);
+  const title = make("h3", episode.state ? "state" : "", episode.problem);
+  const seed = make("span", "", episode.seed.length > 8 ? "seed …" + episode.seed.slice(-6) : "seed " + episode.seed);
+  seed.title = "seed " + episode.seed;
   view.replaceChildren(
-    make("div", "move", before, after, make("span", "note", `step ${episode.step} · ${episode.mode} · seed ${episode.seed}`)),
+    make("div", "move", before, after, make("span", "note", `step ${episode.step} · ${episode.mode} · `, seed)),
     title, marks(episode.tags.map((tag) => [tag, ""])) ?? "",
     goldBlock(episode.gold) ?? "", ...episode.hints.map(hintBlock), ...episode.consults.map(roundBlock),
     ...[cascade(episode.cascade), pairs("Measured of the whole episode", episode.facts)].filter(Boolean), ...groups);
@@ -212,8 +215,14 @@ function select(place, { scroll = true } = {}) {
   if (scroll) {
     button?.scrollIntoView({ block: "nearest" });
     history.replaceState(null, "", "#episode-" + place);
-    if (view.getBoundingClientRect().top < 0) view.scrollIntoView();
+    reveal();
   }
+}
+
+// The episode's beginning stands in the upper half of the window.
+function reveal() {
+  const top = view.getBoundingClientRect().top;
+  if (top < 0 || top > innerHeight / 2) view.scrollIntoView({ behavior: "instant" });
 }
 
 function move(by) {
@@ -258,11 +267,11 @@ function filter() {
   list.replaceChildren(...visible.map((place) => {
     const episode = data.episodes[place];
     const mean = meanReward(episode.traces.filter((trace) => trace.loss)) ?? meanReward(episode.traces);
-    const button = make("button", "", make("span", "", episode.problem),
+    const button = make("button", "", make("span", "", episode.problem.replaceAll("\n", " / ")),
       make("small", "", [`step ${episode.step}`, `reward ${signed(mean)}`, ...episode.tags].join(" · ")));
     button.type = "button";
     button.dataset.place = place;
-    button.addEventListener("click", () => { select(place); if (matchMedia("(max-width: 820px)").matches) view.scrollIntoView(); });
+    button.addEventListener("click", () => { select(place); reveal(); });
     return make("li", "", button);
   }));
   byId("shown").textContent = `${visible.length} of ${data.episodes.length} shown`;
@@ -313,9 +322,42 @@ if (data.episodes.length) {
   for (const button of tagButtons) button.addEventListener("click", () => { button.ariaPressed = String(button.ariaPressed !== "true"); filter(); });
   for (const radio of document.querySelectorAll("input[name=shade]")) radio.addEventListener("change", () => setShade(radio.value));
   document.addEventListener("keydown", onKey);
-  const asked = /^#episode-(\d+)$/.exec(location.hash);
-  if (asked && data.episodes[asked[1]]) current = Number(asked[1]);
+  const follow = () => {
+    const place = Number(/^#episode-(\d+)$/.exec(location.hash)?.[1] ?? NaN);
+    if (!data.episodes[place]) return;
+    search.value = "";
+    for (const button of tagButtons) button.ariaPressed = "false";
+    current = place;
+    filter();
+    list.querySelector("[aria-current]").scrollIntoView({ block: "nearest", behavior: "instant" });
+    view.scrollIntoView({ behavior: "instant" });
+  };
+  addEventListener("hashchange", follow);
+  // Where the page was left is no place for who follows a link.
+  if (location.hash.startsWith("#episode-")) history.scrollRestoration = "manual";
   filter();
   setShade(shade);
-  if (asked) view.scrollIntoView();
+  requestAnimationFrame(follow);
 }
+
+// The values of every line at the step under the pointer.
+document.querySelectorAll("svg.curve").forEach((svg, place) => {
+  const { first, last, margin, left, series } = data.charts[place];
+  const cursor = svg.querySelector(".cursor"), readout = svg.parentElement.querySelector(".readout");
+  const width = svg.viewBox.baseVal.width, right = 14;
+  const show = (event) => {
+    const box = svg.getBoundingClientRect();
+    const at = first + (last - first) * ((event.clientX - box.left) / box.width * width - left) / (width - left - right);
+    const steps = [...new Set(series.flatMap((one) => one.steps))];
+    const step = steps.reduce((best, one) => (Math.abs(one - at) < Math.abs(best - at) ? one : best));
+    const x = left + (width - left - right) * (step - first) / Math.max(1, last - first);
+    cursor.setAttribute("x1", x);
+    cursor.setAttribute("x2", x);
+    cursor.style.visibility = "visible";
+    const name = margin ? `steps ${Math.ceil(step - margin)} to ${Math.min(last, Math.floor(step + margin))}` : `step ${step}`;
+    readout.textContent = name + ": " + series.filter((one) => one.steps.includes(step)).map((one) => `${one.name} ${one.values[one.steps.indexOf(step)]}`).join(", ");
+  };
+  svg.addEventListener("pointermove", show);
+  svg.addEventListener("pointerdown", show);
+  svg.addEventListener("pointerleave", () => { cursor.style.visibility = "hidden"; readout.textContent = "\u00a0"; });
+});

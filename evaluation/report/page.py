@@ -11,17 +11,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from coterie.evaluation.evaluation import Bars, Evaluation, Picture
-from coterie.evaluation.report.chart import (
-    HEIGHT,
-    LEFT,
-    WIDTH,
-    Chart,
-    Curves,
-    Panel,
-    chart,
-    curves,
-    tag_panel,
-)
+from coterie.evaluation.report.chart import HEIGHT, WIDTH, Chart, chart
+from coterie.evaluation.report.curves import Curves, Panel, curves, held_out, tag_panel
 from coterie.evaluation.report.decode import Decoder
 from coterie.evaluation.report.episode import (
     Shown,
@@ -71,6 +62,8 @@ def page(
     style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     learning = curves(run.metrics, roles, _main(evaluation, roles))
     tagged = tag_panel(found.entries) if found else None
+    charts = _charts(learning, tagged, held_out(run.evaluations, roles), roles)
+    drawn = [one.data for _, some in charts for one in some]
     return _template().render(
         run=run,
         title=run.path.resolve().name,
@@ -79,18 +72,22 @@ def page(
         notes=notes,
         lines=result(run, evaluation, roles),
         pictures=_pictures(run, evaluation),
-        charts=_charts(learning, tagged, roles),
+        charts=charts,
+        steps=len(run.metrics),
+        stretch=max([panel.stretch for panel in learning.main], default=1),
         constant=learning.constant,
         settings=_flat(run.config),
         counts=_counts(found, shown),
         total=len(found.entries) if found else 0,
         here=len(shown),
         how=_how(which, only),
-        data=Markup(script_json({"roles": all_visible(roles), "episodes": shown})),
+        data=Markup(
+            script_json(all_visible({"roles": roles, "charts": drawn}) | {"episodes": shown})
+        ),
         style=Markup(style),
         script=Markup(script),
         policy=_policy(style, script),
-        size=(WIDTH, HEIGHT, LEFT),
+        size=(WIDTH, HEIGHT),
         is_bars=lambda picture: isinstance(picture, Bars),
     )
 
@@ -143,14 +140,14 @@ def _main(evaluation: Evaluation | None, roles: list[str]) -> set[str]:
 
 
 def _charts(
-    learning: Curves, tagged: Panel | None, roles: list[str]
+    learning: Curves, tagged: Panel | None, held: list[Panel], roles: list[str]
 ) -> list[tuple[str, list[Chart]]]:
     """(heading, charts); the first heading is empty and its charts are always open."""
-    main = [chart(panel, roles) for panel in learning.main]
+    main = [chart(panel, roles) for panel in (*held[:1], *learning.main)]
     if tagged is not None:
         main.append(chart(tagged, TAG_NAMES))
     more = [(name, [chart(panel, roles) for panel in some]) for name, some in learning.more.items()]
-    return [("", main), *more]
+    return [("", main), ("held out", [chart(panel, roles) for panel in held[1:]]), *more]
 
 
 def _pictures(run: RunData, evaluation: Evaluation | None) -> list[Picture]:
@@ -174,9 +171,13 @@ def _headline(run: RunData, roles: list[str]) -> list[tuple[str, str]]:
         ),
         "steps": f"{done} of {run.setting('run', 'steps', default='?')}",
         "seed": str(run.setting("run", "seed", default="?")),
+        "begun": str(run.begun.get("at", "")),
+        "commit": str(run.begun.get("commit", "")),
     }
     if isinstance(tokens := summary.get("sampled_tokens"), int):
         facts["sampled tokens"] = f"{tokens:,}"
+    if isinstance(dropped := summary.get("dropped_prompts"), int) and dropped:
+        facts["prompts left out"] = f"{dropped:,} longer than the limit"
     if isinstance(seconds := summary.get("wall_s"), int | float):
         facts["time"] = f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
     return [(name, value) for name, value in facts.items() if value]
@@ -184,7 +185,7 @@ def _headline(run: RunData, roles: list[str]) -> list[tuple[str, str]]:
 
 def _counts(found: Scan | None, episodes: list[Shown]) -> list[tuple[str, str, int, int]]:
     """(tag, its meaning, episodes here, episodes of the run)."""
-    entries = found.entries if found else []
+    entries, tags = (found.entries, found.tags) if found else ([], TAGS)
     return [
         (
             tag.name,
@@ -192,7 +193,7 @@ def _counts(found: Scan | None, episodes: list[Shown]) -> list[tuple[str, str, i
             sum(tag.name in one["tags"] for one in episodes),
             sum(tag.name in entry.tags for entry in entries),
         )
-        for tag in TAGS
+        for tag in tags
     ]
 
 

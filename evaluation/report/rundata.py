@@ -16,7 +16,7 @@ from coterie.evaluation.evaluation import Evaluation, Resampled
 from coterie.evaluation.table import Line, lines
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
-EPISODES = "episodes.jsonl"
+EPISODES, EVALUATIONS, ENVIRONMENT = "episodes.jsonl", "evaluations.jsonl", "environment.json"
 OUTCOMES = {name: f"evaluation/{name}.json" for name in ("before", "after")}
 
 
@@ -33,6 +33,10 @@ class RunData:
     """``before`` and ``after``, as far as they were evaluated."""
     missing: list[str] = field(default_factory=list)
     """One sentence for each thing that a whole run would have."""
+    begun: Mapping[str, Any] = field(default_factory=dict)
+    """When, by which command and at which commit it began, as far as that was noted."""
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
+    """What was measured on held-out problems, by step: before (0), between and after."""
 
     def setting(self, *keys: str, default: Any = None) -> Any:
         """A setting by its path; ``default`` where the run's configuration has none."""
@@ -70,7 +74,25 @@ def read_run(path: Path) -> RunData:
             outcomes[name] = found
         else:
             missing.append(f"There is no evaluation {name} training ({file}).")
-    return RunData(path, config, metrics, summary, outcomes, missing)
+    noted = (_json(path / ENVIRONMENT) or {}).get("begun")
+    begun = noted if isinstance(noted, dict) else {}
+    evaluations = _evaluations(path / EVALUATIONS, summary or {}, metrics)
+    return RunData(path, config, metrics, summary, outcomes, missing, begun, evaluations)
+
+
+def _evaluations(
+    path: Path, summary: Mapping[str, Any], metrics: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    between = _metrics(path, []) if path.is_file() else []
+    found = {
+        one["step"]: {name.removeprefix("eval/"): value for name, value in one.items()}
+        for one in between
+    }
+    last = metrics[-1]["step"] if metrics else 0
+    for step, when in ((0, "before"), (last, "after")):
+        if isinstance(summary.get(when), dict):
+            found[step] = {**summary[when], "step": step}
+    return [found[step] for step in sorted(found)]
 
 
 def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:

@@ -20,6 +20,8 @@ class Tag:
     meaning: str
     of_trace: Callable[[Record], bool]
     """Whether one trace of an episode gives it the tag."""
+    measured: tuple[str, ...] = ()
+    """What an environment that can give it measures, one of these; empty: any environment can."""
 
 
 def _has(name: str, value: Any = True) -> Callable[[Record], bool]:
@@ -31,15 +33,16 @@ def _has_failed(trace: Record) -> bool:
 
 
 TAGS = (
-    Tag("rescued", "a hint turned a failure into a success", _has("rescued")),
-    Tag("hurt", "a trace did worse for its hint", _has("hint_outcome", "hurt")),
+    Tag("rescued", "a hint turned a failure into a success", _has("rescued"), ("rescued",)),
+    Tag("hurt", "a trace did worse for its hint", _has("hint_outcome", "hurt"), ("hint_outcome",)),
     Tag(
         "leaked",
         "a hint, or an expert's reply that was let in, states the answer",
         lambda trace: _has("leak")(trace) or _has("answer_in_returns")(trace),
+        ("leak", "answer_in_returns"),
     ),
-    Tag("deferred", "an answer was handed on to the large model", _has("deferred")),
-    Tag("consulted", "experts were asked", _has("consulted")),
+    Tag("deferred", "an answer was handed on to the large model", _has("deferred"), ("deferred",)),
+    Tag("consulted", "experts were asked", _has("consulted"), ("consulted",)),
     Tag("failed", "somebody who was asked did not answer", _has_failed),
 )
 TAG_NAMES = tuple(tag.name for tag in TAGS)
@@ -83,6 +86,8 @@ class Scan:
     entries: list[Entry]
     unreadable: int
     """Lines that hold no episode: cut off by a kill, or damaged."""
+    tags: tuple[Tag, ...] = TAGS
+    """Those that episodes of this environment can have."""
 
 
 def scan(path: Path) -> Scan | None:
@@ -90,14 +95,17 @@ def scan(path: Path) -> Scan | None:
     if not path.is_file():
         return None
     entries: list[Entry] = []
+    measured: set[str] = set()
     lines = offset = 0
     with path.open("rb") as file:
         for line in file:
             lines += 1
             if (record := _episode(line)) is not None:
                 entries.append(Entry(offset, record["step"], tags_of(record)))
+                measured.update(*(info_of(row) for row in traces(record)))
             offset += len(line)
-    return Scan(entries, lines - len(entries))
+    tags = tuple(tag for tag in TAGS if not tag.measured or measured.intersection(tag.measured))
+    return Scan(entries, lines - len(entries), tags)
 
 
 def records(path: Path, entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:

@@ -39,7 +39,7 @@ class TreeForward:
         model = self._model.model
         weight = model.embed_tokens.weight
         return (
-            weight.device.type == "cpu"
+            weight.device.type in ("cpu", "meta")
             and weight.dtype == torch.float32
             and len(model.layers) * self._heads * rows * width**2 <= _ATTENTION_KEPT
         )

@@ -130,7 +130,7 @@ def _attend(
     **_: Any,
 ) -> tuple[Tensor, None]:
     """(1, S, H, E) what each query finds within its segment."""
-    if q_1HSE.is_cuda and q_1HSE.dtype != torch.float32:
+    if not q_1HSE.is_cpu and q_1HSE.dtype != torch.float32:
         return _on_gpu(q_1HSE, k_1JSE, v_1JSE, packed, scaling, sliding_window), None
     groups = q_1HSE.shape[1] // k_1JSE.shape[1]
     k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k_1JSE, v_1JSE))

@@ -14,3 +14,16 @@ def test_titles_and_headings_are_no_markup() -> None:
         assert name in shown.get()
     # Cells are ours.
     assert "dim" not in shown.get()
+
+
+def test_in_80_columns_labels_break_between_words_and_numbers_never() -> None:
+    console = Console(width=80)
+    with console.capture() as shown:
+        cells = [".375 [.19 .56]"] * 4
+        console.print(
+            make_table("", "policy", ["a", "b", "c", "d"], [("alice and longnamed", cells)])
+        )
+    first, second = shown.get().splitlines()[-2:]
+    assert first.split(maxsplit=2)[:2] == ["alice", "and"]
+    assert first.count(".375 [.19 .56]") == 4
+    assert second.split() == ["longnamed"]

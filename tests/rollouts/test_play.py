@@ -21,6 +21,7 @@ from coterie.datatypes import (
     UserError,
 )
 from coterie.rollouts import Collector, Deadlines, play, tasks_for
+from coterie.rollouts.play import question_shown
 
 SAMPLING = Sampling(max_new_tokens=8)
 
@@ -131,6 +132,15 @@ def test_a_trajectory_holds_the_exact_tokens_with_their_mask_and_logprobs() -> N
 def test_without_a_problem_nothing_is_known_to_be_right() -> None:
     episode = run(TwoTurns(), {"a": answering(3), "b": answering(6)}, options={})
     assert (episode.gold, episode.kind) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [(["Q: 1 +\n1 =", "2"], True), (["0 0 0", "4"], False), (["", ""], True), ([], True)],
+)
+def test_whether_a_question_was_shown(texts: list[str], shown: bool) -> None:
+    assert question_shown(Problem("p1", "1 + 1 =", "2"), texts) is shown
+    assert question_shown(None, ["0 0 0"]) is False
 
 
 def test_limits_and_text_of_the_environment_reach_the_policy() -> None:

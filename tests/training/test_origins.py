@@ -106,6 +106,7 @@ def test_notes_that_are_damaged(
     resume("--agents.alice.model", str(base))
     notes = tmp_path / "run" / "environment.json"
     whole = notes.read_text()
+    assert {"at", "command"} <= json.loads(whole)["begun"].keys()
     notes.write_text(content)
     with pytest.raises(UserError, match=r"environment.json is damaged; delete it to go on"):
         resume()

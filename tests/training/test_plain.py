@@ -33,7 +33,5 @@ def test_values_reach_into_nested_settings_and_leave_the_rest() -> None:
 
 
 def test_a_name_that_does_not_exist_is_refused_with_its_place() -> None:
-    with pytest.raises(
-        UserError, match=r"no setting is called inner\.wieghts; known here: name, w"
-    ):
+    with pytest.raises(UserError, match=r"no setting is called inner\.wieghts; near it: weights"):
         override(Outer(), {"inner": {"wieghts": [1.0]}})

@@ -156,12 +156,48 @@ def test_a_trace_shows_its_terms_confidence_and_loss(opened: Open) -> None:
     assert card.locator("h5").text_content() == "bob_0reward +1.3"
     assert card.locator(".terms tr").all_text_contents() == ["exploitation+1", "rescue+0.3"]
     text = card.text_content()
-    assert "0: exploration" in text
+    assert "paid nothing: exploration" in text
     assert "advantage −0.5, loss weight 0.8: loss on the 2 tokens underlined" in text
     page.locator("button[data-tag=deferred]").click()
     meter = page.locator(".card").nth(1).locator("meter")
     assert meter.get_attribute("aria-label") == "stated confidence"
     assert meter.evaluate("meter => meter.value") == 0.25
+
+
+def test_a_curve_tells_its_values_under_the_pointer(opened: Open) -> None:
+    page = opened()
+    figure = page.locator("figure.chart").first
+    drawing = figure.locator("svg")
+    drawing.scroll_into_view_if_needed()
+    box = drawing.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 15, box["y"] + 50)
+    assert figure.locator(".readout").inner_text() == "step 4: alice 1, bob 0.5"
+    page.mouse.move(0, 0)
+    assert figure.locator(".readout").inner_text().strip() == ""
+
+
+def test_links_and_keys_lead_to_the_episode(opened: Open) -> None:
+    page = opened(viewport={"width": 400, "height": 740})
+    top = "document.getElementById('episode').getBoundingClientRect().top"
+    page.keyboard.press("j")
+    assert 0 <= page.evaluate(top) <= 370
+    page.goto(page.url.partition("#")[0] + "#episode-4")
+    page.wait_for_function("document.querySelector('#episode h3').innerText === 'consulted'")
+    assert 0 <= page.evaluate(top) <= 370
+    page.reload()
+    page.wait_for_function(f"{top} >= 0 && {top} <= 370")
+    assert title(page) == "consulted"
+
+
+def test_an_environment_without_problems_shows_its_own_state(
+    opened: Open, episode: Any, trace: Any
+) -> None:
+    row = trace("alice_0", "7 # 0", "7", advantage=None)
+    page = opened([episode(1, "unused", row) | {"gold": "8", "problem_shown": False}])
+    assert title(page) == "7 # 0"
+    assert page.locator(".gold").count() == 0
+    assert "unused" not in page.locator("#list").inner_text()
+    assert "no advantage: it entered no update" in page.locator(".card").inner_text()
 
 
 def test_hostile_text_stays_text(opened: Open, hostile: list[dict[str, Any]]) -> None:

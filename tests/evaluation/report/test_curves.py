@@ -2,16 +2,8 @@ import math
 
 import pytest
 
-from coterie.evaluation.report.chart import (
-    Panel,
-    Series,
-    chart,
-    curves,
-    figure,
-    nice_ticks,
-    running_mean,
-    tag_panel,
-)
+from coterie.evaluation.report.chart import chart, figure, nice_ticks, running_mean, tick_labels
+from coterie.evaluation.report.curves import Panel, Series, curves, held_out, tag_panel
 from coterie.evaluation.report.scan import Entry
 
 LOG = [
@@ -52,8 +44,40 @@ def test_a_long_run_is_drawn_in_means() -> None:
     log = [{"step": step, "a": float(step)} for step in range(1, 1001)]
     (series,) = curves(log, [], {"a"}).main[0].series
     # 1000 steps in stretches of 5: the first is 1..5, whose mean is 3.
-    assert (len(series.steps), series.steps[:2], series.values[:2]) == (200, [5, 10], [3.0, 8.0])
-    assert series.steps[-1] == 1000
+    assert (len(series.steps), series.steps[:2], series.values[:2]) == (200, [3, 8], [3.0, 8.0])
+    # The axis has all steps, whatever the middles of the stretches at its ends.
+    drawn = chart(curves(log, [], {"a"}).main[0], [])
+    assert (drawn.data["first"], drawn.data["last"], drawn.data["margin"]) == (1, 1000, 2)
+    labels = [(tick.label, tick.anchor) for tick in drawn.x_ticks]
+    assert labels == [("step 1", "start"), ("500", "middle"), ("1,000", "end")]
+
+
+def test_evaluations_are_marked_one_by_one() -> None:
+    lines = [{"step": 0, "pass@1/alice": 0.5, "once": 1.0}, {"step": 4, "pass@1/alice": 0.75}]
+    (panel,) = held_out(lines, ["alice"])
+    assert panel == Panel("held out: pass@1", [Series("alice", [0, 4], [0.5, 0.75])], dots=True)
+    drawn = chart(panel, ["alice"])
+    assert len(drawn.lines[0].dots) == 2
+    assert drawn.lines[0].raw == drawn.lines[0].smooth
+
+
+@pytest.mark.parametrize(
+    ("ticks", "labels"),
+    [
+        ([-0.5, 0.0, 0.5], ["-0.5", "0.0", "0.5"]),
+        ([0.0, 0.02, 0.04], ["0.00", "0.02", "0.04"]),
+        ([0, 2000, 4000], ["0", "2,000", "4,000"]),
+        ([0, 2e6], ["0", "2e+06"]),
+        ([0.0, 0.00002], ["0", "2e-05"]),
+    ],
+)
+def test_labels_of_an_axis_have_equal_decimals(ticks: list[float], labels: list[str]) -> None:
+    assert tick_labels(ticks) == labels
+
+
+def test_labels_of_an_axis_fit_beside_it() -> None:
+    drawn = chart(Panel("a", [Series("", [1, 2], [0.0, 250_000.0])]), [])
+    assert drawn.left > 6.6 * max(len(tick.label) for tick in drawn.y_ticks)
 
 
 def test_share_of_episodes_by_tag() -> None:

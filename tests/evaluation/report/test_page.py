@@ -50,7 +50,9 @@ def test_result_curves_pictures_and_episodes_are_there(run: Run) -> None:
     assert "+0.500" in html
     assert "Who solves what" in html
     assert "alice only 50 %" in html
-    assert html.count("<polyline") == 2 * (2 + 1 + 6 + 1)  # reward, correct, tags, time
+    assert (
+        html.count("<polyline") == 2 + 1 + 6 + 1
+    )  # reward, correct, tags, time: too few to smooth
     assert [one["problem"] for one in data_of(html)["episodes"]] == list(TAG_NAMES)
 
 
@@ -128,6 +130,48 @@ def test_counts_here_and_in_the_whole_run(run: Run) -> None:
     assert "1 here, 1 in the whole run" in (buttons["rescued"]["title"] or "")
     assert "0 here, 1 in the whole run" in (buttons["hurt"]["title"] or "")
     assert [name for name, a in buttons.items() if "disabled" not in a] == ["rescued", "failed"]
+
+
+def test_filters_of_other_environments_are_not_offered(run: Run, episode: Any, trace: Any) -> None:
+    row = trace("alice_0", "7", "7", info={"hint_outcome": None, "rescued": False})
+    html = written(run([episode(1, "p", row)]))
+    offered = [a["data-tag"] for _, a in Elements(html).found if "data-tag" in a]
+    assert offered == ["rescued", "hurt", "failed"]
+
+
+def test_a_run_that_paid_nothing_new_is_not_called_empty(run: Run) -> None:
+    path = run()
+    lines = [{"step": step, "reward/alice": 1.0} for step in (1, 2)]
+    (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (path / "episodes.jsonl").write_text("")
+    (path / "summary.json").unlink()
+    html = written(path)
+    assert "Nothing has been logged yet" not in html
+    assert "Nothing that stands here has changed in 2 steps" in html
+
+
+def test_the_header_tells_when_and_how_it_began(run: Run) -> None:
+    path = run()
+    begun = {
+        "at": "2026-01-02 03:04 +0000",
+        "commit": "abc-dirty",
+        "command": "python train.py <x>",
+    }
+    (path / "environment.json").write_text(json.dumps({"begun": begun}))
+    html = written(path)
+    assert "<dt>begun</dt><dd>2026-01-02 03:04 +0000</dd>" in html
+    assert "<dt>commit</dt><dd>abc-dirty</dd>" in html
+    assert "<code>python train.py &lt;x&gt;</code>" in html
+
+
+def test_evaluations_between_steps_are_drawn(run: Run) -> None:
+    path = run()
+    (path / "summary.json").write_text(
+        json.dumps({"before": {"pass@1/alice": 0.25}, "after": {"pass@1/alice": 1.0}})
+    )
+    (path / "evaluations.jsonl").write_text('{"step": 2, "eval/pass@1/alice": 0.5}\n')
+    first = data_of(written(path))["charts"][0]
+    assert first["series"] == [{"name": "alice", "steps": [0, 2, 4], "values": [0.25, 0.5, 1.0]}]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,81 @@
+"""Settings from flags, with help texts that read as paragraphs and tell each default once."""
+
+import inspect
+import shutil
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+import tyro
+from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec
+from tyro.constructors import StructTypeInfo as Struct
+
+
+def parse_flags(
+    kind: type[Any],
+    argv: Sequence[str],
+    *,
+    prog: str,
+    description: str | None = None,
+    default: Any = None,
+) -> Any:
+    """An instance of the dataclass ``kind``: ``default``, or that of its fields, under flags.
+
+    Prints help and exits with 0 on ``--help``, prints what is wrong and exits with 2 on a flag that
+    does not exist or a value of the wrong type.
+    """
+    given = {} if default is None else {"default": default}
+    return tyro.cli(
+        kind,
+        args=list(argv),
+        prog=prog,
+        description=_wrapped(description or inspect.getdoc(kind) or ""),
+        config=(tyro.conf.AvoidSubcommands,),
+        registry=_registry(),
+        **given,
+    )
+
+
+def _wrapped(text: str) -> str:
+    """Paragraphs as wide as the terminal; tyro keeps the break before a line that is indented."""
+    width = min(100, shutil.get_terminal_size().columns)
+    return "\n\n".join(
+        textwrap.fill(one.replace("``", ""), width, subsequent_indent="  ", break_on_hyphens=False)
+        for one in text.split("\n\n")
+    )
+
+
+def _registry() -> ConstructorRegistry:
+    """tyro's own rules for dataclasses, whose help texts keep the line breaks of the source."""
+    registry, known = ConstructorRegistry(), False
+
+    @registry.struct_rule
+    def _(info: Struct) -> StructConstructorSpec | None:
+        nonlocal known
+        if known:  # asks itself for tyro's own rule
+            return None
+        known = True
+        try:
+            found = ConstructorRegistry.get_struct_spec(info)
+        finally:
+            known = False
+        if not isinstance(found, StructConstructorSpec):
+            return None
+        return replace(found, fields=tuple(_told(field) for field in found.fields))
+
+    return registry
+
+
+def _told(field: StructFieldSpec) -> StructFieldSpec:
+    """``field`` with its help text as one paragraph. Its default is not told where that is None
+    or empty: what nothing means is the text's to say."""
+
+    def text() -> str | None:
+        written = field.helptext() if callable(field.helptext) else field.helptext
+        return written and " ".join(written.replace("``", "").split())
+
+    kind = field.type
+    if field.default in (None, "", ()):
+        kind = Annotated[kind, tyro.conf.arg(help_behavior_hint="")]
+    return replace(field, type=kind, helptext=text)  # type: ignore[arg-type]

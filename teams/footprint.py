@@ -1,0 +1,303 @@
+"""How many bytes one model takes, by its ``config.json`` alone.
+
+It is put together on torch's ``meta`` device, where tensors have shapes and formats and no numbers,
+and a micro-batch goes forward and backward there by the learner's own code; what lives at once is
+added up. So no architecture needs a formula, and a change of that code changes the plan.
+"""
+
+import json
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from coterie.algorithms.logprobs import LOGITS_AT_ONCE, score
+from coterie.models.blocks import compute_in
+from coterie.models.damage import in_one_sentence
+from coterie.models.family import cache_width, is_llama_like
+from coterie.models.handle import ModelHandle
+from coterie.models.lora import add_adapter
+from coterie.models.process import quietly
+from coterie.models.spec import LoraSpec, ModelSpec
+
+_SHALLOW, _DEEPER = 2, 3
+"""Layers that are measured; what one more of them adds, all others add."""
+_CHUNKS = 3
+"""Chunks of logits that are measured; all others are like them."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """The micro-batch that takes most: rows of the longest kind, side by side."""
+
+    tokens: int
+    """The learner's ``micro_batch_tokens``."""
+    longest: int
+    """Tokens of a row."""
+    answer: int
+    """Those of them that are scored."""
+    entropy: bool = False
+    """Whether the loss has an entropy term."""
+    most: int = 1 << 20
+    """Rows that an update has."""
+
+    @property
+    def rows(self) -> int:
+        return max(1, min(self.tokens // self.longest, self.most))
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes, by what for."""
+
+    parameters: int
+    """Numbers, not bytes; of the base alone."""
+    weights: int
+    """Of the base, as they are held."""
+    trained: int
+    """Of what learns: the weights themselves, or an adapter; 0 for a frozen role."""
+    moments: int
+    gradients: int
+    update: int
+    """Most that a micro-batch takes besides, forward or backward."""
+    recomputes: bool
+    """Whether that is with activations computed twice."""
+    cache_per_token: int
+    """Keys and values of one token in this process's sampler, or in an engine."""
+    layers: int
+    """Of the weights, those of decoder blocks."""
+    fused: bool
+    """Whether this process samples from a fused copy of them."""
+
+
+def footprint(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtype) -> Footprint:
+    """What a model with this configuration takes.
+
+    Args:
+        config: of transformers.
+        spec: how it is held.
+        load: what it learns from; None for a frozen role.
+        dtype: what it computes in.
+
+    Raises:
+        UserError: transformers cannot build it.
+    """
+    from transformers import AutoModelForCausalLM
+
+    if type(config) not in AutoModelForCausalLM._model_mapping:
+        # Of a model that also sees, the decoder of text.
+        config = config.get_text_config()
+    plain = json.dumps(config.to_dict(), sort_keys=True, default=str)
+    return _footprint(plain, _Key(config), spec, load, dtype)
+
+
+class _Key:
+    """A configuration that is told apart by its JSON beside it."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=256)
+def _footprint(
+    _: str, key: _Key, spec: ModelSpec, load: Load | None, dtype: torch.dtype
+) -> Footprint:
+    text = key.config.get_text_config()
+    handle = _handle(key.config, spec, load is not None, dtype)
+    base = [p for name, p in handle.module.named_parameters() if ".lora_" not in name]
+    own = list(handle.parameters().values())
+    learned = sum(p.nbytes for p in own)
+    update, recomputes = 0, False
+    if load is not None:
+        recomputes = handle.recomputes(load.rows * load.longest)
+        fixed = replace(spec, recompute="always" if recomputes else "never")
+        depth = text.num_hidden_layers
+        shallow, deeper = min(_SHALLOW, depth), min(_DEEPER, depth)
+        update = _measure(_with_layers(key.config, shallow), fixed, load, dtype)
+        if deeper > shallow:
+            more = _measure(_with_layers(key.config, deeper), fixed, load, dtype) - update
+            update += more * (depth - shallow)
+    blocks = sum(p.nbytes for name, p in handle.module.named_parameters() if ".layers." in name)
+    return Footprint(
+        parameters=sum(p.numel() for p in base),
+        weights=sum(p.nbytes for p in base),
+        trained=learned,
+        moments=2 * learned,
+        gradients=learned,
+        update=update,
+        recomputes=recomputes,
+        cache_per_token=text.num_hidden_layers * cache_width(text) * dtype.itemsize,
+        layers=blocks,
+        fused=is_llama_like(handle.causal_lm),
+    )
+
+
+def _handle(config: Any, spec: ModelSpec, learns: bool, dtype: torch.dtype) -> ModelHandle:
+    """A model without numbers, held as :func:`coterie.models.loading.load_team` holds it."""
+    from transformers import AutoModelForCausalLM
+
+    adapter = "role-planned" if spec.lora is not None else None
+    held = torch.float32 if learns and adapter is None else dtype
+    with quietly(), torch.device("meta"), in_one_sentence(f"{spec.model!r} cannot be planned"):
+        module: Any = AutoModelForCausalLM.from_config(
+            config, dtype=held, trust_remote_code=spec.trust_remote_code
+        )
+        if adapter is not None:
+            module = add_adapter(module, adapter, _without_weights(spec.lora), 0)
+        else:
+            module.requires_grad_(learns)
+    if held != dtype:
+        compute_in(module, dtype)
+    return ModelHandle(
+        module.eval(),
+        tokenizer=None,
+        trained=learns,
+        context=1 << 20,
+        adapter=adapter,
+        dtype=dtype,
+        recompute=spec.recompute,
+    )
+
+
+def _without_weights(lora: LoraSpec | None) -> Any:
+    """A new adapter of the same size as one that is there."""
+    if lora is None or lora.adapter is None:
+        return lora
+    from peft import LoraConfig
+
+    found: Any = LoraConfig.from_pretrained(lora.adapter)
+    return LoraSpec(found.r, found.lora_alpha)
+
+
+def _with_layers(config: Any, count: int) -> Any:
+    """The same model with fewer decoder blocks."""
+    plain = config.to_dict()
+    less = type(config).from_dict(plain)
+    text = less.get_text_config()
+    if isinstance(kinds := getattr(text, "layer_types", None), list):
+        text.layer_types = kinds[:count]
+    text.num_hidden_layers = count
+    return less
+
+
+def _measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int:
+    """Most bytes that one micro-batch takes beside weights, gradients and moments."""
+    handle = _handle(config, spec, True, dtype)
+    for parameter in handle.parameters().values():
+        parameter.grad = torch.zeros_like(parameter)
+    random = np.random.default_rng(0)
+    ids_BT = torch.from_numpy(random.integers(0, handle.vocab_size, (load.rows, load.longest)))
+    answer = min(load.answer, load.longest - 1)
+    if handle.packs and not (handle.tree_forward and handle.tree_forward.fits(ids_BT)):
+        # Rows end to end take what two long ones do, and these are soon measured.
+        ids_BT = ids_BT.reshape(min(load.rows, 2), -1) if load.rows % 2 == 0 else ids_BT.view(1, -1)
+        answer = answer * load.rows // len(ids_BT)
+    mask_BT = torch.zeros(len(ids_BT), ids_BT.shape[1] - 1, dtype=torch.bool)
+    mask_BT[:, -answer:] = True
+    living = _Living([*handle.module.parameters(), *handle.module.buffers()])
+    living.ignore(p.grad for p in handle.parameters().values() if p.grad is not None)
+    with _attention_without_scores(), handle.active(), living:
+        if handle.packs or (handle.tree_forward and handle.tree_forward.fits(ids_BT)):
+            hidden_NH = handle.scored_states(ids_BT, mask_BT)
+        else:
+            hidden_NH = _padded_states(handle, ids_BT, mask_BT)
+        few = min(len(hidden_NH), _CHUNKS * max(1, LOGITS_AT_ONCE // handle.vocab_size))
+        target_N = torch.zeros(few, dtype=torch.long, device="meta")
+        logp_N, entropy_N = score(
+            hidden_NH[:few], target_N, handle.head, temperature=1.0, entropy_gradient=load.entropy
+        )
+        (logp_N.sum() + entropy_N.sum()).backward()
+    # The gradients of the chunks that were left out, until they are put together.
+    return living.most + (len(hidden_NH) - few) * hidden_NH[:1].nbytes
+
+
+def _padded_states(handle: ModelHandle, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
+    """As :meth:`ModelHandle.scored_states` of a model whose rows are not packed."""
+    ids = ids_BT.to("meta")
+    position_BT = torch.arange(ids.shape[1], device="meta").expand_as(ids)
+    with handle._backward_pass(ids.numel()):
+        states = handle.backbone(ids, None, position_BT)[:, :-1]
+    place_N = mask_BT.reshape(-1).nonzero()[:, 0].to("meta")
+    return states.reshape(-1, states.shape[-1]).index_select(0, place_N)
+
+
+class _Living(TorchDispatchMode):
+    """Adds up the bytes of what operations make, as long as it lives. What meets a tensor of the
+    ``meta`` device is moved there."""
+
+    def __init__(self, known: list[Tensor]) -> None:
+        super().__init__()
+        self.most = 0
+        self._now = 0
+        self._seen: set[int] = set()
+        self.ignore(known)
+
+    def ignore(self, known: Iterator[Tensor] | list[Tensor]) -> None:
+        """What is there already."""
+        self._seen.update(one.untyped_storage()._cdata for one in known)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = args, kwargs or {}
+        if any(isinstance(one, Tensor) and one.is_meta for one in tree_leaves(given)):
+            given = tree_map_only(Tensor, _on_meta, given)
+        out = func(*given[0], **given[1])
+        for one in tree_leaves(out):
+            if isinstance(one, Tensor):
+                self._add(one.untyped_storage())
+        return out
+
+    def _add(self, storage: Any) -> None:
+        place, size = storage._cdata, storage.nbytes()
+        if place in self._seen:
+            return
+        self._seen.add(place)
+        self._now += size
+        self.most = max(self.most, self._now)
+        weakref.finalize(storage, self._drop, place, size)
+
+    def _drop(self, place: int, size: int) -> None:
+        self._seen.discard(place)
+        self._now -= size
+
+
+def _on_meta(one: Tensor) -> Tensor:
+    return one if one.is_meta else torch.empty_like(one, device="meta")
+
+
+@contextmanager
+def _attention_without_scores() -> Iterator[None]:
+    """While open, attention keeps what the kernels of CPUs and GPUs keep for a backward pass; on
+    the ``meta`` device torch would take the one that keeps every score."""
+
+    def attend(
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Tensor:
+        groups = q.shape[1] // k.shape[1]
+        k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k, v))
+        kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+        return kernel(q, k, v, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)[0]
+
+    with mock.patch("torch.nn.functional.scaled_dot_product_attention", attend):
+        yield

@@ -1,0 +1,45 @@
+"""Help texts as a terminal of 80 columns shows them."""
+
+import contextlib
+import re
+
+import pytest
+
+from coterie import benchmark, train
+from coterie.__main__ import main
+
+SETTINGS = ("suite", "sweep", "corea", "eapo", "distill")
+
+
+def helped(monkeypatch, capsys, run, argv):
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.suppress(SystemExit):
+        run(argv)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("run", "argv"),
+    [
+        (main, []),
+        (main, ["check", "--help"]),
+        (main, ["serve", "--help"]),
+        (train.main, ["--help"]),
+        (train.main, ["--env", "core-teaching", "--help"]),
+        (train.main, ["--env", "eapo-consultation", "--algo", "dapo", "--help"]),
+        (benchmark.main, ["--help"]),
+        *((benchmark.main, [name, "--help"]) for name in SETTINGS),
+    ],
+)
+def test_no_line_is_longer_and_no_default_is_empty(monkeypatch, capsys, run, argv):
+    text = helped(monkeypatch, capsys, run, argv)
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert re.findall(r"\(default: (?:None|''|)\)", text) == []
+
+
+def test_paragraphs_are_filled_and_tell_a_default_once(monkeypatch, capsys):
+    text = helped(monkeypatch, capsys, train.main, ["--env", "core-teaching", "--help"])
+    # Where the source breaks the line, behind "so", the terminal does not.
+    assert "this many tokens, so that systems can be compared at equal cost; 0:" in text
+    directory = text[text.index("--run-dir") : text.index("--checkpoint-every")]
+    assert directory.count("efault") == 1

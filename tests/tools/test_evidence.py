@@ -1,0 +1,98 @@
+"""The list of runs behind docs/evidence.md, and what its tables say of stored results."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evidence
+import evidence_tables as tables
+from coterie.training.command_line import parse
+
+
+def row(alice: list[int], bob: list[int], **changes: Any) -> dict[str, Any]:
+    """Right answers of three to each of four problems; one of two right before."""
+    right = {"alice": alice, "bob": bob}
+    return {
+        "before": {key: [6, 12] for key in right},
+        "after": {role: [sum(values), 12] for role, values in right.items()},
+        "right": {role: "".join(map(str, values)) for role, values in right.items()},
+        "curve": {key: [0.5, 0.6] for key in right},
+        "votes": {"alice": 0.5, "bob": 0.5, "team": 0.75},
+        "peer_only": dict.fromkeys(right, 0.25),
+        "tokens": 1_000_000,
+        "cpu_s": 90.0,
+        "hint_lift": None,
+        **changes,
+    }
+
+
+def test_every_run_is_planned_once_and_its_flags_exist() -> None:
+    runs = list(evidence.planned())
+    assert len({run.name for run in runs}) == len(runs)
+    for run in {run.arm: run for run in runs}.values():
+        settings = parse(run.flags)
+        assert (settings.run.seed, settings.run.steps) == (run.seed, run.steps)
+    assert {run.seed for run in runs}.isdisjoint({*range(6), 9, 10, 11})
+
+
+def test_what_is_stored_belongs_to_the_protocol() -> None:
+    stored, planned = evidence.stored(), {*evidence.planned()}
+    assert stored
+    assert planned >= stored.keys()
+    page = tables.PAGE.read_text(encoding="utf-8")
+    assert f"{len(planned) - len(stored)} runs of the protocol" in page
+
+
+def test_what_only_the_peer_solves() -> None:
+    correct = {"alice": [[0, 0], [1, 0], [0, 0], [0, 0]], "bob": [[0, 1], [1, 1], [0, 0], [1, 1]]}
+    assert evidence._peer_only(correct, "alice") == 0.5
+    assert evidence._peer_only(correct, "bob") == 0
+
+
+def test_differences_by_hand() -> None:
+    """Seeds differ by 3/12 and 5/12: .333, with t(.975, 1) = 12.706 times .1179 / sqrt 2 = 1.059.
+    Problem by problem they are 1, 0, 0, 0, 1, 0, 1/3, 1/3."""
+    plain = {1: row([0, 3, 3, 0], [3, 3, 3, 3]), 2: row([0, 3, 2, 0], [3, 3, 3, 3])}
+    ours = {1: row([3, 3, 3, 0], [3, 3, 3, 3]), 2: row([3, 3, 3, 1], [3, 3, 3, 3])}
+    found, over = tables.difference(ours, plain, "alice").split("; ")
+    assert found == "+.333 [−.726, +1.392]"
+    low, high = (float(one) for one in over.strip("()").replace("+", "").split(", "))
+    assert 0 <= low < 1 / 3 < high < 1
+    assert tables.difference(ours, plain, "bob") == "+.000 [+.000, +.000]; (+.000, +.000)"
+    assert tables.difference(ours, {3: plain[1]}, "alice") == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, []),
+        # .417 is .083 below its start; .45 of training .11 below the best block.
+        ({"after": {"alice": [5, 12], "bob": [12, 12]}}, ["alice"]),
+        ({"curve": {"alice": [0.5, 0.6], "bob": [0.56, 0.45]}}, ["bob"]),
+    ],
+)
+def test_what_has_fallen_apart(changes: dict[str, Any], found: list[str]) -> None:
+    assert tables.fell(row([3, 3, 3, 3], [3, 3, 3, 3], **changes)) == found
+
+
+def test_the_page_is_made_of_what_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "evidence.md"
+    page.write_text("a\n<!-- results -->\nold\n<!-- end of results -->\nb\n", encoding="utf-8")
+    monkeypatch.setattr(tables, "PAGE", page)
+    monkeypatch.setattr(tables, "draw", lambda stored: None)
+    some = {
+        evidence.Run("default", arm, seed, 330): row([3, 3, right, 0], [3, 3, 3, 3])
+        for arm, right in (("plain", 0), ("distillation", 3))
+        for seed in (20, 21)
+    }
+    tables.write(some, [evidence.Run("recall", "core", 24, 330)])
+    text = page.read_text(encoding="utf-8")
+    assert "old" not in text
+    assert "### Default, 330 steps" in text
+    assert "| distillation | 2 of 5 | .500 / .500 | **.750** (.750 .750) |" in text
+    assert "+.250 [+.250, +.250]" in text
+    assert "- recall: core 330 (seeds 24)" in text
+    assert text.endswith("<!-- end of results -->\nb\n")

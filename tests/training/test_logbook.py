@@ -1,0 +1,50 @@
+"""What a run's progress looks like, on a terminal and elsewhere."""
+
+import io
+
+from rich.console import Console
+
+from coterie.training.logbook import Logbook
+from coterie.training.rundir import RunDirectory
+
+HEADLINE = ("reward/alice", "reward/bob", "measured/alice/correct", "measured/bob/correct")
+
+
+def logged(tmp_path, metrics, *, headline=HEADLINE, **console):
+    file = io.StringIO()
+    run = RunDirectory.create(tmp_path / "run", {})
+    book = Logbook(run, Console(file=file, **console), first=1, last=330, headline=headline)
+    with book:
+        book.step(1, metrics)
+        book._bar.refresh()
+    run.close()
+    return file.getvalue()
+
+
+def test_rewards_and_headline_of_every_role_in_one_line(tmp_path):
+    metrics = dict(zip(HEADLINE, (-0.25, 1.671, 0.5, 1.0))) | {"reward/alice/rescue": 0.1}
+    said = logged(tmp_path, metrics, width=80)
+    assert said.startswith("step 1/330  alice, bob: reward -.25 1.67  correct .50 1.00  ")
+    assert said.endswith(" s left\n")
+    assert said.count("\n") == 1
+
+
+def test_what_failed_is_a_dash_and_a_single_role_is_not_named(tmp_path):
+    found = logged(tmp_path, dict(zip(HEADLINE[1:], (1, 0.5, 1))), width=80)
+    assert "alice, bob: reward – 1.00  correct .50 1.00" in found
+    alone = logged(tmp_path / "alone", {"reward/alice": 2, "rollout/rounds": 3}, width=80,
+                   headline=("reward/alice", "rollout/rounds"))  # fmt: skip
+    assert alone.startswith("step 1/330  reward 2.00  rollout/rounds 3.00  ")
+
+
+def test_a_terminal_of_80_columns_shows_all_of_it(tmp_path):
+    metrics = dict(zip(HEADLINE, (-0.25, 1.671, 0.5, 1.0)))
+    said = logged(tmp_path, metrics, width=80, force_terminal=True, color_system=None)
+    line = next(one for one in said.splitlines() if "1/330" in one)
+    for part in (
+        "1/330   0:00:0",
+        " + ",
+        " left alice, bob: ",
+        "reward -.25 1.67  correct .50 1.00",
+    ):
+        assert part in line

@@ -1,0 +1,197 @@
+"""The plan of a run: bytes by hand, against what a CPU really holds, and what is refused."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from coterie import train
+from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.papers.models import CONFIGS
+from coterie.teams.footprint import Load, footprint
+from coterie.training import plan as planning
+from coterie.training.command_line import parse
+from coterie.training.plan import GIB, plan
+from coterie.training.plan_report import describe, make_fit
+
+TINY = Path(__file__).parents[2] / "models" / "tiny" / "alice"
+SHAPE: dict[str, Any] = {
+    "model_type": "qwen3",
+    "vocab_size": 4096,
+    "hidden_size": 128,
+    "intermediate_size": 384,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "tie_word_embeddings": True,
+    "max_position_embeddings": 4096,
+    "eos_token_id": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        # What the hub says of them.
+        ("Qwen/Qwen2.5-7B-Instruct", 7_615_616_512),
+        ("Qwen/Qwen3-4B-Instruct-2507", 4_022_468_096),
+    ],
+)
+def test_weights_are_counted_from_the_configuration(name: str, count: int) -> None:
+    config = AutoConfig.for_model(**CONFIGS[name])
+    found = footprint(config, ModelSpec(name), None, torch.bfloat16)
+    assert (found.parameters, found.weights) == (count, 2 * count)
+    assert found.moments == found.gradients == found.update == 0
+
+
+def test_learning_takes_sixteen_bytes_a_weight_or_an_adapter() -> None:
+    config, load = AutoConfig.for_model(**SHAPE), Load(512, 128, 64)
+    # 4,096 x 128 embeddings, tied; a block: 128 x 128 (q), twice 64 x 128 (k, v), 128 x 128 (o),
+    # 3 x 384 x 128, norms 128 + 128 + 32 + 32; the last norm 128.
+    count = 4096 * 128 + 8 * (2 * 128**2 + 2 * 64 * 128 + 3 * 384 * 128 + 320) + 128
+    full = footprint(config, ModelSpec("x"), load, torch.bfloat16)
+    assert (full.parameters, full.weights, full.gradients) == (count, 4 * count, 4 * count)
+    assert full.moments == 8 * count
+    # Rank 4 on q, k, v, o, gate, up, down: 4 numbers for each input and each output.
+    rank = 4 * (256 + 192 + 192 + 256 + 3 * 512) * 8
+    lora = footprint(config, ModelSpec("x", lora=LoraSpec(4)), load, torch.bfloat16)
+    assert (lora.weights, lora.trained, lora.moments) == (2 * count, 4 * rank, 8 * rank)
+    # 8 layers of keys and values, 2 heads of 32 numbers each, two bytes a number.
+    assert lora.cache_per_token == 8 * 2 * 2 * 32 * 2
+
+
+def test_recomputing_takes_less_and_more_layers_take_more() -> None:
+    load = Load(1024, 256, 128)
+
+    def update(layers: int, recompute: str) -> int:
+        config = AutoConfig.for_model(**{**SHAPE, "num_hidden_layers": layers})
+        spec = ModelSpec("x", recompute=recompute)  # type: ignore[arg-type]
+        return footprint(config, spec, load, torch.bfloat16).update
+
+    assert update(8, "always") < update(8, "never") / 2
+    # A block's input is kept, and nothing else: 128 numbers of two bytes of 1,024 tokens, but for
+    # the last of each of two long rows, which predicts nothing.
+    assert update(9, "always") - update(8, "always") == 1022 * 128 * 2
+
+
+def model_folder(folder: Path, weights: bool = True, **changed: int) -> Path:
+    """A model of random weights with the tiny team's tokenizer; without weights, its config."""
+    config = AutoConfig.for_model(**{**SHAPE, **changed})
+    config.save_pretrained(folder)
+    if weights:
+        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (folder / name).write_bytes((TINY / name).read_bytes())
+    return folder
+
+
+def flags(folder: Path, *more: str) -> tuple[str, ...]:
+    who = ("--roles", "alice", "--agents.alice.model", str(folder))
+    return ("--env", "sd-e2", "--algo", "grpo", *who, *more)
+
+
+def test_the_doctor_prints_a_plan_without_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    assert train.main(flags(folder, "--doctor", "--plan", "--card", "24")) == 0
+    said = capsys.readouterr().out
+    assert "cuda:0, 24.0 GiB" in said
+    assert "at once, at most: it fits" in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_what_does_not_fit_is_told_with_flags_that_make_it_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = model_folder(tmp_path / "model", weights=False, num_hidden_layers=48)
+    large = ("--agents.alice.tuning", "full", "--learner.micro-batch-tokens", "32768")
+    given = flags(folder, *large, "--agents.alice.recompute", "never", "--plan")
+    settings = parse([*given])
+    most = plan(settings, 80).devices[0].most
+    smaller, size = make_fit(settings, 0.9 * most / GIB, plan(settings, 0.9 * most / GIB))
+    assert smaller == ["--agents.alice.recompute always"]
+    changed = [*given[:-3], *" ".join(smaller).split(), "--plan"]
+    assert plan(parse(changed), 80).devices[0].most == size < 0.9 * most
+    assert train.main([*given, "--card", f"{0.9 * most / GIB:.4f}"]) == 1
+    assert "--agents.alice.recompute always makes it fit" in capsys.readouterr().out
+    assert make_fit(settings, 0.3, plan(settings, 0.3)) == ([], 0)
+
+
+def test_a_run_that_cannot_fit_is_refused_before_its_models_load(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "found_card", lambda device: GIB // 2)
+    monkeypatch.setattr("coterie.training.plan_report._SMALL", 0)
+    assert (
+        train.main(flags(model_folder(tmp_path / "model"), "--run-dir", str(tmp_path / "r"))) == 2
+    )
+    assert "GiB on cpu, which has 0.5 GiB, and no flag" in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+
+
+def test_engines_take_their_share_and_sleep(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    more = ("--engine", "vllm", "--vllm.gpu-memory", "0.5")
+    awake = plan(parse([*flags(folder, *more)]), 24).devices[0]
+    asleep = plan(parse([*flags(folder, *more, "--vllm.sleep-level", "1")]), 24).devices[0]
+    shares = [part for part in awake.parts if part.what == "engine, alice"]
+    assert [(part.size, part.when) for part in shares] == [(12 * GIB, "always")]
+    learning = sum(part.size for part in awake.parts if part.when == "learning")
+    assert awake.most - asleep.most == learning
+
+
+def test_settings_of_the_plan_are_no_settings_of_a_run() -> None:
+    settings = parse(["--plan", "--card", "24"])
+    assert not {"plan", "card"} & settings.plain()["run"].keys()
+    assert "prompt" in describe(settings, plan(settings, 24))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--plan", "--card", "0"), "--card is the memory of a GPU in GiB"),
+        (("--card", "24"), "--card is for --plan"),
+        (("--plan", "--agents.alice.model", "./nowhere"), "no model folder './nowhere'"),
+    ],
+)
+def test_mistakes(given: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(given) == 2
+    assert said in capsys.readouterr().err
+
+
+_RUN = """
+import resource, sys
+from coterie.train import main
+code = main(sys.argv[1:])
+print("most", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+sys.exit(code)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tuning", ["full", "lora"])
+def test_a_run_on_a_cpu_takes_what_was_planned(tmp_path: Path, tuning: str) -> None:
+    folder = model_folder(tmp_path / "model", hidden_size=256, intermediate_size=1024)
+    given = flags(folder, "--agents.alice.tuning", tuning, "--steps", "2", "--eval.no-enabled")
+    given += ("--rollout.problems-per-step", "4", "--env.max-new-tokens", "384")
+    given += ("--problems.train", "chains", "--run-dir", str(tmp_path / "run"))
+    ran = subprocess.run(
+        [sys.executable, "-c", _RUN, *given],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    took = int(ran.stdout.split()[-1])
+    rows = [json.loads(line) for line in (tmp_path / "run/episodes.jsonl").read_text().splitlines()]
+    assert rows
+    found = plan(parse([*given]), None, 40).devices[0]
+    assert found.most == pytest.approx(took, rel=0.15)

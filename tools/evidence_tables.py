@@ -1,0 +1,192 @@
+"""The tables and the picture of docs/evidence.md, from its stored results."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.comparison.pictures import drawing
+from coterie.evaluation.metrics.intervals import bootstrap, t_interval
+from coterie.evaluation.table import without_zero
+from evidence import LENGTH, ROLES, RUNGS, SEEDS, Run
+
+PAGE = Path(__file__).resolve().parents[1] / "docs/evidence.md"
+PICTURE = PAGE.parent / "evidence/gains.png"
+_PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOTALL)
+# Loss of accuracy that counts as falling apart: against the start, and against the best block.
+_BELOW_START, _BELOW_BEST = 0.05, 0.10
+
+Row = Mapping[str, Any]
+Stored = Mapping[Run, Row]
+
+
+def write(stored: Stored, missing: Sequence[Run]) -> None:
+    """Put tables and picture into the page."""
+    text = "\n".join(["", *_tables(stored), *_missing(missing), ""])
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(_PLACE.sub(lambda m: m[1] + text + m[2], page), encoding="utf-8")
+    draw(stored)
+
+
+def fell(row: Row) -> list[str]:
+    """Roles that have fallen apart by the page's definition."""
+    return [
+        role
+        for role in ROLES
+        if rate(row, role) < rate(row, role, "before") - _BELOW_START
+        or row["curve"][role][-1] < max(row["curve"][role]) - _BELOW_BEST
+    ]
+
+
+def rate(row: Row, role: str, when: str = "after") -> float:
+    """Pass@1 on the held-out problems."""
+    right, asked = row[when][role]
+    return right / asked
+
+
+def arms(stored: Stored, rung: str, steps: int) -> dict[str, dict[int, Row]]:
+    """Arm -> seed -> its row."""
+    found: dict[str, dict[int, Row]] = {}
+    for run, row in stored.items():
+        if (run.rung, run.steps) == (rung, steps):
+            found.setdefault(run.arm, {})[run.seed] = row
+    return found
+
+
+def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> str:
+    """From plain, seed by seed; and problem by problem over these seeds."""
+    seeds = sorted(ours.keys() & plain.keys())
+    if not seeds:
+        return ""
+    found = t_interval([rate(ours[seed], role) - rate(plain[seed], role) for seed in seeds])
+    right = [
+        [np.array([*row[seed]["right"][role]], int) for seed in seeds] for row in (ours, plain)
+    ]
+    problems = (np.concatenate(right[0]) - np.concatenate(right[1])) / 3
+    over = bootstrap(problems[:, None], lambda mean: mean[..., 0], resamples=2000)
+    whole = "" if np.isnan(found.low) else f" [{_signed(found.low)}, {_signed(found.high)}]"
+    return f"{_signed(found.value)}{whole}; ({_signed(over.low)}, {_signed(over.high)})"
+
+
+def _tables(stored: Stored) -> list[str]:
+    lines = [
+        "Pass@1 after training: **mean** (each seed in order). Differences from plain: mean [95 % "
+        "over seeds]; (95 % over problems). Tokens and CPU seconds are a run's.",
+    ]
+    for rung in RUNGS:
+        for steps in (LENGTH, 2 * LENGTH):
+            found = arms(stored, rung, steps)
+            if found:
+                lines += ["", f"### {rung.capitalize()}, {steps} steps", "", *_table(found)]
+                lifts = [row["hint_lift"] for row in found.get("core", {}).values()]
+                if lifts:
+                    lift = _signed(float(np.mean(lifts)))
+                    lines += ["", f"Hints helped less hurt, before training: {lift}."]
+    return [*lines, "", *_predictor(stored), "", "![Gain of distillation](evidence/gains.png)"]
+
+
+def _table(found: Mapping[str, Mapping[int, Row]]) -> list[str]:
+    lines = [
+        "| arm | seeds | before | alice | bob | alice − plain | bob − plain | fell apart "
+        "| tokens, M | CPU s | vote of 6: alice, bob, both |",
+        f"|{'---|' * 11}",
+    ]
+    for arm in sorted(found, key=["plain", "alone-6", "distillation", "own-hint", "core"].index):
+        rows = found[arm]
+        order = [rows[seed] for seed in sorted(rows)]
+        plain = found.get("plain", {}) if arm != "plain" else {}
+        lacking = "" if len(rows) == len(SEEDS) else f" of {len(SEEDS)}"
+        broken = [f"{role} {seed}" for seed in sorted(rows) for role in fell(rows[seed])]
+        votes = (_mean([row["votes"][who] for row in order]) for who in (*ROLES, "team"))
+        cells = [
+            arm,
+            f"{len(rows)}{lacking}",
+            " / ".join(_mean([rate(row, role, "before") for row in order]) for role in ROLES),
+            *(_seeds([rate(row, role) for row in order]) for role in ROLES),
+            *(difference(rows, plain, role) for role in ROLES),
+            ", ".join(broken) or "none",
+            f"{np.mean([row['tokens'] for row in order]) / 1e6:.2f}",
+            _mean_of(order, "cpu_s", lambda value: f"{value:.0f}"),
+            ", ".join(votes),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _points(stored: Stored, x: Callable[[Row, str], float | None]) -> list[tuple[Any, ...]]:
+    """(rung, role, x, gain) of each pair of distillation and plain at the default length."""
+    points = []
+    for rung in RUNGS:
+        found = arms(stored, rung, LENGTH)
+        ours, plain = (found.get(arm, {}) for arm in ("distillation", "plain"))
+        for seed in sorted(ours.keys() & plain.keys()):
+            for role in ROLES:
+                gain = rate(ours[seed], role) - rate(plain[seed], role)
+                points.append((rung, role, x(plain[seed], role), gain))
+    return points
+
+
+def _predictor(stored: Stored) -> list[str]:
+    points = _points(stored, lambda row, role: row["peer_only"][role])
+    shares, gains = np.array([point[2] for point in points]), np.array([p[3] for p in points])
+    if len({*shares}) < 3 or len({*gains}) < 3:
+        return []
+    found = float(np.corrcoef(shares, gains)[0, 1])
+    return [
+        "Gain against the share of problems that only the peer solves before training: "
+        f"correlation {_signed(found)} over {len(points)} pairs of runs and roles.",
+    ]
+
+
+def draw(stored: Stored, path: Path = PICTURE) -> None:
+    """Gain against the share of problems that only the peer solves before training."""
+    points = _points(stored, lambda row, role: row["peer_only"][role])
+    with drawing(path, figsize=(5, 3.2), layout="constrained") as axis:
+        for colour, rung in enumerate(RUNGS):
+            for marker, role in zip("os", ROLES):
+                some = [(x, y) for r, who, x, y in points if (r, who) == (rung, role)]
+                if some:
+                    axis.plot(*zip(*some), marker, color=f"C{colour}", label=f"{rung}, {role}")
+        axis.axhline(0, color="grey", linewidth=0.8)
+        axis.set_xlabel("share of problems that only the peer solves, before training", fontsize=8)
+        axis.set_ylabel("Pass@1: distillation − plain", fontsize=8)
+        axis.tick_params(labelsize=8)
+        if points:
+            axis.legend(fontsize=7, frameon=False)
+
+
+def _missing(missing: Sequence[Run]) -> list[str]:
+    if not missing:
+        return ["", "Every run of the protocol is made."]
+    lines = ["", "### Missing", "", f"{len(missing)} runs of the protocol:", ""]
+    for rung in RUNGS:
+        seeds: dict[str, list[int]] = {}
+        for run in missing:
+            if run.rung == rung:
+                seeds.setdefault(f"{run.arm} {run.steps}", []).append(run.seed)
+        some = (
+            what if len(which) == len(SEEDS) else f"{what} (seeds {', '.join(map(str, which))})"
+            for what, which in seeds.items()
+        )
+        lines += [f"- {rung}: {'; '.join(some)}"] if seeds else []
+    return lines
+
+
+def _mean(values: Sequence[float]) -> str:
+    return without_zero(float(np.mean(values)), 3)
+
+
+def _mean_of(rows: Sequence[Row], key: str, shown: Callable[[float], str]) -> str:
+    values = [row[key] for row in rows if row[key] is not None]
+    return shown(float(np.mean(values))) if values else ""
+
+
+def _seeds(values: Sequence[float]) -> str:
+    each = " ".join(without_zero(value, 3) for value in values)
+    return f"**{_mean(values)}** ({each})"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value >= 0 else '−'}{without_zero(abs(value), 3)}"

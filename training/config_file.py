@@ -1,0 +1,153 @@
+"""A run's settings as a TOML file: what ``config.json`` holds, for people to write.
+
+::
+
+    [choice]
+    env = "core-teaching"
+    algo = "gspo"
+
+    [learner]
+    lr = 0.0005
+
+    [agents.bob]
+    model = "tiny:carol"
+
+Only what differs from the defaults has to stand there. Flags lie over the file, the file over
+``--preset``.
+"""
+
+import dataclasses
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coterie.datatypes import UserError
+from coterie.training.plain import nearest, override
+from coterie.training.train_settings import Choice, TrainSettings, with_limit_as_length
+
+_NOTHING = "None"
+"""How a file, like a flag, names what TOML has no word for."""
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """What a file says; which settings there are is known once its choice is."""
+
+    path: Path
+    choice: Mapping[str, Any]
+    """By the names of the command line; what is empty is not chosen."""
+    parts: Mapping[str, Any]
+
+    @property
+    def sets_length(self) -> bool:
+        """Whether it sets the length of ``constant-length`` itself."""
+        return "length" in self.parts.get("algo", {})
+
+    def lay_over(self, default: TrainSettings) -> TrainSettings:
+        """``default`` with what the file says laid over it.
+
+        Raises:
+            UserError: a name that is no setting here, or a value that does not fit.
+        """
+        parts, agents = dict(self.parts), dict(default.agents)
+        with _naming(self.path):
+            for role, values in parts.pop("agents", {}).items():
+                if role not in agents:
+                    raise UserError(f"no role is called {nearest(role, agents)}")
+                if not isinstance(values, dict):
+                    raise UserError(f"write agents.{role} as a table, [agents.{role}]")
+                agents[role] = override(agents[role], values, at=f"agents.{role}.")
+            if default.env is None and parts.pop("env", {}):
+                raise UserError(f"{default.choice.env} has no settings, and no table [env]")
+            if isinstance(place := parts.get("run", {}).get("run_dir"), str):
+                parts["run"] = {**parts["run"], "run_dir": Path(place)}
+            return dataclasses.replace(override(default, parts), agents=agents)
+
+
+def read_config(path: Path) -> ConfigFile:
+    """What a file says.
+
+    Raises:
+        UserError: it cannot be read, is no TOML, or has a part that no run has.
+    """
+    with _naming(path):
+        try:
+            parts = _as_settings(tomllib.loads(path.read_text(encoding="utf-8")))
+        except OSError as error:
+            raise UserError(f"cannot be read ({error.strerror})") from None
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"is no TOML: {error}") from None
+        known = [one.name for one in dataclasses.fields(TrainSettings)]
+        for name, part in parts.items():
+            if name not in known:
+                raise UserError(f"no part is called {nearest(name, known)}")
+            if not isinstance(part, dict):
+                raise UserError(f"write {name} as a table, [{name}]")
+        choice = {name: value for name, value in parts.pop("choice", {}).items() if value}
+        override(Choice("", "", ()), choice, at="choice.")
+        if "resume" in choice:
+            raise UserError("choice.resume belongs on the command line")
+    return ConfigFile(path, choice, parts)
+
+
+def as_toml(settings: TrainSettings, default: TrainSettings) -> str:
+    """``settings`` as a file that gives them again.
+
+    Args:
+        settings: what to write.
+        default: what its choice has without a file; what is None there, and stays so, is left out.
+    """
+    plain = settings.plain()
+    if with_limit_as_length(settings) == settings:
+        plain["algo"].pop("length")  # follows the environment's limit
+    return "\n".join(_table((), plain, default.plain())).strip() + "\n"
+
+
+def _table(path: tuple[str, ...], values: Mapping[str, Any], default: Any) -> Iterator[str]:
+    before = default if isinstance(default, dict) else {}
+    inner = {name: value for name, value in values.items() if isinstance(value, dict)}
+    own = {
+        name: value
+        for name, value in values.items()
+        if name not in inner and not (value is None and before.get(name) is None)
+    }
+    if own:
+        yield from ("", f"[{'.'.join(map(_key, path))}]")
+        yield from (f"{_key(name)} = {_value(value)}" for name, value in own.items())
+    for name, value in inner.items():
+        yield from _table((*path, name), value, before.get(name))
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_key(name)} = {_value(one)}' for name, one in value.items())}}}"
+    if isinstance(value, float):
+        return repr(value)  # inf and nan as TOML has them
+    return json.dumps(_NOTHING if value is None else value, ensure_ascii=False)
+
+
+def _as_settings(value: Any) -> Any:
+    """Names as the code has them, where flags have hyphens; and None."""
+    if isinstance(value, dict):
+        return {name.replace("-", "_"): _as_settings(one) for name, one in value.items()}
+    return None if value == _NOTHING else value
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """A mistake found inside begins with the file."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"--config {path}: {error}") from None

@@ -1,0 +1,385 @@
+"""What a run will take, before anything is loaded: bytes on each device, and hours.
+
+:func:`plan` reads the settings and each model's ``config.json`` alone. Everything is reckoned at
+its limit: the longest prompt that is let in, and answers that end where they must.
+"""
+
+import dataclasses
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from coterie import envs
+from coterie.datatypes import UserError
+from coterie.envs.contract import role_of
+from coterie.models.locate import hub_snapshot, local_folder
+from coterie.models.spec import ModelSpec
+from coterie.papers.models import CONFIGS
+from coterie.teams.footprint import Load, footprint
+from coterie.teams.models import model_spec
+from coterie.teams.players import local_models
+from coterie.teams.settings import AgentSettings
+from coterie.training.plan_hours import RolePlan, hours
+from coterie.training.settings import MAX_NEW_TOKENS
+from coterie.training.train_settings import TrainSettings
+
+When = Literal["always", "sampling", "learning"]
+GIB = 2**30
+
+PROMPT = 512
+"""Tokens of a prompt where nobody says."""
+_PROGRAM = {"cpu": int(0.55 * GIB), "cuda": int(0.6 * GIB)}
+"""Python with torch and transformers, or CUDA's context."""
+_SPARE = 0.95
+"""Share of a card that can be filled: allocators leave gaps."""
+_FUSED_AT_MOST, _CPU_CACHE, _LOGITS = 4 << 30, 2 << 30, 1 << 29
+"""Of the sampler in this process: :mod:`coterie.models.sampler`."""
+_PREFILL = 1 << 14
+
+
+@dataclass(frozen=True)
+class Part:
+    """One line of a device's plan."""
+
+    what: str
+    size: int
+    """Bytes."""
+    when: When = "always"
+
+
+@dataclass(frozen=True)
+class DevicePlan:
+    """What stands on one device."""
+
+    device: str
+    card: int | None
+    """Bytes that there are; None where nobody says."""
+    parts: tuple[Part, ...]
+
+    @property
+    def most(self) -> int:
+        """Bytes in the moment that takes most."""
+        always, *moments = (
+            sum(part.size for part in self.parts if part.when == when)
+            for when in ("always", "sampling", "learning")
+        )
+        return always + max(moments)
+
+    @property
+    def fits(self) -> bool:
+        """On a CPU gaps are the system's to fill, so only what is clearly beyond does not fit."""
+        spare = 1.0 if self.device == "cpu" else _SPARE
+        return self.card is None or self.most <= spare * self.card
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Of a whole run."""
+
+    devices: tuple[DevicePlan, ...]
+    roles: Mapping[str, RolePlan]
+    hours: float
+    """Of sampling and learning at most, every answer at its limit; see
+    :mod:`coterie.training.plan_hours`."""
+
+    @property
+    def fits(self) -> bool:
+        return all(one.fits for one in self.devices)
+
+
+def plan(settings: TrainSettings, card: float | None = None, prompt: int | None = None) -> Plan:
+    """The plan of a run: a function of the settings, and of this machine where ``card`` is None.
+
+    Args:
+        settings: as ``train.py`` would parse them (:func:`coterie.training.command_line.parse`).
+        card: GiB of every GPU; models go to one where settings say ``auto``. None: what is here.
+        prompt: tokens of the longest prompt; None: the limit of the settings, or 512.
+
+    Raises:
+        UserError: a model's ``config.json`` cannot be had, or transformers cannot build it.
+    """
+    roles = {
+        role: _role(settings, role, agent, card, prompt)
+        for role, agent in local_models(settings.agents).items()
+    }
+    devices = tuple(_devices(settings, roles, card))
+    return Plan(devices, roles, hours(settings, roles, {d.device: d.card for d in devices}))
+
+
+def config_of(spec: ModelSpec) -> Any:
+    """The ``config.json`` of a model, as transformers reads it: of a folder, of what the hub's
+    client has on this disk, of a model that a paper names, or of the hub.
+
+    Raises:
+        UserError: it cannot be had.
+    """
+    from transformers import AutoConfig
+
+    folder = local_folder(spec) or hub_snapshot(spec)
+    if folder is None and spec.model in CONFIGS:
+        return AutoConfig.for_model(**CONFIGS[spec.model])
+    name = spec.model if folder is None else str(folder)
+    try:
+        return AutoConfig.from_pretrained(
+            name, revision=spec.revision, trust_remote_code=spec.trust_remote_code
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(
+            f"there is no plan without the config.json of {spec.model!r}: name a folder that holds "
+            "it, or a model of the hub that can be reached"
+        ) from error
+
+
+def _role(
+    settings: TrainSettings, role: str, agent: AgentSettings, card: float | None, prompt: int | None
+) -> RolePlan:
+    import torch
+
+    spec = model_spec(agent)
+    device = place(agent.device, card)
+    cpu = device == "cpu"
+    auto = torch.float32 if cpu else torch.bfloat16
+    dtype = auto if spec.dtype == "auto" else getattr(torch, spec.dtype)
+    config = config_of(spec)
+    most = getattr(config.get_text_config(), "max_position_embeddings", None) or 1 << 20
+    prompt = prompt or settings.rollout.max_prompt_tokens or PROMPT
+    answer = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
+    read = prompt + getattr(settings.env, "read_tokens", 0)
+    longest = min(agent.context or most, read + answer)
+    load, rows = None, _rows(settings, role)
+    if agent.trained:
+        load = Load(
+            settings.learner.micro_batch_tokens,
+            longest,
+            min(answer, longest - 1),
+            settings.algo.entropy_coefficient != 0,
+            most=max(1, -(-rows // settings.learner.minibatches)),
+        )
+    found = footprint(config, spec, load, dtype)
+    return RolePlan(
+        rows=rows,
+        prompt=prompt,
+        longest=longest,
+        answer=answer,
+        found=found,
+        device=device,
+        spec=spec,
+        trained=agent.trained,
+    )
+
+
+def _rows(settings: TrainSettings, role: str) -> int:
+    """Rows of one step."""
+    choice = settings.choice
+    env = envs.make(
+        choice.env,
+        settings=settings.env,
+        roles=choice.roles if settings.env is not None else None,
+    )
+    agents = sum(role_of(agent) == role for agent in env.possible_agents)
+    replicas = settings.rollout.replicas or int(env.metadata.get("replicas", 1))
+    env.close()
+    learns = envs.spec(choice.env).learns
+    asked = learns is None or role in learns(settings.env)
+    return asked * settings.rollout.problems_per_step * replicas * agents
+
+
+def place(device: str, card: float | None) -> str:
+    """Where ``device`` is, on this machine or on one with a card of so many GiB."""
+    if device == "auto":
+        import torch
+
+        return "cuda:0" if card is not None or torch.cuda.is_available() else "cpu"
+    return "cuda:0" if device == "cuda" else device
+
+
+def _devices(
+    settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
+) -> Iterator[DevicePlan]:
+    engines = _engine_devices(settings, roles, card)
+    for device in sorted({one.device for one in roles.values()} | set(engines.values())):
+        size = found_card(device) if card is None or device == "cpu" else int(card * GIB)
+        mine = {role: one for role, one in roles.items() if one.device == device}
+        parts = [Part("Python, torch" if device == "cpu" else "CUDA", _program(device))]
+        parts += _held(settings, mine)
+        if settings.run.engine == "local":
+            parts += _sampler(mine, size, sum(part.size for part in parts))
+        else:
+            parts += _engines(settings, roles, engines, device, size)
+        yield DevicePlan(device, size, tuple(parts))
+
+
+def _program(device: str) -> int:
+    return _PROGRAM["cpu" if device == "cpu" else "cuda"]
+
+
+def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Part]:
+    """What the roles' models are in this process, and what their learning adds."""
+    bases: set[Any] = set()
+    for role, one in mine.items():
+        found, lora = one.found, one.spec.lora is not None
+        if settings.run.engine == "vllm" and not one.trained:
+            continue  # Its engine has them alone.
+        key = (one.spec.model, one.spec.revision, one.spec.dtype) if lora else role
+        if key not in bases:
+            yield Part(f"weights, {role}", found.weights)
+        bases.add(key)
+        if lora:
+            yield Part(f"adapter, {role}", found.trained)
+        if one.trained:
+            yield Part(f"moments, {role}", found.moments)
+            copies = settings.algo.needs_reference and not lora
+            reads = settings.algo.distillation
+            copies += bool(reads.beta and reads.reader == "average")
+            if copies:
+                yield Part(f"earlier weights, {role}", copies * found.trained)
+    learners = {role: one.found for role, one in mine.items() if one.trained}
+    if learners:
+        # Learners take turns.
+        most = max(learners, key=lambda role: learners[role].gradients + learners[role].update)
+        found = learners[most]
+        how = " (recomputed)" if found.recomputes else ""
+        yield Part(f"gradients, {most}", found.gradients, "learning")
+        yield Part(f"activations and logits, {most}{how}", found.update, "learning")
+
+
+def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[Part]:
+    """What this process needs to sample from them."""
+    most, whose = 0, ""
+    for role, one in mine.items():
+        found = one.found
+        if found.fused and found.weights + found.trained <= _FUSED_AT_MOST:
+            yield Part(f"sampler's weights, {role}", found.layers)
+        limit = _CPU_CACHE
+        if one.device != "cpu" and card is not None:
+            limit = max(card - taken, 0) // 4
+        config = config_of(one.spec).get_text_config()
+        rows = min(one.rows, max(1, _LOGITS // (16 * config.vocab_size)))
+        cache = min(limit, rows * one.longest * found.cache_per_token)
+        read = min(_PREFILL, rows * one.prompt)
+        wide = 4 * config.hidden_size + 3 * (getattr(config, "intermediate_size", None) or 0)
+        size = cache + rows * 16 * config.vocab_size + read * wide * _itemsize(one)
+        if size > most:
+            most, whose = size, role
+    if most:
+        yield Part(f"cache and logits of a batch, {whose}", most, "sampling")
+
+
+def _itemsize(one: RolePlan) -> int:
+    auto = 4 if one.device == "cpu" else 2
+    return {"auto": auto, "float32": 4}.get(one.spec.dtype, 2)
+
+
+def _engine_devices(
+    settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
+) -> dict[str, str]:
+    """Role -> where its engine runs; none without engines."""
+    if settings.run.engine != "vllm":
+        return {}
+    named = {role: settings.agents[role].engine_device for role in roles if role in settings.agents}
+    return {
+        role: one.device if named.get(role, "auto") == "auto" else place(named[role], card)
+        for role, one in roles.items()
+    }
+
+
+def engine_keys(
+    roles: Mapping[str, RolePlan], engines: Mapping[str, str]
+) -> dict[tuple[Any, ...], list[str]]:
+    """Each engine, and the roles that it answers for: frozen ones and adapters share a base."""
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for role, device in engines.items():
+        one = roles[role]
+        own = role if one.trained and one.spec.lora is None else None
+        key = (own, device, one.spec.model, one.spec.revision, one.spec.dtype, one.spec.context)
+        found.setdefault(key, []).append(role)
+    return found
+
+
+def _engines(
+    settings: TrainSettings,
+    roles: Mapping[str, RolePlan],
+    engines: Mapping[str, str],
+    device: str,
+    card: int | None,
+) -> Iterator[Part]:
+    """What vLLM takes of a device: its share of a GPU, or weights and cache on a CPU."""
+    vllm, here = settings.vllm, []
+    for key, names in engine_keys(roles, engines).items():
+        if key[1] != device:
+            continue
+        one = roles[names[0]]
+        weights = one.found.parameters * _itemsize(one)
+        room = int(vllm.gpu_memory * card) if card is not None else weights
+        if device == "cpu":
+            room = weights + vllm.cpu_cache_gb * GIB + _program("cpu")
+        least = weights + one.longest * one.found.cache_per_token
+        here.append((", ".join(names), max(room, least)))
+    when: When = "sampling" if vllm.sleep_level else "always"
+    if vllm.time_share and here:
+        here = [max(here, key=lambda pair: pair[1])]
+    for names, size in here:
+        yield Part(f"engine, {names}", size, when)
+
+
+def found_card(device: str) -> int | None:
+    """Bytes of a device of this machine; None where nobody says. A GPU is asked from outside:
+    torch would take memory of it, and processes could no longer fork."""
+    if device == "cpu":
+        try:
+            lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+            return int(lines[0].split()[1]) * 1024
+        except (OSError, ValueError, IndexError):
+            return None
+    number = int(device.partition(":")[2] or 0)
+    visible = [x for x in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if x]
+    named = visible[number] if number < len(visible) else str(number)
+    try:
+        told = subprocess.run(
+            ["nvidia-smi", f"--id={named}", "--query-gpu=memory.total", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+        return int(told.stdout.split()[0]) << 20
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
+        return None
+
+
+def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
+    """Flags that make a run smaller, the mildest first, and the settings with each of them."""
+    learner, vllm = settings.learner, settings.vllm
+    learners = {r: a for r, a in settings.agents.items() if a.trained}
+    for role, agent in learners.items():
+        if agent.recompute != "always":
+            yield f"--agents.{role}.recompute always", _agent(settings, role, recompute="always")
+    tokens = learner.micro_batch_tokens
+    while tokens > 1024:
+        tokens //= 2
+        less = dataclasses.replace(learner, micro_batch_tokens=tokens)
+        flag = f"--learner.micro-batch-tokens {tokens}"
+        yield flag, dataclasses.replace(settings, learner=less)
+    if settings.run.engine == "vllm":
+        if vllm.sleep_level == 0:
+            yield "--vllm.sleep-level 1", _vllm(settings, sleep_level=1)
+        if not vllm.time_share and len(settings.agents) > 1:
+            flag = "--vllm.sleep-level 1 --vllm.time-share"
+            yield flag, _vllm(settings, sleep_level=vllm.sleep_level or 1, time_share=True)
+        for share in (0.3, 0.2, 0.1):
+            if share < vllm.gpu_memory:
+                yield f"--vllm.gpu-memory {share}", _vllm(settings, gpu_memory=share)
+    for role, agent in learners.items():
+        if model_spec(agent).lora is None:
+            yield f"--agents.{role}.tuning lora", _agent(settings, role, tuning="lora")
+
+
+def _agent(settings: TrainSettings, role: str, **changed: Any) -> TrainSettings:
+    agent = dataclasses.replace(settings.agents[role], **changed)
+    return dataclasses.replace(settings, agents={**settings.agents, role: agent})
+
+
+def _vllm(settings: TrainSettings, **changed: Any) -> TrainSettings:
+    return dataclasses.replace(settings, vllm=dataclasses.replace(settings.vllm, **changed))

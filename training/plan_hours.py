@@ -1,0 +1,88 @@
+"""Roughly how long a run takes: arithmetic and memory traffic over what cards of its size do.
+
+No model answers as long as it may every time, so this is the most; evaluation is not counted.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from coterie.models.spec import ModelSpec
+from coterie.teams.footprint import Footprint
+from coterie.training.train_settings import TrainSettings
+
+CARDS = (
+    (32, "an RTX 4090", 165e12, 1.0e12),
+    (48, "an L40S", 362e12, 0.86e12),
+    (100, "an A100", 312e12, 2.0e12),
+    (1e9, "an H200", 989e12, 4.8e12),
+)
+"""(GiB at most, name, bfloat16 operations a second, bytes a second), by the makers' data sheets,
+without sparsity."""
+_CPU = ("two CPU cores", 1e11, 2e10)
+_OF_PEAK, _OF_BANDWIDTH = 0.4, 0.6
+"""Shares of those that a learner and a decoder get."""
+
+
+@dataclass(frozen=True)
+class RolePlan:
+    """What one model of the run does in a step."""
+
+    rows: int
+    """0 where training does not ask it."""
+    prompt: int
+    """Tokens of the longest prompt."""
+    longest: int
+    """Tokens of the longest row."""
+    answer: int
+    """Tokens that it may write."""
+    found: Footprint
+    device: str
+    spec: ModelSpec
+    trained: bool
+
+
+def hours(
+    settings: TrainSettings, roles: Mapping[str, RolePlan], cards: Mapping[str, int | None]
+) -> float:
+    """Hours of a run.
+
+    Args:
+        settings: of the run.
+        roles: its models.
+        cards: device -> bytes.
+    """
+    sampling = learning = 0.0
+    for one in roles.values():
+        _, peak, bandwidth = _speeds(one.device, cards.get(one.device))
+        found = one.found
+        if not one.rows:
+            continue
+        # Chen et al., arXiv:1604.06174, and Kaplan et al., arXiv:2001.08361: 2 operations a weight
+        # and token forward, 2 for gradients of activations, 2 for those of weights.
+        if one.trained:
+            each = 2 + 2 + 2 * (one.spec.lora is None) + 2 * found.recomputes
+            tokens = one.rows * one.longest * settings.learner.epochs
+            # Log-probabilities of the reference, and of the weights before several updates.
+            again = settings.algo.needs_reference + (settings.learner.optimizer_steps > 1)
+            learning += tokens * (each + 2 * again) * found.parameters / (_OF_PEAK * peak)
+        side = min(one.rows, settings.vllm.max_sequences)
+        # Every token reads the weights once for all rows, and each row's own cache.
+        read = found.parameters * (4 if one.device == "cpu" else 2)
+        read += side * one.longest / 2 * found.cache_per_token
+        passes = math.ceil(one.rows / side) * one.answer
+        sampling += passes * read / (_OF_BANDWIDTH * bandwidth)
+        sampling += one.rows * one.prompt * 2 * found.parameters / (_OF_PEAK * peak)
+    return settings.run.steps * (sampling + learning) / 3600
+
+
+def card_name(device: str, card: int | None) -> str:
+    """Whose speed is taken for a device of so many bytes."""
+    return _speeds(device, card)[0]
+
+
+def _speeds(device: str, card: int | None) -> tuple[str, float, float]:
+    if device == "cpu":
+        return _CPU
+    size = (card or 0) / 2**30
+    return next(tuple(rest) for most, *rest in CARDS if size <= most)  # type: ignore[return-value]
