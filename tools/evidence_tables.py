@@ -89,7 +89,8 @@ def verdicts(stored: Stored) -> Iterator[str]:
         state = f"open: {len(seeds)} of {len(SEEDS)} seeds"
         if whole:
             state = "**holds**" if good else "**fails**"
-        yield f"| {rung}, {steps} steps: above {_signed(least) if least else 0}, none falls apart | {state} |"
+        bound = _signed(least) if least else "0"
+        yield f"| {rung}, {steps} steps: above {bound}, none falls apart | {state} |"
 
 
 def _over_seeds(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> Estimate:
