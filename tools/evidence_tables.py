@@ -1,14 +1,14 @@
 """The tables and the picture of docs/evidence.md, from its stored results."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coterie.comparison.pictures import drawing
-from coterie.evaluation.metrics.intervals import bootstrap, t_interval
+from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
 from evidence import LENGTH, ROLES, RUNGS, SEEDS, Run
 
@@ -60,7 +60,7 @@ def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> 
     seeds = sorted(ours.keys() & plain.keys())
     if not seeds:
         return ""
-    found = t_interval([rate(ours[seed], role) - rate(plain[seed], role) for seed in seeds])
+    found = _over_seeds(ours, plain, role)
     right = [
         [np.array([*row[seed]["right"][role]], int) for seed in seeds] for row in (ours, plain)
     ]
@@ -70,8 +70,38 @@ def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> 
     return f"{_signed(found.value)}{whole}; ({_signed(over.low)}, {_signed(over.high)})"
 
 
+# (rung, steps, what the lower end of each role's difference must exceed)
+CONDITIONS = (
+    *(("complementary", steps, 0.0) for steps in (LENGTH, 2 * LENGTH)),
+    *((rung, LENGTH, -0.02) for rung in RUNGS if rung != "complementary"),
+)
+
+
+def verdicts(stored: Stored) -> Iterator[str]:
+    """Rows of a table: whether each condition for the default holds, fails or is open."""
+    for rung, steps, least in CONDITIONS:
+        found = arms(stored, rung, steps)
+        ours, plain = found.get("distillation", {}), found.get("plain", {})
+        seeds = ours.keys() & plain.keys()
+        lows = [_over_seeds(ours, plain, role).low for role in ROLES]
+        whole = len(seeds) == len(SEEDS)
+        good = all(low > least for low in lows) and not any(fell(ours[seed]) for seed in seeds)
+        state = f"open: {len(seeds)} of {len(SEEDS)} seeds"
+        if whole:
+            state = "**holds**" if good else "**fails**"
+        bound = _signed(least) if least else "0"
+        yield f"| {rung}, {steps} steps: above {bound}, none falls apart | {state} |"
+
+
+def _over_seeds(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> Estimate:
+    seeds = sorted(ours.keys() & plain.keys())
+    return t_interval([rate(ours[seed], role) - rate(plain[seed], role) for seed in seeds])
+
+
 def _tables(stored: Stored) -> list[str]:
     lines = [
+        *("### Where it stands", ""),
+        *("| what would make distillation the default | |", "|---|---|", *verdicts(stored), ""),
         "Pass@1 after training: **mean** (each seed in order). Differences from plain: mean [95 % "
         "over seeds]; (95 % over problems). Tokens and CPU seconds are a run's.",
     ]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coterie import envs
+from coterie.algorithms.settings import check_moments
 from coterie.cluster.settings import check_cluster
 from coterie.datatypes import UserError, check_no_nan, refuse
 from coterie.evaluation import evaluation_of
@@ -60,6 +61,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         ),
         *_idle_learners(settings),
     )
+    check_moments(settings.learner)
     check_environment(settings)
     check_cluster(settings.cluster, settings.agents, engine=run.engine, doctor=run.doctor)
     check_models(
@@ -68,7 +70,8 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         else settings.agents
     )
     check_engines(run.engine, settings.vllm, settings.agents)
-    check_plan(settings)
+    if not settings.cluster.used:
+        check_plan(settings)  # of this machine
     if settings.choice.resume is None and not run.doctor:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
     problems = prepare(settings.problems, run.seed)
