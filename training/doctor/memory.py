@@ -8,7 +8,7 @@ import torch
 
 from coterie.agents.local import LocalPolicy
 from coterie.models.family import activation_bytes, cache_width
-from coterie.teams.team import Team
+from coterie.teams.team import Team, TrainedRole
 from coterie.training.doctor.finding import Finding, judge
 
 _GIB = 2**30
@@ -86,9 +86,9 @@ def needs(
         if handle.device.type == "meta":
             continue
         config, size, found = handle.causal_lm.config.get_text_config(), handle.dtype.itemsize, {}
-        if role in team.trained:
+        if isinstance(learns := team.trained.get(role), TrainedRole):
             trainable = sum(p.numel() * p.element_size() for p in handle.parameters().values())
-            moments = team.trained[role].learner.settings.moments
+            moments = learns.learner.settings.moments
             found = optimiser_bytes(trainable, moments)
             # Learners take turns, and so do samplers in this process.
             found["a micro-batch"] = micro_batch_bytes(
