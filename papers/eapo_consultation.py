@@ -392,7 +392,7 @@ _NAMES = {
     "longer": "MMLU",
     "+ and -": "HotpotQA",
 }
-_PRESET = dict.fromkeys(
+_PRESET: dict[str, tuple[str, ...]] = dict.fromkeys(
     ("--env", "eapo-consultation", "--algo", "dapo", "--reply-temperature", "2"), ()
 )
 # Help as the paper has it: 1/s and so on as they are, and .02 of all replies.
@@ -403,7 +403,9 @@ _DISTILL = (
     *("--max-new-tokens", "16384"),
 )
 # Another policy: the preset names it, and runs under its own name.
-_QWEN3 = dict.fromkeys(("--agents.policy.model", "--base", "tiny:pupil"), ())
+_QWEN3: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("--agents.policy.model", "--base", "tiny:pupil"), ()
+)
 
 
 def _at_scale(name: str, small: Table) -> Table:
