@@ -7,6 +7,7 @@ that no request sees two versions.
 """
 
 import pickle
+import time
 import zlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Learning, Models
 
+_ATTEMPTS, _PAUSE_S = 8, 5.0
+"""To start an engine again: Ray takes half a minute to see that a node has gone."""
 _PREFIX = 256
 """Tokens of a prompt that decide which engine is asked: requests that begin alike share its work
 on them."""
@@ -208,14 +211,21 @@ class Pool:
         base = self._base_of(engine.roles[0])
         if engine is base.learner:
             raise Died(died(engine.name))
-        if base.learner is not None:
-            base.learner.ask("where")  # or its node has gone too
-        engine.start()
-        engine.ask("load")
-        engine.locate()
         mine = [role for role in base.roles if role in self._trained]
-        if self._hand_over(base, mine, [engine]):
-            raise Died(died(engine.name))
+        for left in reversed(range(_ATTEMPTS)):
+            if base.learner is not None:
+                base.learner.ask("where")  # or its node has gone too
+            try:
+                engine.start()
+                engine.ask("load")
+                engine.locate()
+                if not self._hand_over(base, mine, [engine]):
+                    return
+            except Died:
+                pass
+            if left:
+                time.sleep(_PAUSE_S)
+        raise Died(died(engine.name))
 
     def _base_of(self, role: str) -> Base:
         return next(base for base in self._bases if role in base.roles)

@@ -62,7 +62,7 @@ class Learns(Protocol):
         ...
 
     @property
-    def told(self) -> "Mapping[int, npt.NDArray[np.float64]]":
+    def told(self) -> "dict[int, npt.NDArray[np.float64]]":
         """``id(trajectory)`` -> what the newest update added to its advantages, by token."""
         ...
 
@@ -121,7 +121,7 @@ class TrainedRole:
         return self.loaded.handle.version
 
     @property
-    def told(self) -> "Mapping[int, npt.NDArray[np.float64]]":
+    def told(self) -> "dict[int, npt.NDArray[np.float64]]":
         return self.learner.told
 
     def update(
