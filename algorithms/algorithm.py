@@ -167,6 +167,28 @@ class Distillation:
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """A role also learns what peers wrote to its prompts and earned more than their group with,
+    weighted by ``weight s^(1 + alpha)``, s = (pi / pi_peer)^(1/|y|), each in its own tokens; where
+    s is not within [1 - delta, 1] it learns nothing of it (HACPO, arXiv:2603.02604: exponential
+    importance sampling and clipping; its weights by capability are left out)."""
+
+    weight: float = 0.0
+    """Loss weight of a peer's trace; 0 is off."""
+    alpha: float = 1.0
+    """How strongly an unlikely trace is held back."""
+    delta: float = 0.2
+    """How far below 1 the ratio may lie."""
+
+    def __post_init__(self) -> None:
+        refuse(
+            (not 0 <= self.weight < math.inf, "algo.sharing.weight must not be negative"),
+            (not 0 <= self.alpha < math.inf, "algo.sharing.alpha must not be negative"),
+            (not 0 < self.delta <= 1, "algo.sharing.delta must lie above 0 and be at most 1"),
+        )
+
+
+@dataclass(frozen=True)
 class Algorithm:
     """How rewards become a gradient.
 
@@ -205,6 +227,7 @@ class Algorithm:
     entropy_coefficient: float = 0.0
     """Weight of a bonus on the mean entropy of sampled positions; 0 is off."""
     distillation: Distillation = field(default_factory=Distillation)
+    sharing: Sharing = field(default_factory=Sharing)
     dynamic_sampling: bool = False
     """Train on groups whose rewards differ only, the over-long penalty not counted, and sample
     again until there are enough (DAPO, arXiv:2503.14476)."""

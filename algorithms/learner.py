@@ -151,6 +151,13 @@ class Learner:
                 out_B[i] = float((new - ref)[torch.from_numpy(row.mask[1:]).to(new.device)].sum())
         return out_B
 
+    def mean_logprobs(self, rows: Sequence[Trajectory]) -> Floats:
+        """(B,) each row's mean log-probability of its own tokens, under the weights of this moment;
+        other conditions on rows as for :meth:`update`."""
+        with self.model.active():
+            now = on_sampled(rows, self._snapshot(rows))
+        return np.array([float(one.mean()) for one in now])
+
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors by name, and plain JSON data; with the weights, all that an update depends on."""
         tensors, steps = save_moments(self._optimizer, self._parameters)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from rich.console import Console
 
@@ -45,6 +46,7 @@ from coterie.training.records import (
 from coterie.training.rundir import LOGS, RunDirectory, default_path
 from coterie.training.sampling import StepSampler
 from coterie.training.settings import MAX_NEW_TOKENS
+from coterie.training.sharing import admit, shared_rows
 from coterie.training.summary import Tally, summary
 from coterie.training.trackers import Trackers, episode_rows
 from coterie.training.train_settings import TrainSettings
@@ -170,8 +172,14 @@ class Session:
         step = self._progress.step + 1
 
         def learned(role: str, trained: TrainedRole) -> dict[str, float]:
+            rows, advantages = rows_of(batch, credit, role)
+            metrics: dict[str, float] = {}
+            if (sharing := self.settings.algo.sharing).weight:
+                shared = shared_rows(batch, credit, role, self.team.codecs[role])
+                (more, worth), metrics = admit(sharing, trained.learner, shared)
+                rows, advantages = rows + more, np.append(advantages, worth)
             try:
-                return trained.learner.update(*rows_of(batch, credit, role))
+                return metrics | trained.learner.update(rows, advantages)
             except NotFinite as found:
                 raise not_finite(self.run, role, step, found) from None
 
