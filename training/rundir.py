@@ -15,6 +15,7 @@
         checkpoints/         step-000150/ ...
         final/alice/ ...     the trained models, in the format they came in
         summary.json         the result
+        hub/                 what `coterie push` sends
         .lock                held by the process that writes here
 """
 
