@@ -1,5 +1,6 @@
 """The order in which training sees problems: a pure function of an integer."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from coterie.datatypes import Problem, UserError
@@ -9,6 +10,7 @@ from coterie.problems.source import ProblemSource, keys_of, shuffle
 # An excluded problem of a generator is replaced by one from an index that no cursor reaches.
 _FAR = 2**40
 _ATTEMPTS = 1000
+_TRIES = 50
 
 
 class ProblemStream:
@@ -34,6 +36,8 @@ class ProblemStream:
         self._exclude = exclude
         self._cursor = 0
         self._kept: list[int] | None = None
+        self._unfit: Callable[[Problem], bool] | None = None
+        self._why = ""
         if source.size is not None:
             keys = keys_of(source)
             self._kept = [index for index, key in enumerate(keys) if key not in exclude]
@@ -58,6 +62,26 @@ class ProblemStream:
     def available(self) -> int | None:
         """Number of different rows to train on, or None for a generator."""
         return None if self._kept is None else len(self._kept)
+
+    def leave_out(self, unfit: Callable[[Problem], bool], why: str) -> int:
+        """Never give out what is ``unfit``; how many problems of a finite source that are, or 0 for
+        a generator, which has others in their place.
+
+        Raises :class:`UserError`, which says ``why``, where nothing else is left.
+        """
+        if self._kept is None:
+            self._unfit, self._why = unfit, why
+            self.at(self._cursor)
+            return 0
+        kept = [index for index in self._kept if not unfit(self.source[index])]
+        if not kept:
+            raise UserError(f"{self.source.name}: {why}")
+        dropped = len(self._kept) - len(kept)
+        if self.epoch_size == len(self._kept):
+            self.epoch_size = len(kept)
+        self._kept = kept
+        self._order.cache_clear()
+        return dropped
 
     @property
     def cursor(self) -> int:
@@ -88,8 +112,12 @@ class ProblemStream:
             return self.source[self._order(turn)[position]]
         for attempt in range(_ATTEMPTS):
             problem = self.source[cursor + attempt * _FAR]
-            if not self._exclude or problem_key(problem) not in self._exclude:
+            if self._exclude and problem_key(problem) in self._exclude:
+                continue
+            if self._unfit is None or not self._unfit(problem):
                 return problem
+            if attempt == _TRIES:
+                raise UserError(f"{self.source.name}: {self._why}")
         raise UserError(
             f"{self.source.name}: nearly all of its problems are held out for evaluation; hold out "
             "fewer with --problems.held-out, or widen the generator's options"

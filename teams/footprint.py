@@ -47,10 +47,12 @@ class Load:
     """Those of them that are scored."""
     entropy: bool = False
     """Whether the loss has an entropy term."""
+    most: int = 1 << 20
+    """Rows that an update has."""
 
     @property
     def rows(self) -> int:
-        return max(1, self.tokens // self.longest)
+        return max(1, min(self.tokens // self.longest, self.most))
 
 
 @dataclass(frozen=True)

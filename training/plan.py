@@ -145,21 +145,22 @@ def _role(
     dtype = auto if spec.dtype == "auto" else getattr(torch, spec.dtype)
     config = config_of(spec)
     most = getattr(config.get_text_config(), "max_position_embeddings", None) or 1 << 20
-    prompt = prompt or PROMPT
+    prompt = prompt or settings.rollout.max_prompt_tokens or PROMPT
     answer = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
     read = prompt + getattr(settings.env, "read_tokens", 0)
     longest = min(agent.context or most, read + answer)
-    load = None
+    load, rows = None, _rows(settings, role)
     if agent.trained:
         load = Load(
             settings.learner.micro_batch_tokens,
             longest,
             min(answer, longest - 1),
             settings.algo.entropy_coefficient != 0,
+            most=max(1, -(-rows // settings.learner.minibatches)),
         )
     found = footprint(config, spec, load, dtype)
     return RolePlan(
-        rows=_rows(settings, role),
+        rows=rows,
         prompt=prompt,
         longest=longest,
         answer=answer,

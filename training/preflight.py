@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from coterie import envs
+from coterie.algorithms.settings import check_moments
 from coterie.datatypes import UserError, check_no_nan, refuse
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare
@@ -29,6 +30,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     """
     check_no_nan(settings)
     run, rollout = settings.run, settings.rollout
+    reread, beta = getattr(settings.env, "reread", None), settings.algo.distillation.beta
     refuse(
         (
             run.threads > _MOST_THREADS,
@@ -47,9 +49,19 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
             not any(agent.trained for agent in settings.agents.values()),
             "no role is trained; name one with --train-role",
         ),
+        (
+            reread == "none" and beta > 0,
+            "--algo.distillation.beta does nothing while no trace is read again; set --env.reread, "
+            "such as wrong",
+        ),
+        (
+            reread not in (None, "none") and beta == 0,
+            f"--env.reread {reread} does nothing without --algo.distillation.beta, such as 1",
+        ),
         *_idle_learners(settings),
     )
     check_trackers(run.track)
+    check_moments(settings.learner)
     check_environment(settings)
     check_models(settings.agents)
     check_engines(run.engine, settings.vllm, settings.agents)

@@ -35,6 +35,7 @@ from coterie.training.batch import (
 from coterie.training.examiner import Examiner
 from coterie.training.logbook import Logbook
 from coterie.training.origins import check_unchanged, write_environment
+from coterie.training.prompt_limit import drop_long_prompts
 from coterie.training.records import (
     episode_record,
     not_finite,
@@ -96,6 +97,8 @@ class Session:
         # An environment from elsewhere knows no groups: it is compared with replicas of itself.
         alone = 1 if settings.env is not None else _REPLICAS
         self.replicas = rollout.replicas or int(metadata.get("replicas", alone))
+        limit = rollout.max_prompt_tokens
+        self._dropped = drop_long_prompts(self._stream, self.make_env, limit, self._tell)
         self.sampler = StepSampler(
             self.team,
             self._collecting(rollout.temperature, rollout.top_p),
@@ -284,14 +287,8 @@ class Session:
             self.run.write_model(role, trained.export)
         first, last = self._examiner.estimate(before), self._examiner.estimate(after)
         tally, wall_s, steps = self._tally, self._tally.wall_s(), self._progress.step
-        result = summary(
-            first,
-            last,
-            wall_s=wall_s,
-            sampled_tokens=tally.tokens,
-            steps=steps,
-            config=self.settings.plain(),
-        )
+        told = {"steps": steps, "dropped_prompts": self._dropped, "config": self.settings.plain()}
+        result = summary(first, last, wall_s, tally.tokens) | told
         self.run.write_json("summary.json", result)
         if last:
             rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)

@@ -59,6 +59,9 @@ class RolloutSettings:
     """Nucleus filter; 1 is off. Anything else biases the importance ratios."""
     top_k: int = 0
     """Keep the k likeliest tokens; 0 is off."""
+    max_prompt_tokens: int | None = None
+    """Training problems whose prompt is longer, in tokens of any role's model and by its chat
+    template, are left out before the run begins, and counted; default: none are."""
     concurrency: int = 1024
     """Episodes in flight."""
     overlap: bool = False
@@ -79,6 +82,10 @@ class RolloutSettings:
         refuse(
             (self.problems_per_step < 1, "--rollout.problems-per-step must be at least 1"),
             (self.replicas < 0, "--rollout.replicas must not be negative"),
+            (
+                self.max_prompt_tokens is not None and self.max_prompt_tokens < 1,
+                "--rollout.max-prompt-tokens must be at least 1",
+            ),
             (self.concurrency < 1, "--rollout.concurrency must be at least 1"),
             (self.max_staleness < 0, "--rollout.max-staleness must not be negative"),
             (

@@ -101,11 +101,8 @@ class Tally:
 def summary(
     before: Mapping[str, Resampled],
     after: Mapping[str, Resampled],
-    *,
     wall_s: float,
     sampled_tokens: int,
-    steps: int,
-    config: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Flat metrics before and after, their 95 % intervals, and what the run took."""
     return {
@@ -114,8 +111,6 @@ def summary(
         "intervals": {"before": _intervals(before), "after": _intervals(after)},
         "wall_s": round(wall_s, 3),
         "sampled_tokens": sampled_tokens,
-        "steps": steps,
-        "config": dict(config),
     }
 
 

@@ -176,6 +176,8 @@ def _headline(run: RunData, roles: list[str]) -> list[tuple[str, str]]:
     }
     if isinstance(tokens := summary.get("sampled_tokens"), int):
         facts["sampled tokens"] = f"{tokens:,}"
+    if isinstance(dropped := summary.get("dropped_prompts"), int) and dropped:
+        facts["prompts left out"] = f"{dropped:,} longer than the limit"
     if isinstance(seconds := summary.get("wall_s"), int | float):
         facts["time"] = f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
     return [(name, value) for name, value in facts.items() if value]

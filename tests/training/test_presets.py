@@ -43,6 +43,7 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
     assert run.rollout.problems_per_step == 4
     assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (0.7, 0.9, 0)
     assert run.rollout.learner_temperature == 1.0
+    assert run.rollout.max_prompt_tokens == 4096
     assert run.problems.limit == 1000
     # Two epochs over 1,000, 770 (80 % of 963) or 358 (80 % of 448) problems, four a step.
     sets = {"gsm8k": 500, "math": 500, "medmcqa": 500, "aime": 385, "gpqa": 179}
@@ -204,6 +205,7 @@ def test_eapo_presets_equal_the_papers_settings(
     assert (run.learner.lr, run.learner.warmup, run.learner.schedule) == (1e-6, 10, "constant")
     assert (run.learner.weight_decay, run.learner.max_grad_norm) == (0.1, 1.0)
     assert run.rollout.problems_per_step == 32
+    assert run.rollout.max_prompt_tokens == 2048
     assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (1.0, 1.0, 0)
     assert (run.eval.temperature, run.eval.top_p) == (1.0, 0.7)
     # Section 3.1: AIME 2024, AIME 2025, AIMO 2025.

@@ -103,6 +103,8 @@ def test_what_a_step_takes() -> None:
     )
     config.get_text_config = lambda: config
     assert memory.optimiser_bytes(100) == {"gradients": 100, "moments": 200}
+    assert memory.optimiser_bytes(100, "8bit") == {"gradients": 100, "moments": 50}
+    assert memory.optimiser_bytes(100, "paged-8bit") == {"gradients": 100, "moments": 0}
     # 34 bytes * 3 tokens * 2 layers * width 8 = 1632; logits 3 * 10 * 4 bytes, four times = 480.
     assert memory.micro_batch_bytes(config, 3, 2, recompute=False) == 1632 + 480
     # Twice: the inputs of 2 blocks, 2 bytes * 3 tokens * 2 * width 8 = 96, and one block's 816.

@@ -1,0 +1,56 @@
+"""Problems with long prompts, left out before a run."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from coterie import train
+from coterie.training.prompt_limit import prompt_tokens
+from coterie.training.session import Session
+
+LONG = "Add " + " and ".join(str(n) for n in range(1, 40)) + "."
+
+
+@pytest.fixture
+def problems(tmp_path: Path) -> Path:
+    path = tmp_path / "problems.jsonl"
+    rows = [{"question": f"{n} + {n} =", "answer": str(2 * n)} for n in range(1, 9)]
+    rows.append({"question": LONG, "answer": "780"})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_long_prompts_are_left_out_told_and_counted(
+    opened: Callable[..., Session], problems: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ("--problems.train", str(problems), "--problems.held-out", "1")
+    flags += ("--rollout.problems-per-step", "2", "--seed", "3")
+    every = opened(*flags)
+    source = every._stream.source
+    lengths = {p.question: prompt_tokens(every.make_env(), p) for p in source}
+    # What a model is shown is the prompt by its own template, so that is what is counted.
+    codec = every.team.codecs["alice"]
+    assert lengths[LONG] > 100 > lengths["1 + 1 ="] >= len(codec.open("1 + 1 ="))
+    assert every._dropped == 0
+
+    limited = opened(*flags, "--rollout.max-prompt-tokens", str(lengths[LONG] - 1))
+    said = " ".join(capsys.readouterr().out.split())
+    limited.conclude(None, None)
+    summary = json.loads((limited.run.path / "summary.json").read_text())
+    assert summary["dropped_prompts"] == limited._dropped == 1
+    assert "1 of 8 training problems are left out" in said
+    assert LONG not in {problem.question for problem in limited._stream.take(30)}
+    exact = opened(*flags, "--rollout.max-prompt-tokens", str(lengths[LONG]))
+    assert exact._dropped == 0
+
+
+def test_a_limit_that_leaves_nothing_is_refused(
+    problems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ("--problems.train", str(problems), "--run-dir", str(tmp_path / "run"))
+    assert train.main((*flags, "--rollout.max-prompt-tokens", "2", "--problems.held-out", "2")) == 2
+    assert "raise --rollout.max-prompt-tokens" in capsys.readouterr().err
+    assert train.main((*flags, "--rollout.max-prompt-tokens", "0")) == 2
+    assert "--rollout.max-prompt-tokens must be at least 1" in capsys.readouterr().err

@@ -1,0 +1,46 @@
+"""Prompts that are too long are left out before a run begins, and counted."""
+
+from collections.abc import Callable
+from typing import Any
+
+from coterie.datatypes import Problem
+from coterie.problems.stream import ProblemStream
+from coterie.rollouts.collect import tasks_for
+
+
+def prompt_tokens(env: Any, problem: Problem) -> int:
+    """Tokens of the longest prompt with which an episode about ``problem`` begins, each in the
+    vocabulary of its role and by its chat template."""
+    [task] = tasks_for([problem], seed=0)
+    observations, _ = env.reset(seed=task.seed, options=task.options())
+    return max(len(one["tokens"]) for one in observations.values() if one["active"])
+
+
+def drop_long_prompts(
+    stream: ProblemStream, make_env: Callable[[], Any], limit: int | None, tell: Callable[..., None]
+) -> int:
+    """Have ``stream`` give out no problem whose prompt is longer than ``limit``; how many of a
+    finite source those are. What a generator makes is looked at as it comes.
+
+    Args:
+        stream: the training problems.
+        make_env: builds the environment, speaking the models' vocabularies.
+        limit: tokens; None: there is none.
+        tell: is given a sentence about them.
+
+    Raises:
+        UserError: no problem is left.
+    """
+    if limit is None:
+        return 0
+    env, before = make_env(), stream.available
+    dropped = stream.leave_out(
+        lambda problem: prompt_tokens(env, problem) > limit,
+        f"none has a prompt of at most {limit} tokens: raise --rollout.max-prompt-tokens",
+    )
+    if dropped:
+        tell(
+            f"{dropped:,} of {before:,} training problems are left out: their prompts have more "
+            f"than {limit:,} tokens (--rollout.max-prompt-tokens)"
+        )
+    return dropped
