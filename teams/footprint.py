@@ -198,7 +198,10 @@ def _with_layers(config: Any, count: int) -> Any:
 def _measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int:
     """Most bytes that one micro-batch takes beside weights, gradients and moments."""
     handle = _handle(config, spec, True, dtype)
-    for parameter in handle.parameters().values():
+    own = list(handle.parameters().values())
+    several = load.most > load.rows
+    for parameter in own if several else ():
+        # Left by the micro-batch before; of a first one, what is added up becomes the gradient.
         parameter.grad = torch.zeros_like(parameter)
     random = np.random.default_rng(0)
     ids_BT = torch.from_numpy(random.integers(0, handle.vocab_size, (load.rows, load.longest)))
@@ -210,7 +213,7 @@ def _measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> in
     mask_BT = torch.zeros(len(ids_BT), ids_BT.shape[1] - 1, dtype=torch.bool)
     mask_BT[:, -answer:] = True
     living = _Living([*handle.module.parameters(), *handle.module.buffers()])
-    living.ignore(p.grad for p in handle.parameters().values() if p.grad is not None)
+    living.ignore(p.grad for p in own if p.grad is not None)
     with _attention_without_scores(), handle.active(), living:
         if handle.packs or (handle.tree_forward and handle.tree_forward.fits(ids_BT)):
             hidden_NH = handle.scored_states(ids_BT, mask_BT)
@@ -223,7 +226,8 @@ def _measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> in
         )
         (logp_N.sum() + entropy_N.sum()).backward()
     # The gradients of the chunks that were left out, until they are put together.
-    return living.most + (len(hidden_NH) - few) * hidden_NH[:1].nbytes
+    most = living.most + (len(hidden_NH) - few) * hidden_NH[:1].nbytes
+    return most if several else max(0, most - sum(p.nbytes for p in own))
 
 
 def _padded_states(handle: ModelHandle, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
