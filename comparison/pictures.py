@@ -36,23 +36,49 @@ def drawing(path: Path, rows: int = 1, columns: int = 1, **more: Any) -> Iterato
     plt.close(figure)
 
 
-def draw_rows(found: Sequence[Figures], path: Path) -> Path:
-    """Accuracy with its interval over the tokens of one answer; oracles are hollow."""
-    shown = list(found)[::-1]
-    size = (10, 1.2 + 0.32 * len(shown))
+def draw_rows(found: Sequence[Figures], path: Path, title: str) -> Path:
+    """Accuracy with its interval beside the tokens of one answer, the best on top; coloured by
+    whose answers they are, grey where several policies answer; oracles apart, hollow, below."""
+    shown = rows_by_rank(found)
+    agents = sorted({name for one in shown if (name := _whose(one))})
+    size = (10, 1.5 + 0.32 * len(shown))
     with drawing(path, 1, 2, figsize=size, sharey=True, width_ratios=(3, 2)) as (left, right):
+        oracles = sum(one.system.oracle for one in shown)
         for place, one in enumerate(shown):
-            colour = "0.6" if one.system.oracle else "C0"
+            # A gap keeps what looks at the gold answer apart.
+            y = -place - 0.6 * one.system.oracle
+            colour = f"C{agents.index(_whose(one)) % 10}" if _whose(one) else "0.45"
             face = "none" if one.system.oracle else colour
-            left.hlines(place, one.micro.low, one.micro.high, color=colour)
-            left.plot(one.micro.value, place, "o", color=colour, markerfacecolor=face)
-            right.barh(place, one.tokens, color=face, edgecolor=colour)
-        left.set_yticks(range(len(shown)), [one.system.label for one in shown], fontsize=8)
-        left.set_xlim(-0.02, 1.02)
+            left.hlines(y, one.micro.low, one.micro.high, color=colour)
+            left.plot(one.micro.value, y, "o", color=colour, markerfacecolor=face)
+            value = f"{one.micro.value:.3f}"
+            left.annotate(value, (1.04, y), va="center", fontsize=8, annotation_clip=False)
+            right.barh(y, one.tokens, color=face, edgecolor=colour)
+            tokens = f" {one.tokens:,.0f}"
+            right.annotate(tokens, (one.tokens, y), va="center", fontsize=8)
+        places = [-place - 0.6 * one.system.oracle for place, one in enumerate(shown)]
+        left.set_yticks(places, [one.system.label for one in shown], fontsize=8)
+        if 0 < oracles < len(shown):
+            for axis in (left, right):
+                axis.axhline(-(len(shown) - oracles) + 0.2, color="0.7", linewidth=1)
+        left.set_xlim(-0.02, 1.14)
+        left.set_xticks(np.linspace(0, 1, 6))
         left.set_xlabel("right, 95 % intervals over questions; hollow: looks at the gold answer")
         left.grid(axis="x", alpha=0.3)
+        left.set_title(title, fontsize=11, loc="left")
+        right.margins(x=0.14)
         right.set_xlabel("tokens sampled for one answer")
     return path
+
+
+def rows_by_rank(found: Sequence[Figures]) -> list[Figures]:
+    """The best first, oracles behind all others."""
+    return sorted(found, key=lambda one: (one.system.oracle, -one.micro.value))
+
+
+def _whose(one: Figures) -> str:
+    """The only policy that answers; empty where several do."""
+    return next(iter(one.system.used)) if len(one.system.used) == 1 else ""
 
 
 def draw_bars(found: Mapping[str, Resampled], path: Path, x_label: str) -> Path:

@@ -22,6 +22,8 @@ from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
 
 _TOKENS = "rollout/learner_tokens_total"
 _Values = dict[str, float | None]
+_FEW = 24
+"""Points of a curve up to which each is marked."""
 """A metric -> its value; null where nothing was measured."""
 
 
@@ -148,16 +150,30 @@ def _content(systems: Systems, metrics: Sequence[str]) -> dict[str, Any]:
 
 
 def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
-    """One panel per curve over the learners' tokens: runs thin, the mean of a system thick."""
+    """One panel per curve over the learners' tokens: runs thin, the mean of a system thick; a run
+    that stands for itself is said to, and where points are few each is marked."""
     size = (3.2 * len(curves), 2.8)
     with drawing(path, 1, len(curves), figsize=size, squeeze=False, layout="constrained") as axes:
         for axis, curve in zip(axes[0], curves):
             for colour, (name, runs) in enumerate(systems.items()):
                 lines = [line for run in runs if len((line := _line(run, curve))[0])]
-                axis.plot([], [], color=f"C{colour}", label=name)
+                axis.plot([], [], color=f"C{colour}", label=f"{name} (n = {len(runs)})")
+                one = len(lines) == 1
                 for x, y in lines:
-                    axis.plot(x, y, color=f"C{colour}", linewidth=0.6, alpha=0.4)
-                if lines:
+                    axis.plot(
+                        x,
+                        y,
+                        color=f"C{colour}",
+                        linewidth=1.2 if one else 0.6,
+                        alpha=1 if one else 0.4,
+                        marker="." if len(x) <= _FEW else "",
+                    )
+                lengths = {len(x) for x, _ in lines}
+                if len(lines) > 1 and len(lengths) == 1 and max(lengths) <= _FEW:
+                    # The mean of few points is drawn at these, not in between.
+                    mean = np.mean(lines, axis=0)
+                    axis.plot(*mean, color=f"C{colour}", linewidth=1.8, marker="o")
+                elif len(lines) > 1:
                     # A mean of fewer runs further on would jump where one ends.
                     ends = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
                     grid = np.linspace(*ends, 60)
@@ -167,8 +183,7 @@ def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
             axis.set_xlabel("learners' tokens, thousands", fontsize=8)
             axis.tick_params(labelsize=8)
             axis.set_ylim(bottom=0)
-        if len(systems) > 1:
-            axes[0][0].legend(fontsize=8, frameon=False)
+        axes[0][0].legend(fontsize=8, frameon=False)
     return path
 
 

@@ -200,7 +200,10 @@ def compare(settings: SuiteComparison) -> None:
     files = [write_json(settings.out / "results.json", content)]
     from coterie.comparison.pictures import draw_rows
 
-    files += [draw_rows(one.figures, settings.out / f"{one.name}.png") for one in scored]
+    for one in scored:
+        questions = sum(systems[0].score_Q.size for systems in one.sets)
+        title = f"{one.name}, n = {questions:,} questions"
+        files.append(draw_rows(one.figures, settings.out / f"{one.name}.png", title))
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
 
 

@@ -228,6 +228,17 @@ class ModelHandle:
         store(state, folder / "adapter_model.safetensors")
         module.peft_config[self.adapter].save_pretrained(str(folder))
 
+    def save_base(self, directory: Path) -> None:
+        """Write the model beneath the adapters as a checkpoint in the hub's format, without a
+        tokenizer."""
+        state = {
+            name.replace(".base_layer.", "."): tensor
+            for name, tensor in self.causal_lm.state_dict().items()
+            if ".lora_" not in name
+        }
+        with quietly():
+            self.causal_lm.save_pretrained(directory, state_dict=state)
+
     def load_weights(self, directory: Path | str) -> None:
         """Restore in place what :meth:`save` wrote, bit for bit.
 

@@ -29,6 +29,8 @@ class LoadedRole:
     handle: ModelHandle
     codec: HFCodec
     tokenizer: Any
+    cut: bool = False
+    """Whether its model is the decoder of one that also sees, whose files hold more."""
 
 
 def load_team(
@@ -69,6 +71,7 @@ class _Base:
     eos_ids: tuple[int, ...]
     dtype: torch.dtype
     recomputation: Recomputation
+    cut: bool
 
 
 def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
@@ -91,7 +94,7 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
         codec = HFCodec(
             base.tokenizer, chat=spec.chat, vocab_size=handle.vocab_size, eos_ids=base.eos_ids
         )
-    return LoadedRole(handle, codec, base.tokenizer)
+    return LoadedRole(handle, codec, base.tokenizer, base.cut)
 
 
 def _adapter_name(role: str) -> str:
@@ -114,7 +117,7 @@ def _base_key(spec: ModelSpec) -> tuple[Any, ...]:
 
 def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     """``learns``: its full weights do."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoTokenizer
 
     dtype, folder = number_format(spec), local_folder(spec)
     held = torch.float32 if learns else dtype
@@ -127,18 +130,10 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     name = spec.model if folder is None else str(folder)
     with quietly(bars=folder is None):
         with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"):
-            tokenizer = AutoTokenizer.from_pretrained(name, **common)
+            # Beside mistral-common, which vLLM brings, Mistral's would be one of its own kind.
+            tokenizer = AutoTokenizer.from_pretrained(name, mistral_format=False, **common)
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
-            loaded: Any = AutoModelForCausalLM.from_pretrained(
-                name,
-                dtype=held,
-                use_safetensors=True,
-                output_loading_info=True,
-                # Told below, by name.
-                ignore_mismatched_sizes=True,
-                **common,
-            )
-    module, info = loaded
+            module, info, cut = _read(name, common, held)
     check_complete(info, spec.model, folder)
     check_finite(dict(module.named_parameters()), spec.model, folder)
     module = module.to(_device(spec)).eval()  # type: ignore[arg-type]
@@ -146,7 +141,38 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     if held != dtype:
         compute_in(module, dtype)
     found = _eos_ids(module, tokenizer)
-    return _Base(module, tokenizer, Switch(), found, dtype, Recomputation(module))
+    return _Base(module, tokenizer, Switch(), found, dtype, Recomputation(module), cut)
+
+
+def _read(name: str, common: Mapping[str, Any], held: torch.dtype) -> tuple[Any, Any, bool]:
+    """A causal language model, what transformers says of loading it, and whether it was a part of
+    what the files hold: of a model that also sees, it is the decoder of text."""
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
+
+    config: Any = AutoConfig.from_pretrained(name, **common)
+    sees = type(config) in AutoModelForImageTextToText._model_mapping
+    cut = sees and type(config) not in AutoModelForCausalLM._model_mapping
+    auto: Any = AutoModelForImageTextToText if cut else AutoModelForCausalLM
+    whole, info = auto.from_pretrained(
+        name,
+        dtype=held,
+        use_safetensors=True,
+        output_loading_info=True,
+        # Told by the caller, by name.
+        ignore_mismatched_sizes=True,
+        **common,
+    )
+    if not cut:
+        return whole, info, False
+    text = config.get_text_config()
+    text.dtype, text.name_or_path = held, name
+    text.tie_word_embeddings = whole.lm_head.weight is whole.get_input_embeddings().weight
+    with torch.device("meta"):
+        module: Any = AutoModelForCausalLM.from_config(text)
+    setattr(module, module.base_model_prefix, whole.model.language_model)
+    module.set_output_embeddings(whole.lm_head)
+    module.generation_config = whole.generation_config
+    return module, info, True
 
 
 def _check_head(handle: ModelHandle) -> None:

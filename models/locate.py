@@ -47,6 +47,24 @@ def check(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None
         _check_hub(spec)
     else:
         _check_folder(folder, spec.model)
+    if not spec.trust_remote_code:
+        _check_code(folder or hub_snapshot(spec), spec.model, role)
+
+
+def _check_code(folder: Path | None, name: str, role: str) -> None:
+    """Refuse an architecture that only the code beside its weights knows."""
+    if folder is None or not (folder / "config.json").is_file():
+        return
+    config = _read_json(folder / "config.json")
+    if "auto_map" not in config:
+        return
+    from transformers import CONFIG_MAPPING
+
+    if config.get("model_type") not in CONFIG_MAPPING:
+        raise UserError(
+            f"{name} brings the code of its architecture along, which is not run unless you trust "
+            f"it: read it, then say --agents.{role}.trust-remote-code"
+        )
 
 
 def local_folder(spec: ModelSpec) -> Path | None:

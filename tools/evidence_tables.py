@@ -84,7 +84,7 @@ def _tables(stored: Stored) -> list[str]:
                 if lifts:
                     lift = _signed(float(np.mean(lifts)))
                     lines += ["", f"Hints helped less hurt, before training: {lift}."]
-    return [*lines, "", *_predictor(stored), "", "![Gain of distillation](evidence/gains.png)"]
+    return [*lines, "", *_correlations(stored), "", "![Gain of distillation](evidence/gains.png)"]
 
 
 def _table(found: Mapping[str, Mapping[int, Row]]) -> list[str]:
@@ -115,46 +115,67 @@ def _table(found: Mapping[str, Mapping[int, Row]]) -> list[str]:
     return lines
 
 
-def _points(stored: Stored, x: Callable[[Row, str], float | None]) -> list[tuple[Any, ...]]:
-    """(rung, role, x, gain) of each pair of distillation and plain at the default length."""
-    points = []
+Point = tuple[str, str, float, float]
+"""Rung, role, what may foretell the gain, the gain of distillation over plain."""
+
+
+def points(
+    stored: Stored, foretell: Callable[[Mapping[str, Row], str], float | None]
+) -> list[Point]:
+    """Of each pair of runs at the default length: ``foretell`` is given the rows of a rung and seed
+    by arm, and a role; None where nothing is known."""
+    found: list[Point] = []
     for rung in RUNGS:
-        found = arms(stored, rung, LENGTH)
-        ours, plain = (found.get(arm, {}) for arm in ("distillation", "plain"))
+        some = arms(stored, rung, LENGTH)
+        ours, plain = (some.get(arm, {}) for arm in ("distillation", "plain"))
         for seed in sorted(ours.keys() & plain.keys()):
             for role in ROLES:
-                gain = rate(ours[seed], role) - rate(plain[seed], role)
-                points.append((rung, role, x(plain[seed], role), gain))
-    return points
+                x = foretell({arm: r[seed] for arm, r in some.items() if seed in r}, role)
+                if x is not None:
+                    found.append((rung, role, x, rate(ours[seed], role) - rate(plain[seed], role)))
+    return found
 
 
-def _predictor(stored: Stored) -> list[str]:
-    points = _points(stored, lambda row, role: row["peer_only"][role])
-    shares, gains = np.array([point[2] for point in points]), np.array([p[3] for p in points])
-    if len({*shares}) < 3 or len({*gains}) < 3:
-        return []
-    found = float(np.corrcoef(shares, gains)[0, 1])
-    return [
-        "Gain against the share of problems that only the peer solves before training: "
-        f"correlation {_signed(found)} over {len(points)} pairs of runs and roles.",
-    ]
+def _foretellers(stored: Stored) -> dict[str, list[Point]]:
+    return {
+        "share of problems that only the peer solves": points(
+            stored, lambda rows, role: rows["plain"]["peer_only"][role]
+        ),
+        # Of both roles together: only a run with hints samples under them before training.
+        "hints that helped less those that hurt": points(
+            stored, lambda rows, role: rows.get("core", {}).get("hint_lift")
+        ),
+    }
+
+
+def _correlations(stored: Stored) -> list[str]:
+    lines: list[str] = []
+    for name, found in _foretellers(stored).items():
+        x, gain = [point[2] for point in found], [point[3] for point in found]
+        if len({*x}) > 2 and len({*gain}) > 2:
+            value = _signed(float(np.corrcoef(x, gain)[0, 1]))
+            lines.append(
+                f"Correlation of the gain with the {name} before training: {value} ({len(x)} pairs "
+                "of runs and roles)."
+            )
+    return lines
 
 
 def draw(stored: Stored, path: Path = PICTURE) -> None:
-    """Gain against the share of problems that only the peer solves before training."""
-    points = _points(stored, lambda row, role: row["peer_only"][role])
-    with drawing(path, figsize=(5, 3.2), layout="constrained") as axis:
-        for colour, rung in enumerate(RUNGS):
-            for marker, role in zip("os", ROLES):
-                some = [(x, y) for r, who, x, y in points if (r, who) == (rung, role)]
-                if some:
-                    axis.plot(*zip(*some), marker, color=f"C{colour}", label=f"{rung}, {role}")
-        axis.axhline(0, color="grey", linewidth=0.8)
-        axis.set_xlabel("share of problems that only the peer solves, before training", fontsize=8)
-        axis.set_ylabel("Pass@1: distillation − plain", fontsize=8)
-        axis.tick_params(labelsize=8)
-        if points:
-            axis.legend(fontsize=7, frameon=False)
+    """Gain against what may foretell it, measured before training."""
+    with drawing(path, 1, 2, figsize=(8, 3.2), layout="constrained", sharey=True) as axes:
+        for axis, (name, found) in zip(axes, _foretellers(stored).items()):
+            for colour, rung in enumerate(RUNGS):
+                for marker, role in zip("os", ROLES):
+                    some = [(x, y) for r, who, x, y in found if (r, who) == (rung, role)]
+                    if some:
+                        axis.plot(*zip(*some), marker, color=f"C{colour}", label=f"{rung}, {role}")
+            axis.axhline(0, color="grey", linewidth=0.8)
+            axis.set_xlabel(name, fontsize=8)
+            axis.tick_params(labelsize=8)
+            if found:
+                axis.legend(fontsize=7, frameon=False)
+        axes[0].set_ylabel("Pass@1: distillation − plain", fontsize=8)
 
 
 def _missing(missing: Sequence[Run]) -> list[str]:

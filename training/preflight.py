@@ -28,6 +28,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     """
     check_no_nan(settings)
     run, rollout = settings.run, settings.rollout
+    reread, beta = getattr(settings.env, "reread", None), settings.algo.distillation.beta
     refuse(
         (
             run.threads > _MOST_THREADS,
@@ -45,6 +46,15 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         (
             not any(agent.trained for agent in settings.agents.values()),
             "no role is trained; name one with --train-role",
+        ),
+        (
+            reread == "none" and beta > 0,
+            "--algo.distillation.beta does nothing while no trace is read again; set --env.reread, "
+            "such as wrong",
+        ),
+        (
+            reread not in (None, "none") and beta == 0,
+            f"--env.reread {reread} does nothing without --algo.distillation.beta, such as 1",
         ),
         *_idle_learners(settings),
     )

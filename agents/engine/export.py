@@ -37,10 +37,12 @@ def head_dim_of(config: dict[str, Any]) -> int:
 
 def cpu_width(config: dict[str, Any]) -> int | None:
     """What the heads of a checkpoint are widened to for an engine on a CPU; None where they can
-    stay.
+    stay, and where there is no attention.
 
     Raises :class:`UserError` where no kernel holds them.
     """
+    if not config.get("num_attention_heads"):
+        return None
     head_dim = head_dim_of(config)
     return None if head_dim in CPU_HEADS else fit_width(head_dim, CPU_HEADS)
 

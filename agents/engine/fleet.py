@@ -173,6 +173,11 @@ class Fleet:
         source = local_folder(spec)
         if bench.checkpoints is not None and not bench.transfer:
             model = str(bench.checkpoints.write())
+        elif seat.loaded.cut:
+            # Its files hold more than what its adapters are made for.
+            handle.save_base(bench.folder / "base")
+            seat.loaded.tokenizer.save_pretrained(bench.folder / "base")
+            model = str(bench.folder / "base")
         elif bench.width is None:
             model = spec.model if source is None else str(source)
         elif source is None:
@@ -305,6 +310,7 @@ def _free_gpu() -> None:
 
 
 def _written_bytes(seat: Seat, settings: VllmSettings) -> int:
-    """Full weights on their way through files: the version that is read, and the next one."""
+    """Full weights on their way through files: the version that is read, and the next one; and the
+    part of a checkpoint that an engine is given instead of all of it."""
     written = _full(seat) and not uses_transfer(seat, settings)
-    return 2 * seat.loaded.handle.weight_bytes if written else 0
+    return (2 if written else seat.loaded.cut) * seat.loaded.handle.weight_bytes

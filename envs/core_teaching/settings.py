@@ -134,7 +134,11 @@ class CoreTeachingSettings:
         _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
         require_known("core-teaching", self)
         _require(
-            self.reread_hint != "own" or self.reread in ("none", "wrong"),
+            self.reread != "none" or (self.reread_hint == "peer" and not self.reread_contrast),
+            "reread_hint and reread_contrast do nothing while reread is none; choose reread wrong",
+        )
+        _require(
+            self.reread_hint != "own" or self.reread == "wrong",
             f"reread {self.reread} with reread_hint own would read right traces behind themselves, "
             "or nothing; choose reread wrong",
         )

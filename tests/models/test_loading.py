@@ -19,6 +19,8 @@ from coterie.models.locate import TINY, check
 from coterie.models.lora import resolve_targets
 from coterie.models.sampler import Request, Sampler
 from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.papers.models import CONFIGS
+from miniatures.shapes import build
 
 IDS = torch.tensor([[5, 9, 77, 12, 3, 44]])
 
@@ -405,3 +407,50 @@ def test_adapters_are_float32_on_any_base(checkpoint, dtype) -> None:
     lora = spec(checkpoint("qwen3"), dtype=dtype, lora=LoraSpec(rank=2))
     adapter = load_team({"a": lora}, {"a"})["a"].handle.parameters()
     assert {one.dtype for one in adapter.values()} == {torch.float32}
+
+
+def test_of_a_model_that_also_sees_the_decoder_of_text_is_trained(tmp_path: Path) -> None:
+    """Ministral 3 (CoRe, section 5): its files hold an encoder of pictures too."""
+    from transformers import Mistral3ForConditionalGeneration
+
+    folder = build("mistralai/Ministral-3-3B-Reasoning-2512", tmp_path / "whole")
+    role = load_team({"a": ModelSpec(str(folder), device="cpu")}, {"a"})["a"]
+    assert role.cut
+    ids = torch.arange(20, 60)[None]
+    whole = Mistral3ForConditionalGeneration.from_pretrained(folder)
+    with torch.no_grad():
+        expected = whole(input_ids=ids).logits
+        assert torch.equal(role.handle.head(role.handle.backbone(ids, None, None)), expected)
+    # What is saved is the decoder alone, with the tied head; a run goes on from it.
+    role.handle.save(tmp_path / "saved")
+    again = load_team({"a": ModelSpec(str(tmp_path / "saved"), device="cpu")}, {"a"})["a"]
+    assert not again.cut
+    assert set(again.handle.parameters()) == set(role.handle.parameters())
+    with torch.no_grad():
+        assert torch.equal(again.handle.head(again.handle.backbone(ids, None, None)), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    # As their cards say; Ministral's 3.4 and .4 of its encoder are 3.8.
+    [
+        *(("Qwen/Qwen2.5-1.5B-Instruct", 1.54), ("Qwen/Qwen2.5-3B-Instruct", 3.09)),
+        *(("Qwen/Qwen2.5-7B-Instruct", 7.62), ("Qwen/Qwen2.5-32B-Instruct", 32.8)),
+        *(("Qwen/Qwen3-4B-Instruct-2507", 4.02), ("Qwen/Qwen3-8B", 8.19)),
+        *(("meta-llama/Llama-3.1-8B-Instruct", 8.03), ("Qwen/QwQ-32B", 32.8)),
+        *(("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 7.62),),
+        *(("deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", 14.8),),
+        *(("microsoft/Phi-4-mini-reasoning", 3.84),),
+        *(("mistralai/Ministral-3-3B-Reasoning-2512", 3.85),),
+        *(("mistralai/Ministral-3-8B-Reasoning-2512", 8.92),),
+    ],
+)
+def test_the_papers_models_have_their_sizes(name: str, billions: float) -> None:
+    from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoModelForImageTextToText
+
+    fields = dict(CONFIGS[name])
+    config = CONFIG_MAPPING[fields.pop("model_type")](**fields)
+    auto = AutoModelForImageTextToText if "vision_config" in fields else AutoModelForCausalLM
+    with torch.device("meta"):
+        size = sum(p.numel() for p in auto.from_config(config).parameters()) / 1e9
+    assert size == pytest.approx(billions, rel=0.004)

@@ -15,6 +15,21 @@ FLAGS = (
 )
 
 
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--algo.distillation.beta", "1"], "set --env.reread, such as wrong"),
+        (["--env.reread", "all"], "--env.reread all does nothing without --algo.distillation.beta"),
+        (["--env.reread-contrast"], "do nothing while reread is none"),
+    ],
+)
+def test_one_without_the_other_is_refused(
+    flags: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*flags, "--steps", "1"]) == 2
+    assert sentence in " ".join(capfd.readouterr().err.split())
+
+
 @pytest.mark.parametrize("tuning", ["full", "lora"])
 def test_a_run_that_is_resumed_is_the_run_that_was_not(tuning: str, tmp_path: Path) -> None:
     flags = (*FLAGS, "--agents.alice.tuning", tuning, "--agents.bob.tuning", tuning)

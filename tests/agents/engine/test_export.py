@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from coterie.agents.engine.export import (
+    cpu_width,
     export_checkpoint,
     fit_width,
     widen,
@@ -37,6 +38,11 @@ def test_the_narrowest_whole_multiple_is_taken(head_dim: int, width: int) -> Non
 def test_a_head_that_no_kernel_holds_is_refused() -> None:
     with pytest.raises(UserError, match=r"heads of 48 dimensions, only 32, 64; .*--engine local"):
         fit_width(48, (32, 64))
+
+
+def test_a_model_without_attention_has_nothing_to_widen() -> None:
+    assert cpu_width({"model_type": "mamba", "hidden_size": 64}) is None
+    assert cpu_width({"hidden_size": 64, "num_attention_heads": 4}) == 32
 
 
 def test_dimensions_move_with_their_frequency() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserE
 from coterie.models.loading import load_team
 from coterie.models.locate import TINY
 from coterie.models.spec import LoraSpec, ModelSpec
+from miniatures.shapes import build
 
 LORA = LoraSpec(rank=4)
 
@@ -68,6 +70,26 @@ async def test_full_weights_have_an_engine_each_and_adapters_share_one(file_engi
     fleet.close()
     assert all(engine.closed for engine in file_engine.started)
     assert not folder.exists()
+
+
+async def test_the_text_of_a_model_that_also_sees_is_what_its_engine_is_given(
+    file_engine, tmp_path: Path
+) -> None:
+    folder = str(build("mistralai/Ministral-3-3B-Reasoning-2512", tmp_path, heads=32))
+    specs = {"alice": ModelSpec(folder, lora=LORA), "bob": ModelSpec(folder)}
+    fleet, placed = await fleet_of(specs, frozen=("bob",))
+    (engine,) = file_engine.started
+    own = json.loads((Path(engine.spec.model) / "config.json").read_text())
+    assert own["model_type"] == "ministral3"
+    assert engine.spec.tokenizer == folder
+    change(placed["alice"])
+    await fleet.refresh()
+    handle, codec = placed["alice"].loaded.handle, placed["alice"].loaded.codec
+    asked = prompts(placed["alice"])
+    there = await answers(fleet.policies["alice"], asked, Sampling(8))
+    here = await answers(LocalPolicy(handle, codec), asked, Sampling(8))
+    assert [one.tokens.tolist() for one in there] == [one.tokens.tolist() for one in here]
+    fleet.close()
 
 
 @pytest.mark.parametrize("lora", [None, LORA])

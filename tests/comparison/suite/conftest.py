@@ -14,7 +14,9 @@ from coterie.comparison import ask
 def no_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """All but one test go without."""
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr("coterie.comparison.pictures.draw_rows", lambda found, path: path)
+        monkeypatch.setattr(
+            "coterie.comparison.pictures.draw_rows", lambda found, path, title: path
+        )
 
 
 @pytest.fixture

@@ -1,0 +1,62 @@
+"""Draw every picture of the documentation again: ``python tools/pictures/draw.py``.
+
+The screenshot of the report is taken of a run: ``--reader RUN``, which needs a Chromium and
+``pip install -e ".[browser]"``.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+from pictures.curve import learning_curve
+from pictures.protocols import DRAWINGS
+
+FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
+
+
+def drawn() -> dict[str, str]:
+    """File name -> the SVG."""
+    pictures = {**DRAWINGS, "learning-curve": learning_curve}
+    return {f"{name}.svg": draw().svg() for name, draw in pictures.items()}
+
+
+def screenshot(run: Path, out: Path, episode: int) -> None:
+    """The episode reader of a run's report, as a visitor with a light page sees it."""
+    import shutil
+
+    from playwright.sync_api import sync_playwright
+
+    from coterie.evaluation.report.page import page
+    from coterie.evaluation.report.rundata import read_run
+
+    html = out.with_suffix(".html")
+    html.write_text(page(read_run(run)), encoding="utf-8")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        view = browser.new_page(viewport={"width": 1280, "height": 780})
+        view.goto(f"{html.as_uri()}#episode-{episode}")
+        view.evaluate("document.getElementById('filters').scrollIntoView({behavior: 'instant'})")
+        view.wait_for_timeout(300)
+        view.screenshot(path=out)
+        browser.close()
+    html.unlink()
+
+
+def main() -> None:
+    """Write what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reader", type=Path, help="a run whose report is photographed, too")
+    parser.add_argument("--episode", type=int, default=0, help="which of its episodes")
+    arguments = parser.parse_args()
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in drawn().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    if arguments.reader:
+        screenshot(arguments.reader, FOLDER / "reader.png", arguments.episode)
+
+
+if __name__ == "__main__":
+    main()
