@@ -3,7 +3,7 @@
 Legend: B rows of a micro-batch, T tokens of the longest of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -39,13 +39,20 @@ class Batch:
         return advantage_B1 if self.bonus_BT is None else advantage_B1 + self.bonus_BT
 
 
-def micro_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Indices of rows, longest first, so that rows times longest stays within ``budget`` tokens.
+def micro_batches(
+    rows: Sequence[Trajectory], budget: int, *, shares_from: int | None = None
+) -> list[list[int]]:
+    """Indices of rows, so that a batch computes at most ``budget`` tokens.
 
-    Rows of similar length share a batch; a row that is longer than the budget is alone. The longest
-    come first, so that a run which does not fit in memory fails at once.
+    Padded rows are as long as the longest of their batch, and rows of similar length share one.
+    Rows that stand end to end have no padding, and a start of ``shares_from`` tokens or more counts
+    once for all rows of a batch that have it. A row that is longer than the budget is alone. The
+    longest come first, so that a run which does not fit in memory fails at once.
     """
-    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    if shares_from is not None:
+        return _end_to_end(rows, budget, shares_from)
+    lengths = [len(row.tokens) for row in rows]
+    order = _longest_first(rows, range(len(rows)))
     batches: list[list[int]] = []
     room = 0
     for i in order:
@@ -55,6 +62,35 @@ def micro_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
         batches[-1].append(i)
         room -= 1
     return batches
+
+
+def _end_to_end(rows: Sequence[Trajectory], budget: int, shares_from: int) -> list[list[int]]:
+    scored = [np.flatnonzero(row.mask[1:]) + 1 for row in rows]
+    needed = [int(places[-1]) for places in scored]
+    shared = [int(places[0]) for places in scored]
+    starts = [
+        (row.tokens[:n].tobytes() if n >= shares_from else b"", 0 if n >= shares_from else i)
+        for i, (row, n) in enumerate(zip(rows, shared))
+    ]
+    longest: dict[tuple[bytes, int], int] = {}
+    for start, n in zip(starts, needed):
+        longest[start] = max(n, longest.get(start, 0))
+    order = sorted(range(len(rows)), key=lambda i: (-longest[starts[i]], starts[i], -needed[i], i))
+    batches: list[list[int]] = []
+    used, seen = budget, set()
+    for i in order:
+        more = needed[i] - shared[i] * (starts[i] in seen)
+        if used + more > budget:
+            batches.append([])
+            used, seen, more = 0, set(), needed[i]
+        batches[-1].append(i)
+        used += more
+        seen.add(starts[i])
+    return [_longest_first(rows, batch) for batch in batches]
+
+
+def _longest_first(rows: Sequence[Trajectory], use: Iterable[int]) -> list[int]:
+    return sorted(use, key=lambda i: (-len(rows[i].tokens), i))
 
 
 def split_evenly(rows: int, parts: int) -> list[range]:

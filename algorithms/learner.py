@@ -18,7 +18,13 @@ from coterie.algorithms.distillation import by_trajectory, describe_bonus, on_sa
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from coterie.algorithms.objective import SUMS, Totals, describe, objective
-from coterie.algorithms.optimizer_state import load_moments, save_moments, swap
+from coterie.algorithms.optimizer_state import (
+    load_moments,
+    make_optimizer,
+    reached,
+    save_moments,
+    swap,
+)
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.datatypes import Trajectory, UserError
 
@@ -57,13 +63,7 @@ class Learner:
         self._parameters = model.parameters()
         if not self._parameters:
             raise UserError("this model has no trainable parameters; a frozen role has no learner")
-        self._optimizer = torch.optim.AdamW(
-            list(self._parameters.values()),
-            lr=settings.lr,
-            betas=settings.betas,
-            weight_decay=settings.weight_decay,
-            fused=True,
-        )
+        self._optimizer = make_optimizer(list(self._parameters.values()), settings)
         self._start = self._frozen_start()
         self._average: dict[str, Tensor] | None = None
         """Of past weights, where these read rows again."""
@@ -190,8 +190,8 @@ class Learner:
     def reached(self) -> Iterator[tuple[str, Tensor]]:
         """Which weights a gradient has reached so far: true or false for each, by parameter."""
         for name, parameter in self._parameters.items():
-            if state := self._optimizer.state.get(parameter):
-                yield name, state["exp_avg"] != 0
+            if (found := reached(self._optimizer, parameter)) is not None:
+                yield name, found
 
     def _parts(self, rows: int) -> Iterator[range]:
         """The rows of each optimizer step of one training step."""
@@ -281,8 +281,11 @@ class Learner:
         return [i for i in part if advantages[i] or (bonus is not None and bonus[i].any())]
 
     def _micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
-        lengths = [len(rows[i].tokens) for i in use]
-        groups = micro_batches(lengths, self.settings.micro_batch_tokens)
+        groups = micro_batches(
+            [rows[i] for i in use],
+            self.settings.micro_batch_tokens,
+            shares_from=self.model.shares_from,
+        )
         return [[use[i] for i in group] for group in groups]
 
     def _pad(

@@ -32,6 +32,12 @@ class TrainableModel(Protocol):
         """Where inputs must be."""
         ...
 
+    @property
+    def shares_from(self) -> int | None:
+        """Tokens from which on a start that rows of a batch have in common is computed once, where
+        rows stand end to end; None: they are padded."""
+        ...
+
     def parameters(self) -> dict[str, nn.Parameter]:
         """This role's own trainable parameters; names are stable between runs."""
         ...

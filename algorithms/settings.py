@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Literal
 
-from coterie.datatypes import check_no_nan, refuse
+from coterie.datatypes import UserError, check_no_nan, refuse
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,10 @@ class LearnerSettings:
     """AdamW's decay rates of the two moments."""
     weight_decay: float = 0.0
     """AdamW's decoupled weight decay."""
+    moments: Literal["float32", "8bit", "paged-float32", "paged-8bit"] = "float32"
+    """What AdamW's two moments are held in: 8bit: 2 bytes a weight in place of 8, rounded block by
+    block (arXiv:2110.02861); paged: they leave a GPU whose memory is full for main memory. All but
+    float32 need pip install -e ".[8bit]"."""
     warmup: float = 0.0
     """Training steps of linear warm-up; below 1, a share of all steps."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
@@ -28,7 +33,8 @@ class LearnerSettings:
     minibatches: int = 1
     """Optimizer steps in one pass; each takes its share of the rows."""
     micro_batch_tokens: int = 8192
-    """Tokens, padding included, in one forward pass; it bounds memory and changes no result."""
+    """Tokens that one forward pass computes: with padding where rows are padded; where they stand
+    end to end, a prompt that they share once. It bounds memory and changes no result."""
     importance_correction: Literal[
         "none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"
     ] = "token-truncate"
@@ -65,6 +71,19 @@ class LearnerSettings:
     def needs_total(self) -> bool:
         """Whether the learning rate depends on how many training steps there are in all."""
         return self.schedule != "constant" or 0 < self.warmup < 1
+
+
+def check_moments(settings: LearnerSettings) -> None:
+    """Refuse moments that no library here can hold.
+
+    Raises:
+        UserError: bitsandbytes is not installed.
+    """
+    if settings.moments != "float32" and find_spec("bitsandbytes") is None:
+        raise UserError(
+            f"--learner.moments {settings.moments} needs bitsandbytes, which is not installed: "
+            'pip install -e ".[8bit]", or leave it at float32'
+        )
 
 
 def warmup_steps(warmup: float, total_steps: int | None) -> float:

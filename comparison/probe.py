@@ -54,7 +54,7 @@ def mean_probabilities(policy: NamedPolicy, own: Responses) -> Floats:
     rows = [_row(tokens, prompt) for tokens, prompt in _tokens(own.records)]
     mean_N = np.zeros(len(rows))
     with torch.no_grad(), handle.active():
-        for chosen in micro_batches([len(row.tokens) for row in rows], _TOKENS_AT_ONCE):
+        for chosen in micro_batches(rows, _TOKENS_AT_ONCE, shares_from=handle.shares_from):
             batch = pad([rows[i] for i in chosen], np.zeros(len(chosen)), handle.device)
             hidden_NH = handle.scored_states(batch.ids_BT, batch.mask_BT)
             target_N = batch.ids_BT[:, 1:][batch.mask_BT]

@@ -13,7 +13,7 @@ from coterie.models.blocks import Recomputation
 from coterie.models.damage import check_finite
 from coterie.models.family import activation_bytes
 from coterie.models.forward import TreeForward
-from coterie.models.forward.packed import FAMILIES, Packed, pack, packed_attention
+from coterie.models.forward.packed import FAMILIES, SHARED_FROM, Packed, pack, packed_attention
 from coterie.models.process import few_threads, quietly
 from coterie.models.saving import CheckpointWriter, round_checkpoint, store
 
@@ -89,6 +89,11 @@ class ModelHandle:
     def weight_bytes(self) -> int:
         """Size of the model's weights, adapters included."""
         return sum(p.numel() * p.element_size() for p in self.module.parameters())
+
+    @property
+    def shares_from(self) -> int | None:
+        """Tokens from which on a start that rows share is computed once; None: rows are padded."""
+        return SHARED_FROM if self.packs else None
 
     @property
     def stamp(self) -> tuple[int, int]:

@@ -64,7 +64,7 @@ class TrainedRole:
     def state_dict(self) -> "tuple[dict[str, torch.Tensor], dict[str, Any]]":
         """Optimiser moments by parameter name, and counters."""
         tensors, plain = self.learner.state_dict()
-        return tensors, plain | {"dtype": self._dtype}
+        return tensors, plain | {"dtype": self._dtype, "moments": self.learner.settings.moments}
 
     def load_state_dict(self, tensors: "dict[str, torch.Tensor]", plain: dict[str, Any]) -> None:
         """The inverse of :meth:`state_dict`.
@@ -77,6 +77,12 @@ class TrainedRole:
             raise OtherFormat(
                 f"it was trained in {then} and would go on in {self._dtype} on this device: resume "
                 f'it on a device like the first, or say "dtype": "{then}" in its config.json'
+            )
+        now = self.learner.settings.moments
+        if (then := plain.get("moments", "float32")) != now:
+            raise OtherFormat(
+                f'its moments are held in {then}, not in {now}: say "moments": "{then}" in its '
+                "config.json"
             )
         self.learner.load_state_dict(tensors, plain)
 

@@ -24,6 +24,7 @@ from coterie.teams.footprint import Load, footprint
 from coterie.teams.models import model_spec
 from coterie.teams.players import local_models
 from coterie.teams.settings import AgentSettings
+from coterie.training.doctor.memory import optimiser_bytes
 from coterie.training.plan_hours import RolePlan, hours
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
@@ -234,7 +235,8 @@ def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Par
         if lora:
             yield Part(f"adapter, {role}", found.trained)
         if one.trained:
-            yield Part(f"moments, {role}", found.moments)
+            moments = optimiser_bytes(found.trained, settings.learner.moments)["moments"]
+            yield Part(f"moments, {role}", moments)
             copies = settings.algo.needs_reference and not lora
             reads = settings.algo.distillation
             copies += bool(reads.beta and reads.reader == "average")
@@ -375,9 +377,12 @@ def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
         for share in (0.3, 0.2, 0.1):
             if share < vllm.gpu_memory:
                 yield f"--vllm.gpu-memory {share}", _vllm(settings, gpu_memory=share)
-    for role, agent in learners.items():
-        if model_spec(agent).lora is None:
-            yield f"--agents.{role}.tuning lora", _agent(settings, role, tuning="lora")
+    full = [role for role, agent in learners.items() if model_spec(agent).lora is None]
+    if full and learner.moments == "float32":
+        less = dataclasses.replace(learner, moments="8bit")
+        yield "--learner.moments 8bit", dataclasses.replace(settings, learner=less)
+    for role in full:
+        yield f"--agents.{role}.tuning lora", _agent(settings, role, tuning="lora")
     if settings.run.engine == "vllm":
         local = dataclasses.replace(settings.run, engine="local")
         yield "--engine local", dataclasses.replace(settings, run=local, vllm=VllmSettings())

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from coterie import envs
+from coterie.algorithms.settings import check_moments
 from coterie.datatypes import UserError, check_no_nan, refuse
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare
@@ -58,6 +59,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         ),
         *_idle_learners(settings),
     )
+    check_moments(settings.learner)
     check_environment(settings)
     check_models(settings.agents)
     check_engines(run.engine, settings.vllm, settings.agents)

@@ -198,8 +198,12 @@ class CheckpointWriter:
         return target
 
     def tensors(self) -> list[tuple[str, Any]]:
-        """Weights by their names in a checkpoint, which does not name a tied head."""
+        """Weights by their names in a checkpoint, which does not name a tied head, and names each
+        expert of a mixture where transformers holds all of them in one tensor."""
+        from transformers.core_model_loading import revert_weight_conversion
+
         model = self._handle.causal_lm
         tied = set(getattr(model, "all_tied_weights_keys", None) or ())
-        state = model.state_dict().items()
-        return [(name, t.to(self._dtype or t.dtype)) for name, t in state if name not in tied]
+        state = {name: t for name, t in model.state_dict().items() if name not in tied}
+        stored = revert_weight_conversion(model, state).items()
+        return [(name, t.to(self._dtype or t.dtype)) for name, t in stored]

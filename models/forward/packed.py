@@ -31,7 +31,7 @@ FAMILIES = frozenset({"llama", "mistral", "qwen2", "qwen3", "phi3", "mixtral", "
 """Architectures (``model_type``) whose blocks hand what they do not know on to attention, which
 hides nothing but the future and what is beyond a window."""
 _NAME = "coterie_packed"
-_SHARED_FROM = 16
+SHARED_FROM = 16
 """Tokens of a common start below which it does not pay to compute it once."""
 
 
@@ -96,7 +96,7 @@ def pack(ids_BT: Ints, mask_BT: Bools) -> Packed:
         if not end:
             continue
         places, shared = np.flatnonzero(mask_BT[row]), int(first_B[row]) + 1
-        if shared < _SHARED_FROM or starts.count(starts[row]) == 1:
+        if shared < SHARED_FROM or starts.count(starts[row]) == 1:
             scored.append(append(row, 0, int(end)).start + places)
             continue
         if starts[row] not in seen:

@@ -22,6 +22,7 @@ class TinyModel:
         self.device = torch.device("cpu")
         self.frozen = frozen
         self.context = 64
+        self.shares_from = None
 
     def parameters(self):
         named = self.module.named_parameters()

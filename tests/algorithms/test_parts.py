@@ -12,7 +12,7 @@ from coterie.algorithms.batching import micro_batches, pad, split_evenly
 from coterie.algorithms.dynamic_sampling import overlong_penalty
 from coterie.algorithms.objective import divergence, effective_share, importance, token_weights
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
-from coterie.datatypes import UserError
+from coterie.datatypes import Trajectory, UserError
 
 MASK = torch.tensor([[True, False, True, True], [True, False, False, False]])
 
@@ -89,11 +89,38 @@ def test_informative_groups(make_rows):
     assert informative_groups(alone, "problem") == set()
 
 
-def test_micro_batches():
+def rows_behind(*prompts_and_answers):
+    """Rows of (token that the prompt repeats, its length, length of the answer)."""
+    rows = []
+    for i, (token, prompt, answer) in enumerate(prompts_and_answers):
+        tokens = np.array([token] * prompt + list(range(answer)))
+        mask = np.arange(prompt + answer) >= prompt
+        rows.append(Trajectory(f"a_{i}", "a", tokens, mask, mask * 0.0, 0.0, {}, {}))
+    return rows
+
+
+def test_micro_batches_of_padded_rows():
+    rows = rows_behind(*((0, 1, n - 1) for n in (5, 9, 2, 9, 5, 5, 1)))
     # longest first; 2 rows of 9 fit 20 tokens, then 3 of 5, then 1
-    assert micro_batches([5, 9, 2, 9, 5, 5, 1], 20) == [[1, 3], [0, 4, 5, 2], [6]]
-    assert micro_batches([50, 1], 20) == [[0], [1]]
+    assert micro_batches(rows, 20) == [[1, 3], [0, 4, 5, 2], [6]]
+    assert micro_batches(rows_behind((0, 1, 49), (0, 1, 1)), 20) == [[0], [1]]
     assert micro_batches([], 20) == []
+
+
+def test_micro_batches_of_rows_end_to_end():
+    rows = rows_behind((1, 16, 5), (2, 16, 9), (1, 16, 7), (2, 16, 3), (3, 4, 3))
+    # The last token of a row is scored and not read. Prompt 2 with its answers takes 16 + 8 + 2 =
+    # 26; prompt 1 16 + 6 + 4 = 26; the last row 4 + 2. Padded, each row of 25 would be alone.
+    assert micro_batches(rows, 26, shares_from=16) == [[1, 3], [2, 0], [4]]
+    assert micro_batches(rows, 32, shares_from=16) == [[1, 3], [2, 0, 4]]
+    # One token less splits the second of a pair off, which needs the prompt once more.
+    assert micro_batches(rows, 25, shares_from=16) == [[1], [3], [2], [0], [4]]
+    # A start below what is shared counts each time: 24 + 18 + 22 + 20 + 6 = 90.
+    assert micro_batches(rows, 89, shares_from=17) == [[1, 2, 0, 3], [4]]
+    assert micro_batches(rows, 90, shares_from=17) == [[1, 2, 0, 3, 4]]
+    # All in one batch stand as padded rows do.
+    assert micro_batches(rows, 1000, shares_from=16) == micro_batches(rows, 1000)
+    assert micro_batches([], 20, shares_from=16) == []
 
 
 def test_split_evenly():

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from coterie.algorithms import Learner, LearnerSettings, get
+from coterie.datatypes import Trajectory
 from coterie.models.forward.packed import Segment, pack
 from coterie.models.handle import ModelHandle
 from coterie.models.loading import load_team, packing_agrees
@@ -84,6 +86,35 @@ def test_states_and_gradients_are_those_of_padded_rows(
         scale = float(grad.abs().max()) or 1.0
         torch.testing.assert_close(grads[key] / scale, grad / scale, rtol=1e-3, atol=1e-4)
     assert handle.causal_lm.config._attn_implementation == "sdpa"
+
+
+def test_micro_batches_are_as_large_as_what_is_computed(checkpoint, monkeypatch) -> None:
+    handle = load_team({"a": ModelSpec(str(checkpoint("qwen3")), device="cpu")}, {"a"})["a"].handle
+    handle.tree_forward = None
+    rng = np.random.default_rng(0)
+    start, rows, widths = rng.integers(3, 300, 40), [], []
+    for i in range(6):
+        tokens = np.concatenate([start, rng.integers(3, 300, 12)])
+        mask = np.arange(52) >= 40
+        logprobs = np.where(mask, -5.7, 0).astype(np.float32)
+        rows.append(Trajectory(f"a_{i}", "a", tokens, mask, logprobs, 0.0, {}, {}))
+    learner = Learner(handle, get("grpo"), LearnerSettings(micro_batch_tokens=100))
+    backbone = handle.backbone
+
+    def watched(input_ids: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
+        widths.append(input_ids.numel())
+        return backbone(input_ids, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(handle, "backbone", watched)
+    found = []
+    for handle.packs in (True, False):
+        learner._gradient(rows, np.linspace(-1, 1, 6), None, None, range(6))
+        found.append({n: p.grad.clone() for n, p in handle.parameters().items()})
+    # 40 + 5 x 11, then 51; the last token of a row is not read. Padded, 52 six times.
+    assert widths == [95, 51, *[52] * 6]
+    for name, grad in found[1].items():
+        scale = float(grad.abs().max()) or 1.0
+        torch.testing.assert_close(found[0][name] / scale, grad / scale, rtol=1e-3, atol=1e-4)
 
 
 def test_a_kernel_that_computes_something_else_is_not_used(checkpoint, monkeypatch) -> None:

@@ -33,7 +33,9 @@ def test_every_run_is_planned_once_and_its_flags_exist() -> None:
     for run in {run.arm: run for run in runs}.values():
         settings = parse(run.flags)
         assert (settings.run.seed, settings.run.steps) == (run.seed, run.steps)
-    assert {run.seed for run in runs}.isdisjoint({*range(6), 9, 10, 11})
+    seeds = {run.seed for run in runs} - {*evidence.SCREEN_SEEDS}
+    assert seeds == {*evidence.SEEDS}
+    assert seeds.isdisjoint({*range(6), 9, 10, 11})
 
 
 def test_what_is_stored_belongs_to_the_protocol() -> None:
@@ -74,6 +76,29 @@ def test_differences_by_hand() -> None:
 )
 def test_what_has_fallen_apart(changes: dict[str, Any], found: list[str]) -> None:
     assert tables.fell(row([3, 3, 3, 3], [3, 3, 3, 3], **changes)) == found
+
+
+def test_whether_a_condition_holds() -> None:
+    """All differ by 2/12 or not at all; one seed is missing, one falls apart, or all is well."""
+    plain, ours = row([3, 3, 0, 0], [3, 3, 3, 3]), row([3, 3, 2, 0], [3, 3, 3, 3])
+    some = {
+        evidence.Run("default", arm, seed, 330): result
+        for arm, result in (("plain", plain), ("distillation", ours))
+        for seed in evidence.SEEDS
+    }
+
+    def verdict(stored: dict[Any, Any]) -> str:
+        return next(line for line in tables.verdicts(stored) if "default" in line)
+
+    assert verdict(some).endswith("| **holds** |")
+    last = evidence.Run("default", "distillation", 24, 330)
+    broken = row([3, 3, 2, 0], [3, 3, 3, 3], curve={"alice": [0.8, 0.6], "bob": [1.0, 1.0]})
+    assert verdict({**some, last: broken}).endswith("| **fails** |")
+    # With bob worse by 1/12 in every seed.
+    worse = {run: row([3, 3, 3, 3], [3, 3, 3, 2]) if run.arm != "plain" else plain for run in some}
+    assert verdict(worse).endswith("| **fails** |")
+    some.pop(last)
+    assert verdict(some).endswith("| open: 4 of 5 seeds |")
 
 
 def test_the_page_is_made_of_what_is_stored(

@@ -148,6 +148,17 @@ def test_engines_take_their_share_and_sleep(tmp_path: Path) -> None:
     assert awake.most - asleep.most == learning
 
 
+def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    full = [*flags(folder, "--agents.alice.tuning", "full")]
+    sizes = {
+        moments: [p.size for p in plan(parse([*full, *given]), 24).devices[0].parts][2]
+        for moments, given in {"float32": (), "8bit": ("--learner.moments", "8bit")}.items()
+    }
+    assert sizes["float32"] == 4 * sizes["8bit"] > 0
+    assert "--learner.moments 8bit" in [flag for flag, _ in planning.ways_out(parse(full))]
+
+
 def test_settings_of_the_plan_are_no_settings_of_a_run() -> None:
     settings = parse(["--plan", "--card", "24"])
     assert not {"plan", "card"} & settings.plain()["run"].keys()

@@ -20,9 +20,10 @@ _TELLING = 256 << 20
 """Bytes of a probe below which what else happens in a process hides it."""
 
 
-def optimiser_bytes(trainable_bytes: int) -> dict[str, int]:
-    """What training adds to weights: AdamW's moments have the weights' own number format."""
-    return {"gradients": trainable_bytes, "moments": 2 * trainable_bytes}
+def optimiser_bytes(trainable_bytes: int, moments: str = "float32") -> dict[str, int]:
+    """What training adds to weights in float32; moments in pages need not be on the device."""
+    share = {"float32": 2.0, "8bit": 0.5}.get(moments, 0.0)
+    return {"gradients": trainable_bytes, "moments": int(share * trainable_bytes)}
 
 
 def cache_bytes(config: Any, rows: int, longest: int, itemsize: int) -> int:
@@ -121,7 +122,8 @@ def needs(
         config, size, found = handle.causal_lm.config.get_text_config(), handle.dtype.itemsize, {}
         if role in team.trained:
             trainable = sum(p.numel() * p.element_size() for p in handle.parameters().values())
-            found = optimiser_bytes(trainable)
+            moments = team.trained[role].learner.settings.moments
+            found = optimiser_bytes(trainable, moments)
             # Learners take turns, and so do samplers in this process.
             found["a micro-batch"] = updates[role]
         policy = team.policies[role]

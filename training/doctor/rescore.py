@@ -52,7 +52,7 @@ def rescore(
         return None
     parts: list[list[Tensor]] = []
     with handle.active():
-        for chosen in micro_batches([len(row.tokens) for row in use], budget):
+        for chosen in micro_batches(use, budget, shares_from=handle.shares_from):
             batch = pad([use[i] for i in chosen], np.zeros(len(chosen)), handle.device)
             hidden_NH = handle.scored_states(batch.ids_BT, batch.mask_BT)
             target_N = batch.ids_BT[:, 1:][batch.mask_BT]

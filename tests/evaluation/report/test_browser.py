@@ -150,6 +150,26 @@ def test_tokens_are_shaded_by_probability_and_by_loss(opened: Open) -> None:
     assert line == "token 1 of 2: “ <result>” · p .368 · log p −1"
 
 
+def test_tokens_that_a_hint_would_change_have_a_shade_of_their_own(
+    opened: Open, episode: Callable[..., Any], trace: Callable[..., Any]
+) -> None:
+    row = trace("bob_0", "7 # 0 =", " <result> 7", token_bonus=[[1.5, 0]])
+    page = opened([episode(0, "7 # 0 =", row)])
+    page.keyboard.press("s")
+    sampled = page.locator(".card").first.locator(".tok")
+    first, second = sampled.evaluate_all(
+        """all => all.map(
+            one => getComputedStyle(one).backgroundColor.match(/[\\d.]+/g).map(Number))"""
+    )
+    # -0.5 + 1.5 raises the first, 0.12 + 0.5 (1 * 0.8) / 2; the second is as its trace.
+    assert first[3] == pytest.approx(0.32, abs=0.01)
+    assert second[3] == pytest.approx(0.22, abs=0.01)
+    assert second[0] > first[0]
+    sampled.first.hover()
+    line = page.locator(".card").first.locator(".sampled .small").inner_text()
+    assert line.endswith("log p −1 · a hint adds +1.5")
+
+
 def test_a_trace_shows_its_terms_confidence_and_loss(opened: Open) -> None:
     page = opened()
     card = page.locator(".card").nth(1)

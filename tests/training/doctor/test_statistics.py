@@ -104,6 +104,8 @@ def test_what_a_step_takes() -> None:
     )
     config.get_text_config = lambda: config
     assert memory.optimiser_bytes(100) == {"gradients": 100, "moments": 200}
+    assert memory.optimiser_bytes(100, "8bit") == {"gradients": 100, "moments": 50}
+    assert memory.optimiser_bytes(100, "paged-8bit") == {"gradients": 100, "moments": 0}
     # 5 rows * 7 tokens * 2 layers * 8 numbers (keys and values of 2 heads of 8 / 4) * 2 bytes
     assert memory.cache_bytes(config, 5, 7, 2) == 1120
     assert memory.engine_needs(["cpu", "cuda:0", "cpu"], 3) == 6 * 2**30
