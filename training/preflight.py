@@ -18,6 +18,7 @@ from coterie.teams.graders import check_graders
 from coterie.teams.models import check_engines, check_models
 from coterie.training.plan_report import check_plan
 from coterie.training.rundir import check_new
+from coterie.training.trackers import check_trackers
 from coterie.training.train_settings import TrainSettings
 
 _MOST_THREADS = 4 * (os.cpu_count() or 1)
@@ -61,6 +62,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         ),
         *_idle_learners(settings),
     )
+    check_trackers(run.track)
     check_moments(settings.learner)
     check_environment(settings)
     check_cluster(settings.cluster, settings.agents, engine=run.engine, doctor=run.doctor)
