@@ -18,6 +18,7 @@ from coterie.teams.graders import check_graders
 from coterie.teams.models import check_engines, check_models, model_spec
 from coterie.teams.players import local_models
 from coterie.training.rundir import check_new
+from coterie.training.trackers import check_trackers
 from coterie.training.train_settings import TrainSettings
 
 _SMALL = 256 << 20
@@ -63,6 +64,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         ),
         *_idle_learners(settings),
     )
+    check_trackers(run.track)
     check_moments(settings.learner)
     check_environment(settings)
     check_models(settings.agents)
