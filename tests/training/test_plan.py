@@ -108,6 +108,7 @@ def test_the_doctor_prints_a_plan_without_weights(
     assert max(map(len, said.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_told_with_flags_that_make_it_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
