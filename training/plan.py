@@ -230,7 +230,7 @@ def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Par
         if lora:
             yield Part(f"adapter, {role}", found.trained)
         if one.trained:
-            yield Part(f"moments, {role}", found.moments)
+            yield Part(f"moments, {role}", int(settings.learner.moment_share * found.trained))
             copies = settings.algo.needs_reference and not lora
             reads = settings.algo.distillation
             copies += bool(reads.beta and reads.reader == "average")
@@ -362,6 +362,9 @@ def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
         less = dataclasses.replace(learner, micro_batch_tokens=tokens)
         flag = f"--learner.micro-batch-tokens {tokens}"
         yield flag, dataclasses.replace(settings, learner=less)
+    if learner.moments == "float32" and any(a.tuning != "lora" for a in learners.values()):
+        less = dataclasses.replace(learner, moments="8bit")
+        yield "--learner.moments 8bit", dataclasses.replace(settings, learner=less)
     if settings.run.engine == "vllm":
         if vllm.sleep_level == 0:
             yield "--vllm.sleep-level 1", _vllm(settings, sleep_level=1)

@@ -17,7 +17,7 @@ from coterie.papers.models import CONFIGS
 from coterie.teams.footprint import Load, footprint
 from coterie.training import plan as planning
 from coterie.training.command_line import parse
-from coterie.training.plan import GIB, plan
+from coterie.training.plan import GIB, plan, ways_out
 from coterie.training.plan_report import describe, make_fit
 
 TINY = Path(__file__).parents[2] / "models" / "tiny" / "alice"
@@ -123,6 +123,17 @@ def test_what_does_not_fit_is_told_with_flags_that_make_it_fit(
     assert train.main([*given, "--card", f"{0.9 * most / GIB:.4f}"]) == 1
     assert "--agents.alice.recompute always makes it fit" in capsys.readouterr().out
     assert make_fit(settings, 0.3, plan(settings, 0.3)) == ([], 0)
+
+
+def test_moments_in_8_bits_are_a_quarter(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    given = flags(folder, "--agents.alice.tuning", "full", "--plan", "--learner.moments")
+    sizes = {}
+    for moments in ("float32", "8bit", "paged-8bit"):
+        parts = plan(parse([*given, moments]), 80).devices[0].parts
+        sizes[moments] = next(part.size for part in parts if part.what.startswith("moments"))
+    assert sizes == {"float32": 4 * sizes["8bit"], "8bit": sizes["8bit"], "paged-8bit": 0}
+    assert ("--learner.moments 8bit") in [flag for flag, _ in ways_out(parse([*given, "float32"]))]
 
 
 def test_a_run_that_cannot_fit_is_refused_before_its_models_load(

@@ -17,10 +17,9 @@ _LOGITS_BYTES = 1 << 26
 _CPU_CACHE_BYTES = 2 << 30
 
 
-def optimiser_bytes(trainable_bytes: int, moments: str = "float32") -> dict[str, int]:
-    """What training adds to weights in float32; moments in pages need not be on the device."""
-    share = {"float32": 2.0, "8bit": 0.5}.get(moments, 0.0)
-    return {"gradients": trainable_bytes, "moments": int(share * trainable_bytes)}
+def optimiser_bytes(trainable_bytes: int, moment_share: float = 2.0) -> dict[str, int]:
+    """What training adds to weights in float32."""
+    return {"gradients": trainable_bytes, "moments": int(moment_share * trainable_bytes)}
 
 
 def micro_batch_bytes(config: Any, tokens: int, itemsize: int, *, recompute: bool) -> int:
@@ -88,8 +87,8 @@ def needs(
         config, size, found = handle.causal_lm.config.get_text_config(), handle.dtype.itemsize, {}
         if role in team.trained:
             trainable = sum(p.numel() * p.element_size() for p in handle.parameters().values())
-            moments = team.trained[role].learner.settings.moments
-            found = optimiser_bytes(trainable, moments)
+            share = team.trained[role].learner.settings.moment_share
+            found = optimiser_bytes(trainable, share)
             # Learners take turns, and so do samplers in this process.
             found["a micro-batch"] = micro_batch_bytes(
                 config, micro_batch_tokens, size, recompute=handle.recomputes(micro_batch_tokens)

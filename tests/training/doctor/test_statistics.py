@@ -103,12 +103,11 @@ def test_what_a_step_takes() -> None:
     )
     config.get_text_config = lambda: config
     assert memory.optimiser_bytes(100) == {"gradients": 100, "moments": 200}
-    assert memory.optimiser_bytes(100, "8bit") == {"gradients": 100, "moments": 50}
-    assert memory.optimiser_bytes(100, "paged-8bit") == {"gradients": 100, "moments": 0}
-    # 34 bytes * 3 tokens * 2 layers * width 8 = 1632; logits 3 * 10 * 4 bytes, four times = 480.
-    assert memory.micro_batch_bytes(config, 3, 2, recompute=False) == 1632 + 480
-    # Twice: the inputs of 2 blocks, 2 bytes * 3 tokens * 2 * width 8 = 96, and one block's 816.
-    assert memory.micro_batch_bytes(config, 3, 2, recompute=True) == 96 + 816 + 480
+    assert memory.optimiser_bytes(100, 0.5) == {"gradients": 100, "moments": 50}
+    # 64 bytes * 3 tokens * 2 layers * width 8 = 3072; logits 3 * 10 * 4 bytes, four times = 480.
+    assert memory.micro_batch_bytes(config, 3, 2, recompute=False) == 3072 + 480
+    # Twice: the inputs of 2 blocks, 2 bytes * 3 tokens * 2 * width 8 = 96, and one block's 1536.
+    assert memory.micro_batch_bytes(config, 3, 2, recompute=True) == 96 + 1536 + 480
     # 5 rows * 7 tokens * 2 layers * 8 numbers (keys and values of 2 heads of 8 / 4) * 2 bytes
     assert memory.cache_bytes(config, 5, 7, 2) == 1120
     assert memory.engine_needs(["cpu", "cuda:0", "cpu"], 3) == 6 * 2**30
