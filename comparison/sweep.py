@@ -1,4 +1,5 @@
-"""A paper's table in miniature: ``python benchmark.py sweep core-5 --seeds 0 1 2``."""
+"""A paper's table in miniature, ``python benchmark.py sweep core-5 --seeds 0 1 2``, or with the
+paper's models and data: ``--preset``."""
 
 import json
 import math
@@ -18,7 +19,7 @@ from coterie.comparison.output import make_tables, write_json
 from coterie.datatypes import UserError
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import as_json, without_zero
-from coterie.papers import TABLES
+from coterie.papers import AT_SCALE, TABLES
 from coterie.papers.preset import Table, Variant
 from coterie.training.command_line import parse
 
@@ -35,6 +36,11 @@ class Sweep:
 
     name: Annotated[str, tyro.conf.Positional] = ""
     """Which table, such as core-5, corea-1 or eapo-9; without one, all are listed."""
+    preset: bool = False
+    """With the paper's models, data and sizes in place of the tiny team; --dry-run then plans every
+    run: memory on each device, and hours."""
+    card: float = 80.0
+    """GiB of every GPU that --preset --dry-run plans for."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Seeds of every variant; more can be added later."""
     steps: int | None = None
@@ -42,11 +48,17 @@ class Sweep:
     dry_run: bool = False
     """Print the commands that are still to be run, and run none."""
     train: tuple[str, ...] = ()
-    """Further settings for every train.py, NAME=VALUE, such as problems.held-out=64."""
+    """Further settings for every train.py, NAME=VALUE, such as problems.held-out=64 or
+    "problems.eval=aime24 aime25"."""
     compare: tuple[str, ...] = ()
     """Further settings for every comparison, NAME=VALUE, such as questions=64."""
     out: Path = Path("runs/sweep")
     """Where runs, comparisons and tables go."""
+
+    @property
+    def shown(self) -> str:
+        """What the table and its files are called."""
+        return f"{self.name}-preset" if self.preset else self.name
 
 
 def sweep(settings: Sweep) -> None:
@@ -60,7 +72,7 @@ def sweep(settings: Sweep) -> None:
     found = _found(settings)
     more = [_flags(settings.train), _flags(settings.compare)]
     runs = list(training(found, settings.seeds, settings.out, steps=settings.steps, more=more[0]))
-    comparisons = list(comparing(settings.name, found, settings.seeds, settings.out, more[1]))
+    comparisons = list(comparing(settings.shown, found, settings.seeds, settings.out, more[1]))
     waiting = [job for job in (*runs, *comparisons) if not job.finished]
     for job in waiting:
         program, *flags = job.command()
@@ -68,8 +80,7 @@ def sweep(settings: Sweep) -> None:
             # A flag that train.py does not have is found before the first run, not at its turn.
             parse(flags)
     if settings.dry_run:
-        for job in waiting:
-            print(shlex.join(["python", *job.command()]))
+        _tell(waiting, settings)
         return
     _keep(settings)
     for place, job in enumerate(waiting, 1):
@@ -78,6 +89,36 @@ def sweep(settings: Sweep) -> None:
         job.run()
     values = _compared(found, comparisons) if comparisons else _trained(found, settings)
     _show(found, values, settings, console)
+
+
+def _tell(waiting: Sequence["Job"], settings: Sweep) -> None:
+    """Every command; of the papers' models, what it takes."""
+    total, plans = 0.0, dict[tuple[str, ...], tuple[str, float]]()
+    for job in waiting:
+        print(shlex.join(["python", *job.command()]))
+        if settings.preset and job.program == "train":
+            # Seeds and folders change no plan.
+            key = job.arguments[: job.arguments.index("--seed")]
+            if key not in plans:
+                plans[key] = _planned(key, settings)
+            line, hours = plans[key]
+            total += hours
+            print(f"  {line}")
+    if settings.preset:
+        print(f"\ntrainings: at most {total:,.0f} hours in all; comparisons are not planned")
+
+
+def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
+    """Memory on each device and hours of one training, in a line, and its hours."""
+    from coterie.training.plan import GIB, plan
+
+    steps = () if settings.steps is None else ("--steps", str(settings.steps))
+    found = plan(parse([*flags, *steps]), settings.card)
+    parts = [
+        f"{one.device} {one.most / GIB:.0f} of {settings.card:.0f} GiB" for one in found.devices
+    ]
+    fits = "" if found.fits else " (does not fit: coterie doctor --plan names the flags)"
+    return f"# {', '.join(parts)}{fits}; at most {found.hours:,.0f} hours", found.hours
 
 
 def _list(console: Console) -> None:
@@ -93,7 +134,7 @@ def _found(settings: Sweep) -> Table:
             f"unknown table {settings.name!r}; python benchmark.py sweep lists them: "
             f"{', '.join(TABLES)}"
         )
-    found = TABLES[settings.name]
+    found = (AT_SCALE if settings.preset else TABLES)[settings.name]
     if found.why_not:
         raise UserError(f"{settings.name} ({found.title}) has no miniature: {found.why_not}")
     if not settings.seeds or len(set(settings.seeds)) < len(settings.seeds):
@@ -109,7 +150,7 @@ def _flags(texts: Sequence[str]) -> list[str]:
         name, equals, value = text.partition("=")
         if not equals or not name or name.startswith("-"):
             raise UserError(f"{text!r}: write NAME=VALUE, such as problems.held-out=64")
-        flags += [f"--{name}", value]
+        flags += [f"--{name}", *(shlex.split(value) or [value])]
     return flags
 
 
@@ -145,8 +186,11 @@ def _trained(found: Table, settings: Sweep) -> Values:
         for seed in settings.seeds
     }
     rows = [(variant.label, variant, "after") for variant in found.variants]
-    if found.base:
-        rows.insert(0, (found.base, found.variants[0], "before"))
+    each = found.each or len(rows)
+    for place in reversed(range(0, len(rows), each)) if found.base else ():
+        # The base of every data set, which its variants' labels end with.
+        first, end = found.variants[place], found.variants[place].label.rpartition(", ")[2]
+        rows.insert(place, (f"{found.base}, {end}" if found.each else found.base, first, "before"))
     for label, variant, when in rows:
         values[label] = {
             heading: [_at(read[variant.name, s][when], keys) for s in settings.seeds]
@@ -175,7 +219,7 @@ def _at(content: Any, keys: Sequence[str]) -> float:
 
 def _show(found: Table, values: Values, settings: Sweep, console: Console) -> None:
     seeds = ", ".join(map(str, settings.seeds))
-    title = f"{settings.name}: {found.title} (seeds {seeds})"
+    title = f"{settings.shown}: {found.title} (seeds {seeds})"
     columns = list(dict.fromkeys(column for row in values.values() for column in row))
     for one in make_tables(
         title,
@@ -188,7 +232,7 @@ def _show(found: Table, values: Values, settings: Sweep, console: Console) -> No
         console.print(one)
     if found.instead:
         console.print(f"In place of the paper's: {found.instead}.", soft_wrap=True, markup=False)
-    path = settings.out / f"{settings.name}.json"
+    path = settings.out / f"{settings.shown}.json"
     content = {
         "table": settings.name,
         "title": found.title,

@@ -15,3 +15,7 @@ PRESETS: Mapping[str, Preset] = (
 TABLES: Mapping[str, Table] = (
     core_teaching.TABLES | corea_deferral.TABLES | eapo_consultation.TABLES
 )
+AT_SCALE: Mapping[str, Table] = (
+    core_teaching.AT_SCALE | corea_deferral.AT_SCALE | eapo_consultation.AT_SCALE
+)
+"""The same with the papers' models, data and sizes."""

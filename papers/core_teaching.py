@@ -7,7 +7,17 @@ the authors' public code, which came with the second.
 import math
 from dataclasses import replace
 
-from coterie.papers.preset import ADAMW, TINY, Columns, Departure, Preset, Setting, Table, Variant
+from coterie.papers.preset import (
+    ADAMW,
+    TINY,
+    Columns,
+    Departure,
+    Preset,
+    Scale,
+    Setting,
+    Table,
+    Variant,
+)
 
 _ENV = {
     "env.k_cold": Setting(2, "section 5, table 3"),
@@ -228,7 +238,7 @@ _ALONE = (
     *("--env.k-cold", "3", "--env.k-hinted", "0", "--env.lambda-cm", "0"),
     *("--env.explore-pool", "model", "--group-by", "problem+role"),
 )
-_EXPLORE = ("--env", "sd-e2", "--algo", "grpo", "--env.traces", "3")
+_EXPLORE = ("--env", "sd-e2", "--algo", "grpo", "--env.traces=3")
 _ABLATIONS = {
     "no-round-b": ("No Round B", ("--env.k-hinted", "0")),
     "no-exploration": ("No exploration", ("--env.w-explore", "0")),
@@ -300,4 +310,48 @@ TABLES = {
         _columns("alice", "carol"),
         instead=_INSTEAD,
     ),
+}
+
+# The presets have environment, algorithm and traces; the second pair plays the same roles.
+_PRESET = dict.fromkeys(
+    ("--env", "core-teaching", "sd-e2", "--algo", "gspo", "grpo", "--env.traces=3"), ()
+)
+_MEASURED = ("gsm8k", "math", "aime", "gpqa")
+
+
+def _at_scale(pair: str, small: Table, sets: tuple[str, ...] = _MEASURED) -> Table:
+    """Every variant on every data set."""
+    variants: list[Variant] = []
+    for data in sets:
+        presets = {
+            "core": f"core-{pair}-{data}",
+            "sd-e2": f"sd-e2-{'' if pair == 'qwen' else pair + '-'}{data}",
+            "dora": f"sd-e2-qwen-7b-{data}",
+        }
+        for one in small.variants:
+            alone = "dora" in one.flags
+            key = "dora" if alone else "sd-e2" if "sd-e2" in one.flags else "core"
+            scale = Scale(presets[key], _PRESET | {"carol": ("bob",), "dora": ("alice",)})
+            ending = one.name.split("-", 3)[3:] if key == "core" else []
+            name, label = "-".join([presets[key], *ending]), one.label.replace("dora", "7B")
+            variants.append(scale.variant(one, name, f"{label}, {data}"))
+    columns = {name: keys for name, keys in small.columns.items() if "carol" not in name}
+    if len(columns) < len(small.columns):
+        columns = _columns("alice", "bob")
+    return replace(
+        small, variants=tuple(variants), columns=columns, each=len(small.variants), instead=""
+    )
+
+
+_GSM8K = ("gsm8k",)
+_SCALES = {
+    "core-1": ("qwen", _MEASURED),
+    "core-2": ("reasoning", _MEASURED),
+    "core-4": ("qwen", _MEASURED),
+    "core-5": ("qwen", _GSM8K),
+    "core-6": ("reasoning", _MEASURED[1:]),
+}
+AT_SCALE = {
+    name: _at_scale(_SCALES[name][0], table, _SCALES[name][1]) if name in _SCALES else table
+    for name, table in TABLES.items()
 }

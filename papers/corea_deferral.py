@@ -3,7 +3,9 @@
 "Framework" is SimpleRL-reason v1, whose defaults the paper keeps (section 4.4).
 """
 
-from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Setting, Table, Variant
+from dataclasses import replace
+
+from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Scale, Setting, Table, Variant
 
 _SETTINGS = {
     "env.traces": Setting(8, "section 4.4"),
@@ -279,3 +281,28 @@ TABLES = {
     "corea-14": _by_set("Traces of a group, set by set (1)", _SIZES, [*_SETS][:3]),
     "corea-15": _by_set("Traces of a group, set by set (2)", _SIZES, [*_SETS][3:]),
 }
+
+_HUB = ("deepmath", "math500", "gsm8k", "olympiadbench", "gpqa-main", "commonsenseqa")
+_PRESET = dict.fromkeys(
+    (
+        *("--env", "corea-deferral", "--algo", "grpo", "--agents.small.model", "--base"),
+        *("tiny:smaller", "--size-ratio", str(32 / 1.5)),
+    ),
+    (),
+)
+# Longer names first: each begins with "recall".
+_SET_NAMES = dict(sorted(zip(_SETS.values(), _HUB), key=lambda pair: -len(pair[0])))
+_LARGE_RUN = Variant("corea-qwen-32b", "LLM", ("--preset", "corea-qwen-32b"))
+
+
+def _at_scale(name: str, small: Table) -> Table:
+    preset = "corea-qwen-1.5b-step-30" if name == "corea-11" else "corea-qwen-7b"
+    cascade = small.comparison[:1] == ("corea",)
+    scale = Scale(preset, _PRESET, _SET_NAMES)
+    paper = "corea-smaller" if name == "corea-11" else "corea"
+    found = scale.table(small, paper, (_LARGE_RUN,) if cascade else ())
+    large = ("--large", "{corea-qwen-32b}") if cascade else ()
+    return replace(found, comparison=(*found.comparison, *large))
+
+
+AT_SCALE = {name: _at_scale(name, table) for name, table in TABLES.items()}

@@ -4,7 +4,9 @@
 builds (section 3.1); it settles what the paper leaves open.
 """
 
-from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Setting, Table, Variant
+from dataclasses import replace
+
+from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Scale, Setting, Table, Variant
 
 _ENV = {
     "env.experts": Setting(3, "section 3.1, appendix G"),
@@ -367,3 +369,55 @@ TABLES = {
         instead=f"{_INSTEAD}; tiny:pupil for Qwen3-8B",
     ),
 }
+
+_R1 = _POLICIES["r1-7b"][0]
+_WEAKER = "scripted:oracle?p_right=0.5&template={solution}"
+_SERVED = "server:http://127.0.0.1:{}/v1?model={}&max_tokens=16384&max_reply_tokens=16384"
+# Table 10's are served beside the expert.
+_STRONGER_MODELS = ("Qwen3-235B-A22B", "GPT-5", "DeepSeek-V3.2")
+_NAMES = {
+    **{
+        player: _SERVED.format(8001 + i, m)
+        for i, (player, m) in enumerate(zip(_STRONGER, _STRONGER_MODELS))
+    },
+    _WEAKER: _POLICIES["r1-14b"][0],
+    "tiny:policy": _R1,
+    "tiny:pupil": "deepseek-ai/DeepSeek-R1-Distill-Llama-8B",
+    "tiny:expert": _EXPERT,
+    # Kinds of problems that have one short answer.
+    _OTHER: "gpqa-main",
+    _LONGER: "mmlu",
+    _PLUS_MINUS: "hotpotqa",
+    "shorter": "GPQA",
+    "longer": "MMLU",
+    "+ and -": "HotpotQA",
+}
+_PRESET: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("--env", "eapo-consultation", "--algo", "dapo", "--reply-temperature", "2"), ()
+)
+# Help as the paper has it: 1/s and so on as they are, and .02 of all replies.
+_AS_THEY_ARE = dict.fromkeys(("--env.accept-total", "30.5", "--env.accept-steps", "100"), ())
+_CONSTANT = {"const": ("const", "--env.accept-scale", "0.02")}
+_DISTILL = (
+    *("--policy", _R1, "--expert", _EXPERT, "--problems", "dapo-17k", "--lr", "1e-5"),
+    *("--max-new-tokens", "16384"),
+)
+# Another policy: the preset names it, and runs under its own name.
+_QWEN3: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("--agents.policy.model", "--base", "tiny:pupil"), ()
+)
+
+
+def _at_scale(name: str, small: Table) -> Table:
+    if name == "eapo-11":
+        return Scale("eapo-qwen3-8b", _PRESET | _QWEN3, _NAMES).table(small, "eapo-pupil")
+    words = _PRESET | (_AS_THEY_ARE | _CONSTANT if name == "eapo-9" else {})
+    found = Scale("eapo-r1-7b", words, _NAMES, _DISTILL).table(small, "eapo")
+    rows = {
+        row: _STRONGER_MODELS[int(row[-1])] if name == "eapo-10" else label
+        for row, label in found.rows.items()
+    }
+    return replace(found, rows=rows)
+
+
+AT_SCALE = {name: _at_scale(name, table) for name, table in TABLES.items()}

@@ -1,7 +1,7 @@
 """What a paper's preset and table are, as data: each setting with where it stands, and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 
@@ -83,6 +83,8 @@ class Table:
     columns: Columns = field(default_factory=dict)
     base: str = ""
     """Label of a row for the models before training; empty: none."""
+    each: int = 0
+    """Variants of one data set, where there are several; 0: one data set for all."""
     comparison: tuple[str, ...] = ()
     """Arguments of ``benchmark.py``, run once a seed; ``{NAME}`` is a variant's run."""
     rows: Mapping[str, str] = field(default_factory=dict)
@@ -91,3 +93,58 @@ class Table:
     """What stands for what the paper took."""
     why_not: str = ""
     """Why there is no miniature of it; empty: there is."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What stands in place of a miniature's own words, so that it runs as the paper did."""
+
+    preset: str
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Word -> words; none: left out."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Part of a word -> what stands there."""
+    distill: tuple[str, ...] = ()
+    """Flags of ``benchmark.py distill``."""
+
+    def said(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The words of a command."""
+        return tuple(self.named(one) for word in words for one in self.words.get(word, (word,)))
+
+    def named(self, word: str) -> str:
+        """One word with its models and data sets."""
+        for old, new in self.names.items():
+            word = word.replace(old, new)
+        return word
+
+    def variant(self, one: Variant, name: str, label: str = "") -> Variant:
+        """The variant under another name, and label where one is given."""
+        head = self.distill if one.program == "distill" else ("--preset", self.preset)
+        flags = (*head, *self.said(one.flags))
+        return replace(one, name=name, label=label or one.label, flags=flags)
+
+    def table(self, small: Table, paper: str, first: tuple[Variant, ...] = ()) -> Table:
+        """The table whose variants are called after their paper, at the size of the preset.
+
+        Args:
+            small: the miniature.
+            paper: what its variants' names begin with.
+            first: trained before them, for the comparison.
+        """
+        if small.why_not:
+            return small
+        names = {v.name: v.name.replace(paper, self.preset, 1) for v in small.variants}
+        head, *rest = small.comparison or ("",)
+        words = self.said(tuple(rest))
+        for old, new in names.items():
+            words = tuple(word.replace(f"{{{old}}}", f"{{{new}}}") for word in words)
+        return replace(
+            small,
+            variants=(*first, *(self.variant(v, names[v.name]) for v in small.variants)),
+            columns={
+                self.named(heading): tuple(map(self.named, keys))
+                for heading, keys in small.columns.items()
+            },
+            comparison=(head, "--preset", self.preset, *words) if head else (),
+            instead="",
+        )

@@ -2,6 +2,7 @@
 
     python tools/evidence.py --list              # what is missing, in the order of the protocol
     nice python tools/evidence.py --until 13:30  # trains it; begins no run after that time
+    python tools/evidence.py --only default-core # those with this in their name
     python tools/evidence.py --tables            # makes the page's tables and picture anew
 
 A finished run is a line of docs/evidence/results.jsonl and is never run again: another session goes
@@ -27,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs/evidence/results.jsonl"
 ROLES = ("alice", "bob")
 SEEDS = (20, 21, 22, 23, 24)
+SCREEN_SEEDS = (3, 4)
 LENGTH = 330
 BLOCK = 30
 """Steps behind a point of the training curve."""
@@ -49,6 +51,17 @@ ARMS = {
     "core": (),
     "own-hint": (*_ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *_DISTILLED),
     "alone-6": (*_ALONE, "--env.k-cold", "6"),
+}
+# Forms that are looked at once, on seeds that confirm nothing.
+_SCREENED = {
+    "sharing": (*_ALONE, "--env.k-cold", "3", "--algo.sharing.weight", "1"),
+    "contrast": (*ARMS["distillation"], "--env.reread-contrast"),
+    "gold-hint": (*ARMS["distillation"], "--env.reread-hint", "gold"),
+    "reward": (
+        *(*_ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", "--env.reread", "all"),
+        *("--algo.distillation.direction", "reward", "--algo.distillation.beta", "0.5"),
+        *("--algo.distillation.bound", "0.2"),
+    ),
 }
 _BOTH = ("plain", "distillation")
 # What is done first stands first; within a block, all arms of a seed before the next seed.
@@ -83,7 +96,7 @@ class Run:
         return (
             *("--env", "core-teaching", "--algo", "gspo", "--seed", str(self.seed)),
             *("--steps", str(self.steps), "--problems.train", RUNGS[self.rung]),
-            *("--problems.held-out", "512", "--no-episodes-log", *ARMS[self.arm]),
+            *("--problems.held-out", "512", "--no-episodes-log", *(ARMS | _SCREENED)[self.arm]),
         )
 
     @property
@@ -96,6 +109,8 @@ def planned() -> Iterator[Run]:
     """All runs of the protocol, in order."""
     for rung, arms, steps in BLOCKS:
         yield from (Run(rung, arm, seed, steps) for seed in SEEDS for arm in arms)
+    for arm in (*_BOTH, *_SCREENED):
+        yield from (Run("complementary", arm, seed, LENGTH) for seed in SCREEN_SEEDS)
 
 
 def stored(path: Path = RESULTS) -> dict[Run, dict[str, Any]]:
@@ -195,6 +210,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="show what is missing, and train none")
     parser.add_argument("--tables", action="store_true", help="make docs/evidence.md's tables anew")
+    parser.add_argument("--only", default="", help="of the runs those with this in their name")
     parser.add_argument("--until", default="23:59", help="begin no run after this time, HH:MM")
     parser.add_argument("--out", type=Path, default=ROOT / "runs/evidence", help="where runs go")
     asked = parser.parse_args()
@@ -204,9 +220,9 @@ def main() -> None:
 
         write(stored(), missing)
         return
+    missing = [run for run in missing if asked.only in run.name]
     if asked.list:
-        for run in missing:
-            print(run.name)
+        print(*(run.name for run in missing), sep="\n")
         return
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     for run in missing:

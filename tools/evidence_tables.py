@@ -10,13 +10,15 @@ import numpy as np
 from coterie.comparison.pictures import drawing
 from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
-from evidence import LENGTH, ROLES, RUNGS, SEEDS, Run
+from evidence import LENGTH, ROLES, RUNGS, SCREEN_SEEDS, SEEDS, Run
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/evidence.md"
 PICTURE = PAGE.parent / "evidence/gains.png"
 _PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOTALL)
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
+
+_ORDER = ("plain", "alone-6", "distillation", "own-hint", "core")
 
 Row = Mapping[str, Any]
 Stored = Mapping[Run, Row]
@@ -46,11 +48,13 @@ def rate(row: Row, role: str, when: str = "after") -> float:
     return right / asked
 
 
-def arms(stored: Stored, rung: str, steps: int) -> dict[str, dict[int, Row]]:
+def arms(
+    stored: Stored, rung: str, steps: int, among: Sequence[int] = SEEDS
+) -> dict[str, dict[int, Row]]:
     """Arm -> seed -> its row."""
     found: dict[str, dict[int, Row]] = {}
     for run, row in stored.items():
-        if (run.rung, run.steps) == (rung, steps):
+        if (run.rung, run.steps) == (rung, steps) and run.seed in among:
             found.setdefault(run.arm, {})[run.seed] = row
     return found
 
@@ -109,25 +113,27 @@ def _tables(stored: Stored) -> list[str]:
         for steps in (LENGTH, 2 * LENGTH):
             found = arms(stored, rung, steps)
             if found:
-                lines += ["", f"### {rung.capitalize()}, {steps} steps", "", *_table(found)]
+                lines += ["", f"### {rung.capitalize()}, {steps} steps", "", *_table(found, SEEDS)]
                 lifts = [row["hint_lift"] for row in found.get("core", {}).values()]
                 if lifts:
                     lift = _signed(float(np.mean(lifts)))
                     lines += ["", f"Hints helped less hurt, before training: {lift}."]
+    if screen := arms(stored, "complementary", LENGTH, SCREEN_SEEDS):
+        lines += ["", "### Screen of other forms", "", *_table(screen, SCREEN_SEEDS)]
     return [*lines, "", *_correlations(stored), "", "![Gain of distillation](evidence/gains.png)"]
 
 
-def _table(found: Mapping[str, Mapping[int, Row]]) -> list[str]:
+def _table(found: Mapping[str, Mapping[int, Row]], planned: Sequence[int]) -> list[str]:
     lines = [
         "| arm | seeds | before | alice | bob | alice − plain | bob − plain | fell apart "
         "| tokens, M | CPU s | vote of 6: alice, bob, both |",
         f"|{'---|' * 11}",
     ]
-    for arm in sorted(found, key=["plain", "alone-6", "distillation", "own-hint", "core"].index):
+    for arm in [arm for arm in _ORDER if arm in found] + sorted(found.keys() - {*_ORDER}):
         rows = found[arm]
         order = [rows[seed] for seed in sorted(rows)]
         plain = found.get("plain", {}) if arm != "plain" else {}
-        lacking = "" if len(rows) == len(SEEDS) else f" of {len(SEEDS)}"
+        lacking = "" if len(rows) == len(planned) else f" of {len(planned)}"
         broken = [f"{role} {seed}" for seed in sorted(rows) for role in fell(rows[seed])]
         votes = (_mean([row["votes"][who] for row in order]) for who in (*ROLES, "team"))
         cells = [
@@ -218,7 +224,7 @@ def _missing(missing: Sequence[Run]) -> list[str]:
             if run.rung == rung:
                 seeds.setdefault(f"{run.arm} {run.steps}", []).append(run.seed)
         some = (
-            what if len(which) == len(SEEDS) else f"{what} (seeds {', '.join(map(str, which))})"
+            what if which == [*SEEDS] else f"{what} (seeds {', '.join(map(str, which))})"
             for what, which in seeds.items()
         )
         lines += [f"- {rung}: {'; '.join(some)}"] if seeds else []

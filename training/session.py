@@ -2,12 +2,12 @@
 
 import asyncio
 import time
+from collections import ChainMap
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from rich.console import Console
 
@@ -28,7 +28,6 @@ from coterie.training import checkpoint
 from coterie.training.batch import (
     Batch,
     advantages_by_row,
-    rows_of,
     with_divergences,
     without_stale,
 )
@@ -47,7 +46,7 @@ from coterie.training.records import (
 from coterie.training.rundir import LOGS, RunDirectory, default_path
 from coterie.training.sampling import StepSampler
 from coterie.training.settings import MAX_NEW_TOKENS
-from coterie.training.sharing import admit, shared_rows
+from coterie.training.sharing import rows_to_learn
 from coterie.training.summary import Tally, summary
 from coterie.training.train_settings import TrainSettings
 
@@ -176,16 +175,12 @@ class Session:
         step = self._progress.step + 1
 
         def learned(role: str, trained: TrainedRole) -> dict[str, float]:
-            rows, advantages = rows_of(batch, credit, role)
-            metrics: dict[str, float] = {}
-            if (sharing := self.settings.algo.sharing).weight:
-                shared = shared_rows(batch, credit, role, self.team.codecs[role])
-                (more, worth), metrics = admit(sharing, trained.learner, shared)
-                rows, advantages = rows + more, np.append(advantages, worth)
+            how, codec = self.settings.algo.sharing, self.team.codecs[role]
+            rows, found = rows_to_learn(how, batch, credit, role, trained.learner, codec)
             try:
-                return metrics | trained.learner.update(rows, advantages)
-            except NotFinite as found:
-                raise not_finite(self.run, role, step, found) from None
+                return found | trained.learner.update(*rows)
+            except NotFinite as why:
+                raise not_finite(self.run, role, step, why) from None
 
         def learn() -> dict[str, float]:
             return {
@@ -226,9 +221,7 @@ class Session:
             logbook.step(step, metrics)
             if self.settings.run.episodes_log:
                 worth = advantages_by_row(batch.rows, credit)
-                added = {
-                    k: v for t in self.team.trained.values() for k, v in t.learner.told.items()
-                }
+                added = ChainMap(*(one.learner.told for one in self.team.trained.values()))
                 self.run.append(
                     "episodes.jsonl", [episode_record(e, worth, added) for e in batch.episodes]
                 )

@@ -3,13 +3,26 @@
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from coterie.algorithms import Credit, Learner
 from coterie.algorithms.algorithm import Sharing
 from coterie.datatypes import TokenCodec, Trajectory
-from coterie.training.batch import Batch
+from coterie.training.batch import Batch, rows_of
 
 Shared = tuple[list[Trajectory], list[float]]
+
+
+def rows_to_learn(
+    how: Sharing, batch: Batch, credit: Credit, role: str, learner: Learner, codec: TokenCodec
+) -> tuple[tuple[list[Trajectory], npt.NDArray[np.float64]], dict[str, float]]:
+    """A role's own rows with their advantages, and those of its peers that it is to learn; metrics
+    of these."""
+    rows, advantages = rows_of(batch, credit, role)
+    if not how.weight:
+        return (rows, advantages), {}
+    (more, worth), metrics = admit(how, learner, shared_rows(batch, credit, role, codec))
+    return (rows + more, np.append(advantages, worth)), metrics
 
 
 def shared_rows(batch: Batch, credit: Credit, role: str, codec: TokenCodec) -> Shared:

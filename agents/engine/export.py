@@ -32,7 +32,12 @@ CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 
 def head_dim_of(config: dict[str, Any]) -> int:
     """Dimensions of one attention head, by a checkpoint's configuration."""
-    return int(config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
+    width = config.get("hidden_size") or config.get("n_embd")
+    return int(config.get("head_dim") or width // _heads(config))  # type: ignore[operator]
+
+
+def _heads(config: dict[str, Any]) -> int:
+    return int(config.get("num_attention_heads") or config.get("n_head") or 0)
 
 
 def cpu_width(config: dict[str, Any]) -> int | None:
@@ -41,7 +46,7 @@ def cpu_width(config: dict[str, Any]) -> int | None:
 
     Raises :class:`UserError` where no kernel holds them.
     """
-    if not config.get("num_attention_heads"):
+    if not _heads(config):
         return None
     head_dim = head_dim_of(config)
     return None if head_dim in CPU_HEADS else fit_width(head_dim, CPU_HEADS)

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -12,7 +13,8 @@ import pytest
 import tyro
 
 from coterie import benchmark, train
-from coterie.papers import TABLES
+from coterie.comparison.sweep import Sweep, _trained, comparing, run_of
+from coterie.papers import AT_SCALE, PRESETS, TABLES
 from coterie.papers.preset import Variant
 from coterie.training.command_line import parse
 
@@ -92,6 +94,107 @@ def test_every_comparison_can_be_asked_for(
     for variant in TABLES[name].variants:
         assert f"runs/{variant.name}-7" in last
     assert "{" not in last.replace("{solution}", "")
+
+
+AT_SCALE_VARIANTS = {v.name: v for table in AT_SCALE.values() for v in table.variants}
+
+
+def test_at_the_papers_size_nothing_of_the_tiny_team_is_left() -> None:
+    assert set(AT_SCALE) == set(TABLES)
+    names = {*PRESETS, *(role for one in PRESETS.values() for role in one.models)}
+    for name, table in AT_SCALE.items():
+        words = [*table.comparison, *(word for v in table.variants for word in v.flags)]
+        assert bool(words) == bool(TABLES[name].comparison or TABLES[name].variants), name
+        assert not [w for w in words if "tiny:" in w or "chains" in w or "recall" in w], name
+        assert words.count("--env") == words.count("--algo") == 0
+        for variant in table.variants:
+            if variant.program == "train":
+                assert variant.flags[:1] == ("--preset",)
+                assert variant.flags[1] in names
+                # A run is named after its preset, so that no miniature is taken for it.
+                assert variant.name.startswith(variant.flags[1])
+    # Tables share runs: one name is one command.
+    for table in AT_SCALE.values():
+        for variant in table.variants:
+            assert AT_SCALE_VARIANTS[variant.name].flags == variant.flags
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        (
+            "core-reasoning-math-no-cross",
+            "--preset core-reasoning-math --roles alice bob --env.lambda-cm 0",
+        ),
+        ("sd-e2-qwen-7b-aime", "--preset sd-e2-qwen-7b-aime --roles alice"),
+        ("corea-qwen-7b-16", "--preset corea-qwen-7b --env.traces 16"),
+        ("corea-qwen-1.5b-step-30", "--preset corea-qwen-1.5b-step-30"),
+        (
+            "eapo-r1-7b-const",
+            "--preset eapo-r1-7b --env.schedule const --env.accept-scale 0.02",
+        ),
+        (
+            "eapo-r1-7b-heterogeneous",
+            "--preset eapo-r1-7b --agents.expert.model deepseek-ai/DeepSeek-R1-Distill-Llama-8B",
+        ),
+        ("eapo-qwen3-8b-rl", "--preset eapo-qwen3-8b --env.consult never"),
+    ],
+)
+def test_variants_at_the_papers_size(name: str, flags: str) -> None:
+    assert " ".join(AT_SCALE_VARIANTS[name].flags) == flags
+    assert parse([*flags.split(), "--seed", "1", "--run-dir", "x"]).choice.preset
+
+
+@pytest.mark.parametrize("name", [name for name, table in AT_SCALE.items() if table.comparison])
+def test_every_comparison_at_the_papers_size_can_be_asked_for(name: str, tmp_path: Path) -> None:
+    (job,) = comparing(f"{name}-preset", AT_SCALE[name], [7], tmp_path, ["--questions", "4"])
+    command, *arguments = job.arguments
+    module, settings, _ = benchmark._COMPARISONS[command]
+    asked = tyro.cli(getattr(importlib.import_module(module), settings), args=arguments)
+    assert (asked.seed, asked.questions) == (7, 4)
+    assert asked.preset.startswith(name.partition("-")[0])
+    assert "{" not in " ".join(arguments)
+
+
+@pytest.mark.slow
+def test_a_dry_run_at_the_papers_size_plans_every_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    flags = ("--preset", "--dry-run", "--seeds", "0", "1", "--out", str(tmp_path))
+    assert benchmark.main(["sweep", "corea-11", *flags, "--steps", "1"]) == 0
+    lines = capsys.readouterr().out.strip().splitlines()
+    commands = [line for line in lines if line.startswith("python ")]
+    plans = [line for line in lines if line.startswith("  # ")]
+    # Two trainings and two comparisons, each with two seeds.
+    assert len(commands) == 6
+    assert len(plans) == 4
+    assert plans[0] == plans[1]
+    # 32 billion weights in float32 with gradients and both moments: 16 bytes each are 488 GiB.
+    taken = int(re.findall(r"cuda\S* (\d+) of 80 GiB \(does not fit", plans[0])[0])
+    assert 488 <= taken <= 700
+    assert re.search(r"at most [\d,]+ hours$", plans[0])
+    assert re.fullmatch(r"trainings: at most [\d,]+ hours in all; .* not planned", lines[-1])
+    assert not (tmp_path / "sweep.json").exists()
+
+
+def test_bases_stand_before_the_variants_of_their_data_set(tmp_path: Path) -> None:
+    table = AT_SCALE["core-1"]
+    for place, variant in enumerate(table.variants):
+        folder = run_of(variant, 0, tmp_path)
+        folder.mkdir(parents=True)
+        found = {"before": {"pass@1/alice": -place}, "after": {"pass@1/alice": place}}
+        (folder / "summary.json").write_text(json.dumps(found))
+    rows = _trained(table, Sweep("core-1", preset=True, seeds=(0,), out=tmp_path))
+    labels = ["Base", "CoRe", "SD-E2", "each for itself"]
+    assert list(rows) == [f"{a}, {b}" for b in ("gsm8k", "math", "aime", "gpqa") for a in labels]
+    assert rows["Base, math"]["alice @1"] == [-3]
+    assert rows["SD-E2, math"]["alice @1"] == [4]
+
+
+def test_a_setting_of_several_words_is_handed_on(tmp_path: Path, capsys: Any) -> None:
+    few = ("--train", "problems.eval=aime24 aime25", "--seeds", "0", "--out", str(tmp_path))
+    assert benchmark.main(["sweep", "eapo-2", "--dry-run", *few]) == 0
+    assert "--problems.eval aime24 aime25 --seed 0" in capsys.readouterr().out
 
 
 def test_a_table_from_its_runs_and_what_becomes_of_a_kill(

@@ -43,6 +43,7 @@ def test_a_head_that_no_kernel_holds_is_refused() -> None:
 def test_a_model_without_attention_has_nothing_to_widen() -> None:
     assert cpu_width({"model_type": "mamba", "hidden_size": 64}) is None
     assert cpu_width({"hidden_size": 64, "num_attention_heads": 4}) == 32
+    assert cpu_width({"model_type": "gpt2", "n_embd": 64, "n_head": 4}) == 32
 
 
 def test_dimensions_move_with_their_frequency() -> None:
