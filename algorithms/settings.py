@@ -68,11 +68,6 @@ class LearnerSettings:
         return self.epochs * self.minibatches
 
     @property
-    def moment_share(self) -> float:
-        """Size of both moments on the device, in float32 weights; pages need not be there."""
-        return {"float32": 2.0, "8bit": 0.5}.get(self.moments, 0.0)
-
-    @property
     def needs_total(self) -> bool:
         """Whether the learning rate depends on how many training steps there are in all."""
         return self.schedule != "constant" or 0 < self.warmup < 1

@@ -66,7 +66,7 @@ def draw_rows(found: Sequence[Figures], path: Path, title: str) -> Path:
         left.set_xlabel("right, 95 % intervals over questions; hollow: looks at the gold answer")
         left.grid(axis="x", alpha=0.3)
         left.set_title(title, fontsize=11, loc="left")
-        right.margins(x=0.14)
+        right.margins(x=0.22)
         right.set_xlabel("tokens sampled for one answer")
     return path
 

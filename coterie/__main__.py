@@ -11,6 +11,7 @@ _PROGRAMS = {
     "report": ("coterie.evaluation.report.__main__", "write a run as one HTML file"),
     "doctor": ("coterie.train", "check the set-up of a run: train --doctor"),
     "check": ("coterie.envs.check.__main__", "does an environment keep the contract?"),
+    "push": ("coterie.training.push", "send what a run has trained to the Hugging Face Hub"),
     "serve": ("coterie.experts.serve", "serve a model to roles of other runs"),
 }
 

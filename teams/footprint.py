@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from coterie.algorithms.logprobs import LOGITS_AT_ONCE, score
 from coterie.models.blocks import compute_in
 from coterie.models.damage import in_one_sentence
-from coterie.models.family import cache_width, is_llama_like
+from coterie.models.family import activation_bytes, cache_width, is_llama_like, pin_rope
 from coterie.models.handle import ModelHandle
 from coterie.models.lora import add_adapter
 from coterie.models.process import quietly
@@ -128,10 +128,18 @@ def _footprint(
         fixed = replace(spec, recompute="always" if recomputes else "never")
         depth = text.num_hidden_layers
         shallow, deeper = min(_SHALLOW, depth), min(_DEEPER, depth)
-        update = _measure(_with_layers(key.config, shallow), fixed, load, dtype)
-        if deeper > shallow:
-            more = _measure(_with_layers(key.config, deeper), fixed, load, dtype) - update
-            update += more * (depth - shallow)
+        try:
+            update = measure(with_layers(key.config, shallow), fixed, load, dtype)
+            if deeper > shallow:
+                more = measure(with_layers(key.config, deeper), fixed, load, dtype) - update
+                update += more * (depth - shallow)
+        except (RuntimeError, NotImplementedError, TypeError, ValueError):
+            # Code that looks at numbers, which are not there: a formula for any decoder.
+            tokens = load.rows * load.longest
+            update = activation_bytes(text, tokens, dtype.itemsize)
+            if recomputes:
+                update = update // depth + tokens * depth * text.hidden_size * dtype.itemsize
+            update += 4 * min(4 * LOGITS_AT_ONCE, 4 * load.longest * text.vocab_size)
     blocks = sum(p.nbytes for name, p in handle.module.named_parameters() if ".layers." in name)
     return Footprint(
         parameters=sum(p.numel() for p in base),
@@ -153,10 +161,12 @@ def _handle(config: Any, spec: ModelSpec, learns: bool, dtype: torch.dtype) -> M
 
     adapter = "role-planned" if spec.lora is not None else None
     held = torch.float32 if learns and adapter is None else dtype
+    context = getattr(config.get_text_config(), "max_position_embeddings", None) or 1 << 20
     with quietly(), torch.device("meta"), in_one_sentence(f"{spec.model!r} cannot be planned"):
         module: Any = AutoModelForCausalLM.from_config(
             config, dtype=held, trust_remote_code=spec.trust_remote_code
         )
+        pin_rope(module, spec.context or context)
         if adapter is not None:
             module = add_adapter(module, adapter, _without_weights(spec.lora), 0)
         else:
@@ -167,7 +177,7 @@ def _handle(config: Any, spec: ModelSpec, learns: bool, dtype: torch.dtype) -> M
         module.eval(),
         tokenizer=None,
         trained=learns,
-        context=1 << 20,
+        context=context,
         adapter=adapter,
         dtype=dtype,
         recompute=spec.recompute,
@@ -184,7 +194,7 @@ def _without_weights(lora: LoraSpec | None) -> Any:
     return LoraSpec(found.r, found.lora_alpha)
 
 
-def _with_layers(config: Any, count: int) -> Any:
+def with_layers(config: Any, count: int) -> Any:
     """The same model with fewer decoder blocks."""
     plain = config.to_dict()
     less = type(config).from_dict(plain)
@@ -195,10 +205,13 @@ def _with_layers(config: Any, count: int) -> Any:
     return less
 
 
-def _measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int:
+def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int:
     """Most bytes that one micro-batch takes beside weights, gradients and moments."""
     handle = _handle(config, spec, True, dtype)
-    for parameter in handle.parameters().values():
+    own = list(handle.parameters().values())
+    several = load.most > load.rows
+    for parameter in own if several else ():
+        # Left by the micro-batch before; of a first one, what is added up becomes the gradient.
         parameter.grad = torch.zeros_like(parameter)
     random = np.random.default_rng(0)
     ids_BT = torch.from_numpy(random.integers(0, handle.vocab_size, (load.rows, load.longest)))
@@ -210,7 +223,7 @@ def _measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> in
     mask_BT = torch.zeros(len(ids_BT), ids_BT.shape[1] - 1, dtype=torch.bool)
     mask_BT[:, -answer:] = True
     living = _Living([*handle.module.parameters(), *handle.module.buffers()])
-    living.ignore(p.grad for p in handle.parameters().values() if p.grad is not None)
+    living.ignore(p.grad for p in own if p.grad is not None)
     with _attention_without_scores(), handle.active(), living:
         if handle.packs or (handle.tree_forward and handle.tree_forward.fits(ids_BT)):
             hidden_NH = handle.scored_states(ids_BT, mask_BT)
@@ -223,13 +236,15 @@ def _measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> in
         )
         (logp_N.sum() + entropy_N.sum()).backward()
     # The gradients of the chunks that were left out, until they are put together.
-    return living.most + (len(hidden_NH) - few) * hidden_NH[:1].nbytes
+    most = living.most + (len(hidden_NH) - few) * hidden_NH[:1].nbytes
+    return most if several else max(0, most - sum(p.nbytes for p in own))
 
 
 def _padded_states(handle: ModelHandle, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """As :meth:`ModelHandle.scored_states` of a model whose rows are not packed."""
     ids = ids_BT.to("meta")
-    position_BT = torch.arange(ids.shape[1], device="meta").expand_as(ids)
+    # Numbers: masks are made by them.
+    position_BT = torch.arange(ids.shape[1]).expand(ids.shape)
     with handle._backward_pass(ids.numel()):
         states = handle.backbone(ids, None, position_BT)[:, :-1]
     place_N = mask_BT.reshape(-1).nonzero()[:, 0].to("meta")

@@ -36,12 +36,13 @@ _ROW = {
     "texts": List(Value("string")),
 }
 _AS_JSON = ("reward_terms", "groups", "info")
-_PLACE, _EPISODE_INFO = "episode", "episode_info"
+_PLACE, _EPISODE_INFO, _SHOWN = "episode", "episode_info", "problem_shown"
 _FEATURES = Features(
     {
         _PLACE: Value("int64"),
         **_EPISODE,
         _EPISODE_INFO: Value("string"),
+        _SHOWN: Value("bool"),
         **_ROW,
         **dict.fromkeys(_AS_JSON, Value("string")),
     }
@@ -73,6 +74,7 @@ def as_table(records: Iterable[Mapping[str, Any]]) -> Dataset:
             _PLACE: place,
             **{name: record[name] for name in _EPISODE},
             _EPISODE_INFO: json.dumps(record["info"]),
+            _SHOWN: record.get(_SHOWN, True),
             **{name: row[name] for name in _ROW},
             **{name: json.dumps(row[name]) for name in _AS_JSON},
         }
@@ -89,6 +91,8 @@ def as_records(table: Dataset) -> list[dict[str, Any]]:
     for row in table:
         assert isinstance(row, dict)
         episode = {name: row[name] for name in _EPISODE}
+        # As in the log, said only where it is not so; tables of earlier versions say nothing.
+        episode |= {} if row.get(_SHOWN, True) else {_SHOWN: False}
         new = episode | {"info": json.loads(row[_EPISODE_INFO]), "trajectories": []}
         texts = {name: json.loads(row[name]) for name in _AS_JSON}
         found.setdefault(row[_PLACE], new)["trajectories"].append(

@@ -1,4 +1,4 @@
-"""Where a step's numbers go: TensorBoard, metrics.jsonl, the terminal."""
+"""Where a step's numbers go: TensorBoard, metrics.jsonl, the terminal, other trackers."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ from rich.table import Column
 from coterie.evaluation.table import without_zero
 from coterie.training.events import EventFile
 from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
+from coterie.training.trackers import Trackers
 
 _ROOM_FOR_BAR = 100
 
@@ -30,9 +31,18 @@ class Logbook:
     """
 
     def __init__(
-        self, run: RunDirectory, console: Console, *, first: int, last: int, headline: Sequence[str]
+        self,
+        run: RunDirectory,
+        console: Console,
+        *,
+        first: int,
+        last: int,
+        headline: Sequence[str],
+        trackers: Trackers | None = None,
     ) -> None:
-        """Log steps ``first..last``; ``headline`` names the metrics that the bar shows."""
+        """Log steps ``first..last``; ``headline`` names the metrics that the bar shows, and
+        ``trackers`` are closed with it."""
+        self._trackers = trackers
         self._run = run
         self._console = console
         self._first, self._last = first, last
@@ -64,15 +74,15 @@ class Logbook:
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+        if self._trackers is not None:
+            self._trackers.close()
         if self._events is not None:
             self._events.close()
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record one training step."""
-        assert self._events is not None
         self._run.append(METRICS, [{"step": step, **metrics}])
-        with self._run.writing("tensorboard"):
-            self._events.scalars(step, metrics)
+        self._scalars(step, metrics)
         numbers = _in_short({name: metrics.get(name) for name in self._headline})
         self._bar.update(self._task, completed=step, numbers=numbers)
         tenth = max(1, self._last // 10)
@@ -90,12 +100,22 @@ class Logbook:
         with self._run.writing("tensorboard"):
             self._events.text(step, name, markdown)
 
+    def episodes(self, step: int, rows: Sequence[Sequence[Any]]) -> None:
+        """Show a step's episodes as a table, where there is somebody who shows tables."""
+        if self._trackers is not None:
+            self._trackers.episodes(step, rows)
+
     def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record what was measured after a step."""
-        assert self._events is not None
         self._run.append(EVALUATIONS, [{"step": step, **metrics}])
+        self._scalars(step, metrics)
+
+    def _scalars(self, step: int, metrics: Mapping[str, float]) -> None:
+        assert self._events is not None
         with self._run.writing("tensorboard"):
             self._events.scalars(step, metrics)
+        if self._trackers is not None:
+            self._trackers.scalars(step, metrics)
 
 
 def _in_short(metrics: Mapping[str, float | None]) -> str:

@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from coterie import envs
+from coterie.agents.engine.settings import VllmSettings
 from coterie.datatypes import UserError
 from coterie.envs.contract import role_of
 from coterie.models.locate import hub_snapshot, local_folder
+from coterie.models.process import quietly
 from coterie.models.spec import ModelSpec
 from coterie.papers.models import CONFIGS
 from coterie.teams.footprint import Load, footprint
 from coterie.teams.models import model_spec
 from coterie.teams.players import local_models
 from coterie.teams.settings import AgentSettings
+from coterie.training.doctor.memory import optimiser_bytes
 from coterie.training.plan_hours import RolePlan, hours
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
@@ -31,7 +34,7 @@ GIB = 2**30
 
 PROMPT = 512
 """Tokens of a prompt where nobody says."""
-_PROGRAM = {"cpu": int(0.55 * GIB), "cuda": int(0.6 * GIB)}
+_PROGRAM = {"cpu": int(0.6 * GIB), "cuda": int(0.6 * GIB)}
 """Python with torch and transformers, or CUDA's context."""
 _SPARE = 0.95
 """Share of a card that can be filled: allocators leave gaps."""
@@ -120,12 +123,14 @@ def config_of(spec: ModelSpec) -> Any:
 
     folder = local_folder(spec) or hub_snapshot(spec)
     if folder is None and spec.model in CONFIGS:
-        return AutoConfig.for_model(**CONFIGS[spec.model])
+        with quietly():
+            return AutoConfig.for_model(**CONFIGS[spec.model])
     name = spec.model if folder is None else str(folder)
     try:
-        return AutoConfig.from_pretrained(
-            name, revision=spec.revision, trust_remote_code=spec.trust_remote_code
-        )
+        with quietly():
+            return AutoConfig.from_pretrained(
+                name, revision=spec.revision, trust_remote_code=spec.trust_remote_code
+            )
     except (OSError, ValueError, KeyError) as error:
         raise UserError(
             f"there is no plan without the config.json of {spec.model!r}: name a folder that holds "
@@ -230,7 +235,8 @@ def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Par
         if lora:
             yield Part(f"adapter, {role}", found.trained)
         if one.trained:
-            yield Part(f"moments, {role}", int(settings.learner.moment_share * found.trained))
+            moments = optimiser_bytes(found.trained, settings.learner.moments)["moments"]
+            yield Part(f"moments, {role}", moments)
             copies = settings.algo.needs_reference and not lora
             reads = settings.algo.distillation
             copies += bool(reads.beta and reads.reader == "average")
@@ -362,9 +368,6 @@ def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
         less = dataclasses.replace(learner, micro_batch_tokens=tokens)
         flag = f"--learner.micro-batch-tokens {tokens}"
         yield flag, dataclasses.replace(settings, learner=less)
-    if learner.moments == "float32" and any(a.tuning != "lora" for a in learners.values()):
-        less = dataclasses.replace(learner, moments="8bit")
-        yield "--learner.moments 8bit", dataclasses.replace(settings, learner=less)
     if settings.run.engine == "vllm":
         if vllm.sleep_level == 0:
             yield "--vllm.sleep-level 1", _vllm(settings, sleep_level=1)
@@ -374,9 +377,15 @@ def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
         for share in (0.3, 0.2, 0.1):
             if share < vllm.gpu_memory:
                 yield f"--vllm.gpu-memory {share}", _vllm(settings, gpu_memory=share)
-    for role, agent in learners.items():
-        if model_spec(agent).lora is None:
-            yield f"--agents.{role}.tuning lora", _agent(settings, role, tuning="lora")
+    full = [role for role, agent in learners.items() if model_spec(agent).lora is None]
+    if full and learner.moments == "float32":
+        less = dataclasses.replace(learner, moments="8bit")
+        yield "--learner.moments 8bit", dataclasses.replace(settings, learner=less)
+    for role in full:
+        yield f"--agents.{role}.tuning lora", _agent(settings, role, tuning="lora")
+    if settings.run.engine == "vllm":
+        local = dataclasses.replace(settings.run, engine="local")
+        yield "--engine local", dataclasses.replace(settings, run=local, vllm=VllmSettings())
 
 
 def _agent(settings: TrainSettings, role: str, **changed: Any) -> TrainSettings:

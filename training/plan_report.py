@@ -9,7 +9,7 @@ from coterie.models.spec import ModelSpec
 from coterie.teams.models import model_spec
 from coterie.teams.players import local_models
 from coterie.training.plan import GIB, DevicePlan, Plan, plan, ways_out
-from coterie.training.plan_hours import card_name
+from coterie.training.plan_hours import RolePlan, card_name
 from coterie.training.train_settings import TrainSettings
 
 _WIDTH = 80
@@ -36,13 +36,17 @@ def describe(settings: TrainSettings, found: Plan) -> str:
 def _about(settings: TrainSettings, found: Plan) -> Iterator[str]:
     yield f"{settings.choice.env} with {settings.choice.algo}, sampled by {settings.run.engine}"
     for role, one in found.roles.items():
-        how = "frozen" if not one.trained else "full weights" if one.spec.lora is None else "LoRA"
         size = one.found.parameters / 1e9
-        yield f"  {role}: {_short(one.spec.model)}, {size:.2f} billion weights, {how}"
+        yield f"  {role}: {_short(one.spec.model)}, {size:.2f} billion weights, {tuning_of(one)}"
         yield (
             f"    a step: {one.rows:,} rows of at most {one.longest:,} tokens, "
             f"{one.prompt:,} of them the prompt"
         )
+
+
+def tuning_of(one: RolePlan) -> str:
+    """How a role learns."""
+    return "frozen" if not one.trained else "LoRA" if one.spec.lora else "full weights"
 
 
 def _short(name: str) -> str:

@@ -16,6 +16,7 @@ from coterie.teams.graders import check_graders
 from coterie.teams.models import check_engines, check_models
 from coterie.training.plan_report import check_plan
 from coterie.training.rundir import check_new
+from coterie.training.trackers import check_trackers
 from coterie.training.train_settings import TrainSettings
 
 _MOST_THREADS = 4 * (os.cpu_count() or 1)
@@ -59,6 +60,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         ),
         *_idle_learners(settings),
     )
+    check_trackers(run.track)
     check_moments(settings.learner)
     check_environment(settings)
     check_models(settings.agents)

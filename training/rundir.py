@@ -10,10 +10,12 @@
         evaluations.jsonl    what was measured between steps (--eval.every)
         not-finite.jsonl     the row that a loss or gradient which was not finite came from
         evaluation/          before.json, after.json: outcomes problem by problem
+        trackers.json        the run's name in other trackers (--track); wandb/ has its files
         tensorboard/         scalars and sample transcripts
         checkpoints/         step-000150/ ...
         final/alice/ ...     the trained models, in the format they came in
         summary.json         the result
+        hub/                 what `coterie push` sends
         .lock                held by the process that writes here
 """
 

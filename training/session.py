@@ -48,6 +48,7 @@ from coterie.training.sampling import StepSampler
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.sharing import rows_to_learn
 from coterie.training.summary import Tally, summary
+from coterie.training.trackers import Trackers, episode_rows
 from coterie.training.train_settings import TrainSettings
 
 T = TypeVar("T")
@@ -131,15 +132,14 @@ class Session:
 
     def open_logbook(self) -> Logbook:
         """Where the numbers of each step go, with the progress bar."""
+        measured = self._examiner.evaluation.headline(self.settings.choice.roles)
         return Logbook(
             self.run,
             self.console,
             first=self._progress.step + 1,
             last=self.settings.run.steps,
-            headline=(
-                *(f"reward/{role}" for role in self.team.trained),
-                *self._examiner.evaluation.headline(self.settings.choice.roles),
-            ),
+            headline=[*(f"reward/{role}" for role in self.team.trained), *measured],
+            trackers=Trackers(self.settings.run.track, self.run, self._tell),
         )
 
     def steps_left(self) -> Iterator[int]:
@@ -171,7 +171,6 @@ class Session:
 
     def update(self, batch: Batch, credit: Credit) -> dict[str, float]:
         """Let every trained role learn from its own rows; metrics by ``learner/ROLE/NAME``."""
-
         step = self._progress.step + 1
 
         def learned(role: str, trained: TrainedRole) -> dict[str, float]:
@@ -219,22 +218,22 @@ class Session:
                 **{f"time/{name}_s": seconds for name, seconds in self._timings.items()},
             }
             logbook.step(step, metrics)
+            worth = advantages_by_row(batch.rows, credit)
             if self.settings.run.episodes_log:
-                worth = advantages_by_row(batch.rows, credit)
                 added = ChainMap(*(one.learner.told for one in self.team.trained.values()))
                 self.run.append(
                     "episodes.jsonl", [episode_record(e, worth, added) for e in batch.episodes]
                 )
             if _due(step, self.settings.run.transcripts_every):
                 logbook.text(step, "transcript", transcript(batch.episodes[0]))
+                logbook.episodes(step, episode_rows(batch.episodes, worth))
         told = troubles(
             rows,
             learner_metrics,
             trained=self.team.trained,
             frozen=self.team.policies.keys() - self.team.trained.keys(),
         )
-        pairs = zip(batch.rows, credit.advantage_B)
-        self._unmoved -= {row.role for row, advantage in pairs if advantage}
+        self._unmoved -= {row.role for row, one in zip(batch.rows, credit.advantage_B) if one}
         if step == _SETTLED:
             told |= why_no_signal(rows, self._unmoved)
         for role, sentence in told.items():

@@ -175,6 +175,8 @@ class RunSettings:
     """Write every training episode to episodes.jsonl."""
     transcripts_every: int = 10
     """Steps between sample transcripts in TensorBoard; 0: none."""
+    track: tuple[Literal["wandb", "trackio"], ...] = ()
+    """Where numbers and tables of episodes go besides: wandb, trackio. Offline without a login."""
 
     def __post_init__(self) -> None:
         refuse(

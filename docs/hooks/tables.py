@@ -21,9 +21,13 @@ from typing import Any
 from coterie import algorithms, envs
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.envs.leap import LeapSettings
-from coterie.papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
+from coterie.experts.naming import is_player
+from coterie.papers import PRESETS, core_teaching, corea_deferral, eapo_consultation, sd_e2
+from coterie.papers.models import CONFIGS
 from coterie.papers.preset import Preset, Setting
-from coterie.training.command_line import DEFAULT_ENV
+from coterie.training.command_line import DEFAULT_ENV, parse
+from coterie.training.plan import GIB, Plan, plan
+from coterie.training.plan_report import describe, tuning_of, why_not
 from coterie.training.presets import settings_of
 from coterie.training.train_settings import Choice, defaults, with_limit_as_length
 
@@ -65,6 +69,10 @@ def table(kind: str, *names: str) -> str:
                     for name, value, text in _fields(LeapSettings(), _all(LeapSettings))
                 ],
             )
+        case "plan", flags:
+            return _plan(flags)
+        case "compute", (card,):
+            return _compute(float(card))
         case "presets", (paper,):
             return _presets(paper)
         case "preset-defaults", (paper,):
@@ -198,6 +206,43 @@ def _flag(path: str) -> str:
     part, name = path.replace("_", "-").split(".", 1)
     prefix = {"run": "", "agents": "agents.ROLE."}.get(part, f"{part}.")
     return f"`--{prefix}{name}`"
+
+
+def _plan(flags: Sequence[str]) -> str:
+    """What the doctor prints."""
+    settings = parse(["--plan", *flags])
+    found = plan(settings, settings.run.card)
+    said = describe(settings, found)
+    if not found.fits:
+        said += f"\n\n{textwrap.fill(why_not(settings, found, settings.run.card), 80)}"
+    command = f"python train.py --doctor --plan {' '.join(flags)}"
+    lines = textwrap.wrap(command, 78, break_on_hyphens=False, break_long_words=False)
+    shown = " \\\n    ".join(lines)
+    return f"```console\n{shown}\n```\n\n```text\n{said}\n```"
+
+
+def _compute(card: float) -> str:
+    """Presets with the same models, steps and limits are one row."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for name in sorted(PRESETS):
+        models = PRESETS[name].models.values()
+        if not all(model in CONFIGS or is_player(model) for model in models):
+            continue  # Phi-3-small's code comes with its checkpoint.
+        settings = parse(["--preset", name])
+        found = plan(settings, card)
+        [device] = found.devices
+        fits = "yes" if device.fits else "no"
+        took = (f"{device.most / GIB:.0f} GiB", fits, f"{found.hours:,.0f} h")
+        rows.setdefault((_sizes(found), *took), []).append(f"`{name}`")
+    head = ("presets", "models", "planned memory", f"on {card:g} GiB", "planned hours, at most")
+    return _markdown(head, [(", ".join(names), *row) for row, names in rows.items()])
+
+
+def _sizes(found: Plan) -> str:
+    return ", ".join(
+        f"{role} {one.found.parameters / 1e9:.1f}B {tuning_of(one)}"
+        for role, one in found.roles.items()
+    )
 
 
 def _varies(settings: Sequence[Setting]) -> bool:

@@ -69,11 +69,11 @@ def curves(metrics: Sequence[Mapping[str, Any]], roles: Sequence[str], main: set
 
 
 def held_out(evaluations: Sequence[Mapping[str, Any]], roles: Sequence[str]) -> list[Panel]:
-    """One panel a metric, with a dot for every evaluation, where there are two or more."""
+    """One panel a metric that changed, with a dot for every evaluation."""
     return [
         Panel(_HELD_OUT + title, [*by_role.values()], dots=True)
         for title, by_role in _grouped(evaluations, roles).items()
-        if any(len(series.steps) > 1 for series in by_role.values())
+        if any(len(set(series.values)) > 1 for series in by_role.values())
     ]
 
 

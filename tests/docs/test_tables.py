@@ -26,7 +26,16 @@ def tables() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def _quick(page: Path) -> bool:
+    """Plans put models together."""
+    return "<!-- table: plan" not in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [p if _quick(p) else pytest.param(p, marks=pytest.mark.slow) for p in PAGES],
+    ids=lambda page: page.stem,
+)
 def test_tables_are_those_of_the_code(page: Path, tables: ModuleType) -> None:
     text = page.read_text("utf-8")
     assert tables.filled(text) == text, "run python docs/hooks/tables.py"

@@ -51,4 +51,5 @@ def test_a_run_that_is_resumed_is_the_run_that_was_not(tuning: str, tmp_path: Pa
         for row in json.loads(line)["trajectories"]
     ]
     assert any("reread_after" in row for row in rows)
+    assert all(("token_bonus" in row) == ("reread_after" in row) for row in rows)
     assert not any("reread_after" in row for row in rows if row["info"]["correct"])

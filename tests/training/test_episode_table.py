@@ -25,6 +25,10 @@ def test_there_and_back(opened: Callable[..., Session], train: Any, tmp_path: Pa
     assert {row["agent"] for one in as_records(right) for row in one["trajectories"]} == {"alice_0"}
     table.to_parquet(tmp_path / "episodes.parquet")
     assert as_records(type(table).from_parquet(str(tmp_path / "episodes.parquet"))) == stored
+    game = [{**stored[0], "problem_shown": False}]
+    assert as_records(as_table(game)) == game
+    earlier = as_table(stored[:1]).remove_columns("problem_shown")
+    assert as_records(earlier) == stored[:1]
 
 
 def test_nothing_stored(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from coterie import train
 from coterie.models.spec import LoraSpec, ModelSpec
 from coterie.papers.models import CONFIGS
-from coterie.teams.footprint import Load, footprint
+from coterie.teams.footprint import Load, footprint, measure, with_layers
 from coterie.training import plan as planning
 from coterie.training.command_line import parse
-from coterie.training.plan import GIB, plan, ways_out
+from coterie.training.plan import GIB, plan
 from coterie.training.plan_report import describe, make_fit
 
 TINY = Path(__file__).parents[2] / "models" / "tiny" / "alice"
@@ -125,17 +125,6 @@ def test_what_does_not_fit_is_told_with_flags_that_make_it_fit(
     assert make_fit(settings, 0.3, plan(settings, 0.3)) == ([], 0)
 
 
-def test_moments_in_8_bits_are_a_quarter(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "model", weights=False)
-    given = flags(folder, "--agents.alice.tuning", "full", "--plan", "--learner.moments")
-    sizes = {}
-    for moments in ("float32", "8bit", "paged-8bit"):
-        parts = plan(parse([*given, moments]), 80).devices[0].parts
-        sizes[moments] = next(part.size for part in parts if part.what.startswith("moments"))
-    assert sizes == {"float32": 4 * sizes["8bit"], "8bit": sizes["8bit"], "paged-8bit": 0}
-    assert ("--learner.moments 8bit") in [flag for flag, _ in ways_out(parse([*given, "float32"]))]
-
-
 def test_a_run_that_cannot_fit_is_refused_before_its_models_load(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +146,17 @@ def test_engines_take_their_share_and_sleep(tmp_path: Path) -> None:
     assert [(part.size, part.when) for part in shares] == [(12 * GIB, "always")]
     learning = sum(part.size for part in awake.parts if part.when == "learning")
     assert awake.most - asleep.most == learning
+
+
+def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    full = [*flags(folder, "--agents.alice.tuning", "full")]
+    sizes = {
+        moments: [p.size for p in plan(parse([*full, *given]), 24).devices[0].parts][2]
+        for moments, given in {"float32": (), "8bit": ("--learner.moments", "8bit")}.items()
+    }
+    assert sizes["float32"] == 4 * sizes["8bit"] > 0
+    assert "--learner.moments 8bit" in [flag for flag, _ in planning.ways_out(parse(full))]
 
 
 def test_settings_of_the_plan_are_no_settings_of_a_run() -> None:
@@ -206,3 +206,28 @@ def test_a_run_on_a_cpu_takes_what_was_planned(tmp_path: Path, tuning: str) -> N
     assert rows
     found = plan(parse([*given]), None, 40).devices[0]
     assert found.most == pytest.approx(took, rel=0.15)
+
+
+def test_frequencies_that_depend_on_the_length_are_fixed_as_for_a_run() -> None:
+    config = AutoConfig.for_model(**CONFIGS["microsoft/Phi-4-mini-reasoning"])
+    load = Load(8192, 4096, 3072)
+    found = footprint(
+        config, ModelSpec("x", lora=LoraSpec(), recompute="always"), load, torch.bfloat16
+    )
+    # 32 blocks' inputs: 8,190 tokens of 3,072 numbers of two bytes, and something above them.
+    inputs = 32 * 8190 * 3072 * 2
+    assert inputs < found.update < 2.5 * inputs
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("gpt2", ("n_embd", "n_layer", "n_head")), ("olmo2", ())],
+)
+def test_models_whose_rows_are_padded_are_measured_too(kind: str, names: tuple[str, ...]) -> None:
+    sizes = dict(zip(names, (128, 8, 4))) if names else {**SHAPE}
+    sizes.pop("model_type", None)
+    config = AutoConfig.for_model(kind, **sizes)
+    spec, load = ModelSpec("x", recompute="always"), Load(1024, 256, 128)
+    # A block's input: 1,024 tokens of 128 numbers in float32.
+    two, three = (measure(with_layers(config, n), spec, load, torch.float32) for n in (2, 3))
+    assert three - two == 1024 * 128 * 4

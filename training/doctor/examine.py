@@ -10,6 +10,8 @@ from coterie.datatypes import Policy, Problem, Sampling, UserError
 from coterie.experts import ScriptedPolicy, ScriptedSettings
 from coterie.experts.naming import is_player
 from coterie.problems.prepare import PreparedProblems
+from coterie.teams.footprint import Load, footprint
+from coterie.teams.models import model_spec
 from coterie.training.doctor import memory
 from coterie.training.doctor.contract import check_answers, check_contract
 from coterie.training.doctor.finding import Finding, judge, table
@@ -99,8 +101,9 @@ def checkup(session: Session, problems: Sequence[Problem]) -> list[Finding]:
         session.ask(check_stops(role, team.policies[role], one.codec, observed.asked[role]))
         for role, one in team.loaded.items()
     ]
-    findings += _updated(session, problems, policies, observed)
-    findings += _memory(session, problems, observed, free)
+    took: dict[str, int | None] = {}
+    findings += _updated(session, problems, policies, observed, took)
+    findings += _memory(session, problems, observed, free, took)
     return findings
 
 
@@ -167,8 +170,10 @@ def _updated(
     problems: Sequence[Problem],
     policies: Mapping[str, Policy],
     observed: Observed,
+    took: dict[str, int | None],
 ) -> list[Finding]:
-    """Update every learner, sample with the new weights, and put the old ones back."""
+    """Update every learner, sample with the new weights, and put the old ones back; ``took`` is
+    told what they took of memory."""
     team = session.team
     rows = [row for row in observed.rows() if row.loss_weight > 0 or row.role in team.trained]
     findings = []
@@ -194,6 +199,7 @@ def _updated(
         sampled = None if broken else observe(session, problems, policies, name="after")
         after = session.ask(sampled) if sampled else None
         for role, change in moved.items():
+            took[role] = change.took if change else None
             findings += _after(session, after, role, change)
     return findings
 
@@ -240,6 +246,7 @@ def _memory(
     problems: Sequence[Problem],
     observed: Observed,
     free: Mapping[str, int | None],
+    took: Mapping[str, int | None],
 ) -> list[Finding]:
     settings, team = session.settings, session.team
     taken, replicas = few(session, problems)
@@ -251,13 +258,37 @@ def _memory(
         )
         for role in team.loaded
     }
-    found = memory.needs(team, micro_batch_tokens=settings.learner.micro_batch_tokens, rows=rows)
+    updates = {
+        role: _update_bytes(session, observed, role, took.get(role)) for role in team.trained
+    }
+    found = memory.needs(team, updates=updates, rows=rows)
     if team.fleet is not None:
         devices = [spec.device for spec in team.fleet.specs]
         if size := memory.engine_needs(devices, settings.vllm.cpu_cache_gb):
             found.setdefault("cpu", {})["engines' caches"] = size
     # A device that has nothing but frozen roles' engines on it was measured by the engines.
     return [memory.check_memory(place, found[place], free.get(place)) for place in sorted(found)]
+
+
+def _update_bytes(session: Session, observed: Observed, role: str, took: int | None) -> int:
+    """What a micro-batch of the longest rows takes: planned, and corrected by what the update of
+    the observed ones took."""
+    settings, handle = session.settings, session.team.loaded[role].handle
+    agent, mine = settings.agents[role], observed.rows(role)
+    if not mine:
+        return 0
+    prompt = max(int(np.argmax(row.mask)) for row in mine)
+    longest = max(len(row.tokens) for row in mine)
+    entropy = settings.algo.entropy_coefficient != 0
+    answer = max(int(np.count_nonzero(row.mask)) for row in mine)
+    tokens = settings.learner.micro_batch_tokens
+    seen = Load(tokens, longest, answer, entropy, most=len(mine))
+    limit = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
+    most = min(handle.context, prompt + getattr(settings.env, "read_tokens", 0) + limit)
+    load = Load(tokens, max(most, longest), min(limit, most - 1), entropy)
+    spec, config = model_spec(agent), handle.causal_lm.config
+    planned, probe = (footprint(config, spec, one, handle.dtype) for one in (load, seen))
+    return memory.corrected(planned.update, probe, took)
 
 
 def _tolerance(session: Session, role: str) -> float:

@@ -1,36 +1,29 @@
 """Will a training step fit?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from coterie.agents.local import LocalPolicy
-from coterie.models.family import activation_bytes, cache_width
+from coterie.models.family import cache_width
+from coterie.teams.footprint import Footprint
 from coterie.teams.team import Team
 from coterie.training.doctor.finding import Finding, judge
 
 _GIB = 2**30
-# Of a step's batches, see coterie.algorithms.logprobs and coterie.models.sampler.batches.
-_LOGITS_BYTES = 1 << 26
+# Of a step's batches, see coterie.models.sampler.batches.
 _CPU_CACHE_BYTES = 2 << 30
+_TELLING = 256 << 20
+"""Bytes of a probe below which what else happens in a process hides it."""
 
 
-def optimiser_bytes(trainable_bytes: int, moment_share: float = 2.0) -> dict[str, int]:
-    """What training adds to weights in float32."""
-    return {"gradients": trainable_bytes, "moments": int(moment_share * trainable_bytes)}
-
-
-def micro_batch_bytes(config: Any, tokens: int, itemsize: int, *, recompute: bool) -> int:
-    """What the backward pass of one micro-batch needs: activations, or the blocks' inputs and one
-    block's activations where they are computed twice, and a tile of logits in float32, with its
-    softmax and both gradients."""
-    kept = activation_bytes(config, tokens, itemsize)
-    if recompute:
-        inputs = itemsize * tokens * config.num_hidden_layers * config.hidden_size
-        kept = inputs + kept // config.num_hidden_layers
-    return kept + 4 * min(_LOGITS_BYTES, 4 * tokens * config.vocab_size)
+def optimiser_bytes(trainable_bytes: int, moments: str = "float32") -> dict[str, int]:
+    """What training adds to weights in float32; moments in pages need not be on the device."""
+    share = {"float32": 2.0, "8bit": 0.5}.get(moments, 0.0)
+    return {"gradients": trainable_bytes, "moments": int(share * trainable_bytes)}
 
 
 def cache_bytes(config: Any, rows: int, longest: int, itemsize: int) -> int:
@@ -69,14 +62,56 @@ def free_by_device(team: Team) -> dict[str, int | None]:
     }
 
 
+@contextmanager
+def most_taken(device: torch.device) -> Iterator[list[int]]:
+    """Afterwards holds the most bytes that were taken inside, beyond those of before; nothing where
+    nobody says."""
+    found: list[int] = []
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        yield found
+        found.append(torch.cuda.max_memory_allocated(device) - before)
+        return
+    status = Path("/proc/self/status")
+    try:
+        # The process's high-water mark falls to what it has now (proc(5)).
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        start = _high_water(status)
+    except OSError:
+        start = None
+    yield found
+    if start is not None and (end := _high_water(status)) is not None:
+        found.append(end - start)
+
+
+def _high_water(status: Path) -> int | None:
+    marks = [x for x in status.read_text(encoding="ascii").splitlines() if x.startswith("VmHWM:")]
+    return int(marks[0].split()[1]) * 1024 if marks else None
+
+
+def corrected(planned: int, probe: Footprint, took: int | None) -> int:
+    """A planned update's bytes, by what a probe took and what was planned of that.
+
+    Args:
+        planned: of the longest rows.
+        probe: planned of the probe's rows; its moments came with it.
+        took: what it took beside the loaded model.
+    """
+    held = probe.gradients + probe.moments
+    if took is None or held + probe.update < _TELLING:
+        return planned
+    return int(planned * min(max((took - held) / probe.update, 0.5), 2.0))
+
+
 def needs(
-    team: Team, *, micro_batch_tokens: int, rows: Mapping[str, tuple[int, int]]
+    team: Team, *, updates: Mapping[str, int], rows: Mapping[str, tuple[int, int]]
 ) -> dict[str, dict[str, int]]:
     """device -> what for -> bytes that a training step takes beside the loaded models.
 
     Args:
         team: loaded.
-        micro_batch_tokens: the learner's.
+        updates: role that learns -> bytes of a micro-batch.
         rows: role -> (rows in a step, tokens of the longest).
     """
     total: dict[str, dict[str, int]] = {}
@@ -87,12 +122,10 @@ def needs(
         config, size, found = handle.causal_lm.config.get_text_config(), handle.dtype.itemsize, {}
         if role in team.trained:
             trainable = sum(p.numel() * p.element_size() for p in handle.parameters().values())
-            share = team.trained[role].learner.settings.moment_share
-            found = optimiser_bytes(trainable, share)
+            moments = team.trained[role].learner.settings.moments
+            found = optimiser_bytes(trainable, moments)
             # Learners take turns, and so do samplers in this process.
-            found["a micro-batch"] = micro_batch_bytes(
-                config, micro_batch_tokens, size, recompute=handle.recomputes(micro_batch_tokens)
-            )
+            found["a micro-batch"] = updates[role]
         policy = team.policies[role]
         if isinstance(policy, LocalPolicy):
             if policy.sampler.fused:

@@ -15,6 +15,7 @@ from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Trajectory
 from coterie.teams.team import TrainedRole
 from coterie.training.doctor.finding import Finding, judge
+from coterie.training.doctor.memory import most_taken
 from coterie.training.doctor.rescore import rescore
 
 Floats = npt.NDArray[np.float64]
@@ -55,6 +56,8 @@ class Moved:
     """|change| of the log-probabilities of the tokens that were trained on."""
     movement: Movement
     """What the first one did to the weights."""
+    took: int | None = None
+    """Most bytes that the updates took beside the loaded model; None where nobody says."""
 
 
 Weights = Mapping[str, torch.Tensor]
@@ -120,17 +123,20 @@ def learn(
     before = rescore(handle, rows, temperature=temperature, budget=budget)
     if before is None:
         return None
-    updates, mean, movement = 0, 0.0, None
+    updates, mean, movement, took = 0, 0.0, None, None
     try:
         # Negated, so that weights that are not finite any more end it.
         while updates < _ATTEMPTS and not (mean >= least or np.isnan(mean)):
             lr = settings.lr * _FACTOR**updates
             learner.settings = replace(settings, lr=lr, warmup=0.0, schedule="constant")
             updates += 1
-            try:
-                learner.update(rows, made_up(advantage_B))
-            except NotFinite:
-                mean = np.nan
+            with most_taken(handle.device) as taken:
+                try:
+                    learner.update(rows, made_up(advantage_B))
+                except NotFinite:
+                    mean = np.nan
+            # Moments come with the first one.
+            took = took if updates > 1 else max(taken, default=None)
             movement = movement or measure_movement(one, start, lr=lr)
             if np.isnan(mean):
                 break
@@ -138,7 +144,7 @@ def learn(
             assert after is not None
             mean = float(np.abs(after.learner_N - before.learner_N).mean())
         assert movement is not None
-        return Moved(updates, learner.settings.lr, mean, movement)
+        return Moved(updates, learner.settings.lr, mean, movement, took)
     finally:
         learner.settings = settings
 

@@ -53,7 +53,10 @@ def test_a_long_run_is_drawn_in_means() -> None:
 
 
 def test_evaluations_are_marked_one_by_one() -> None:
-    lines = [{"step": 0, "pass@1/alice": 0.5, "once": 1.0}, {"step": 4, "pass@1/alice": 0.75}]
+    lines = [
+        {"step": 0, "pass@1/alice": 0.5, "same": 0.0, "once": 1.0},
+        {"step": 4, "pass@1/alice": 0.75, "same": 0.0},
+    ]
     (panel,) = held_out(lines, ["alice"])
     assert panel == Panel("held out: pass@1", [Series("alice", [0, 4], [0.5, 0.75])], dots=True)
     drawn = chart(panel, ["alice"])

@@ -11,6 +11,7 @@ import pytest
 import torch
 from rich.console import Console
 
+from coterie.teams.footprint import Footprint
 from coterie.training.doctor import memory
 from coterie.training.doctor.finding import Finding, judge, table
 from coterie.training.doctor.parity import (
@@ -103,14 +104,29 @@ def test_what_a_step_takes() -> None:
     )
     config.get_text_config = lambda: config
     assert memory.optimiser_bytes(100) == {"gradients": 100, "moments": 200}
-    assert memory.optimiser_bytes(100, 0.5) == {"gradients": 100, "moments": 50}
-    # 64 bytes * 3 tokens * 2 layers * width 8 = 3072; logits 3 * 10 * 4 bytes, four times = 480.
-    assert memory.micro_batch_bytes(config, 3, 2, recompute=False) == 3072 + 480
-    # Twice: the inputs of 2 blocks, 2 bytes * 3 tokens * 2 * width 8 = 96, and one block's 1536.
-    assert memory.micro_batch_bytes(config, 3, 2, recompute=True) == 96 + 1536 + 480
+    assert memory.optimiser_bytes(100, "8bit") == {"gradients": 100, "moments": 50}
+    assert memory.optimiser_bytes(100, "paged-8bit") == {"gradients": 100, "moments": 0}
     # 5 rows * 7 tokens * 2 layers * 8 numbers (keys and values of 2 heads of 8 / 4) * 2 bytes
     assert memory.cache_bytes(config, 5, 7, 2) == 1120
     assert memory.engine_needs(["cpu", "cuda:0", "cpu"], 3) == 6 * 2**30
+
+
+def test_a_probe_corrects_the_plan() -> None:
+    gib = 2**30
+    # Planned: 1 GiB of gradients, 2 of moments, 4 of activations. It took 9, so these were 6.
+    probe = Footprint(0, 0, 0, 2 * gib, gib, 4 * gib, False, 0, 0, False)
+    assert memory.corrected(10 * gib, probe, 9 * gib) == 15 * gib
+    assert memory.corrected(10 * gib, probe, None) == 10 * gib
+    assert memory.corrected(10 * gib, probe, 3 * gib) == 5 * gib  # never below a half
+    small = Footprint(0, 0, 0, 0, 0, 2**20, False, 0, 0, False)
+    assert memory.corrected(10 * gib, small, 3 * gib) == 10 * gib
+
+
+def test_what_a_block_of_code_takes_is_measured() -> None:
+    with memory.most_taken(torch.device("cpu")) as taken:
+        torch.ones(64 << 20)
+    # 64 Mi numbers of 4 bytes.
+    assert taken == [pytest.approx(256 << 20, rel=0.1)]
 
 
 def test_memory_that_is_not_there_is_wrong() -> None:

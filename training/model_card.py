@@ -1,0 +1,153 @@
+"""The page of trained models on the hub: what they are, what they can do, how they came about."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from coterie.evaluation.evaluation import Evaluation
+from coterie.evaluation.report.rundata import RunData, evaluation_for, result
+from coterie.evaluation.table import HEADINGS
+from coterie.models.checksums import NAME as SUMS
+
+_SHIPPED = "apache-2.0"
+"""The licence of the tiny models, which come with the repository."""
+
+
+def model_card(
+    run: RunData,
+    repo: str,
+    folders: Mapping[str, str],
+    *,
+    adapters: bool,
+    environment: Mapping[str, Any],
+    licence: str | None,
+) -> str:
+    """A README.md with the hub's front matter.
+
+    Args:
+        run: which has ended.
+        repo: ``ORG/NAME``.
+        folders: role -> its folder in there; empty where that is the repository's root.
+        adapters: whether they are LoRA adapters.
+        environment: what the run noted of its surroundings.
+        licence: the hub's name of it; without one tiny models have the repository's, and others
+            that of what they come from.
+    """
+    choice = run.config["choice"]
+    bases = {role: name_of(str(run.config["agents"][role]["model"])) for role in folders}
+    if licence is None and all(base.startswith("tiny:") for base in bases.values()):
+        licence = _SHIPPED
+    facts = {
+        "library_name": "peft" if adapters else "transformers",
+        "license": licence,
+        "base_model": list(dict.fromkeys(base for base in bases.values() if base.count("/") == 1)),
+        "tags": ["coterie", "reinforcement-learning", "multi-agent", choice["env"]],
+    }
+    front = "\n".join(f"{name}: {json.dumps(fact)}" for name, fact in facts.items() if fact)
+    kind = "LoRA adapters" if adapters else "Models"
+    models = [
+        (f"`{role}`", f"`{folder or '.'}`", f"`{bases[role]}`") for role, folder in folders.items()
+    ]
+    return f"""\
+---
+{front}
+---
+
+# {repo.partition("/")[2]}
+
+{kind} trained with Coterie, in the environment `{choice["env"]}` with `{choice["algo"]}`.
+
+{_table(("role", "folder", "trained from"), models)}
+
+## Result
+
+Before training, after it, and the change, on held-out problems with 95 % intervals.
+
+{_table(HEADINGS, _result(run, evaluation_for(run)))}
+
+## Use
+
+```python
+{_use(repo, folders, bases, adapters=adapters)}
+```
+
+`{SUMS}` beside the weights has their checksums.
+
+## How they were trained
+
+{_table(("", ""), _origin(run, environment))}
+
+All settings are in `run/config.json`, all results in `run/summary.json`.
+
+## Licence
+
+{_licence(licence, bases)}
+The problems that they learned from, `{run.setting("problems", "train")}`, have their own terms.
+"""
+
+
+def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    shown = [list(headings), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    lines = [f"| {' | '.join(row)} |" for row in shown]
+    return "\n".join([lines[0], "|" + " --- |" * len(shown[0]), *lines[1:]])
+
+
+def _result(run: RunData, evaluation: Evaluation | None) -> list[tuple[str, ...]]:
+    roles = list(run.config["choice"]["roles"])
+    return [
+        (line.label, line.before, line.after, line.change)
+        for line in result(run, evaluation, roles)
+    ]
+
+
+def _use(repo: str, folders: Mapping[str, str], bases: Mapping[str, str], *, adapters: bool) -> str:
+    role, folder = next(iter(folders.items()))
+    where = f'"{repo}"' + (f', subfolder="{folder}"' if folder else "")
+    lines = [
+        "from transformers import AutoModelForCausalLM, AutoTokenizer",
+        "",
+        f"tokenizer = AutoTokenizer.from_pretrained({where})",
+    ]
+    if not adapters:
+        return "\n".join([*lines, f"{role} = AutoModelForCausalLM.from_pretrained({where})"])
+    base = f'base = AutoModelForCausalLM.from_pretrained("{bases[role]}")'
+    wrapped = f"{role} = PeftModel.from_pretrained(base, {where})"
+    return "\n".join(["from peft import PeftModel", *lines, base, wrapped])
+
+
+def _origin(run: RunData, environment: Mapping[str, Any]) -> list[tuple[str, str]]:
+    packages = environment.get("packages") or {}
+    prints = environment.get("problems") or {}
+    summary = run.summary or {}
+    rows = {
+        "command": f"`{run.begun['command']}`" if run.begun.get("command") else "",
+        "commit": run.begun.get("commit", ""),
+        "began": run.begun.get("at", ""),
+        "took": f"{summary.get('steps', 0)} steps, {summary.get('sampled_tokens', 0):,} sampled "
+        f"tokens, {summary.get('wall_s', 0):,.0f} s",
+        "seed": str(run.setting("run", "seed", default="")),
+        "training problems": _named(run.setting("problems", "train"), prints.get("train")),
+        "held-out problems": _named(
+            ", ".join(run.setting("problems", "eval", default=[])), prints.get("eval")
+        ),
+        "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
+    }
+    return [(name, text) for name, text in rows.items() if text]
+
+
+def _named(name: str, fingerprint: str | None) -> str:
+    told = f"`{name}`" if name else "of the same source"
+    return f"{told}, SHA-256 `{fingerprint}`" if fingerprint else told
+
+
+def _licence(licence: str | None, bases: Mapping[str, str]) -> str:
+    if licence:
+        return f"`{licence}`."
+    come_from = ", ".join(dict.fromkeys(f"`{base}`" for base in bases.values()))
+    return f"That of what the models were trained from ({come_from}); see there."
+
+
+def name_of(model: str) -> str:
+    """A model's name; of a folder, where nobody else has it, the last part."""
+    is_folder = model.startswith((".", "/", "~")) or model.count("/") > 1
+    return model.rstrip("/").rpartition("/")[2] if is_folder else model
