@@ -58,7 +58,7 @@ def bring(runs: Sequence[Path | None], preset_name: str) -> list[Brought]:
 def preset_settings(name: str) -> TrainSettings:
     """What ``train.py --preset`` would start with."""
     chosen = preset(name)
-    roles = tuple(chosen.models)
+    roles = tuple(envs.spec(chosen.env).roles)
     return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 
 

@@ -36,9 +36,10 @@ def cache_width(config: Any) -> int:
 
 
 def activation_bytes(config: Any, tokens: int, itemsize: int) -> int:
-    """What the backward pass of the blocks needs: 34 numbers of 16 bits per token, layer and unit
-    of width, attention's own not kept (arXiv:2205.05198, equation 1 without its quadratic term)."""
-    return 17 * itemsize * tokens * config.num_hidden_layers * config.hidden_size
+    """What the backward pass of the blocks needs: 32 numbers per token, layer and unit of width, as
+    measured on packed Qwen3 (docs/LOG.md); with fused norms and rotations it would be 17
+    (arXiv:2205.05198, equation 1 without its quadratic term)."""
+    return 32 * itemsize * tokens * config.num_hidden_layers * config.hidden_size
 
 
 def pin_rope(module: nn.Module, context: int) -> None:

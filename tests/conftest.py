@@ -114,17 +114,19 @@ def byte_tokenizer(**kwargs: object) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=backend, **settings)
 
 
-def write_checkpoint(folder: Path, name: str) -> Path:
-    """A model with weights large enough that every part of it matters."""
+def write_checkpoint(folder: Path, name: str, *, spread: float = 0.3, **shape: int) -> Path:
+    """A model with weights large enough that every part of it matters; ``shape`` is laid over what
+    its configuration has."""
     kind, settings = CONFIGS[name]
     given = {key: value for key, value in (_SMALL | settings).items() if value is not ...}
+    given |= {key: value for key, value in shape.items() if key in given}
     config = getattr(transformers, kind)(**given)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         model = AutoModelForCausalLM.from_config(config)
         with torch.no_grad():
             for p in model.parameters():
-                p.copy_(torch.randn_like(p) * 0.3 + (p.ndim == 1))
+                p.copy_(torch.randn_like(p) * spread + (p.ndim == 1))
     model.save_pretrained(folder)
     byte_tokenizer().save_pretrained(folder)
     return folder
@@ -141,6 +143,12 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory):
         return made[name]
 
     return get
+
+
+@pytest.fixture
+def write_shaped() -> Callable[..., Path]:
+    """Writes a checkpoint of another shape."""
+    return write_checkpoint
 
 
 class FileEngine:

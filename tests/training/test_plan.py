@@ -108,6 +108,7 @@ def test_the_doctor_prints_a_plan_without_weights(
     assert max(map(len, said.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_told_with_flags_that_make_it_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,7 +130,7 @@ def test_a_run_that_cannot_fit_is_refused_before_its_models_load(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "found_card", lambda device: GIB // 2)
-    monkeypatch.setattr("coterie.training.plan_report._SMALL", 0)
+    monkeypatch.setattr("coterie.training.preflight._SMALL", 0)
     assert (
         train.main(flags(model_folder(tmp_path / "model"), "--run-dir", str(tmp_path / "r"))) == 2
     )
