@@ -6,16 +6,14 @@ settings, and ``benchmark.py sweep`` runs a table.
 
 from collections.abc import Mapping
 
-from coterie.papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
+from coterie.papers import core_teaching, corea_deferral, eapo_consultation, eapo_tables, sd_e2
 from coterie.papers.preset import Preset, Table
 
 PRESETS: Mapping[str, Preset] = (
     core_teaching.PRESETS | corea_deferral.PRESETS | eapo_consultation.PRESETS | sd_e2.PRESETS
 )
-TABLES: Mapping[str, Table] = (
-    core_teaching.TABLES | corea_deferral.TABLES | eapo_consultation.TABLES
-)
+TABLES: Mapping[str, Table] = core_teaching.TABLES | corea_deferral.TABLES | eapo_tables.TABLES
 AT_SCALE: Mapping[str, Table] = (
-    core_teaching.AT_SCALE | corea_deferral.AT_SCALE | eapo_consultation.AT_SCALE
+    core_teaching.AT_SCALE | corea_deferral.AT_SCALE | eapo_tables.AT_SCALE
 )
 """The same with the papers' models, data and sizes."""

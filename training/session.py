@@ -14,6 +14,7 @@ from rich.console import Console
 from coterie import envs
 from coterie.algorithms import Credit, assign_credit
 from coterie.algorithms.nonfinite import NotFinite
+from coterie.cluster.pool import Pool
 from coterie.datatypes import Sampling, UserError
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Outcomes
@@ -23,14 +24,9 @@ from coterie.rollouts import Collector, Deadlines
 from coterie.teams.graders import build_scorer
 from coterie.teams.models import pin_commits
 from coterie.teams.players import player_counters
-from coterie.teams.team import Holder, Learning, Learns, build_team
+from coterie.teams.team import Learning, Learns, build_team
 from coterie.training import checkpoint
-from coterie.training.batch import (
-    Batch,
-    advantages_by_row,
-    with_divergences,
-    without_stale,
-)
+from coterie.training.batch import Batch, advantages_by_row, with_divergences, without_stale
 from coterie.training.examiner import Examiner
 from coterie.training.logbook import Logbook
 from coterie.training.origins import check_unchanged, write_environment
@@ -88,7 +84,9 @@ class Session:
             ),
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
             seed=settings.run.seed,
-            holder=_holder(settings),
+            holder=Pool(settings.cluster, threads=settings.run.threads)
+            if settings.cluster.used
+            else None,
         )
         self.run_async(self.team.start())
         if self.team.places:
@@ -396,15 +394,6 @@ def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session
             raise
     write_environment(run, settings.agents, problems.fingerprints)
     return session
-
-
-def _holder(settings: TrainSettings) -> Holder | None:
-    """Who loads the models, if this process does not."""
-    if not settings.cluster.used:
-        return None
-    from coterie.cluster.pool import Pool
-
-    return Pool(settings.cluster, threads=settings.run.threads)
 
 
 def _due(step: int, every: int) -> bool:
