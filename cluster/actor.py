@@ -164,7 +164,8 @@ class Actor:
             cause = error.cause
             if isinstance(cause, UserError):
                 raise cause from None
-            raise UserError(f"{self.name} failed: {reason_of(cause or error)}") from error
+            kind = type(cause or error).__name__
+            raise UserError(f"{self.name} failed: {kind}: {reason_of(cause or error)}") from error
         except RayActorError:
             raise Died(died(self.name)) from None
         except RayError as error:
