@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         main = {"train": train.main, "benchmark": benchmark.main}[program]
         return subprocess.CompletedProcess(command, main(arguments))
 
-    monkeypatch.setattr("coterie.comparison.sweep.subprocess.run", run)
+    monkeypatch.setattr("coterie.comparison.sweep.subprocess", SimpleNamespace(run=run))
     return ran
 
 
@@ -247,7 +248,7 @@ def test_a_failure_stops_it(
     def run(command: list[str], check: bool) -> Any:
         return subprocess.CompletedProcess(command, 137)
 
-    monkeypatch.setattr("coterie.comparison.sweep.subprocess.run", run)
+    monkeypatch.setattr("coterie.comparison.sweep.subprocess", SimpleNamespace(run=run))
     assert benchmark.main(["sweep", "core-1", "--out", str(tmp_path)]) == 2
     message = capsys.readouterr().err
     assert "ended with exit code 137; the same sweep goes on from there" in message
