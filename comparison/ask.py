@@ -57,12 +57,13 @@ def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
     try:
         for (_, together), group in groups.items():
             needed = {n: one for job in group for n, one in job.lineup.needed.items()}
-            team = build_team(
-                {name: one.settings for name, one in needed.items()},
-                vllm=settings.vllm if settings.engine == "vllm" else None,
-                seed=settings.seed,
-                together=together,
-            )
+            with console.status(escape(f"loading {', '.join(needed)}")):
+                team = build_team(
+                    {name: one.settings for name, one in needed.items()},
+                    vllm=settings.vllm if settings.engine == "vllm" else None,
+                    seed=settings.seed,
+                    together=together,
+                )
             # One loop for all: connections to servers live in theirs.
             asyncio.run(_ask_team(team, group, settings, scorer, console))
     finally:

@@ -34,7 +34,7 @@ class PairedComparison:
     Other runs are compared with the first one. Nothing is sampled.
     """
 
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
     """Directories of two runs or more."""
     evaluation: Literal["before", "after"] = "after"
     """Which of the runs' evaluations: before training, or after it."""
@@ -73,9 +73,9 @@ def compare(settings: PairedComparison) -> None:
     rows = evaluation.table(first["roles"], *measured.values())
     console = Console()
     count = len(outcomes[names[0]]["problems"])
-    # Three runs fit into 100 columns; with more, each of the others has a table of its own.
-    for others in [names[1:]] if len(names) <= 3 else [[name] for name in names[1:]]:
-        shown = {name: measured[name] for name in (names[0], *others)}
+    # Two runs fit into 80 columns: each of the others has a table of its own.
+    for other in names[1:]:
+        shown = {name: measured[name] for name in (names[0], other)}
         title = f"{first['env']}, {count} problems, {settings.evaluation} training"
         console.print(_table(shown, rows, title))
     if settings.out:
@@ -101,23 +101,18 @@ def read_choice(path: Path) -> dict[str, Any]:
 
 
 def _table(runs: Runs, rows: Sequence[Row], title: str) -> Table:
-    """A line per metric: the first run's value, then every other run's with its lead over the
-    first; ``*`` where the interval leaves out 0."""
-    first, *others = runs
+    """A line per metric: the first run's value, then the other's with its lead over the first;
+    ``*`` where the interval leaves out 0."""
+    first, other = runs
 
     def cells(row: Row) -> list[str]:
-        base = runs[first][row.metric]
-        found = [_value(base)]
-        for other in others:
-            value = runs[other].get(row.metric)
-            if value is None:
-                found += ["", ""]
-                continue
-            change = difference(base, value)
-            found += [_value(value), _change(change) + _MARKS[verdict(change, row)]]
-        return found
+        base, value = runs[first][row.metric], runs[other].get(row.metric)
+        if value is None:
+            return [_value(base), "", ""]
+        change = difference(base, value)
+        return [_value(base), _value(value), _change(change) + _MARKS[verdict(change, row)]]
 
-    headings = [first, *(heading for other in others for heading in (other, "difference"))]
+    headings = [first, other, "difference"]
     shown = [row for row in rows if row.metric in runs[first]]
     return make_table(title, "held out", headings, [(escape(r.label), cells(r)) for r in shown])
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
 
 import torch
 
@@ -41,3 +43,21 @@ def quietly(*, bars: bool = False) -> Iterator[None]:
         logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()
+
+
+@contextmanager
+def without_scikit_learn() -> Iterator[None]:
+    """What imports transformers inside leaves scikit-learn out, a second of CPU time: assisted
+    decoding, which nothing here uses, imports it when it first calls it."""
+    with patch("transformers.utils.is_sklearn_available", lambda: False):
+        yield
+    from transformers.generation import candidate_generator
+
+    if not hasattr(candidate_generator, "roc_curve"):
+        candidate_generator.roc_curve = _roc_curve  # type: ignore[attr-defined]
+
+
+def _roc_curve(*arguments: Any, **more: Any) -> Any:
+    from sklearn.metrics import roc_curve
+
+    return roc_curve(*arguments, **more)

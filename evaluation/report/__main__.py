@@ -36,7 +36,7 @@ def _parse(argv: Sequence[str]) -> tuple[Path, Path, dict[str, Any]]:
     parser = _Parser(
         prog="coterie report",
         description="Write a run as one self-contained HTML file.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     parser.add_argument("run", type=Path, help="the run's directory, such as runs/x")
@@ -63,6 +63,12 @@ def _parse(argv: Sequence[str]) -> tuple[Path, Path, dict[str, Any]]:
         raise UserError(f"--megabytes is {chosen['megabytes']}; say more than 0")
     run, out = chosen.pop("run"), chosen.pop("out")
     return run, out or run / "report.html", chosen
+
+
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        # What nothing means is the text's to say.
+        return action.help if action.default is None else super()._get_help_string(action)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Assisted decoding, which nothing here uses, would import scikit-learn: a second of CPU time.
-with patch("transformers.utils.is_sklearn_available", lambda: False):
+from coterie.models.process import without_scikit_learn
+
+with without_scikit_learn():
     from transformers import AttentionInterface, GenerationMixin  # noqa: F401
 
 Ints = npt.NDArray[np.int64]

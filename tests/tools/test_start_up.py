@@ -48,3 +48,14 @@ def test_a_run_with_full_weights_imports_what_it_uses(tmp_path):
     lines = said(code)
     assert lines[0].startswith("core-teaching with gspo: training alice, bob; loading torch")
     assert lines[-1] == "['torch', 'transformers']"
+
+
+@pytest.mark.slow
+def test_assisted_decoding_of_a_host_program_finds_what_it_calls():
+    code = (
+        "import sys, coterie.models.forward.packed\n"
+        "from transformers.generation import candidate_generator as generator\n"
+        "assert 'sklearn' not in sys.modules\n"
+        "print(generator.roc_curve([0, 1], [0.1, 0.9])[1][-1])"
+    )
+    assert said(code)[0] == "1.0"

@@ -26,7 +26,7 @@ def screenshot(run: Path, out: Path, episode: int) -> None:
     """The episode reader of a run's report, as a visitor with a light page sees it."""
     import shutil
 
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import sync_playwright  # pyright: ignore[reportMissingImports]
 
     from coterie.evaluation.report.page import page
     from coterie.evaluation.report.rundata import read_run
