@@ -104,7 +104,7 @@ def test_an_unfinished_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_the_overview(capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmark.main([]) == 0
-    assert "benchmark.py corea" in capsys.readouterr().out
+    assert "\n  corea  " in capsys.readouterr().out
     assert benchmark.main(["core"]) == 2
 
 

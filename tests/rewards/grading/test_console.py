@@ -50,4 +50,5 @@ def test_nothing_is_left_behind() -> None:
     threads = threading.active_count()
     console.output_of.cache_clear()
     output_of("1 + 1", QUICK)
-    assert threading.active_count() == threads
+    # Threads of other tests may end meanwhile.
+    assert threading.active_count() <= threads
