@@ -28,6 +28,7 @@ _PACKAGES = frozenset(
     [
         "agents",
         "algorithms",
+        "cluster",
         "comparison",
         "datatypes",
         "envs",
