@@ -6,10 +6,12 @@
     python tools/evidence.py --tables            # makes the page's tables and picture anew
 
 A finished run is a line of docs/evidence/results.jsonl and is never run again: another session goes
-on with the next one. A run that was cut off goes on from its last checkpoint.
+on with the next one. A run that was cut off goes on from its last checkpoint. Start it as often as
+there are cores: a run is trained by one process only.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import resource
@@ -225,14 +227,21 @@ def main() -> None:
         print(*(run.name for run in missing), sep="\n")
         return
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    asked.out.mkdir(parents=True, exist_ok=True)
     for run in missing:
         if f"{datetime.now():%H:%M}" >= asked.until:
             break
-        row = train(run, asked.out)
-        RESULTS.parent.mkdir(exist_ok=True)
-        with RESULTS.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        print(run.name, row["after"], row["cpu_s"], flush=True)
+        with (asked.out / f"{run.name}.lock").open("w", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue  # another process of this script trains it
+            if run in stored():
+                continue
+            row = train(run, asked.out)
+            with RESULTS.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            print(run.name, row["after"], row["cpu_s"], flush=True)
 
 
 if __name__ == "__main__":
