@@ -99,8 +99,7 @@ async def examine(
 ) -> Outcomes:
     """Sample both plays; correctness and hint counts problem by problem."""
     cold = await play(problems, mode="eval")
-    # Without a second round there is nothing to probe.
-    probed = await play(problems, mode="probe") if settings.k_hinted else []
+    probed = await play(problems, mode="probe") if settings.probed else []
     return {
         "problems": [problem.id for problem in problems],
         "correct": {role: [_correct(episode, role) for episode in cold] for role in roles},
@@ -156,10 +155,10 @@ def rows(roles: Sequence[str]) -> list[Row]:
         *(Row(f"Pass@{k} {role}", f"pass@{k}/{role}") for k in _KS for role in roles),
         *(Row(f"Team Pass@{k}", f"team_pass@{k}") for k in _KS),
         *(Row(f"{wrong} @{k}", f"both_wrong@{k}", "lower") for k in _KS),
-        *(Row(f"Gain over best @{k}", f"gain@{k}", "neither") for k in _KS),
-        Row("Rescue rate, hinted", "rescue_rate"),
-        Row("Retry rate, no hint", "retry_rate"),
-        Row("Hint leaks answer", "leak_rate", "lower"),
+        *(Row(f"Over best @{k}", f"gain@{k}", "neither") for k in _KS),
+        Row("Hinted rescue", "rescue_rate"),
+        Row("Unhinted retry", "retry_rate"),
+        Row("Hint leaks", "leak_rate", "lower"),
     ]
 
 

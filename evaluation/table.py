@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,8 @@ class Line:
     change: str
     verdict: str
     """``better`` or ``worse`` where the interval of the change leaves out zero; else empty."""
+    metric: str = ""
+    """What is measured, by its name."""
 
 
 def lines(
@@ -74,23 +77,28 @@ def lines(
         first, last = before.get(row.metric), after.get(row.metric)
         if first or last:
             change = _change(first, last, row) if first and last else ("", "")
-            found.append(Line(row.label, _cell(first), _cell(last), *change))
+            found.append(Line(row.label, _cell(first), _cell(last), *change, row.metric))
     return found
 
 
 def comparison(
-    before: Mapping[str, Resampled], after: Mapping[str, Resampled], rows: Sequence[Row]
+    before: Mapping[str, Resampled],
+    after: Mapping[str, Resampled],
+    rows: Sequence[Row],
+    alone: Mapping[str, float] = MappingProxyType({}),
 ) -> Table:
     """The lines for a terminal: a change whose interval leaves out zero is green for better, red
-    for worse."""
+    for worse. ``alone`` are a baseline's figures after training, in a last column."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, heading in enumerate(HEADINGS):
+    for place, heading in enumerate((*HEADINGS, "alone") if alone else HEADINGS):
         # In a narrow terminal it is the labels that break, never the numbers.
         table.add_column(heading, justify="right" if place else "left", no_wrap=place > 0)
     for line in lines(before, after, rows):
         numbers = [_markup(cell) for cell in (line.before, line.after, line.change)]
         if colour := _COLOURS.get(line.verdict):
             numbers[-1] = f"[{colour}]{numbers[-1]}[/{colour}]"
+        if alone:
+            numbers.append(without_zero(alone[line.metric], 3) if line.metric in alone else "")
         table.add_row(_markup(line.label), *numbers)
     return table
 
@@ -117,4 +125,9 @@ def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:
     low, high = change.interval()
     found = verdict(change, row)
     # A row that says nothing of better and worse has no colour.
-    return f"{change.value:+.3f} [{low:+.2f} {high:+.2f}]", found if found in _COLOURS else ""
+    text = f"{without_zero(change.value, 3, '+')} [{_signed(low)} {_signed(high)}]"
+    return text, found if found in _COLOURS else ""
+
+
+def _signed(value: float) -> str:
+    return without_zero(value, sign="+")

@@ -46,17 +46,21 @@ _ALONE = (
     *("--env.w-explore", "0", "--env.lambda-cm", "0", "--env.lambda-ta", "0"),
     *("--env.r-teach", "0"),
 )
+_UNREAD = ("--env.reread", "none", "--algo.distillation.beta", "0")
 _DISTILLED = ("--env.reread", "wrong", "--algo.distillation.beta", "1")
 ARMS = {
-    "plain": (*_ALONE, "--env.k-cold", "3"),
+    "plain": (*_ALONE, "--env.k-cold", "3", *_UNREAD),
     "distillation": (*_ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *_DISTILLED),
-    "core": (),
-    "own-hint": (*_ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *_DISTILLED),
-    "alone-6": (*_ALONE, "--env.k-cold", "6"),
+    "core": ("--preset", "core-tiny"),
+    "own-hint": (
+        *(*_ALONE, "--env.k-cold", "3", "--env.teacher", "best", "--env.reread-hint", "own"),
+        *_DISTILLED,
+    ),
+    "alone-6": (*_ALONE, "--env.k-cold", "6", *_UNREAD),
 }
 # Forms that are looked at once, on seeds that confirm nothing.
 _SCREENED = {
-    "sharing": (*_ALONE, "--env.k-cold", "3", "--algo.sharing.weight", "1"),
+    "sharing": (*_ALONE, "--env.k-cold", "3", *_UNREAD, "--algo.sharing.weight", "1"),
     "contrast": (*ARMS["distillation"], "--env.reread-contrast"),
     "gold-hint": (*ARMS["distillation"], "--env.reread-hint", "gold"),
     "reward": (

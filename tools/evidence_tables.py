@@ -1,5 +1,6 @@
 """The tables and the picture of docs/evidence.md, from its stored results."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from coterie.comparison.pictures import drawing
+from coterie.evaluation.core_teaching import EVALUATION
 from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
 from evidence import LENGTH, ROLES, RUNGS, SCREEN_SEEDS, SEEDS, Run
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/evidence.md"
 PICTURE = PAGE.parent / "evidence/gains.png"
+BASELINE = PAGE.parents[1] / "envs/core_teaching/alone.json"
 _PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOTALL)
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
@@ -30,6 +33,29 @@ def write(stored: Stored, missing: Sequence[Run]) -> None:
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(_PLACE.sub(lambda m: m[1] + text + m[2], page), encoding="utf-8")
     draw(stored)
+    plain = arms(stored, "complementary", LENGTH).get("plain", {})
+    BASELINE.write_text(json.dumps(alone(plain), indent=2) + "\n", encoding="utf-8")
+
+
+def alone(plain: Mapping[int, Row]) -> dict[str, Any]:
+    """What the table of a run by the defaults shows beside itself: the means over seeds of what
+    plain ends with."""
+    found: dict[str, list[float]] = {}
+    for row in plain.values():
+        problems = list(range(len(row["right"][ROLES[0]])))
+        # Pass@k asks how many of a problem's three answers are right, not which.
+        correct = {r: [[1] * int(n) + [0] * (3 - int(n)) for n in row["right"][r]] for r in ROLES}
+        outcomes = {"problems": problems, "correct": correct, "hints": [], "leaked": []}
+        for name, one in EVALUATION.estimate(outcomes, 1, 0).items():
+            if np.isfinite(one.value):
+                found.setdefault(name, []).append(one.value)
+    return {
+        "algo": "gspo",
+        "command": "python train.py --env core-teaching --algo gspo --env.reread none "
+        "--algo.distillation.beta 0",
+        "seeds": sorted(plain),
+        "metrics": {name: round(float(np.mean(values)), 4) for name, values in found.items()},
+    }
 
 
 def fell(row: Row) -> list[str]:

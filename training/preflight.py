@@ -57,12 +57,13 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         ),
         (
             reread == "none" and beta > 0,
-            "--algo.distillation.beta does nothing while no trace is read again; set --env.reread, "
-            "such as wrong",
+            "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
+            "--env.reread, such as wrong",
         ),
         (
             reread not in (None, "none") and beta == 0,
-            f"--env.reread {reread} does nothing without --algo.distillation.beta, such as 1",
+            f"--env.reread {reread} does nothing without --algo.distillation.beta, such as 1; "
+            "without both: --env.reread none",
         ),
         *_idle_learners(settings),
     )

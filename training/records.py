@@ -16,7 +16,9 @@ import numpy.typing as npt
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite
 from coterie.datatypes import Episode, Trajectory, UserError
 from coterie.envs.contract import as_unicode
+from coterie.training.batch import Batch
 from coterie.training.rundir import RunDirectory
+from coterie.training.summary import Tally
 
 NOT_FINITE = "not-finite.jsonl"
 
@@ -103,6 +105,20 @@ def _row(row: Trajectory) -> str:
 def _literal(text: str) -> str:
     """One line in which nothing is Markdown: no link, no image, no heading."""
     return re.sub(r"[^\w ]|_", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
+
+
+def rollout_metrics(batch: Batch, tokens: int, tally: Tally) -> dict[str, float]:
+    """What a step took; ``tokens`` are the step's own."""
+    return {
+        "rollout/tokens": float(tokens),
+        "rollout/tokens_total": float(tally.tokens),
+        "rollout/learner_tokens_total": float(tally.learner_tokens),
+        "rollout/rounds": float(batch.rounds),
+        "rollout/stale": float(batch.stale),
+        "rollout/failed": float(
+            sum(row.status != "ok" for episode in batch.episodes for row in episode.trajectories)
+        ),
+    }
 
 
 def reward_metrics(rows: Iterable[Trajectory]) -> dict[str, float]:

@@ -5,7 +5,7 @@ import time
 from collections import ChainMap
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import torch
@@ -26,6 +26,7 @@ from coterie.teams.models import pin_commits
 from coterie.teams.players import player_counters
 from coterie.teams.team import Learning, Learns, build_team
 from coterie.training import checkpoint
+from coterie.training.baseline import baseline
 from coterie.training.batch import Batch, advantages_by_row, with_divergences, without_stale
 from coterie.training.examiner import Examiner
 from coterie.training.logbook import Logbook
@@ -35,6 +36,7 @@ from coterie.training.records import (
     episode_record,
     not_finite,
     reward_metrics,
+    rollout_metrics,
     transcript,
     troubles,
     why_no_signal,
@@ -220,12 +222,7 @@ class Session(AbstractContextManager["Session"]):
                 **reward_metrics(rows),
                 **{f"credit/{name}": value for name, value in credit.stats.items()},
                 **learner_metrics,
-                "rollout/tokens": float(tokens),
-                "rollout/tokens_total": float(self._tally.tokens),
-                "rollout/learner_tokens_total": float(self._tally.learner_tokens),
-                "rollout/rounds": float(batch.rounds),
-                "rollout/stale": float(batch.stale),
-                "rollout/failed": float(sum(row.status != "ok" for row in rows)),
+                **rollout_metrics(batch, tokens, self._tally),
                 **player_counters(self.team.policies),
                 **{f"time/{name}_s": seconds for name, seconds in self._timings.items()},
             }
@@ -248,10 +245,9 @@ class Session(AbstractContextManager["Session"]):
         self._unmoved -= {row.role for row, one in zip(batch.rows, credit.advantage_B) if one}
         if step == _SETTLED:
             told |= why_no_signal(rows, self._unmoved)
-        for role, sentence in told.items():
-            if role not in self._warned:
-                self._warned.add(role)
-                self._tell(f"step {step}: {role} {sentence}")
+        for role in sorted(told.keys() - self._warned):
+            self._tell(f"step {step}: {role} {told[role]}")
+        self._warned |= told.keys()
         self._progress = replace(self._progress, step=step, cursor=self._cursor)
 
     def evaluate_between(self, step: int, logbook: Logbook) -> None:
@@ -288,13 +284,17 @@ class Session(AbstractContextManager["Session"]):
             self.run.write_model(role, trained.export)
         first, last = self._examiner.estimate(before), self._examiner.estimate(after)
         tally, wall_s, steps = self._tally, self._tally.wall_s(), self._progress.step
+        alone = baseline(self.settings)
         told = {"steps": steps, "dropped_prompts": self._dropped, "config": self.settings.plain()}
+        told |= {"alone": asdict(alone)} if alone.metrics else {}
         told |= {"places": places} if (places := self.team.places) else {}
         result = summary(first, last, wall_s, tally.tokens) | told
         self.run.write_json("summary.json", result)
         if last:
             rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)
-            self.console.print(comparison(first, last, rows))
+            self.console.print(comparison(first, last, rows, alone.metrics))
+            if alone.metrics:
+                self._tell(alone.sentence)
         self._tell(
             f"{steps} step{'s' * (steps != 1)}, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; "
             f"all of it is in {self.run.path}"

@@ -95,13 +95,15 @@ class CoreTeachingEnv(ConversationEnv):
         hint_probability = settings.hint_probability
         if mode == "probe":
             hint_probability = float(options.get("hint_probability", _PROBE_HINT_PROBABILITY))
-            if not settings.k_hinted:
+            if not settings.probed:
                 raise UserError(
-                    "core-teaching: a probe compares second tries; set k_hinted above 0."
+                    "core-teaching: a probe compares second tries; set k_hinted above 0, or k_cold "
+                    "above 1."
                 )
         first, second = [], []
+        alone = settings.k_cold - (mode == "probe" and not settings.k_hinted)
         for role in self.roles:
-            place = None if evaluating else settings.k_cold
+            place = None if evaluating else alone
             first += self.agents_of(role)[:place]
             second += self.agents_of(role)[place:] if place else []
         limit = token_limit(settings, training=not evaluating)

@@ -146,7 +146,12 @@ class CoreTeachingSettings:
     @property
     def read_tokens(self) -> int:
         """Most tokens of a context that others wrote, beside the prompt."""
-        return self.hint_tokens if self.k_hinted else 0
+        return self.hint_tokens if self.probed else 0
+
+    @property
+    def probed(self) -> bool:
+        """Whether a probe has second tries: those of training, or else the last cold trace."""
+        return self.k_hinted > 0 or self.k_cold > 1
 
 
 @dataclass(frozen=True)
