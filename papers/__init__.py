@@ -12,6 +12,8 @@ from coterie.papers.preset import Preset, Table
 PRESETS: Mapping[str, Preset] = (
     core_teaching.PRESETS | corea_deferral.PRESETS | eapo_consultation.PRESETS | sd_e2.PRESETS
 )
+MINIATURES: Mapping[str, Preset] = {"core-tiny": core_teaching.MINIATURE}
+"""The same with the tiny team, where that is not what a run does by default."""
 TABLES: Mapping[str, Table] = core_teaching.TABLES | corea_deferral.TABLES | eapo_tables.TABLES
 AT_SCALE: Mapping[str, Table] = (
     core_teaching.AT_SCALE | corea_deferral.AT_SCALE | eapo_tables.AT_SCALE

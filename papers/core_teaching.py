@@ -179,9 +179,8 @@ _TINY = {path: one for path, one in _ENV.items() if one.why == _DISTILLED} | {
     "problems.train": Setting("chains", _MINIATURE, "what only the peer can do shows more"),
 }
 
+MINIATURE = Preset("arXiv:2601.21600", "core-teaching", "gspo", {}, _TINY)
 PRESETS = {
-    "core-tiny": Preset("arXiv:2601.21600", "core-teaching", "gspo", {}, _TINY),
-} | {
     f"core-{pair}-{data}": Preset(
         paper="arXiv:2601.21600",
         env="core-teaching",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coterie.datatypes import UserError
-from coterie.papers import PRESETS
+from coterie.papers import MINIATURES, PRESETS
 from coterie.papers.preset import Preset, Setting
 from coterie.training.plain import override
 from coterie.training.train_settings import TrainSettings
@@ -18,12 +18,13 @@ def preset(name: str) -> Preset:
     Raises:
         UserError: there is none.
     """
-    if name in PRESETS:
-        return PRESETS[name]
-    near = difflib.get_close_matches(name, PRESETS, n=3)
+    known = {**PRESETS, **MINIATURES}
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3)
     raise UserError(
         f"unknown preset '{name}'; {'near it' if near else 'known'}: "
-        f"{', '.join(near or sorted(PRESETS))}"
+        f"{', '.join(near or sorted(known))}"
     )
 
 

@@ -141,27 +141,29 @@ def test_outcomes_are_read_off_the_episodes() -> None:
     }
 
 
-def test_without_a_second_round_there_is_nothing_to_probe() -> None:
-    outcomes = _examined(CoreTeachingSettings(k_hinted=0))
+def test_without_a_second_trace_there_is_nothing_to_probe() -> None:
+    outcomes = _examined(CoreTeachingSettings(k_cold=1, k_hinted=0))
     assert outcomes["hints"] == []
     metrics = estimate(outcomes, 10, 0)
     assert np.isnan(metrics["rescue_rate"].value)
     assert metrics["pass@1/a"].value == 1.0
 
 
-def test_the_table_fits_a_terminal_and_marks_what_changed() -> None:
+@pytest.mark.parametrize("alone", [{}, {"pass@1/alice": 0.5801}])
+def test_the_table_fits_a_terminal_and_marks_what_changed(alone: dict[str, float]) -> None:
     better = json.loads(json.dumps(OUTCOMES))
     better["correct"]["alice"] = [[1, 1]] * 4
     first, last = estimate(OUTCOMES, 200, 0), estimate(better, 200, 0)
     out = io.StringIO()
     console = Console(file=out, width=80)
-    console.print(comparison(first, last, rows(("alice", "bob"))))
+    console.print(comparison(first, last, rows(("alice", "bob")), alone))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     (alice,) = [line for line in lines if line.startswith("Pass@1 alice")]
     assert ".375 [" in alice
+    assert lines[0].endswith("alone") == alice.endswith("  .580") == bool(alone)
     assert "1.000 [1.00 1.00]" in alice
-    assert "+0.625 [" in alice
+    assert "+.625 [" in alice
     # One line a metric: nothing is wrapped.
     assert len(lines) == 1 + len(rows(("alice", "bob")))
     assert {row.metric for row in EVALUATION.rows(("alice", "bob"))} <= set(first)

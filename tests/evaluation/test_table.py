@@ -27,7 +27,7 @@ def test_a_change_is_better_or_worse_or_neither(
 ) -> None:
     (line,) = lines({"m": measured(0.25)}, {"m": after}, [Row("M", "m", better)])
     assert line.verdict == verdict
-    assert line.change.startswith("+0.250 [")
+    assert line.change.startswith("+.250 [")
 
 
 def test_what_is_undefined_has_no_change() -> None:

@@ -25,8 +25,22 @@ def test_without_a_second_round_there_is_one_step(make: Any, problem: Problem) -
     played = Played(env, RESCUE, problem=problem)
     assert played.steps == 1
     assert played.rewards == pytest.approx({"alice_0": 0, "alice_1": 0, "bob_0": 0, "bob_1": 1.3})
-    with pytest.raises(UserError, match="set k_hinted above 0"):
-        env.reset(options={"mode": "probe", "problem": problem})
+    with pytest.raises(UserError, match="set k_hinted above 0, or k_cold above 1"):
+        make(dataclasses.replace(PLAIN, k_cold=1, k_hinted=0)).reset(
+            options={"mode": "probe", "problem": problem}
+        )
+
+
+def test_a_probe_without_a_second_round_takes_the_last_cold_trace(
+    make: Any, problem: Problem
+) -> None:
+    env = make(dataclasses.replace(PLAIN, k_hinted=0, hint_probability=0.0))
+    played = Played(
+        env, RESCUE | {"bob_0": RIGHT}, problem=problem, mode="probe", hint_probability=1.0
+    )
+    assert played.rounds == [["alice_0", "bob_0"], ["alice_1", "bob_1"]]
+    assert [role for role, info in played.infos.items() if info["hinted"]] == ["alice_1", "bob_1"]
+    assert played.prompts["alice_1"] != COLD == played.prompts["alice_0"]
 
 
 def test_evaluation_is_cold_and_pays_correctness(make: Any, problem: Problem, scorer: Any) -> None:
