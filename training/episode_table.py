@@ -35,6 +35,12 @@ _ROW = {
     "logprobs": List(List(Value("float64"))),
     "texts": List(Value("string")),
 }
+# Of rows that are read again behind another context alone.
+_OF_SOME = {
+    "reread_after": List(Value("int64")),
+    "contrast_after": List(Value("int64")),
+    "token_bonus": List(List(Value("float64"))),
+}
 _AS_JSON = ("reward_terms", "groups", "info")
 _PLACE, _EPISODE_INFO, _SHOWN = "episode", "episode_info", "problem_shown"
 _FEATURES = Features(
@@ -44,6 +50,7 @@ _FEATURES = Features(
         _EPISODE_INFO: Value("string"),
         _SHOWN: Value("bool"),
         **_ROW,
+        **_OF_SOME,
         **dict.fromkeys(_AS_JSON, Value("string")),
     }
 )
@@ -76,6 +83,7 @@ def as_table(records: Iterable[Mapping[str, Any]]) -> Dataset:
             _EPISODE_INFO: json.dumps(record["info"]),
             _SHOWN: record.get(_SHOWN, True),
             **{name: row[name] for name in _ROW},
+            **{name: row.get(name) for name in _OF_SOME},
             **{name: json.dumps(row[name]) for name in _AS_JSON},
         }
         for place, record in enumerate(records)
@@ -94,8 +102,9 @@ def as_records(table: Dataset) -> list[dict[str, Any]]:
         # As in the log, said only where it is not so; tables of earlier versions say nothing.
         episode |= {} if row.get(_SHOWN, True) else {_SHOWN: False}
         new = episode | {"info": json.loads(row[_EPISODE_INFO]), "trajectories": []}
+        some = {name: row[name] for name in _OF_SOME if row.get(name) is not None}
         texts = {name: json.loads(row[name]) for name in _AS_JSON}
         found.setdefault(row[_PLACE], new)["trajectories"].append(
-            {name: row[name] for name in _ROW} | texts
+            {name: row[name] for name in _ROW} | some | texts
         )
     return list(found.values())

@@ -20,6 +20,7 @@ def test_there_and_back(opened: Callable[..., Session], train: Any, tmp_path: Pa
     table = read(session.run.path)
     assert len(table) == sum(len(one["trajectories"]) for one in stored)
     assert as_records(table) == stored
+    assert any("token_bonus" in row for one in stored for row in one["trajectories"])
     # As a table of datasets', it can be filtered, stored and read.
     right = table.filter(lambda row: row["agent"] == "alice_0")
     assert {row["agent"] for one in as_records(right) for row in one["trajectories"]} == {"alice_0"}
