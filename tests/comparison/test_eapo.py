@@ -212,7 +212,11 @@ def test_distillation_counts_what_its_expert_wrote(tmp_path: Path) -> None:
 
     whole = spent("whole")
     each = whole["expert_tokens"] // 3
-    assert whole == {"steps": 3, "learned_tokens": whole["learned_tokens"], "expert_tokens": 3 * each}
+    assert whole == {
+        "steps": 3,
+        "learned_tokens": whole["learned_tokens"],
+        "expert_tokens": 3 * each,
+    }
     assert spent("half", "--expert-tokens", str(each + 1))["steps"] == 2
     wrong = ("--expert", "scripted:oracle?p_right=0", "--only-right")
     assert spent("wrong", *wrong)["learned_tokens"] == 0
