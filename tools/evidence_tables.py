@@ -34,7 +34,8 @@ def write(stored: Stored, missing: Sequence[Run]) -> None:
     PAGE.write_text(_PLACE.sub(lambda m: m[1] + text + m[2], page), encoding="utf-8")
     draw(stored)
     plain = arms(stored, "complementary", LENGTH).get("plain", {})
-    BASELINE.write_text(json.dumps(alone(plain), indent=2) + "\n", encoding="utf-8")
+    if len(plain) == len(SEEDS):
+        BASELINE.write_text(json.dumps(alone(plain), indent=2) + "\n", encoding="utf-8")
 
 
 def alone(plain: Mapping[int, Row]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The list of runs behind docs/evidence.md, and what its tables say of stored results."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,23 @@ def test_whether_a_condition_holds() -> None:
     assert verdict(worse).endswith("| **fails** |")
     some.pop(last)
     assert verdict(some).endswith("| open: 4 of 5 seeds |")
+
+
+def test_what_is_shown_beside_a_run() -> None:
+    """Of three answers 3, 1, 0, 3 are right, and all of bob's: Pass@1 (1 + 1/3 + 0 + 1) / 4, Pass@2
+    (1 + 2/3 + 0 + 1) / 4; the other seed has 1 and 1."""
+    seeds = {20: row([3, 1, 0, 3], [3, 3, 3, 3]), 21: row([3, 3, 3, 3], [3, 3, 3, 3])}
+    found = tables.alone(seeds)
+    assert found["seeds"] == [20, 21]
+    assert found["metrics"]["pass@1/alice"] == pytest.approx((7 / 12 + 1) / 2, abs=1e-4)
+    assert found["metrics"]["pass@2/alice"] == pytest.approx((8 / 12 + 1) / 2, abs=1e-4)
+    assert found["metrics"]["team_pass@1"] == 1
+    assert "rescue_rate" not in found["metrics"]
+
+
+def test_what_is_stored_beside_a_run_is_of_these_rows() -> None:
+    plain = tables.arms(evidence.stored(), "complementary", 330)["plain"]
+    assert json.loads(tables.BASELINE.read_text(encoding="utf-8")) == tables.alone(plain)
 
 
 def test_the_page_is_made_of_what_is_stored(

@@ -1,0 +1,69 @@
+"""A stored baseline stands beside the run that it is a baseline of, and beside no other."""
+
+import shlex
+from collections.abc import Callable
+
+import pytest
+
+from coterie.training.baseline import baseline
+from coterie.training.command_line import parse
+from coterie.training.session import Session
+
+# As short as a test is; what is compared is told to be as it is without flags.
+USUAL = ("--env", "core-teaching", "--algo", "gspo")
+
+
+@pytest.mark.parametrize("flags", [(), ("--seed", "7", "--threads", "1", "--eval.every", "9")])
+def test_beside_a_run_that_was_told_nothing_else(flags: tuple[str, ...]) -> None:
+    found = baseline(parse([*USUAL, *flags]))
+    assert found.metrics["pass@1/bob"] > found.metrics["pass@1/alice"] > 0.5
+    assert found.sentence.endswith(found.command)
+    assert f"mean of {len(found.seeds)} seeds" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--steps", "331"),
+        ("--problems.train", "chains"),
+        ("--algo.distillation.beta", "0.5"),
+        ("--env.k-cold", "4"),
+        ("--learner.lr", "1e-4"),
+        ("--rollout.temperature", "0.9"),
+        ("--agents.bob.model", "tiny:carol"),
+        ("--group-by", "problem"),
+        ("--roles", "alice", "carol"),
+        ("--preset", "core-tiny"),
+        ("--env", "sd-e2"),
+    ],
+)
+def test_beside_no_other(flags: tuple[str, ...]) -> None:
+    assert not baseline(parse([*(() if "--env" in flags else USUAL[:2]), *flags])).metrics
+
+
+def test_its_command_is_the_same_run_without_the_peer() -> None:
+    usual = parse(USUAL)
+    program, script, *flags = shlex.split(baseline(usual).command)
+    assert (program, script) == ("python", "train.py")
+    alone = parse(flags)
+    assert alone.env.reread == "none"
+    assert alone.algo.distillation.beta == 0
+    for part in ("agents", "learner", "problems", "rollout", "run"):
+        assert getattr(alone, part) == getattr(usual, part)
+
+
+def test_the_table_has_a_column_of_it(
+    opened: Callable[..., Session],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stored = baseline(parse(USUAL))
+    session = opened("--steps", "1", "--problems.held-out", "4", "--eval.enabled")
+    monkeypatch.setattr("coterie.training.session.baseline", lambda settings: stored)
+    outcomes = session.evaluate("before")
+    capsys.readouterr()
+    session.conclude(outcomes, outcomes)
+    said = capsys.readouterr().out
+    (line,) = [line for line in said.splitlines() if line.startswith("Pass@1 alice")]
+    assert line.endswith(f"{stored.metrics['pass@1/alice']:.3f}".removeprefix("0"))
+    assert stored.command in said
