@@ -57,6 +57,7 @@ register(
                 "lambda_ta": 0.0,
                 "r_teach": 0.0,
                 "reread": "wrong",
+                "reread_least": 0.5,
             },
             "algo": {"distillation": {"beta": 1.0}},
             "run": {"group_by": "problem+role"},

@@ -79,6 +79,7 @@ _ENV = {
     "env.teacher_lift": Setting(0.0, "not in the paper"),
     "env.lambda_b": Setting(0.8, "section 4.1"),
     "env.reread": Setting("none", "not in the paper", _DISTILLED),
+    "env.reread_least": Setting(0.0, "not in the paper", _DISTILLED),
 }
 _REST = {
     "agents.tuning": Setting("lora", "section 5", "tiny models are trained whole"),

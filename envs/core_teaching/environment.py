@@ -227,8 +227,13 @@ class CoreTeachingEnv(ConversationEnv):
         """Role -> what its traces are read again behind."""
         if self.settings.reread_hint == "gold":
             return dict.fromkeys(self.roles, problem.gold) if problem.gold else {}
+        own = {role: [trace for trace in traces if trace.role == role] for role in self.roles}
+        if least := self.settings.reread_least:
+            share = {r: float(np.mean([t.verdict.correct for t in own[r]])) for r in own if own[r]}
+            own = {role: own[role] for role, right in share.items() if right >= least}
+            traces = [trace for trace in traces if trace.role in own]
+            taught = self._lessons(problem, traces, weights, step)
         if self.settings.reread_hint == "own":
-            own = {role: [trace for trace in traces if trace.role == role] for role in self.roles}
             taught = {
                 role: lesson
                 for role, some in own.items()

@@ -111,6 +111,9 @@ class CoreTeachingSettings:
     reread_hint: RereadHint = "peer"
     """What they are read behind: a peer's right trace (of questions that a peer has solved), one's
     own right trace (SDPO, arXiv:2601.20802), or the gold answer."""
+    reread_least: float = 0.0
+    """Least share of right cold traces that a role needs for one of them to be that hint: of a role
+    that is right by luck, it would be taken for reasoning."""
     reread_contrast: bool = False
     """Compare with the reading behind a wrong trace of somebody, a peer's if there is one, in place
     of the prompt alone (RLCSD, arXiv:2606.11709); traces for which there is none are left out."""
@@ -124,6 +127,10 @@ class CoreTeachingSettings:
             0 <= self.hint_probability <= 1,
             f"hint_probability is {self.hint_probability}: it must be between 0 and 1",
         )
+        _require(
+            0 <= self.reread_least <= 1,
+            f"reread_least is {self.reread_least}: it must be between 0 and 1",
+        )
         names = [*(field.name for field in fields(Weights)), *map(term_name, self.terms)]
         _require(
             len({*names}) == len(names),
@@ -134,8 +141,10 @@ class CoreTeachingSettings:
         _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
         require_known("core-teaching", self)
         _require(
-            self.reread != "none" or (self.reread_hint == "peer" and not self.reread_contrast),
-            "reread_hint and reread_contrast do nothing while reread is none; choose reread wrong",
+            self.reread != "none"
+            or (self.reread_hint == "peer" and not (self.reread_contrast or self.reread_least)),
+            "reread_hint, reread_least and reread_contrast do nothing while reread is none; choose "
+            "reread wrong",
         )
         _require(
             self.reread_hint != "own" or self.reread == "wrong",

@@ -52,6 +52,43 @@ def test_wrong_traces_of_questions_that_a_peer_solved(
     assert reread(env, answers, problem, mode="eval") == {}
 
 
+@pytest.mark.parametrize(
+    ("least", "hint", "answers", "found"),
+    [
+        # Bob is right once in twice, which may be luck.
+        (0.5, "peer", BOTH, ["alice_0", "alice_1"]),
+        (0.51, "peer", BOTH, []),
+        (1.0, "peer", {**BOTH, "bob_0": RIGHT}, ["alice_0", "alice_1"]),
+        (0.5, "own", MIXED, ["alice_1", "bob_0"]),
+        (0.51, "own", MIXED, []),
+        # The gold answer is nobody's luck.
+        (1.0, "gold", MIXED, ["alice_1", "bob_0"]),
+    ],
+)
+def test_hints_of_roles_that_are_right_often_enough(
+    least: float, hint: Any, answers: dict[str, str], found: list[str], make: Any, problem: Problem
+) -> None:
+    some = dataclasses.replace(ALONE, reread="wrong", reread_hint=hint, reread_least=least)
+    assert [*reread(make(some), answers, problem)] == found
+
+
+def test_the_best_of_those_that_are_sure_enough_teaches(make: Any, problem: Problem) -> None:
+    """Alice's one right trace pays most, and is left out."""
+    some = dataclasses.replace(
+        ALONE, reread="wrong", reread_least=0.6, teacher="best", lambda_ta=0.0
+    )
+    env = make(some, roles=("alice", "bob", "carol"))
+    answers = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": RIGHT, "bob_1": RIGHT}
+    answers |= {"carol_0": WRONG, "carol_1": WRONG}
+    assert [*reread(env, answers, problem)] == ["alice_1", "carol_0", "carol_1"]
+
+
+@pytest.mark.parametrize("least", [-0.1, 1.1])
+def test_a_share_is_a_share(least: float) -> None:
+    with pytest.raises(UserError, match="reread_least"):
+        CoreTeachingSettings(reread="wrong", reread_least=least)
+
+
 def test_nothing_is_sampled_under_the_hint_and_rewards_are_the_same(
     make: Any, problem: Problem
 ) -> None:
