@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs/evidence/results.jsonl"
 ROLES = ("alice", "bob")
 SEEDS = (20, 21, 22, 23, 24)
+SECOND_SEEDS = (25, 26, 27, 28, 29)
+"""Of the second round, whose arm was found in why the first failed."""
 SCREEN_SEEDS = (3, 4)
 LENGTH = 330
 BLOCK = 30
@@ -47,10 +49,12 @@ ALONE = (
     *("--env.r-teach", "0"),
 )
 UNREAD = ("--env.reread", "none", "--algo.distillation.beta", "0")
-DISTILLED = ("--env.reread", "wrong", "--algo.distillation.beta", "1")
+_PEER = ("--env.reread", "wrong", "--algo.distillation.beta", "1", "--env.reread-least")
+DISTILLED = (*_PEER, "0")
 ARMS = {
     "plain": (*ALONE, "--env.k-cold", "3", *UNREAD),
     "distillation": (*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *DISTILLED),
+    "sure": (*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *_PEER, "0.5"),
     "core": ("--preset", "core-tiny"),
     "own-hint": (
         *(*ALONE, "--env.k-cold", "3", "--env.teacher", "best", "--env.reread-hint", "own"),
@@ -66,7 +70,7 @@ _SCREENED = {
     "reward": (
         *(*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", "--env.reread", "all"),
         *("--algo.distillation.direction", "reward", "--algo.distillation.beta", "0.5"),
-        *("--algo.distillation.bound", "0.2"),
+        *("--algo.distillation.bound", "0.2", "--env.reread-least", "0"),
     ),
 }
 _BOTH = ("plain", "distillation")
@@ -115,6 +119,12 @@ def planned() -> Iterator[Run]:
     """All runs of the protocol, in order."""
     for rung, arms, steps in BLOCKS:
         yield from (Run(rung, arm, seed, steps) for seed in SEEDS for arm in arms)
+    for rung in ("recall", "complementary", "default", "between"):
+        yield from (Run(rung, a, seed, LENGTH) for seed in SECOND_SEEDS for a in ("plain", "sure"))
+    for arm in ("plain", "sure"):
+        yield from (Run("complementary", arm, seed, 2 * LENGTH) for seed in SECOND_SEEDS)
+    for arm in (*_BOTH, "sure"):
+        yield from (Run("recall", arm, seed, LENGTH) for seed in SCREEN_SEEDS)
     for arm in (*_BOTH, *_SCREENED):
         yield from (Run("complementary", arm, seed, LENGTH) for seed in SCREEN_SEEDS)
 

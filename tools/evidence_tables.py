@@ -12,7 +12,7 @@ from coterie.comparison.pictures import drawing
 from coterie.evaluation.core_teaching import EVALUATION
 from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
-from evidence import LENGTH, ROLES, RUNGS, SCREEN_SEEDS, SEEDS, Run
+from evidence import LENGTH, ROLES, RUNGS, SCREEN_SEEDS, SECOND_SEEDS, SEEDS, Run
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/evidence.md"
 PICTURE = PAGE.parent / "evidence/gains.png"
@@ -21,7 +21,7 @@ _PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOT
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
 
-_ORDER = ("plain", "alone-6", "distillation", "own-hint", "core")
+_ORDER = ("plain", "alone-6", "distillation", "sure", "own-hint", "core")
 
 Row = Mapping[str, Any]
 Stored = Mapping[Run, Row]
@@ -108,11 +108,13 @@ CONDITIONS = (
 )
 
 
-def verdicts(stored: Stored) -> Iterator[str]:
+def verdicts(
+    stored: Stored, arm: str = "distillation", among: Sequence[int] = SEEDS
+) -> Iterator[str]:
     """Rows of a table: whether each condition for the default holds, fails or is open."""
     for rung, steps, least in CONDITIONS:
-        found = arms(stored, rung, steps)
-        ours, plain = found.get("distillation", {}), found.get("plain", {})
+        found = arms(stored, rung, steps, among)
+        ours, plain = found.get(arm, {}), found.get("plain", {})
         seeds = ours.keys() & plain.keys()
         lows = [_over_seeds(ours, plain, role).low for role in ROLES]
         whole = len(seeds) == len(SEEDS)
@@ -133,6 +135,8 @@ def _tables(stored: Stored) -> list[str]:
     lines = [
         *("### Where it stands", ""),
         *("| what would make distillation the default | |", "|---|---|", *verdicts(stored), ""),
+        *("| what would make its second form the default | |", "|---|---|"),
+        *(*verdicts(stored, "sure", SECOND_SEEDS), ""),
         "Pass@1 after training: **mean** (each seed in order). Differences from plain: mean [95 % "
         "over seeds]; (95 % over problems). Tokens and CPU seconds are a run's.",
     ]
@@ -145,6 +149,11 @@ def _tables(stored: Stored) -> list[str]:
                 if lifts:
                     lift = signed(float(np.mean(lifts)))
                     lines += ["", f"Hints helped less hurt, before training: {lift}."]
+            if second := arms(stored, rung, steps, SECOND_SEEDS):
+                title = f"### Second round: {rung}, {steps} steps"
+                lines += ["", title, "", *_table(second, SECOND_SEEDS)]
+    if screen := arms(stored, "recall", LENGTH, SCREEN_SEEDS):
+        lines += ["", "### Why the first round failed", "", *_table(screen, SCREEN_SEEDS)]
     if screen := arms(stored, "complementary", LENGTH, SCREEN_SEEDS):
         lines += ["", "### Screen of other forms", "", *_table(screen, SCREEN_SEEDS)]
     return [*lines, "", *_correlations(stored), "", "![Gain of distillation](evidence/gains.png)"]

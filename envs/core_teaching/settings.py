@@ -141,10 +141,8 @@ class CoreTeachingSettings:
         _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
         require_known("core-teaching", self)
         _require(
-            self.reread != "none"
-            or (self.reread_hint == "peer" and not (self.reread_contrast or self.reread_least)),
-            "reread_hint, reread_least and reread_contrast do nothing while reread is none; choose "
-            "reread wrong",
+            self.reread != "none" or (self.reread_hint == "peer" and not self.reread_contrast),
+            "reread_hint and reread_contrast do nothing while reread is none; choose reread wrong",
         )
         _require(
             self.reread_hint != "own" or self.reread == "wrong",
