@@ -15,6 +15,7 @@ from coterie import envs
 from coterie.algorithms import Credit, assign_credit
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.cluster.pool import Pool
+from coterie.cluster.settings import has_processes
 from coterie.datatypes import Sampling, UserError
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Outcomes
@@ -85,7 +86,7 @@ class Session:
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
             seed=settings.run.seed,
             holder=Pool(settings.cluster, threads=settings.run.threads)
-            if settings.cluster.used
+            if has_processes(settings.cluster, settings.agents)
             else None,
         )
         self.run_async(self.team.start())

@@ -63,4 +63,6 @@ def test_engines_of_vllm_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HERE, lambda name: object())
     settings = parse(["--cluster.address", "local"])
     with pytest.raises(UserError, match="none of vLLM"):
-        check_cluster(settings.cluster, settings.agents, engine="vllm", doctor=False)
+        check_cluster(
+            settings.cluster, settings.agents, engine="vllm", moments="float32", doctor=False
+        )
