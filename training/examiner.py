@@ -39,6 +39,16 @@ class Examiner:
         self.answers = 0
         """All of them."""
 
+    def failures(self) -> str:
+        """A sentence on the answers that failed in the evaluation sampled last, if any did."""
+        if not self.failed:
+            return ""
+        reason, count = self.failed.most_common(1)[0]
+        return (
+            f"{self.failed.total()} of {self.answers} answers failed and count in no figure; "
+            f"{count} of them: {reason}"
+        )
+
     async def examine(self) -> Outcomes:
         """Play every held-out problem, with the same seeds each time."""
 

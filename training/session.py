@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import ChainMap
 from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -56,7 +56,7 @@ _SETTLED = 3
 _REPLICAS = 8
 
 
-class Session:
+class Session(AbstractContextManager["Session"]):
     """What the training loop works with: its methods are the loop's verbs."""
 
     def __init__(
@@ -65,7 +65,15 @@ class Session:
         self.settings = settings
         self.run = run
         self.console = Console()
-        self._runner = asyncio.Runner()
+        with ExitStack() as closing:
+            closing.callback(run.close)
+            self._runner = closing.enter_context(asyncio.Runner())
+            self._build(problems, closing)
+            self._closing = closing.pop_all()
+
+    def _build(self, problems: PreparedProblems, closing: ExitStack) -> None:
+        """Load, start and restore everything; what fails on the way closes what is open."""
+        settings, run = self.settings, self.run
         self._timings: dict[str, float] = {}
         self._warned: set[str] = set()
         """Roles that the user has been told of."""
@@ -89,10 +97,13 @@ class Session:
             if has_processes(settings.cluster, settings.agents)
             else None,
         )
+        closing.callback(lambda: self.run_async(self.team.aclose()))
         self.run_async(self.team.start())
         if self.team.places:
             self.console.print(places_table(self.team.places))
         self._scorer, self._graders = build_scorer(settings.scoring)
+        closing.callback(self._graders.close)
+        closing.callback(self._scorer.close)
         metadata = self.make_env().metadata
         self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
         # An environment from elsewhere knows no groups: it is compared with replicas of itself.
@@ -110,6 +121,7 @@ class Session:
             replicas=self.replicas,
             seed=settings.run.seed,
         )
+        closing.callback(lambda: self.run_async(self.sampler.aclose()))
         how = settings.eval
         self._examiner = Examiner(
             evaluation_of(envs.spec(settings.choice.env)),
@@ -267,12 +279,8 @@ class Session:
         """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
         with self.console.status(f"evaluating {name} training"):
             outcomes = self.ask(self._examiner.evaluate(name))
-        if failed := self._examiner.failed.most_common(1):
-            (reason, count), answers = failed[0], self._examiner.answers
-            self._tell(
-                f"{self._examiner.failed.total()} of {answers} answers failed and count in no "
-                f"figure; {count} of them: {reason}"
-            )
+        if failures := self._examiner.failures():
+            self._tell(failures)
         return outcomes
 
     def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
@@ -316,16 +324,8 @@ class Session:
 
         return self.run_async(answered())
 
-    def __enter__(self) -> "Session":
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self.run_async(self.sampler.aclose())
-        self.run_async(self.team.aclose())
-        self._runner.close()
-        self._scorer.close()
-        self._graders.close()
-        self.run.close()
+        self._closing.close()
 
     @property
     def _sampled_enough(self) -> bool:

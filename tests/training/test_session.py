@@ -1,5 +1,6 @@
 """Every algorithm in every environment: two updates, real gradients, frozen weights left alone."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import torch
 
 from coterie import envs, train
 from coterie.algorithms import ALGORITHMS
+from coterie.datatypes import UserError
 from coterie.training.session import Session
 
 Opened = Callable[..., Session]
@@ -32,6 +34,28 @@ def test_two_updates_of_every_pair_reach_every_role(
         assert all(step[f"learner/{role}/grad_norm"] > 0 for step in steps)
         now = one.loaded.handle.parameters()
         assert any(not torch.equal(now[name], value) for name, value in start[role].items())
+
+
+def test_what_fails_on_the_way_closes_what_was_open(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept: list[asyncio.Runner] = []
+
+    class Kept(asyncio.Runner):
+        def __init__(self) -> None:
+            super().__init__()
+            kept.append(self)
+
+    def refuse(*_: object) -> int:
+        raise UserError("they are all too long")
+
+    monkeypatch.setattr(asyncio, "Runner", Kept)
+    monkeypatch.setattr("coterie.training.session.drop_long_prompts", refuse)
+    with pytest.raises(UserError, match="too long"):
+        opened()
+    with pytest.raises(RuntimeError, match="Runner is closed"):
+        kept[0].get_loop()
+    assert not (tmp_path / "run0").exists()
 
 
 def test_a_frozen_role_answers_and_stays_as_it_is(opened: Opened, train: Train) -> None:

@@ -47,8 +47,7 @@ def test_the_same_lines_show_the_same_again() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    threads = threading.active_count()
+    before = set(threading.enumerate())
     console.output_of.cache_clear()
     output_of("1 + 1", QUICK)
-    # Threads of other tests may end meanwhile.
-    assert threading.active_count() <= threads
+    assert set(threading.enumerate()) <= before
