@@ -17,7 +17,7 @@ from coterie.cluster.actor import Actor, Cluster, Died, died
 from coterie.cluster.group import Group
 from coterie.cluster.processes import Machine, Process
 from coterie.cluster.roles import Asked, RemotePolicy, RemoteRole, live_together, share_batch
-from coterie.cluster.settings import ClusterSettings
+from coterie.cluster.settings import ClusterSettings, has_processes
 from coterie.cluster.worker import About, Rank, Stamp, code_mark
 from coterie.datatypes import Completion, UserError
 from coterie.models.loading import base_key
@@ -238,6 +238,13 @@ class Pool:
 
     def _base_of(self, role: str) -> Base:
         return next(base for base in self._bases if role in base.roles)
+
+
+def pool_for(
+    settings: ClusterSettings, agents: Mapping[str, AgentSettings], threads: int
+) -> Pool | None:
+    """What holds the models of a run; None: the process that asks does."""
+    return Pool(settings, threads=threads) if has_processes(settings, agents) else None
 
 
 def _planned(
