@@ -67,7 +67,6 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         *_idle_learners(settings),
     )
     check_trackers(run.track)
-    check_moments(settings.learner)
     check_environment(settings)
     check_cluster(
         settings.cluster,
@@ -76,6 +75,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         moments=settings.learner.moments,
         doctor=run.doctor,
     )
+    check_moments(settings.learner)
     elsewhere = has_processes(settings.cluster, settings.agents)
     check_models(
         {role: replace(agent, device="auto") for role, agent in settings.agents.items()}
