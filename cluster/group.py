@@ -12,50 +12,46 @@ _NOTICED_S = 20.0
 """Until it is known that a process has died, of which another has lost the connection."""
 
 
-@dataclass(frozen=True)
-class Group:
-    """One process that learns, or several ranks of which each does what all are asked."""
+@dataclass
+class Group(Actor):
+    """Ranks, each of which does what all are asked, under the name of the first; its answer is
+    theirs."""
 
-    actors: Sequence[Actor]
+    ranks: Sequence[Actor] = ()
+    _begun: Sequence[Any] = ()
+    """What was begun last, by rank."""
 
-    @property
-    def name(self) -> str:
-        """Of the first, whose answer counts."""
-        return self.actors[0].name
+    def begin(self, verb: str, *arguments: Any) -> Any:
+        """Have all run a method; what is given is the first one's."""
+        self._begun = [rank.begin(verb, *arguments) for rank in self.ranks]
+        return self._begun[0]
 
-    def begin(self, verb: str, *arguments: Any) -> list[Any]:
-        """Have all run a method; the first of what is given stands for the answer."""
-        return [actor.begin(verb, *arguments) for actor in self.actors]
-
-    def result(self, begun: Sequence[Any]) -> Any:
-        """What the method gave.
+    def result(self, begun: Any) -> Any:
+        """What the method that was begun last gave.
 
         Raises:
             Died: one of the processes or its node has gone; the others wait for nobody.
             UserError: see :meth:`coterie.cluster.actor.Actor.result`.
         """
-        if len(self.actors) == 1:
-            return self.actors[0].result(begun[0])
-        waiting = [actor.future(one) for actor, one in zip(self.actors, begun)]
+        waiting = [rank.future(one) for rank, one in zip(self.ranks, self._begun)]
         if any(one.done() and one.exception() for one in wait(waiting, None, FIRST_EXCEPTION).done):
-            self._explain(begun, waiting)
-        return self.actors[0].result(begun[0])
+            self._explain(waiting)
+        return self.ranks[0].result(begun)
 
-    def ask(self, verb: str, *arguments: Any) -> Any:
-        """:meth:`begin` and :meth:`result`."""
-        return self.result(self.begin(verb, *arguments))
+    def locate(self) -> None:
+        """Note where they are.
 
-    def check(self) -> None:
-        """Raises:
-        Died: one of the processes has."""
-        for actor in self.actors:
-            actor.locate()
+        Raises:
+            Died: one of them has gone.
+        """
+        for rank in self.ranks:
+            rank.locate()
 
-    def _explain(self, begun: Sequence[Any], waiting: Sequence[Future[Any]]) -> None:
+    def _explain(self, waiting: Sequence[Future[Any]]) -> None:
         """Raise what went wrong first: who loses a connection blames the one that has died."""
         wait(waiting, _NOTICED_S)
         errors: list[UserError] = []
-        for actor, one, future in zip(self.actors, begun, waiting):
+        for actor, one, future in zip(self.ranks, self._begun, waiting):
             try:
                 if future.done():
                     actor.result(one)

@@ -38,7 +38,7 @@ class Base:
     """One model, the roles on it and their processes."""
 
     roles: Sequence[str]
-    learner: Group | None
+    learner: Actor | None
     engines: Sequence[Actor]
     """Who answers: at least one process, the learner where there is no other."""
 
@@ -173,7 +173,7 @@ class Pool:
         for role in roles:
             if base.learner is not None and engines:
                 # What is given is a reference: weights do not pass through this process.
-                weights = base.learner.begin("weights", role)[0]
+                weights = base.learner.begin("weights", role)
                 version = self._trained[role].version
                 begun += [(one, one.begin("take", role, weights, version)) for one in engines]
         dead = {}
@@ -184,7 +184,7 @@ class Pool:
                 dead[engine.name] = engine
             except UserError:
                 if base.learner is not None:
-                    base.learner.check()  # who has died is to blame for what others could not do
+                    base.learner.locate()  # who has died is to blame for what others could not do
                 raise
         return list(dead.values())
 
@@ -223,7 +223,7 @@ class Pool:
         mine = [role for role in base.roles if role in self._trained]
         for left in reversed(range(_ATTEMPTS)):
             if base.learner is not None:
-                base.learner.check()  # or its node has gone too
+                base.learner.locate()  # or its node has gone too
             try:
                 engine.start()
                 engine.ask("load")
@@ -293,5 +293,8 @@ def _bases(actors: Sequence[Actor]) -> list[Base]:
     for roles, group in groups.items():
         learners = [actor for actor in group if actor.learns]
         engines = [actor for actor in group if not actor.learns]
-        bases.append(Base(roles, Group(learners) if learners else None, engines or learners))
+        learner = learners[0] if learners else None
+        if learner is not None and len(learners) > 1:
+            learner = Group(learner.name, roles, True, {}, (), {}, ranks=learners)
+        bases.append(Base(roles, learner, engines or learners))
     return bases

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from coterie.agents.local import fit_context
-from coterie.cluster.group import Group
+from coterie.cluster.actor import Actor
 from coterie.cluster.worker import About
 from coterie.datatypes import Completion, Prompt, Sampling, Trajectory
 from coterie.models.sampler import Request
@@ -23,7 +23,7 @@ Asked = tuple[str, str, Request]
 class RemoteRole:
     """Implements :class:`coterie.teams.team.Learns`: a learner in other processes."""
 
-    def __init__(self, role: str, actor: Group, about: About) -> None:
+    def __init__(self, role: str, actor: Actor, about: About) -> None:
         self._role, self._actor = role, actor
         self.context, self.stamp = about.context, about.stamp
         """Changes whenever the weights do."""

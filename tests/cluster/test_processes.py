@@ -51,7 +51,7 @@ def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
 ) -> None:
     def ask(*found: Any) -> Any:
         ranks: Any = [Rank(f"learner {i + 1}", one) for i, one in enumerate(found)]
-        return Group(ranks).ask("update")
+        return Group("learner 1", [], True, {}, (), {}, ranks=ranks).ask("update")
 
     lost, gone = UserError("learner 1 failed: connection closed"), Died("learner 2 has died")
     assert ask("mine", "yours") == "mine"
@@ -104,17 +104,17 @@ def test_a_rank_that_is_killed_ends_the_run_with_its_name(play: Play, tmp_path: 
     def kill(session: Session, step: int) -> None:
         pool: Any = session.team.fleet
         group = next(base.learner for base in pool._bases if "bob" in base.roles)
-        assert [actor.name for actor in group.actors] == ["learner 1 of bob", "learner 2 of bob"]
+        assert [actor.name for actor in group.ranks] == ["learner 1 of bob", "learner 2 of bob"]
         started.extend(actor.handle.process for actor in pool._actors)
         asked = group.begin
 
         def begin(verb: str, *arguments: Any) -> Any:
             begun = asked(verb, *arguments)
             if verb == "update":
-                group.actors[1].handle.process.kill()
+                group.ranks[1].handle.process.kill()
             return begun
 
-        object.__setattr__(group, "begin", begin)
+        group.begin = begin
 
     begun = time.monotonic()
     with pytest.raises(UserError, match=r"learner 2 of bob has died.*--resume"):
