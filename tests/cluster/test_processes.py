@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load
 
 from coterie.cluster.actor import Died
@@ -155,3 +156,16 @@ def _alive(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+@pytest.mark.slow
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 3, reason="not run: needs three GPUs")
+def test_two_gpus_learn_as_this_process_does_on_a_cpu(play: Play, tmp_path: Path) -> None:
+    there = ("--agents.alice.device", "cpu", "--agents.bob.dtype", "float32")
+    play(tmp_path / "two", *there, *TWO, "--agents.bob.device", "cuda")
+    play(tmp_path / "one", *there, "--agents.bob.device", "cpu")
+    two, one = (
+        load((tmp_path / n / "final/bob/model.safetensors").read_bytes()) for n in ("two", "one")
+    )
+    assert all(float((two[name] - one[name]).abs().max()) < 1e-3 for name in one)
