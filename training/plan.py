@@ -210,25 +210,26 @@ def _devices(
         mine = {role: one for role, one in roles.items() if one.device == device}
         parts = [Part("Python, torch" if device == "cpu" else "CUDA", _program(device))]
         parts += _held(settings, mine)
-        if device.startswith("each of"):
-            yield from _engine_apart(settings, mine, size)
-        elif settings.run.engine == "local":
-            parts += _sampler(mine, size, sum(part.size for part in parts))
-        else:
+        apart = device.startswith("each of")
+        if settings.run.engine != "local":
             parts += _engines(settings, roles, engines, device, size)
+        elif not apart:
+            parts += _sampler(mine, size, sum(part.size for part in parts))
         yield DevicePlan(device, size, tuple(parts))
+        if apart:
+            yield _engine_apart(settings, mine, size)
 
 
 def _engine_apart(
     settings: TrainSettings, mine: Mapping[str, RolePlan], card: int | None
-) -> Iterator[DevicePlan]:
+) -> DevicePlan:
     """What answers for roles whose learner lies in shards: the whole model, on a GPU of its own."""
     frozen = {
         role: dataclasses.replace(one, trained=False, devices=1) for role, one in mine.items()
     }
     parts = [Part("CUDA", _program("cuda")), *_held(settings, frozen)]
     parts += _sampler(frozen, card, sum(part.size for part in parts))
-    yield DevicePlan(f"GPU of the engine of {' and '.join(mine)}", card, tuple(parts))
+    return DevicePlan(f"GPU of the engine of {' and '.join(mine)}", card, tuple(parts))
 
 
 def _program(device: str) -> int:
