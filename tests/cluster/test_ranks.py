@@ -132,7 +132,7 @@ def difference(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> 
     ("models", "learning"),
     [
         pytest.param(FULL, GSPO, id="full"),
-        pytest.param(LORA, GSPO, id="adapters"),
+        pytest.param(LORA, GSPO, id="adapters", marks=pytest.mark.slow),
         pytest.param(FULL, MORE, id="full, more", marks=pytest.mark.slow),
         pytest.param(LORA, MORE, id="adapters, more", marks=pytest.mark.slow),
     ],
@@ -201,6 +201,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert plain == told
 
 
+@pytest.mark.slow
 def test_bfloat16_computes_and_float32_is_held(on_two: Any) -> None:
     models = {"bob": AgentSettings("tiny:bob", dtype="bfloat16")}
     start = learn(worker(models, GSPO), range(0))["weights"]
