@@ -4,7 +4,6 @@ import inspect
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -51,9 +50,6 @@ class EnvSpec:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """What a run in it does unless told otherwise: plain values by the names of the command line,
     nested (``{"rollout": {"problems_per_step": 8}, "agents": {"judge": {"trained": False}}}``)."""
-    baseline: Path | None = None
-    """JSON with what another way to train makes of these defaults (``algo``, ``command``, ``seeds``
-    and ``metrics``), to be shown beside them."""
 
     @property
     def id(self) -> str:

@@ -6,14 +6,21 @@ settings, and ``benchmark.py sweep`` runs a table.
 
 from collections.abc import Mapping
 
-from coterie.papers import core_teaching, corea_deferral, eapo_consultation, eapo_tables, sd_e2
+from coterie.papers import (
+    core_teaching,
+    corea_deferral,
+    eapo_consultation,
+    eapo_tables,
+    peer_distillation,
+    sd_e2,
+)
 from coterie.papers.preset import Preset, Table
 
 PRESETS: Mapping[str, Preset] = (
     core_teaching.PRESETS | corea_deferral.PRESETS | eapo_consultation.PRESETS | sd_e2.PRESETS
 )
-MINIATURES: Mapping[str, Preset] = {"core-tiny": core_teaching.MINIATURE}
-"""The same with the tiny team, where that is not what a run does by default."""
+OWN: Mapping[str, Preset] = {"peer-distillation": peer_distillation.PRESET}
+"""Of no paper."""
 TABLES: Mapping[str, Table] = core_teaching.TABLES | corea_deferral.TABLES | eapo_tables.TABLES
 AT_SCALE: Mapping[str, Table] = (
     core_teaching.AT_SCALE | corea_deferral.AT_SCALE | eapo_tables.AT_SCALE

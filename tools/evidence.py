@@ -39,29 +39,27 @@ ALONE = (
     *("--env.w-explore", "0", "--env.lambda-cm", "0", "--env.lambda-ta", "0"),
     *("--env.r-teach", "0"),
 )
-UNREAD = ("--env.reread", "none", "--algo.distillation.beta", "0")
-_PEER = ("--env.reread", "wrong", "--algo.distillation.beta", "1", "--env.reread-least")
-DISTILLED = (*_PEER, "0")
+DISTILLED = ("--env.reread", "wrong", "--algo.distillation.beta", "1")
 ARMS = {
-    "plain": (*ALONE, "--env.k-cold", "3", *UNREAD),
+    "plain": (*ALONE, "--env.k-cold", "3"),
     "distillation": (*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *DISTILLED),
-    "sure": (*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *_PEER, "0.5"),
-    "core": ("--preset", "core-tiny"),
-    "own-hint": (
-        *(*ALONE, "--env.k-cold", "3", "--env.teacher", "best", "--env.reread-hint", "own"),
-        *DISTILLED,
+    "sure": (
+        *(*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *DISTILLED),
+        *("--env.reread-least", "0.5"),
     ),
-    "alone-6": (*ALONE, "--env.k-cold", "6", *UNREAD),
+    "core": (),
+    "own-hint": (*ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *DISTILLED),
+    "alone-6": (*ALONE, "--env.k-cold", "6"),
 }
 # Forms that are looked at once, on seeds that confirm nothing.
 _SCREENED = {
-    "sharing": (*ALONE, "--env.k-cold", "3", *UNREAD, "--algo.sharing.weight", "1"),
+    "sharing": (*ALONE, "--env.k-cold", "3", "--algo.sharing.weight", "1"),
     "contrast": (*ARMS["distillation"], "--env.reread-contrast"),
     "gold-hint": (*ARMS["distillation"], "--env.reread-hint", "gold"),
     "reward": (
         *(*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", "--env.reread", "all"),
         *("--algo.distillation.direction", "reward", "--algo.distillation.beta", "0.5"),
-        *("--algo.distillation.bound", "0.2", "--env.reread-least", "0"),
+        *("--algo.distillation.bound", "0.2"),
     ),
 }
 _BOTH = ("plain", "distillation")

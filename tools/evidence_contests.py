@@ -12,15 +12,15 @@ from typing import Any
 
 from coterie.comparison.sweep import Job
 from coterie.training.rundir import METRICS, RunDirectory
-from evidence import ALONE, DISTILLED, UNREAD
+from evidence import ALONE, DISTILLED
 from evidence_runs import ROOT, counts, curve, finish, locked, quoted
 
 RESULTS = ROOT / "docs/evidence/contests.jsonl"
 SEEDS = (30, 31, 32, 33, 34)
 
 _SHORT = ("--rollout.problems-per-step", "8", "--no-episodes-log")
-_PLAIN = (*ALONE, "--env.k-cold", "3", *UNREAD)
-_TAUGHT = (*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *DISTILLED)
+_PLAIN = (*ALONE, "--env.k-cold", "3")
+_TAUGHT = (*_PLAIN, "--env.teacher", "prefer-peer", *DISTILLED)
 _TEACHING = ("--env", "core-teaching", "--algo", "gspo", "--problems.held-out", "256", *_SHORT)
 _THREE = ("--problems.train", "chains?min_length=5&max_length=5", "--steps", "120")
 _UNEQUAL = ("--problems.train", "chains?mix=0.25,0.25,0.5", "--steps", "120")

@@ -16,7 +16,7 @@ from evidence import LENGTH, ROLES, RUNGS, SCREEN_SEEDS, SECOND_SEEDS, SEEDS, Ru
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/evidence.md"
 PICTURE = PAGE.parent / "evidence/gains.png"
-BASELINE = PAGE.parents[1] / "envs/core_teaching/alone.json"
+BASELINE = PAGE.parents[1] / "papers/peer_distillation.json"
 _PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOTALL)
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
@@ -51,8 +51,7 @@ def alone(plain: Mapping[int, Row]) -> dict[str, Any]:
             if np.isfinite(one.value):
                 found.setdefault(name, []).append(one.value)
     return {
-        "algo": "gspo",
-        "command": "python train.py --env core-teaching --algo gspo --env.reread none "
+        "command": "python train.py --preset peer-distillation --env.reread none "
         "--algo.distillation.beta 0",
         "seeds": sorted(plain),
         "metrics": {name: round(float(np.mean(values)), 4) for name, values in found.items()},

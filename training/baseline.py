@@ -1,4 +1,4 @@
-"""Stored figures of a baseline, which stand in the table of a run that was told nothing else."""
+"""Stored figures of a baseline, which stand in the table of a run of its preset."""
 
 import json
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coterie import envs
+from coterie.training.presets import lay_over, preset
 from coterie.training.train_settings import Choice, TrainSettings, defaults
 
 _PARTS = ("env", "algo", "agents", "learner", "problems", "rollout")
@@ -33,17 +34,18 @@ class Baseline:
 
 
 def baseline(settings: TrainSettings) -> Baseline:
-    """The one stored beside the environment, for a run that does what it does by default: any seed,
-    but no other models, problems, learning or length."""
-    choice = settings.choice
-    spec = envs.spec(choice.env)
-    if spec.baseline is None or choice.preset or choice.roles != spec.roles:
+    """The one stored beside the run's preset, if the run does what the preset says: any seed, but
+    no other models, problems, learning or length."""
+    if settings.choice.preset is None:
         return Baseline()
-    stored = json.loads(spec.baseline.read_text(encoding="utf-8"))
-    usual = defaults(Choice(choice.env, stored.pop("algo"), spec.roles))
-    if _compared(settings) != _compared(usual):
+    chosen = preset(settings.choice.preset)
+    if chosen.baseline is None:
         return Baseline()
-    return Baseline(**{**stored, "seeds": tuple(stored["seeds"])})
+    choice = Choice(chosen.env, chosen.algo, envs.spec(chosen.env).roles)
+    if _compared(settings) != _compared(lay_over(chosen, defaults(choice))):
+        return Baseline()
+    stored = json.loads(chosen.baseline.read_text(encoding="utf-8"))
+    return Baseline(stored["metrics"], stored["command"], tuple(stored["seeds"]))
 
 
 def _compared(settings: TrainSettings) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coterie.datatypes import UserError
-from coterie.papers import MINIATURES, PRESETS
+from coterie.papers import OWN, PRESETS
 from coterie.papers.preset import Preset, Setting
 from coterie.training.plain import override
 from coterie.training.train_settings import TrainSettings
@@ -18,7 +18,7 @@ def preset(name: str) -> Preset:
     Raises:
         UserError: there is none.
     """
-    known = {**PRESETS, **MINIATURES}
+    known = {**PRESETS, **OWN}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, n=3)

@@ -122,10 +122,6 @@ def test_a_number_beside_a_flag_is_its_value(env: str) -> None:
     named = [(flag, value) for value, _, flag in BEFORE.findall(text)]
     named += [(flag, later) for _, later, flag in BEFORE.findall(text) if later]
     named += BEHIND.findall(text)
-    if env == "core-teaching":
-        # Its page describes CoRe with the tiny team.
-        tiny = lay_over(core_teaching.MINIATURE, run_of(name)[0])
-        default = {path.replace("_", "-"): value for path, value in leaves(tiny)}
     for flag, value in named:
         values = default[flag] if isinstance(default[flag], tuple) else (default[flag],)
         assert value_of(value) in values, (flag, value)

@@ -97,8 +97,8 @@ def test_in_a_run(tmp_path: Path) -> None:
     steps = [json.loads(line) for line in lines]
     assert any(step["learner/alice/sharing/rows"] > 0 for step in steps)
     for step in steps:
-        # Three cold traces each of four problems, and what is shared.
-        assert step["learner/bob/rows"] == 12 + step["learner/bob/sharing/rows"]
+        # Two cold traces each of four problems, and what is shared.
+        assert step["learner/bob/rows"] == 8 + step["learner/bob/sharing/rows"]
 
 
 @pytest.mark.parametrize(
