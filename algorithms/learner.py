@@ -159,10 +159,11 @@ class Learner:
         return np.array([float(one.mean()) for one in now])
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Tensors by name, and plain JSON data; with the weights, all that an update depends on."""
+        """Tensors by name, and plain JSON data; with the weights, all that an update depends on.
+        The tensors are the learner's own: a device has no room for them twice."""
         tensors, steps = save_moments(self._optimizer, self._parameters)
         for kind, kept in self._kept().items():
-            tensors |= {f"{kind}/{name}": value.clone() for name, value in kept.items()}
+            tensors |= {f"{kind}/{name}": value for name, value in kept.items()}
         plain = {
             "steps": steps,
             "updates": self._updates,

@@ -54,13 +54,13 @@ def make_optimizer(parameters: Sequence[nn.Parameter], settings: LearnerSettings
 def save_moments(
     optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Copies of the moments (``exp_avg/NAME``, ``exp_avg_sq/NAME``; in 8 bits their codes and each
-    block's largest), and steps by parameter."""
+    """The moments themselves (``exp_avg/NAME``, ``exp_avg_sq/NAME``; in 8 bits their codes and each
+    block's largest), which the next step changes, and steps by parameter."""
     tensors, steps = {}, {}
     for name, parameter in parameters.items():
         if state := optimizer.state.get(parameter):
             kept = {k: v for k, v in state.items() if k not in ("step", *_CONSTANT)}
-            tensors |= {f"{kind}/{name}": value.clone() for kind, value in kept.items()}
+            tensors |= {f"{kind}/{name}": value for kind, value in kept.items()}
             steps[name] = float(state["step"])
     return tensors, steps
 

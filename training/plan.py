@@ -41,6 +41,9 @@ _SPARE = 0.95
 _FUSED_AT_MOST, _CPU_CACHE, _LOGITS = 4 << 30, 2 << 30, 1 << 29
 """Of the sampler in this process: :mod:`coterie.models.sampler`."""
 _PREFILL = 1 << 14
+_GAPS = 1.25
+"""What an adapter's activations take of a CPU's memory, where they take 1: malloc keeps blocks of
+up to 32 MiB, and an adapter's small results lie between the large ones."""
 
 
 @dataclass(frozen=True)
@@ -245,11 +248,19 @@ def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Par
     learners = {role: one.found for role, one in mine.items() if one.trained}
     if learners:
         # Learners take turns.
-        most = max(learners, key=lambda role: learners[role].gradients + learners[role].update)
+        updates = {
+            role: int(found.update * (_GAPS if _adapter_on_cpu(mine[role]) else 1))
+            for role, found in learners.items()
+        }
+        most = max(learners, key=lambda role: learners[role].gradients + updates[role])
         found = learners[most]
         how = " (recomputed)" if found.recomputes else ""
         yield Part(f"gradients, {most}", found.gradients, "learning")
-        yield Part(f"activations and logits, {most}{how}", found.update, "learning")
+        yield Part(f"activations and logits, {most}{how}", updates[most], "learning")
+
+
+def _adapter_on_cpu(one: RolePlan) -> bool:
+    return one.device == "cpu" and one.spec.lora is not None
 
 
 def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[Part]:

@@ -7,7 +7,7 @@ D = m d dimensions that is the pair (m j, m j + D/2).
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,10 @@ def _places(head_dim: int, width: int) -> Tensor:
     return torch.cat([half, half + width // 2])
 
 
-_HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
+_HEAD = "lm_head.weight"
+_EMBEDDINGS = ("model.embed_tokens", "model.decoder.embed_tokens", "transformer.wte")
+_HEADLESS = ("gemma", "gemma2", "gemma3_text")
+"""Of vLLM's models those that know no head but the embedding."""
 
 
 def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: bool) -> None:
@@ -135,11 +138,12 @@ def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: b
     files = sorted(source.glob("*.safetensors"))
     if not files:
         raise UserError(f"{source} holds no safetensors file, which an engine needs")
-    untie = untie and bool(config.get("tie_word_embeddings"))
+    tied = config.get("tie_word_embeddings") and config.get("model_type") not in _HEADLESS
+    untie = untie and bool(tied)
     for path in files:
         tensors = load_file(path)
-        if untie and _EMBEDDING in tensors:
-            tensors[_HEAD] = tensors[_EMBEDDING].clone()
+        if untie and (name := _embedding(tensors)):
+            tensors[_HEAD] = tensors[name].clone()
         if width is not None:
             tensors = _widen_all(tensors, config, width)
         store(tensors, target / path.name)
@@ -171,10 +175,15 @@ def _widen_all(tensors: dict[str, Tensor], config: dict[str, Any], width: int) -
     }
 
 
+def _embedding(names: Container[str]) -> str | None:
+    return next((f"{one}.weight" for one in _EMBEDDINGS if f"{one}.weight" in names), None)
+
+
 def _add_to_index(target: Path, source: Path) -> None:
     """Name the head's own copy in the index of a checkpoint that has several files."""
     path = source / "model.safetensors.index.json"
     if path.is_file():
         index = json.loads(path.read_text(encoding="utf-8"))
-        index["weight_map"][_HEAD] = index["weight_map"][_EMBEDDING]
+        if name := _embedding(index["weight_map"]):
+            index["weight_map"][_HEAD] = index["weight_map"][name]
         (target / path.name).write_text(json.dumps(index), encoding="utf-8")

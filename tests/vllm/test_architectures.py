@@ -32,6 +32,8 @@ SHAPE = {
     "num_attention_heads": 2,
     "num_key_value_heads": 2,
     "head_dim": 32,
+    "intermediate_size": 64,
+    "moe_intermediate_size": 64,
     "use_sliding_window": False,
 }
 CASES = [

@@ -95,12 +95,26 @@ def test_another_rotary_embedding_is_refused(checkpoint, name: str) -> None:
         widen_config(config, 32)
 
 
-def test_a_tied_head_gets_its_own_copy(checkpoint, tmp_path: Path) -> None:
-    export_checkpoint(checkpoint("qwen3"), tmp_path, width=None, untie=True)
+@pytest.mark.parametrize(
+    ("name", "embedding"),
+    [
+        ("qwen3", "model.embed_tokens.weight"),
+        ("gpt2", "transformer.wte.weight"),
+        ("opt", "model.decoder.embed_tokens.weight"),
+    ],
+)
+def test_a_tied_head_gets_its_own_copy(checkpoint, tmp_path: Path, name, embedding) -> None:
+    export_checkpoint(checkpoint(name), tmp_path, width=None, untie=True)
     tensors = load_file(tmp_path / "model.safetensors")
-    assert torch.equal(tensors["lm_head.weight"], tensors["model.embed_tokens.weight"])
+    assert torch.equal(tensors["lm_head.weight"], tensors[embedding])
     assert json.loads((tmp_path / "config.json").read_text())["tie_word_embeddings"] is False
-    assert torch.equal(logp(checkpoint("qwen3")), logp(tmp_path))
+    assert torch.equal(logp(checkpoint(name)), logp(tmp_path))
+
+
+def test_a_head_that_an_engine_knows_as_the_embedding_alone_stays_tied(checkpoint, tmp_path):
+    export_checkpoint(checkpoint("gemma2"), tmp_path, width=None, untie=True)
+    assert "lm_head.weight" not in load_file(tmp_path / "model.safetensors")
+    assert json.loads((tmp_path / "config.json").read_text())["tie_word_embeddings"]
 
 
 def test_a_checkpoint_in_several_files_keeps_its_index(checkpoint, tmp_path: Path) -> None:
