@@ -2,7 +2,7 @@
 
 # Q questions, S responses of each
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
 
 from coterie.comparison.responses import Responses
 from coterie.comparison.systems import Deferral, System, cascaded
@@ -19,6 +20,7 @@ from coterie.evaluation.metrics.deferral import (
     area_over_random,
     average_gap_recovered,
     call_performance_threshold,
+    cost_at_accuracy,
     match_budget,
 )
 from coterie.evaluation.metrics.discrimination import within_question_auroc
@@ -33,9 +35,11 @@ SYSTEMS: Mapping[str, str] = {
     "llm": "LLM",
     "slm-verb": "SLM-Verb",
     "slm-isotonic": "SLM-Verb, isotonic",
+    "slm-platt": "SLM-Verb, Platt",
     "slm-temperature": "SLM-Verb, temperature",
     "rlvr-verb": "RLVR-Verb",
     "rlvr-isotonic": "RLVR-Verb, isotonic",
+    "rlvr-platt": "RLVR-Verb, Platt",
     "rlvr-temperature": "RLVR-Verb, temperature",
     "rlvr-avgprob": "RLVR-AvgProb",
     "rlvr-agreement": "RLVR-Agreement",
@@ -55,7 +59,7 @@ SYSTEMS: Mapping[str, str] = {
 _TIE = 1e-4
 
 
-Method = Literal["isotonic", "temperature"]
+Method = Literal["isotonic", "platt", "temperature"]
 
 _SMALLEST = 1e-3
 
@@ -64,6 +68,7 @@ def recalibrated(confidence_QS: Floats, correct_QS: Floats, method: Method) -> F
     """(Q, S): each half of the questions mapped by what was fitted on the other half.
 
     isotonic     the best rising step function (Zadrozny and Elkan 2002)
+    platt        ``sigmoid(a logit(p) + b)`` of the lowest log loss (Platt 1999); a may be negative
     temperature  ``sigmoid(logit(p) / T)`` with the T of the lowest log loss (arXiv:1706.04599)
     """
     mapped_QS = np.full_like(confidence_QS, np.nan)
@@ -77,7 +82,7 @@ def recalibrated(confidence_QS: Floats, correct_QS: Floats, method: Method) -> F
         out_QS = np.full_like(wanted_QS, np.nan)
         stated_QS = ~np.isnan(wanted_QS)
         if stated_QS.any():
-            fit = _isotonic if method == "isotonic" else _temperature
+            fit = _FITS[method]
             out_QS[stated_QS] = fit(fitted_QS[known_QS], right_QS[known_QS], wanted_QS[stated_QS])
         mapped_QS[scored_Q] = out_QS
     return mapped_QS
@@ -88,8 +93,15 @@ def _isotonic(stated_N: Floats, right_N: Floats, wanted_N: Floats) -> Floats:
     return model.fit(stated_N, right_N).predict(wanted_N)
 
 
+def _platt(stated_N: Floats, right_N: Floats, wanted_N: Floats) -> Floats:
+    if len(np.unique(right_N)) < 2:
+        return np.full_like(wanted_N, right_N[0])
+    model = LogisticRegression(C=np.inf).fit(_logits(stated_N)[:, None], right_N)
+    return model.predict_proba(_logits(wanted_N)[:, None])[:, 1]
+
+
 def _temperature(stated_N: Floats, right_N: Floats, wanted_N: Floats) -> Floats:
-    logit_N = logit(np.clip(stated_N, _SMALLEST, 1 - _SMALLEST))
+    logit_N = _logits(stated_N)
 
     def loss(log_temperature: float) -> float:
         # log(1 + exp(-z)) without overflow
@@ -97,7 +109,18 @@ def _temperature(stated_N: Floats, right_N: Floats, wanted_N: Floats) -> Floats:
         return float(np.logaddexp(0.0, -signed_N).mean())
 
     best = minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded")
-    return expit(logit(np.clip(wanted_N, _SMALLEST, 1 - _SMALLEST)) / np.exp(best.x))
+    return expit(_logits(wanted_N) / np.exp(best.x))
+
+
+def _logits(stated_N: Floats) -> Floats:
+    return logit(np.clip(stated_N, _SMALLEST, 1 - _SMALLEST))
+
+
+_FITS: Mapping[Method, Callable[[Floats, Floats, Floats], Floats]] = {
+    "isotonic": _isotonic,
+    "platt": _platt,
+    "temperature": _temperature,
+}
 
 
 @dataclass(frozen=True)
@@ -159,7 +182,7 @@ def systems(
         if key in costs:
             own, stated_QS = costs[key], costs[key].confidence_QS
             yield decided(f"{prefix}-verb", key, stated_QS)
-            for method in ("isotonic", "temperature"):
+            for method in _FITS:
                 mapped_QS = recalibrated(stated_QS, own.correct_QS, method)
                 yield decided(f"{prefix}-{method}", key, mapped_QS)
     if "rlvr" in costs:
@@ -245,10 +268,15 @@ def curve_figures(deferral: Deferral) -> dict[str, float]:
     if deferral.threshold_Q is None:
         return {}
     curve = deferral.cascade.curve()
+    whole = float(deferral.cascade.large.cost_QS.mean())
     return {
         "apgr": average_gap_recovered(curve),
         "area_over_random": area_over_random(curve),
         **{f"cpt@{x:.0%}": call_performance_threshold(curve, x) for x in (0.2, 0.5, 0.8)},
+        **{
+            f"saving@{loss:.0%}": 1 - cost_at_accuracy(curve, curve.accuracy_large - loss) / whole
+            for loss in (0.01, 0.02, 0.05)
+        },
         "auroc_within": within_question_auroc(
             deferral.cascade.score_QS, deferral.cascade.small.correct_QS
         ),

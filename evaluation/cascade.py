@@ -174,7 +174,8 @@ def measure(
 
     ``accuracy_small``, ``accuracy_large``, ``ece``, ``auroc``, ``output_ratio``, ``accuracy``,
     ``cost``, ``deferred``, ``random_gain`` (above random deferral of as many), ``saving`` and
-    ``loss`` (both against the large model alone).
+    ``loss`` (both against the large model alone); ``helped`` and ``harmed``, the shares of all
+    responses that deferral made right and made wrong.
 
     Args:
         deferred_QS: from :meth:`Cascade.defer`, or the probability of being deferred.
@@ -193,6 +194,8 @@ def measure(
         "cost": mix(cascade.kept_cost_QS, cascade.deferred_cost_QS),
         "cost_large": large.cost_QS,
         "deferred": deferred_QS,
+        "helped": deferred_QS * (1 - small.correct_QS) * large.correct_QS,
+        "harmed": deferred_QS * small.correct_QS * (1 - large.correct_QS),
         "output_ratio": ~np.isnan(cascade.score_QS),
     }.items():
         columns.add(name, as_floats(values_QS).mean(axis=1))

@@ -41,26 +41,26 @@ RUNGS = {
     "between": "chains?mix=0.375,0.375,0.25&min_length=4&max_length=5",
     "recall": "recall?letters=1&named=0.15&unknown=0&min_length=3&max_length=4",
 }
-_ALONE = (
+ALONE = (
     *("--env.k-hinted", "0", "--group-by", "problem+role", "--env.alpha", "0"),
     *("--env.w-explore", "0", "--env.lambda-cm", "0", "--env.lambda-ta", "0"),
     *("--env.r-teach", "0"),
 )
-_DISTILLED = ("--env.reread", "wrong", "--algo.distillation.beta", "1")
+DISTILLED = ("--env.reread", "wrong", "--algo.distillation.beta", "1")
 ARMS = {
-    "plain": (*_ALONE, "--env.k-cold", "3"),
-    "distillation": (*_ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *_DISTILLED),
+    "plain": (*ALONE, "--env.k-cold", "3"),
+    "distillation": (*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *DISTILLED),
     "core": (),
-    "own-hint": (*_ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *_DISTILLED),
-    "alone-6": (*_ALONE, "--env.k-cold", "6"),
+    "own-hint": (*ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *DISTILLED),
+    "alone-6": (*ALONE, "--env.k-cold", "6"),
 }
 # Forms that are looked at once, on seeds that confirm nothing.
 _SCREENED = {
-    "sharing": (*_ALONE, "--env.k-cold", "3", "--algo.sharing.weight", "1"),
+    "sharing": (*ALONE, "--env.k-cold", "3", "--algo.sharing.weight", "1"),
     "contrast": (*ARMS["distillation"], "--env.reread-contrast"),
     "gold-hint": (*ARMS["distillation"], "--env.reread-hint", "gold"),
     "reward": (
-        *(*_ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", "--env.reread", "all"),
+        *(*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", "--env.reread", "all"),
         *("--algo.distillation.direction", "reward", "--algo.distillation.beta", "0.5"),
         *("--algo.distillation.bound", "0.2"),
     ),
@@ -122,43 +122,58 @@ def stored(path: Path = RESULTS) -> dict[Run, dict[str, Any]]:
     return {Run(*(row[key] for key in ("rung", "arm", "seed", "steps"))): row for row in rows}
 
 
+def write(stored: Mapping[Run, Any], missing: Sequence[Run]) -> None:
+    """Make tables and picture of the page anew."""
+    import evidence_tables
+
+    evidence_tables.write(stored, missing)
+
+
 def train(run: Run, out: Path) -> dict[str, Any]:
     """Train it, let its roles vote, and give the line that is stored."""
     folder = out / run.name
-    began, used, whole = time.time(), _cpu_s(), not folder.exists()
-    job = Job("train", (*run.flags, "--run-dir", str(folder)), folder, "summary.json")
-    if not job.finished:
-        job.run()
-    cpu, wall = _cpu_s() - used, time.time() - began
+    flags = (*run.flags, "--run-dir", str(folder))
+    spent = finish(Job("train", flags, folder, "summary.json"))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     first, last = (
         json.loads((folder / f"evaluation/{when}.json").read_text(encoding="utf-8"))["correct"]
         for when in ("before", "after")
     )
-    commit = subprocess.run(
+    return {
+        **asdict(run),
+        "command": " ".join(("python train.py", *(quoted(flag) for flag in run.flags))),
+        **spent,
+        "before": {role: counts(first[role]) for role in ROLES},
+        "after": {role: counts(last[role]) for role in ROLES},
+        "peer_only": {role: _peer_only(first, role) for role in ROLES},
+        "hint_lift": summary["before"].get("hint_lift"),
+        "tokens": summary["sampled_tokens"],
+        "votes": _votes(run, folder),
+        "curve": curve(folder, ROLES),
+        # Right answers to each held-out problem, a digit a problem.
+        "right": {role: "".join(str(sum(row)) for row in last[role]) for role in ROLES},
+    }
+
+
+def finish(job: Job) -> dict[str, Any]:
+    """Run what is left of it; commit, time and seconds, which of a job that was cut off are None:
+    only the last part's would be known."""
+    began, used, whole = time.time(), _cpu_s(), not job.folder.exists()
+    if not job.finished:
+        job.run()
+    cpu, wall = _cpu_s() - used, time.time() - began
+    described = subprocess.run(
         ("git", "describe", "--always", "--dirty", "--abbrev=12"),
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
-    ).stdout.strip()
+    )
     return {
-        **asdict(run),
-        "command": " ".join(("python train.py", *(_quoted(flag) for flag in run.flags))),
-        "commit": commit,
+        "commit": described.stdout.strip(),
         "finished": datetime.now().isoformat(timespec="seconds"),
-        "before": {role: _counts(first[role]) for role in ROLES},
-        "after": {role: _counts(last[role]) for role in ROLES},
-        "peer_only": {role: _peer_only(first, role) for role in ROLES},
-        "hint_lift": summary["before"].get("hint_lift"),
-        "tokens": summary["sampled_tokens"],
-        # Of a run that was cut off, only the last part's would be known.
         "cpu_s": round(cpu, 1) if whole else None,
         "wall_s": round(wall, 1) if whole else None,
-        "votes": _votes(run, folder),
-        "curve": _curve(folder),
-        # Right answers to each held-out problem, a digit a problem.
-        "right": {role: "".join(str(sum(row)) for row in last[role]) for role in ROLES},
     }
 
 
@@ -168,11 +183,11 @@ def _cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _quoted(flag: str) -> str:
+def quoted(flag: str) -> str:
     return f'"{flag}"' if "?" in flag else flag
 
 
-def _counts(correct: Sequence[Sequence[int]]) -> list[int]:
+def counts(correct: Sequence[Sequence[int]]) -> list[int]:
     """Right answers, and all."""
     return [sum(map(sum, correct)), sum(map(len, correct))]
 
@@ -198,13 +213,13 @@ def _votes(run: Run, folder: Path) -> dict[str, float]:
     return {"alice": rows["vote/alice"], "bob": rows["vote/bob"], "team": rows["vote"]}
 
 
-def _curve(folder: Path) -> dict[str, list[float]]:
+def curve(folder: Path, roles: Sequence[str]) -> dict[str, list[float]]:
     """Each role's accuracy in training, block by block."""
     steps = RunDirectory.reopen(folder).read_log(METRICS)
     blocks = [steps[start : start + BLOCK] for start in range(0, len(steps), BLOCK)]
     return {
         role: [round(sum(s[f"measured/{role}/correct"] for s in b) / len(b), 4) for b in blocks]
-        for role in ROLES
+        for role in roles
     }
 
 
@@ -216,30 +231,38 @@ def main() -> None:
     parser.add_argument("--until", default="23:59", help="begin no run after this time, HH:MM")
     parser.add_argument("--out", type=Path, default=ROOT / "runs/evidence", help="where runs go")
     asked = parser.parse_args()
-    missing = [run for run in planned() if run not in stored()]
-    if asked.tables:
-        from evidence_tables import write
-
-        write(stored(), missing)
-        return
-    missing = [run for run in missing if asked.only in run.name]
-    if asked.list:
-        print(*(run.name for run in missing), sep="\n")
-        return
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    asked.out.mkdir(parents=True, exist_ok=True)
-    for run in missing:
-        if f"{datetime.now():%H:%M}" >= asked.until:
+    import evidence
+    import evidence_contests
+
+    # A protocol is a module with RESULTS, planned, stored, train and write.
+    for protocol in (evidence, evidence_contests):
+        done = protocol.stored()
+        missing = [run for run in protocol.planned() if run not in done]
+        wanted = [run for run in missing if asked.only in run.name]
+        if asked.tables:
+            protocol.write(done, missing)
+        elif asked.list:
+            print(*(run.name for run in wanted), sep="\n")
+        else:
+            asked.out.mkdir(parents=True, exist_ok=True)
+            train_all(protocol, wanted, asked.out, asked.until)
+
+
+def train_all(protocol: Any, runs: Sequence[Any], out: Path, until: str) -> None:
+    """Train them one after another; none begins after that time of the day."""
+    for run in runs:
+        if f"{datetime.now():%H:%M}" >= until:
             break
-        with (asked.out / f"{run.name}.lock").open("w", encoding="utf-8") as lock:
+        with (out / f"{run.name}.lock").open("w", encoding="utf-8") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue  # another process of this script trains it
-            if run in stored():
+            if run in protocol.stored():
                 continue
-            row = train(run, asked.out)
-            with RESULTS.open("a", encoding="utf-8") as file:
+            row = protocol.train(run, out)
+            with protocol.RESULTS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
             print(run.name, row["after"], row["cpu_s"], flush=True)
 

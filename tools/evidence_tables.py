@@ -36,7 +36,7 @@ def fell(row: Row) -> list[str]:
     """Roles that have fallen apart by the page's definition."""
     return [
         role
-        for role in ROLES
+        for role in row["curve"]
         if rate(row, role) < rate(row, role, "before") - _BELOW_START
         or row["curve"][role][-1] < max(row["curve"][role]) - _BELOW_BEST
     ]
@@ -70,8 +70,8 @@ def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> 
     ]
     problems = (np.concatenate(right[0]) - np.concatenate(right[1])) / 3
     over = bootstrap(problems[:, None], lambda mean: mean[..., 0], resamples=2000)
-    whole = "" if np.isnan(found.low) else f" [{_signed(found.low)}, {_signed(found.high)}]"
-    return f"{_signed(found.value)}{whole}; ({_signed(over.low)}, {_signed(over.high)})"
+    whole = "" if np.isnan(found.low) else f" [{signed(found.low)}, {signed(found.high)}]"
+    return f"{signed(found.value)}{whole}; ({signed(over.low)}, {signed(over.high)})"
 
 
 # (rung, steps, what the lower end of each role's difference must exceed)
@@ -93,7 +93,7 @@ def verdicts(stored: Stored) -> Iterator[str]:
         state = f"open: {len(seeds)} of {len(SEEDS)} seeds"
         if whole:
             state = "**holds**" if good else "**fails**"
-        bound = _signed(least) if least else "0"
+        bound = signed(least) if least else "0"
         yield f"| {rung}, {steps} steps: above {bound}, none falls apart | {state} |"
 
 
@@ -116,7 +116,7 @@ def _tables(stored: Stored) -> list[str]:
                 lines += ["", f"### {rung.capitalize()}, {steps} steps", "", *_table(found, SEEDS)]
                 lifts = [row["hint_lift"] for row in found.get("core", {}).values()]
                 if lifts:
-                    lift = _signed(float(np.mean(lifts)))
+                    lift = signed(float(np.mean(lifts)))
                     lines += ["", f"Hints helped less hurt, before training: {lift}."]
     if screen := arms(stored, "complementary", LENGTH, SCREEN_SEEDS):
         lines += ["", "### Screen of other forms", "", *_table(screen, SCREEN_SEEDS)]
@@ -189,7 +189,7 @@ def _correlations(stored: Stored) -> list[str]:
     for name, found in _foretellers(stored).items():
         x, gain = [point[2] for point in found], [point[3] for point in found]
         if len({*x}) > 2 and len({*gain}) > 2:
-            value = _signed(float(np.corrcoef(x, gain)[0, 1]))
+            value = signed(float(np.corrcoef(x, gain)[0, 1]))
             lines.append(
                 f"Correlation of the gain with the {name} before training: {value} ({len(x)} pairs "
                 "of runs and roles)."
@@ -245,5 +245,6 @@ def _seeds(values: Sequence[float]) -> str:
     return f"**{_mean(values)}** ({each})"
 
 
-def _signed(value: float) -> str:
+def signed(value: float) -> str:
+    """With three decimals and a sign."""
     return f"{'+' if value >= 0 else '−'}{without_zero(abs(value), 3)}"

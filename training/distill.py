@@ -1,6 +1,7 @@
 """Supervised training on an expert's solutions: ``python benchmark.py distill --out runs/d``."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +28,11 @@ from coterie.problems.opening import open_source
 from coterie.problems.split import hold_out
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.consultation import ANSWER, THINK
+from coterie.rewards.grading.answers import Checker
 from coterie.teams.models import check_models
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Learning, build_team
+from coterie.training.disk import write_whole
 from coterie.training.rundir import check_new
 
 
@@ -66,6 +69,11 @@ class Distillation:
     """Longest solution."""
     temperature: float = 1.0
     """The expert's sampling temperature."""
+    expert_tokens: int = 0
+    """Stop sooner: after the step in which the expert has written this many tokens, so that it
+    costs what consulting did; 0 leaves the end to --steps."""
+    only_right: bool = False
+    """Learn only solutions that end in the gold answer, which a reward would tell too."""
     seed: int = 0
     """Everything random derives from it."""
 
@@ -79,6 +87,8 @@ def distill(settings: Distillation) -> None:
     for name in ("steps", "problems_per_step", "solutions", "max_new_tokens", "questions"):
         if getattr(settings, name) < 1:
             raise UserError(f"--{name.replace('_', '-')} must be at least 1")
+    if settings.expert_tokens < 0:
+        raise UserError("--expert-tokens must not be negative; 0 leaves the end to --steps")
     if is_player(settings.policy):
         raise UserError(f"{settings.policy} is no model to train; name one with --policy")
     check_new(settings.out, may_hold_runs=False)
@@ -102,33 +112,43 @@ def distill(settings: Distillation) -> None:
     )
     trained, console = team.trained["policy"], Console()
 
-    async def run() -> int:
-        tokens = 0
+    async def run() -> dict[str, int]:
+        spent = {"steps": 0, "learned_tokens": 0, "expert_tokens": 0}
         for step in range(1, settings.steps + 1):
-            rows = await _solutions(team, stream.take(settings.problems_per_step), step, settings)
+            problems = stream.take(settings.problems_per_step)
+            said = await _solutions(team, problems, step, settings)
+            rows = [row for row, right, _ in said if right or not settings.only_right]
             metrics = trained.update(rows, np.ones(len(rows)))
-            tokens += sum(int(row.mask.sum()) for row in rows)
+            spent["steps"] = step
+            spent["learned_tokens"] += sum(int(row.mask.sum()) for row in rows)
+            spent["expert_tokens"] += sum(written for *_, written in said)
             if step % max(1, settings.steps // 10) == 0 and rows:
                 entropy = metrics["entropy"]
                 console.print(f"step {step}/{settings.steps}  entropy {entropy:.3f}")
+            if 0 < settings.expert_tokens <= spent["expert_tokens"]:
+                break
         await team.aclose()
-        return tokens
+        return spent
 
-    tokens = asyncio.run(run())
+    spent = asyncio.run(run())
     trained.export(settings.out / "final" / "policy")
+    write_whole(settings.out / "distillation.json", json.dumps(spent))
     console.print(
-        f"{tokens:,} tokens learned; the policy is in {settings.out / 'final' / 'policy'}"
+        f"{spent['learned_tokens']:,} tokens learned of {spent['expert_tokens']:,} that the expert "
+        f"wrote; the policy is in {settings.out / 'final' / 'policy'}"
     )
 
 
 async def _solutions(
     team: Any, problems: Sequence[Problem], step: int, settings: Distillation
-) -> list[Trajectory]:
-    """Training rows: the policy's prompt, and the expert's solution in the policy's words."""
+) -> list[tuple[Trajectory, bool, int]]:
+    """Training rows (the policy's prompt, and the expert's solution in the policy's words), whether
+    each is right, and how many tokens the expert wrote."""
     expert, mine, theirs = team.policies["expert"], team.codecs["policy"], team.codecs["expert"]
     sampling = Sampling(settings.max_new_tokens, settings.temperature)
+    checker = Checker()
 
-    async def one(problem: Problem, copy: int) -> Trajectory | None:
+    async def one(problem: Problem, copy: int) -> tuple[Trajectory, bool, int] | None:
         text = lone_prompt(problem.question, settings.prompt_style)
         prompt = Prompt(
             np.asarray(theirs.open(text), dtype=np.int64),
@@ -141,10 +161,14 @@ async def _solutions(
             said: Completion = await expert(prompt, sampling)
         except PolicyFailure:
             return None
-        return as_row(mine, text, as_trace(theirs.decode(said.tokens)), problem.id)
+        trace = as_trace(theirs.decode(said.tokens))
+        right = not settings.only_right or checker.check(trace, problem).correct
+        return as_row(mine, text, trace, problem.id), right, len(said.tokens)
 
     asked = [one(problem, copy) for problem in problems for copy in range(settings.solutions)]
-    return [row for row in await asyncio.gather(*asked) if row is not None]
+    said = [row for row in await asyncio.gather(*asked) if row is not None]
+    checker.close()
+    return said
 
 
 def as_trace(solution: str) -> str:
@@ -184,4 +208,6 @@ def _stream(settings: Distillation) -> ProblemStream:
     scored = open_source(settings.problems, purpose="eval", seed=settings.seed)
     _, exclude = hold_out(scored, scored, settings.questions, settings.seed)
     source = open_source(settings.problems, seed=settings.seed)
+    if settings.only_right:
+        Checker().check("", source[0])  # refuses kinds that cannot be compared here
     return ProblemStream(source, settings.seed, exclude, epoch_size=1024)

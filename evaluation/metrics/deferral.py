@@ -116,15 +116,25 @@ def call_performance_threshold(curve: DeferralCurve, recovered: float) -> float:
     points (arXiv:2406.18665); NaN where it is never reached."""
     deferred_D, accuracy_D = _complete(curve)
     recovered_D = performance_gap_recovered(accuracy_D, curve.accuracy_small, curve.accuracy_large)
-    reached = np.flatnonzero(recovered_D >= recovered)
+    return _first_reached(recovered_D, deferred_D, recovered)
+
+
+def cost_at_accuracy(curve: DeferralCurve, accuracy: float) -> float:
+    """The smallest cost at which the cascade is right so often, linear between points (thresholds
+    drawn at random); NaN where no threshold gets there. Systems are compared at equal accuracy."""
+    return _first_reached(curve.accuracy_D, curve.cost_D, accuracy)
+
+
+def _first_reached(value_D: Floats, price_D: Floats, wanted: float) -> float:
+    """Price at which ``value_D`` first is ``wanted``, linear between points; NaN: never."""
+    reached = np.flatnonzero(value_D >= wanted - 1e-12)
     if not len(reached):
         return float("nan")
     first = reached[0]
     if first == 0:
-        return float(deferred_D[0])
-    low, high = recovered_D[first - 1], recovered_D[first]
-    share = (recovered - low) / (high - low)
-    return float(deferred_D[first - 1] + share * (deferred_D[first] - deferred_D[first - 1]))
+        return float(price_D[0])
+    share = (wanted - value_D[first - 1]) / (value_D[first] - value_D[first - 1])
+    return float(price_D[first - 1] + share * (price_D[first] - price_D[first - 1]))
 
 
 @dataclass(frozen=True)

@@ -172,6 +172,7 @@ def test_only_the_solution_is_learned() -> None:
         (["eapo", "--expert", "scripted:loud"], "kind=loud"),
         (["distill", "--out", "x", "--steps", "0"], "--steps must be at least 1"),
         (["distill", "--out", "x", "--policy", "scripted:silent"], "no model to train"),
+        (["distill", "--out", "x", "--expert-tokens", "-1"], "--expert-tokens must not be neg"),
         (["nope"], "unknown comparison 'nope'; known: corea, eapo, distill, seeds"),
     ],
 )
@@ -197,3 +198,26 @@ def test_distillation_follows_its_flags(tmp_path: Path) -> None:
     assert (
         len({plain, weights("script", *script), weights("panel", "--prompt-style", "panel")}) == 3
     )
+
+
+def test_distillation_counts_what_its_expert_wrote(tmp_path: Path) -> None:
+    """Two solutions a step in bytes: `Answer: 7` and its end marker are ten tokens."""
+
+    def spent(name: str, *flags: str) -> dict[str, int]:
+        out = tmp_path / name
+        quick = ("--problems-per-step", "2", "--solutions", "1", "--steps", "3")
+        script = ("--expert", "scripted:oracle?template=Answer: {answer}")
+        assert benchmark.main(["distill", "--out", str(out), *quick, *script, *flags]) == 0
+        return json.loads((out / "distillation.json").read_text())
+
+    whole = spent("whole")
+    each = whole["expert_tokens"] // 3
+    assert whole == {
+        "steps": 3,
+        "learned_tokens": whole["learned_tokens"],
+        "expert_tokens": 3 * each,
+    }
+    assert spent("half", "--expert-tokens", str(each + 1))["steps"] == 2
+    wrong = ("--expert", "scripted:oracle?p_right=0", "--only-right")
+    assert spent("wrong", *wrong)["learned_tokens"] == 0
+    assert spent("right", "--only-right") == whole

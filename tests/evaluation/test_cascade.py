@@ -50,6 +50,8 @@ def test_measured_by_hand(cascade):
     assert found["cost"] == 60
     assert found["saving"] == 0
     assert found["loss"] == 0.25
+    # Of four the third was made right, and the fourth wrong.
+    assert (found["helped"], found["harmed"]) == (0.25, 0.25)
     # .5 - (.5 + .5 * .25)
     assert found["random_gain"] == pytest.approx(-0.125)
     assert found["output_ratio"] == 0.75

@@ -5,6 +5,7 @@ from coterie.evaluation.metrics.deferral import (
     area_over_random,
     average_gap_recovered,
     call_performance_threshold,
+    cost_at_accuracy,
     deferral_curve,
     match_budget,
     performance_gap_recovered,
@@ -69,6 +70,15 @@ def test_areas_by_hand():
     # .09375 + .125 + .15625 + .1875 = .5625.
     assert area_over_random(better) == pytest.approx(0.0625, abs=1e-12)
     assert average_gap_recovered(better) == pytest.approx((0.5625 - 0.25) / 0.5, abs=1e-12)
+
+
+def test_cost_at_equal_accuracy():
+    # .25 costs 110, .5 costs 185 and .75 costs 235; half-way between the first two 147.5.
+    assert [cost_at_accuracy(CURVE, x) for x in (0.2, 0.375, 0.5, 0.75)] == [110, 147.5, 185, 235]
+    assert np.isnan(cost_at_accuracy(CURVE, 0.8))
+    # A score that says nothing is random deferral: from 1 at .5 to 5 at 1.
+    flat = deferral_curve([0.5] * 2, [1, 0], [1, 1], [1.0] * 2, [4.0] * 2)
+    assert cost_at_accuracy(flat, 0.75) == 3
 
 
 def test_gap_recovered():

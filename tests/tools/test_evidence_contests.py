@@ -1,0 +1,103 @@
+"""The second protocol of the evidence: its commands, and what its tables say of stored results."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evidence_contest_tables as tables
+import evidence_contests as contests
+from coterie.comparison.brought import parse as parse_comparison
+from coterie.comparison.corea import CoreaComparison
+from coterie.training.command_line import parse
+
+
+def test_every_command_is_planned_once_and_its_flags_exist(tmp_path: Path) -> None:
+    runs = list(contests.planned())
+    assert len({run.name for run in runs}) == len(runs)
+    assert {run.seed for run in runs} == {*contests.SEEDS}
+    assert {*contests.SEEDS}.isdisjoint(range(25))
+    for run in (run for run in runs if run.seed == contests.SEEDS[0]):
+        job = run.job(tmp_path)
+        if job.program == "train":
+            assert parse(job.arguments).run.seed == run.seed
+        else:
+            assert {one.arm for one in run.needed()} == {"corea", "plain"}
+            flags = list(job.arguments)
+            for name, arm in (("corea", "corea"), ("rlvr", "plain")):
+                place = flags.index(f"--{name}") + 1
+                assert flags[place] == str(tmp_path / f"corea-{arm}-{run.seed}")
+                flags[place] = "tiny:small"
+            assert parse_comparison(CoreaComparison, flags[1:], "corea").seed == run.seed
+
+
+def test_what_is_stored_belongs_to_the_protocol() -> None:
+    stored, planned = contests.stored(), {*contests.planned()}
+    assert planned >= stored.keys()
+    page = tables.PAGE.read_text(encoding="utf-8")
+    left = len(planned) - len(stored)
+    assert (f"{left} commands of the protocol" if left else "Every run") in page
+
+
+def test_random_deferral_at_equal_accuracy_by_hand() -> None:
+    """From .5 for 10 to .9 for 110, where the large model alone costs 100: .8 is three quarters of
+    the way, 85; at .5 and below nothing is deferred."""
+    systems = {
+        "never": {"accuracy": 0.5, "cost": 10},
+        "always": {"accuracy": 0.9, "cost": 110},
+        "llm": {"accuracy": 0.9, "cost": 100},
+    }
+    assert tables.random_saving(systems, 0.1) == pytest.approx(0.15)
+    assert tables.random_saving(systems, 0.5) == pytest.approx(0.9)
+    worse = {**systems, "always": {"accuracy": 0.4, "cost": 110}}
+    assert tables.random_saving(worse, 0.1) is None
+
+
+def taught(right: int) -> dict[str, Any]:
+    """One role with so many of four answers right, in four problems of three answers."""
+    return {
+        "before": {"dora": [6, 12]},
+        "after": {"dora": [right, 12]},
+        "right": {"dora": "".join(str(min(3, max(0, right - 3 * k))) for k in range(4))},
+        "curve": {"dora": [0.5, 0.6]},
+        "tokens": 100_000,
+    }
+
+
+def test_the_page_is_made_of_what_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "contests.md"
+    page.write_text("a\n<!-- results -->\nold\n<!-- end of results -->\nb\n", encoding="utf-8")
+    monkeypatch.setattr(tables, "PAGE", page)
+    monkeypatch.setattr(tables, "draw", lambda *_: None)
+    systems = {
+        name: {
+            **dict.fromkeys(tables._FIGURES, 0.5),
+            **({f"saving@{x}": level for x in ("1%", "2%", "5%")} if level else {}),
+            "cost": cost,
+        }
+        for name, level, cost in (
+            ("rlvr-verb", 0.25, 50),
+            ("corea", 0.5, 50),
+            ("never", None, 20),
+            ("always", None, 120),
+            ("llm", None, 100),
+        )
+    }
+    some = {
+        **{
+            contests.Run("unequal", arm, seed): taught(right)
+            for arm, right in (("plain", 6), ("distillation", 9))
+            for seed in (30, 31)
+        },
+        **{contests.Run("corea", "knows-all", seed): {"after": systems} for seed in (30, 31)},
+    }
+    tables.write(some, [contests.Run("three", "plain", 34)])
+    text = page.read_text(encoding="utf-8")
+    assert "old" not in text
+    assert "### Unequal roles (2 of 5 seeds)" in text
+    assert "| dora | .500 | **.500** (.500 .500) | **.750** (.750 .750) | +.250 [+.250" in text
+    assert "| RLVR-Verb | .250 ± .000 | .250 ± .000 | .250 ± .000 | +.250 [+.250, +.250] |" in text
+    assert "- three: plain (seeds 34)" in text
+    assert text.endswith("<!-- end of results -->\nb\n")

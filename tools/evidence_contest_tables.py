@@ -1,0 +1,216 @@
+"""Tables and pictures of docs/evidence-contests.md, from its stored results."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.comparison.corea_systems import SYSTEMS
+from coterie.comparison.pictures import drawing
+from coterie.evaluation.metrics.intervals import t_interval
+from coterie.evaluation.table import without_zero
+from evidence_contests import CONTESTS, SEEDS, Run
+from evidence_tables import difference, fell, rate, signed
+
+PAGE = Path(__file__).resolve().parents[1] / "docs/evidence-contests.md"
+_PLACE = re.compile(r"(<!-- results -->\n).*(<!-- end of results -->)", re.DOTALL)
+
+Row = Mapping[str, Any]
+Stored = Mapping[Run, Row]
+BySeed = Mapping[int, Row]
+
+_FIGURES = {
+    "accuracy": "accuracy",
+    "ece": "ECE",
+    "auroc": "AUROC",
+    "deferred": "deferred",
+    "random_gain": "over random",
+    "helped": "made right",
+    "harmed": "made wrong",
+    "saving": "saved",
+    "loss": "lost",
+}
+_LOSSES = ("1%", "2%", "5%")
+_LARGE = {
+    "knows-all": "a large model that knows all",
+    "errs": "a large model that errs on every fourth answer",
+    "knows-other": "a model that knows other things, and less",
+}
+
+
+def write(stored: Stored, missing: Sequence[Run]) -> None:
+    """Put tables and pictures into the page."""
+    lines = [*_taught(stored), *_cascades(stored), *_missing(missing), ""]
+    page = PAGE.read_text(encoding="utf-8")
+    text = "\n".join(lines)
+    PAGE.write_text(_PLACE.sub(lambda m: m[1] + text + m[2], page), encoding="utf-8")
+
+
+def arms(stored: Stored, contest: str) -> dict[str, dict[int, Row]]:
+    """Arm -> seed -> its row."""
+    found: dict[str, dict[int, Row]] = {}
+    for run, row in stored.items():
+        if run.contest == contest:
+            found.setdefault(run.arm, {})[run.seed] = row
+    return found
+
+
+def _taught(stored: Stored) -> Iterator[str]:
+    gains: dict[str, list[float]] = {}
+    for contest in ("three", "unequal"):
+        found = arms(stored, contest)
+        plain, ours = (found.get(arm, {}) for arm in ("plain", "distillation"))
+        seeds = sorted(plain.keys() & ours.keys())
+        if not seeds:
+            continue
+        yield from ("", f"### {contest.capitalize()} roles{_share(seeds)}", "")
+        yield "| role | before | plain | distillation | distillation − plain | fell apart |"
+        yield "|---|---|---|---|---|---|"
+        for role in plain[seeds[0]]["after"]:
+            broken = [
+                f"{arm} {s}" for arm, rows in found.items() for s in seeds if role in fell(rows[s])
+            ]
+            cells = [
+                role,
+                _mean([rate(plain[seed], role, "before") for seed in seeds]),
+                *(_each([rate(rows[seed], role) for seed in seeds]) for rows in (plain, ours)),
+                difference(ours, plain, role),
+                ", ".join(broken) or "none",
+            ]
+            yield f"| {' | '.join(cells)} |"
+            gains[f"{contest}: {role}"] = [
+                rate(ours[seed], role) - rate(plain[seed], role) for seed in seeds
+            ]
+        spent = (
+            f"{arm} {np.mean([rows[s]['tokens'] for s in seeds]) / 1e6:.2f} million tokens"
+            for arm, rows in (("plain", plain), ("distillation", ours))
+        )
+        yield from ("", f"A run samples: {', '.join(spent)}.")
+    if gains:
+        draw(gains, "roles.png", "Pass@1: distillation − plain")
+        yield from ("", "![Gain by role](evidence/roles.png)")
+
+
+def _cascades(stored: Stored) -> Iterator[str]:
+    found = arms(stored, "corea")
+    for large, title in _LARGE.items():
+        rows = found.get(large, {})
+        if not rows:
+            continue
+        seeds = sorted(rows)
+        after = [rows[seed]["after"] for seed in seeds]
+        yield from ("", f"### Deferral to {title}{_share(seeds)}", "")
+        yield f"| system | {' | '.join(_FIGURES.values())} | accuracy: COREA − it |"
+        yield f"|{'---|' * (len(_FIGURES) + 2)}"
+        for name in (name for name in SYSTEMS if name in after[0]):
+            cells = (_plus_minus([one[name][key] for one in after]) for key in _FIGURES)
+            ours, theirs = ([one[who]["accuracy"] for one in after] for who in ("corea", name))
+            ahead = "" if name == "corea" else _ahead(ours, theirs)
+            yield f"| {SYSTEMS[name]} | {' | '.join((*cells, ahead))} |"
+        if large == "knows-all":
+            yield from _equal_accuracy(after)
+
+
+def _equal_accuracy(after: Sequence[Row]) -> Iterator[str]:
+    """What each system saves at the same accuracy, and what COREA saves more."""
+    saved = {
+        name: [[one[name].get(f"saving@{loss}") for one in after] for loss in _LOSSES]
+        for name in SYSTEMS
+        if f"saving@{_LOSSES[0]}" in after[0].get(name, {})
+    }
+    saved["random"] = [
+        [random_saving(one, int(loss.rstrip("%")) / 100) for one in after] for loss in _LOSSES
+    ]
+    text = (
+        "Saved at an accuracy so many points below the large model's, and how much more by COREA:"
+    )
+    yield from ("", text, "")
+    yield "| system | 1 | 2 | 5 | COREA − it: 1 | 2 | 5 |"
+    yield f"|{'---|' * 7}"
+    for name, columns in saved.items():
+        own = (_plus_minus(values) for values in columns)
+        ahead = (_ahead(saved["corea"][place], values) for place, values in enumerate(columns))
+        cells = (*own, *(ahead if name != "corea" else ("", "", "")))
+        yield f"| {SYSTEMS[name]} | {' | '.join(cells)} |"
+    dots = {SYSTEMS[name]: [x for x in one[1] if x is not None] for name, one in saved.items()}
+    draw(dots, "saved.png", "cost saved, 2 points below the large model")
+    yield from ("", "![Saved at equal accuracy](evidence/saved.png)")
+
+
+def random_saving(systems: Row, loss: float) -> float | None:
+    """Of COREA's small model under random deferral, at ``loss`` below the large one's accuracy."""
+    never, always, whole = (systems[name] for name in ("never", "always", "llm"))
+    gap = always["accuracy"] - never["accuracy"]
+    if gap <= 0:
+        return None
+    share = max(0.0, 1 - loss / gap)
+    cost = never["cost"] + share * (always["cost"] - never["cost"])
+    return 1 - cost / whole["cost"]
+
+
+def _ahead(ours: Sequence[float | None], theirs: Sequence[float | None]) -> str:
+    pairs = [
+        one - other for one, other in zip(ours, theirs) if one is not None and other is not None
+    ]
+    if not pairs:
+        return ""
+    found = t_interval(pairs)
+    return f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
+
+
+def draw(values: Mapping[str, Sequence[float]], name: str, label: str) -> None:
+    """A line a name: every seed a dot, mean and interval beside."""
+    path = PAGE.parent / "evidence" / name
+    with drawing(path, figsize=(6, 0.6 + 0.32 * len(values)), layout="constrained") as axis:
+        for place, some in enumerate(values.values()):
+            found = t_interval(some)
+            axis.plot(some, [place + 0.15] * len(some), ".", color="C0", alpha=0.5)
+            axis.plot([found.low, found.high], [place] * 2, color="C0")
+            axis.plot(found.value, place, "o", color="C0")
+        axis.set_yticks(range(len(values)), list(values), fontsize=8)
+        axis.invert_yaxis()
+        axis.axvline(0, color="grey", linewidth=0.8)
+        axis.set_xlabel(label, fontsize=8)
+        axis.tick_params(labelsize=8)
+
+
+def _missing(missing: Sequence[Run]) -> Iterator[str]:
+    if not missing:
+        yield from ("", "Every run of the protocol is made.")
+        return
+    yield from ("", "### Missing", "", f"{len(missing)} commands of the protocol:", "")
+    for contest in CONTESTS:
+        seeds: dict[str, list[int]] = {}
+        for run in missing:
+            if run.contest == contest:
+                seeds.setdefault(run.arm, []).append(run.seed)
+        some = (
+            arm if which == [*SEEDS] else f"{arm} (seeds {', '.join(map(str, which))})"
+            for arm, which in seeds.items()
+        )
+        if seeds:
+            yield f"- {contest}: {'; '.join(some)}"
+
+
+def _share(seeds: Sequence[int]) -> str:
+    return "" if len(seeds) == len(SEEDS) else f" ({len(seeds)} of {len(SEEDS)} seeds)"
+
+
+def _mean(values: Sequence[float]) -> str:
+    return without_zero(float(np.mean(values)), 3)
+
+
+def _each(values: Sequence[float]) -> str:
+    return f"**{_mean(values)}** ({' '.join(without_zero(value, 3) for value in values)})"
+
+
+def _plus_minus(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return ""
+    found = t_interval(known)
+    some = "" if len(known) == len(values) else f" ({len(known)} of {len(values)})"
+    spread = "" if np.isnan(found.low) else f" ± {without_zero(found.high - found.value, 3)}"
+    return f"{without_zero(found.value, 3)}{spread}{some}"

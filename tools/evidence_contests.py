@@ -1,0 +1,198 @@
+"""The second protocol of docs/evidence: three and unequal roles, and COREA beside its rivals.
+
+A run is one command with one seed: a training, or a comparison of the trainings of its seed. A
+finished one is a line of docs/evidence/contests.jsonl; ``python tools/evidence.py`` makes them.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from coterie.comparison.sweep import Job
+from coterie.training.rundir import METRICS, RunDirectory
+from evidence import ALONE, DISTILLED, ROOT, counts, curve, finish, quoted
+
+RESULTS = ROOT / "docs/evidence/contests.jsonl"
+SEEDS = (30, 31, 32, 33, 34)
+
+_SHORT = ("--rollout.problems-per-step", "8", "--no-episodes-log")
+_PLAIN = (*ALONE, "--env.k-cold", "3")
+_TAUGHT = (*_PLAIN, "--env.teacher", "prefer-peer", *DISTILLED)
+_TEACHING = ("--env", "core-teaching", "--algo", "gspo", "--problems.held-out", "256", *_SHORT)
+_THREE = ("--problems.train", "chains?min_length=5&max_length=5", "--steps", "120")
+_UNEQUAL = ("--problems.train", "chains?mix=0.25,0.25,0.5", "--steps", "120")
+_COREA = ("--env", "corea-deferral", "--algo", "grpo", "--steps", "300", "--eval.no-enabled")
+# Two responses each to 512 questions, and of plain eight to 500 further ones for probe and router.
+_CASCADES = ("corea", "--corea", "{corea}", "--rlvr", "{plain}", "--fit-questions", "500")
+_SCORES = ("rlvr-verb", "rlvr-isotonic", "rlvr-platt", "rlvr-avgprob", "corea", "corea-ties")
+_CONTROLS = ("rlvr", "l1", "llm", "random", "always", "never", "oracle")
+_SYSTEMS = ("--resamples", "200", "--systems", *_CONTROLS, *_SCORES)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A command; ``{ARM}`` in its flags is the folder of another arm of the seed."""
+
+    flags: tuple[str, ...]
+    program: str = "train"
+    done: str = "summary.json"
+    needs: tuple[str, ...] = ()
+
+
+CONTESTS: Mapping[str, Mapping[str, Arm]] = {
+    "three": {
+        name: Arm((*_TEACHING, "--roles", "alice", "bob", "carol", *_THREE, *flags))
+        for name, flags in (("plain", _PLAIN), ("distillation", _TAUGHT))
+    },
+    "unequal": {
+        name: Arm((*_TEACHING, "--roles", "alice", "dora", *_UNEQUAL, *flags))
+        for name, flags in (("plain", _PLAIN), ("distillation", _TAUGHT))
+    },
+    "corea": {
+        "corea": Arm((*_COREA, *_SHORT)),
+        "plain": Arm((*_COREA, *_SHORT, "--env.confidence-reward", "none")),
+        "knows-all": Arm(
+            (*_CASCADES, *_SYSTEMS, "rlvr-probe", "router"),
+            *("benchmark", "results.json", ("corea", "plain")),
+        ),
+        "errs": Arm(
+            (
+                *(*_CASCADES, *_SYSTEMS, "--large"),
+                r"scripted:oracle?p_right=0.75&template=\boxed{{answer}} \confidence{0.9}",
+            ),
+            *("benchmark", "results.json", ("corea", "plain")),
+        ),
+        "knows-other": Arm(
+            (*_CASCADES, *_SYSTEMS, "--large", "tiny:smaller"),
+            *("benchmark", "results.json", ("corea", "plain")),
+        ),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One command of the protocol."""
+
+    contest: str
+    arm: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.contest}-{self.arm}-{self.seed}"
+
+    @property
+    def what(self) -> Arm:
+        return CONTESTS[self.contest][self.arm]
+
+    def job(self, out: Path) -> Job:
+        """The command, with folders under ``out``."""
+        folder = out / self.name
+        where = ("--run-dir" if self.what.program == "train" else "--out", str(folder))
+        flags = [self._filled(flag, out) for flag in self.what.flags]
+        arguments = (*flags, "--seed", str(self.seed), *where)
+        trains = self.what.done != "results.json"
+        return Job(self.what.program, arguments, folder, self.what.done, trains)
+
+    def needed(self) -> list["Run"]:
+        """What it goes on from."""
+        return [Run(self.contest, arm, self.seed) for arm in self.what.needs]
+
+    def _filled(self, flag: str, out: Path) -> str:
+        for one in self.needed():
+            flag = flag.replace(f"{{{one.arm}}}", str(out / one.name))
+        return flag
+
+
+def planned() -> Iterator[Run]:
+    """All runs, in order: of a contest all of a seed before the next seed."""
+    for contest, arms in CONTESTS.items():
+        yield from (Run(contest, arm, seed) for seed in SEEDS for arm in arms)
+
+
+def stored(path: Path = RESULTS) -> dict[Run, dict[str, Any]]:
+    """What is finished."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    rows = [json.loads(line) for line in lines]
+    return {Run(*(row[key] for key in ("contest", "arm", "seed"))): row for row in rows}
+
+
+def write(stored: Mapping[Run, Any], missing: Sequence[Run]) -> None:
+    """Make the page's tables and pictures anew."""
+    import evidence_contest_tables
+
+    evidence_contest_tables.write(stored, missing)
+
+
+def train(run: Run, out: Path) -> dict[str, Any]:
+    """Run its command, after those that it needs, and give the line that is stored."""
+    for other in run.needed():
+        job = other.job(out)
+        if not job.finished:
+            job.run()
+    job = run.job(out)
+    spent = finish(job)
+    command = [job.program + ".py", *(flag.replace(f"{out}/", "runs/") for flag in job.arguments)]
+    found = json.loads((job.folder / job.done).read_text(encoding="utf-8"))
+    return {
+        **asdict(run),
+        "command": " ".join(("python", *map(quoted, command))),
+        **spent,
+        **_reader(run)(job.folder, found),
+    }
+
+
+def _reader(run: Run) -> Any:
+    if run.what.done == "results.json":
+        return _cascades
+    return _taught if run.contest in ("three", "unequal") else _spent
+
+
+def _taught(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
+    first, last = (
+        json.loads((folder / f"evaluation/{when}.json").read_text(encoding="utf-8"))["correct"]
+        for when in ("before", "after")
+    )
+    return {
+        "before": {role: counts(rows) for role, rows in first.items()},
+        "after": {role: counts(rows) for role, rows in last.items()},
+        "tokens": summary["sampled_tokens"],
+        "curve": curve(folder, tuple(last)),
+        "right": {role: "".join(str(sum(row)) for row in rows) for role, rows in last.items()},
+    }
+
+
+def _spent(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "after": {"steps": summary["steps"], "expert_tokens": expert_tokens(folder)},
+        "tokens": summary["sampled_tokens"],
+    }
+
+
+def expert_tokens(folder: Path) -> int:
+    """What was sampled in training by who does not learn."""
+    last = RunDirectory.reopen(folder).read_log(METRICS)[-1]
+    return int(last["rollout/tokens_total"] - last["rollout/learner_tokens_total"])
+
+
+def _cascades(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+    """System -> its figures; those of the whole curve where it has one."""
+    names = ("accuracy", "ece", "auroc", "deferred", "random_gain", "saving", "loss")
+    more = ("helped", "harmed", "cost", "cost_large", "accuracy_small", "accuracy_large")
+    return {
+        "after": {
+            system: {
+                **{name: one[name]["value"] for name in (*names, *more) if name in one},
+                **{
+                    name: value
+                    for name, value in results["curves"].get(system, {}).items()
+                    if name.startswith("saving@") or name in ("apgr", "area_over_random")
+                },
+            }
+            for system, one in results["systems"].items()
+        }
+    }
