@@ -167,6 +167,8 @@ def _role(
             most=max(1, -(-rows // settings.learner.minibatches)),
         )
     found = footprint(config, spec, load, dtype)
+    if cpu and spec.lora is not None:
+        found = dataclasses.replace(found, update=int(_GAPS * found.update))
     return RolePlan(
         rows=rows,
         prompt=prompt,
@@ -248,19 +250,11 @@ def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Par
     learners = {role: one.found for role, one in mine.items() if one.trained}
     if learners:
         # Learners take turns.
-        updates = {
-            role: int(found.update * (_GAPS if _adapter_on_cpu(mine[role]) else 1))
-            for role, found in learners.items()
-        }
-        most = max(learners, key=lambda role: learners[role].gradients + updates[role])
+        most = max(learners, key=lambda role: learners[role].gradients + learners[role].update)
         found = learners[most]
         how = " (recomputed)" if found.recomputes else ""
         yield Part(f"gradients, {most}", found.gradients, "learning")
-        yield Part(f"activations and logits, {most}{how}", updates[most], "learning")
-
-
-def _adapter_on_cpu(one: RolePlan) -> bool:
-    return one.device == "cpu" and one.spec.lora is not None
+        yield Part(f"activations and logits, {most}{how}", found.update, "learning")
 
 
 def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[Part]:
