@@ -11,30 +11,21 @@ there are cores: a run is trained by one process only.
 """
 
 import argparse
-import fcntl
 import json
 import os
-import resource
-import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from coterie.comparison.sweep import Job
-from coterie.training.rundir import METRICS, RunDirectory
+from evidence_runs import ROOT, counts, curve, finish, quoted, train_all
 
-ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs/evidence/results.jsonl"
 ROLES = ("alice", "bob")
 SEEDS = (20, 21, 22, 23, 24)
 SCREEN_SEEDS = (3, 4)
 LENGTH = 330
-BLOCK = 30
-"""Steps behind a point of the training curve."""
-
 RUNGS = {
     "complementary": "chains?mix=0.5,0.5,0&min_length=5&max_length=5",
     "default": "chains?mix=0.25,0.25,0.5",
@@ -155,43 +146,6 @@ def train(run: Run, out: Path) -> dict[str, Any]:
     }
 
 
-def finish(job: Job) -> dict[str, Any]:
-    """Run what is left of it; commit, time and seconds, which of a job that was cut off are None:
-    only the last part's would be known."""
-    began, used, whole = time.time(), _cpu_s(), not job.folder.exists()
-    if not job.finished:
-        job.run()
-    cpu, wall = _cpu_s() - used, time.time() - began
-    described = subprocess.run(
-        ("git", "describe", "--always", "--dirty", "--abbrev=12"),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return {
-        "commit": described.stdout.strip(),
-        "finished": datetime.now().isoformat(timespec="seconds"),
-        "cpu_s": round(cpu, 1) if whole else None,
-        "wall_s": round(wall, 1) if whole else None,
-    }
-
-
-def _cpu_s() -> float:
-    """Of all processes that were started here and have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def quoted(flag: str) -> str:
-    return f'"{flag}"' if "?" in flag else flag
-
-
-def counts(correct: Sequence[Sequence[int]]) -> list[int]:
-    """Right answers, and all."""
-    return [sum(map(sum, correct)), sum(map(len, correct))]
-
-
 def _peer_only(correct: Mapping[str, Sequence[Sequence[int]]], role: str) -> float:
     """Share of problems that the role never solves and its peer does at least once."""
     (peer,) = set(ROLES) - {role}
@@ -211,16 +165,6 @@ def _votes(run: Run, folder: Path) -> dict[str, float]:
     found = json.loads((job.folder / job.done).read_text(encoding="utf-8"))
     rows = found["suites"]["core"]["sets"][problems]["rows"]
     return {"alice": rows["vote/alice"], "bob": rows["vote/bob"], "team": rows["vote"]}
-
-
-def curve(folder: Path, roles: Sequence[str]) -> dict[str, list[float]]:
-    """Each role's accuracy in training, block by block."""
-    steps = RunDirectory.reopen(folder).read_log(METRICS)
-    blocks = [steps[start : start + BLOCK] for start in range(0, len(steps), BLOCK)]
-    return {
-        role: [round(sum(s[f"measured/{role}/correct"] for s in b) / len(b), 4) for b in blocks]
-        for role in roles
-    }
 
 
 def main() -> None:
@@ -243,28 +187,10 @@ def main() -> None:
         if asked.tables:
             protocol.write(done, missing)
         elif asked.list:
-            print(*(run.name for run in wanted), sep="\n")
+            print("".join(f"{run.name}\n" for run in wanted), end="")
         else:
             asked.out.mkdir(parents=True, exist_ok=True)
             train_all(protocol, wanted, asked.out, asked.until)
-
-
-def train_all(protocol: Any, runs: Sequence[Any], out: Path, until: str) -> None:
-    """Train them one after another; none begins after that time of the day."""
-    for run in runs:
-        if f"{datetime.now():%H:%M}" >= until:
-            break
-        with (out / f"{run.name}.lock").open("w", encoding="utf-8") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue  # another process of this script trains it
-            if run in protocol.stored():
-                continue
-            row = protocol.train(run, out)
-            with protocol.RESULTS.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-            print(run.name, row["after"], row["cpu_s"], flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from coterie.comparison.corea_systems import SYSTEMS
 from coterie.comparison.pictures import drawing
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import without_zero
-from evidence_contests import CONTESTS, SEEDS, Run
+from evidence_contests import CONTESTS, EXPERTS, SEEDS, Run
 from evidence_tables import difference, fell, rate, signed
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/evidence-contests.md"
@@ -42,7 +42,10 @@ _LARGE = {
 
 def write(stored: Stored, missing: Sequence[Run]) -> None:
     """Put tables and pictures into the page."""
-    lines = [*_taught(stored), *_cascades(stored), *_missing(missing), ""]
+    lines = [
+        *(*_taught(stored), *_cascades(stored), *_consulted(stored), *_missing(missing)),
+        "",
+    ]
     page = PAGE.read_text(encoding="utf-8")
     text = "\n".join(lines)
     PAGE.write_text(_PLACE.sub(lambda m: m[1] + text + m[2], page), encoding="utf-8")
@@ -139,6 +142,36 @@ def _equal_accuracy(after: Sequence[Row]) -> Iterator[str]:
     yield from ("", "![Saved at equal accuracy](evidence/saved.png)")
 
 
+def _consulted(stored: Stored) -> Iterator[str]:
+    """Each expert consulted, and imitated for as many of its tokens."""
+    found = arms(stored, "eapo")
+    rows = found.get("scored", {})
+    if not rows:
+        return
+    seeds = sorted(rows)
+
+    def right(policy: str) -> list[float]:
+        return [rows[seed]["after"][policy] for seed in seeds]
+
+    yield from ("", f"### Consultation beside imitation{_share(seeds)}", "")
+    yield f"Right alone, avg@4; without any expert {_each(right('alone'))}."
+    yield from ("", "| expert | its tokens, M | consulted | imitated | consulted − imitated |")
+    yield "|---|---|---|---|---|"
+    gains: dict[str, list[float]] = {}
+    for kind, imitated in (*((kind, kind) for kind in EXPERTS), ("half", "right")):
+        own, theirs = right(kind), right(f"imitated-{imitated}")
+        asked = [found[kind][seed] for seed in seeds if seed in found.get(kind, {})]
+        tokens = [row["after"]["expert_tokens"] / 1e6 for row in asked]
+        told = without_zero(float(np.mean(tokens)), 2) if tokens else ""
+        name, shown = (
+            (kind, _each(own)) if kind == imitated else (f"{kind}, right solutions alone", "")
+        )
+        yield f"| {name} | {told} | {shown} | {_each(theirs)} | {_ahead(own, theirs)} |"
+        gains[name] = [one - other for one, other in zip(own, theirs)]
+    draw(gains, "consulted.png", "avg@4: consulted − imitated")
+    yield from ("", "![Consulted less imitated](evidence/consulted.png)")
+
+
 def random_saving(systems: Row, loss: float) -> float | None:
     """Of COREA's small model under random deferral, at ``loss`` below the large one's accuracy."""
     never, always, whole = (systems[name] for name in ("never", "always", "llm"))
@@ -157,7 +190,8 @@ def _ahead(ours: Sequence[float | None], theirs: Sequence[float | None]) -> str:
     if not pairs:
         return ""
     found = t_interval(pairs)
-    return f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
+    spread = "" if np.isnan(found.low) else f" [{signed(found.low)}, {signed(found.high)}]"
+    return signed(found.value) + spread
 
 
 def draw(values: Mapping[str, Sequence[float]], name: str, label: str) -> None:

@@ -1,4 +1,4 @@
-"""The second protocol of docs/evidence: three and unequal roles, and COREA beside its rivals.
+"""The second protocol of the evidence: three roles, unequal ones, COREA and EAPO and their rivals.
 
 A run is one command with one seed: a training, or a comparison of the trainings of its seed. A
 finished one is a line of docs/evidence/contests.jsonl; ``python tools/evidence.py`` makes them.
@@ -12,7 +12,8 @@ from typing import Any
 
 from coterie.comparison.sweep import Job
 from coterie.training.rundir import METRICS, RunDirectory
-from evidence import ALONE, DISTILLED, ROOT, counts, curve, finish, quoted
+from evidence import ALONE, DISTILLED
+from evidence_runs import ROOT, counts, curve, finish, locked, quoted
 
 RESULTS = ROOT / "docs/evidence/contests.jsonl"
 SEEDS = (30, 31, 32, 33, 34)
@@ -29,6 +30,18 @@ _CASCADES = ("corea", "--corea", "{corea}", "--rlvr", "{plain}", "--fit-question
 _SCORES = ("rlvr-verb", "rlvr-isotonic", "rlvr-platt", "rlvr-avgprob", "corea", "corea-ties")
 _CONTROLS = ("rlvr", "l1", "llm", "random", "always", "never", "oracle")
 _SYSTEMS = ("--resamples", "200", "--systems", *_CONTROLS, *_SCORES)
+_CHAINS = "chains?mix=0,1,0&min_length=4&max_length=4&answer=all"
+_EAPO = (
+    *("--env", "eapo-consultation", "--algo", "dapo", "--steps", "1000", "--tokens", "1200000"),
+    *("--problems.train", _CHAINS, "--eval.no-enabled", "--no-episodes-log"),
+)
+EXPERTS = {
+    "good": "tiny:expert",
+    "half": "scripted:oracle?p_right=0.5&template={solution}",
+    "answer": "scripted:oracle?template=Answer: {answer}",
+    "weak": "tiny:pupil",
+}
+_IMITATED = ("distill", "--problems", _CHAINS, "--questions", "256", "--steps", "1000")
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,20 @@ class Arm:
     needs: tuple[str, ...] = ()
 
 
+def _imitation(kind: str, *more: str) -> Arm:
+    """Solutions of the same expert learned, for as many of its tokens as consulting it took."""
+    flags = (*_IMITATED, "--expert", EXPERTS[kind], "--expert-tokens", f"{{tokens of {kind}}}")
+    return Arm((*flags, *more), "benchmark", "distillation.json", (kind,))
+
+
+_IMITATORS = {
+    **{f"imitated-{kind}": _imitation(kind) for kind in EXPERTS},
+    "imitated-right": _imitation("half", "--only-right"),
+}
+_POLICIES = {
+    **{name: f"{{{name}}}" for name in ("alone", *EXPERTS)},
+    **{name: f"{{{name}}}/final/policy" for name in _IMITATORS},
+}
 CONTESTS: Mapping[str, Mapping[str, Arm]] = {
     "three": {
         name: Arm((*_TEACHING, "--roles", "alice", "bob", "carol", *_THREE, *flags))
@@ -67,6 +94,21 @@ CONTESTS: Mapping[str, Mapping[str, Arm]] = {
         "knows-other": Arm(
             (*_CASCADES, *_SYSTEMS, "--large", "tiny:smaller"),
             *("benchmark", "results.json", ("corea", "plain")),
+        ),
+    },
+    "eapo": {
+        "alone": Arm((*_EAPO, "--env.consult", "never")),
+        **{
+            kind: Arm((*_EAPO, "--agents.expert.model", expert)) for kind, expert in EXPERTS.items()
+        },
+        **_IMITATORS,
+        "scored": Arm(
+            (
+                *("suite", "--suite", "eapo", "--no-workflow", "--problems", _CHAINS),
+                *("--questions", "256", "--samples", "4", "--resamples", "200", "--policies"),
+                *(f"{name}={place}" for name, place in _POLICIES.items()),
+            ),
+            *("benchmark", "results.json", tuple(_POLICIES)),
         ),
     },
 }
@@ -105,6 +147,8 @@ class Run:
     def _filled(self, flag: str, out: Path) -> str:
         for one in self.needed():
             flag = flag.replace(f"{{{one.arm}}}", str(out / one.name))
+            if flag == f"{{tokens of {one.arm}}}":
+                flag = str(expert_tokens(out / one.name))
         return flag
 
 
@@ -131,9 +175,10 @@ def write(stored: Mapping[Run, Any], missing: Sequence[Run]) -> None:
 def train(run: Run, out: Path) -> dict[str, Any]:
     """Run its command, after those that it needs, and give the line that is stored."""
     for other in run.needed():
-        job = other.job(out)
-        if not job.finished:
-            job.run()
+        # Another process may be at it.
+        with locked(other.name, out, wait=True):
+            if not (job := other.job(out)).finished:
+                job.run()
     job = run.job(out)
     spent = finish(job)
     command = [job.program + ".py", *(flag.replace(f"{out}/", "runs/") for flag in job.arguments)]
@@ -148,7 +193,9 @@ def train(run: Run, out: Path) -> dict[str, Any]:
 
 def _reader(run: Run) -> Any:
     if run.what.done == "results.json":
-        return _cascades
+        return _cascades if run.contest == "corea" else _scores
+    if run.what.done == "distillation.json":
+        return lambda folder, found: {"after": found}
     return _taught if run.contest in ("three", "unequal") else _spent
 
 
@@ -182,7 +229,7 @@ def expert_tokens(folder: Path) -> int:
 def _cascades(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
     """System -> its figures; those of the whole curve where it has one."""
     names = ("accuracy", "ece", "auroc", "deferred", "random_gain", "saving", "loss")
-    more = ("helped", "harmed", "cost", "cost_large", "accuracy_small", "accuracy_large")
+    more = ("helped", "harmed", "cost")
     return {
         "after": {
             system: {
@@ -196,3 +243,8 @@ def _cascades(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
             for system, one in results["systems"].items()
         }
     }
+
+
+def _scores(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+    rows = results["suites"]["eapo"]["sets"][_CHAINS]["rows"]
+    return {"after": {name: rows[name] for name in _POLICIES}}

@@ -7,23 +7,34 @@ import pytest
 
 import evidence_contest_tables as tables
 import evidence_contests as contests
+import evidence_runs
 from coterie.comparison.brought import parse as parse_comparison
 from coterie.comparison.corea import CoreaComparison
 from coterie.training.command_line import parse
+from coterie.training.distill import Distillation
 
 
-def test_every_command_is_planned_once_and_its_flags_exist(tmp_path: Path) -> None:
-    runs = list(contests.planned())
+def test_every_command_is_planned_once_and_its_flags_exist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contests, "expert_tokens", lambda folder: 300)
+    runs, arms = list(contests.planned()), contests.CONTESTS["eapo"]
     assert len({run.name for run in runs}) == len(runs)
     assert {run.seed for run in runs} == {*contests.SEEDS}
     assert {*contests.SEEDS}.isdisjoint(range(25))
     for run in (run for run in runs if run.seed == contests.SEEDS[0]):
         job = run.job(tmp_path)
+        flags = list(job.arguments)
         if job.program == "train":
-            assert parse(job.arguments).run.seed == run.seed
+            assert parse(flags).run.seed == run.seed
+        elif flags[0] == "distill":
+            assert flags[flags.index("--expert-tokens") + 1] == "300"
+            assert parse_comparison(Distillation, flags[1:], "distill").steps == 1000
+        elif flags[0] == "suite":
+            trained = [str(tmp_path / f"eapo-{arm}-{run.seed}") for arm in run.what.needs]
+            places = [flag.partition("=")[2] for flag in flags if flag.partition("=")[0] in arms]
+            assert [place.removesuffix("/final/policy") for place in places] == trained
         else:
-            assert {one.arm for one in run.needed()} == {"corea", "plain"}
-            flags = list(job.arguments)
             for name, arm in (("corea", "corea"), ("rlvr", "plain")):
                 place = flags.index(f"--{name}") + 1
                 assert flags[place] == str(tmp_path / f"corea-{arm}-{run.seed}")
@@ -37,6 +48,13 @@ def test_what_is_stored_belongs_to_the_protocol() -> None:
     page = tables.PAGE.read_text(encoding="utf-8")
     left = len(planned) - len(stored)
     assert (f"{left} commands of the protocol" if left else "Every run") in page
+
+
+def test_what_another_process_is_at_is_left_to_it(tmp_path: Path) -> None:
+    with evidence_runs.locked("a", tmp_path) as ours, evidence_runs.locked("a", tmp_path) as second:
+        assert (ours, second) == (True, False)
+    with evidence_runs.locked("a", tmp_path, wait=True) as again:
+        assert again
 
 
 def test_random_deferral_at_equal_accuracy_by_hand() -> None:
@@ -92,6 +110,13 @@ def test_the_page_is_made_of_what_is_stored(
             for seed in (30, 31)
         },
         **{contests.Run("corea", "knows-all", seed): {"after": systems} for seed in (30, 31)},
+        contests.Run("eapo", "scored", 30): {
+            "after": {
+                **dict.fromkeys(("alone", *contests.EXPERTS), 0.25),
+                **{f"imitated-{kind}": 0.75 for kind in (*contests.EXPERTS, "right")},
+            }
+        },
+        contests.Run("eapo", "half", 30): {"after": {"expert_tokens": 250_000}},
     }
     tables.write(some, [contests.Run("three", "plain", 34)])
     text = page.read_text(encoding="utf-8")
@@ -99,5 +124,8 @@ def test_the_page_is_made_of_what_is_stored(
     assert "### Unequal roles (2 of 5 seeds)" in text
     assert "| dora | .500 | **.500** (.500 .500) | **.750** (.750 .750) | +.250 [+.250" in text
     assert "| RLVR-Verb | .250 ± .000 | .250 ± .000 | .250 ± .000 | +.250 [+.250, +.250] |" in text
+    assert "### Consultation beside imitation (1 of 5 seeds)" in text
+    assert "| half | .25 | **.250** (.250) | **.750** (.750) | −.500 |" in text
+    assert "| half, right solutions alone | .25 |  | **.750** (.750) | −.500 |" in text
     assert "- three: plain (seeds 34)" in text
     assert text.endswith("<!-- end of results -->\nb\n")

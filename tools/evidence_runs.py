@@ -1,0 +1,92 @@
+"""How the runs behind docs/evidence.md are made: one process a run, and what each has spent."""
+
+import fcntl
+import json
+import resource
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from coterie.comparison.sweep import Job
+from coterie.training.rundir import METRICS, RunDirectory
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = 30
+"""Steps behind a point of the training curve."""
+
+
+def train_all(protocol: Any, runs: Sequence[Any], out: Path, until: str) -> None:
+    """Train them one after another; none begins after that time of the day."""
+    for run in runs:
+        if f"{datetime.now():%H:%M}" >= until:
+            break
+        with locked(run.name, out) as ours:
+            if not ours or run in protocol.stored():
+                continue
+            row = protocol.train(run, out)
+            with protocol.RESULTS.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+            print(run.name, row["after"], row["cpu_s"], flush=True)
+
+
+@contextmanager
+def locked(name: str, out: Path, wait: bool = False) -> Iterator[bool]:
+    """Whether the run of this name is this process's; False if another one is at it."""
+    with (out / f"{name}.lock").open("w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def finish(job: Job) -> dict[str, Any]:
+    """Run what is left of it; commit, time and seconds, which of a job that was cut off are None:
+    only the last part's would be known."""
+    began, used, whole = time.time(), _cpu_s(), not job.folder.exists()
+    if not job.finished:
+        job.run()
+    cpu, wall = _cpu_s() - used, time.time() - began
+    described = subprocess.run(
+        ("git", "describe", "--always", "--dirty", "--abbrev=12"),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {
+        "commit": described.stdout.strip(),
+        "finished": datetime.now().isoformat(timespec="seconds"),
+        "cpu_s": round(cpu, 1) if whole else None,
+        "wall_s": round(wall, 1) if whole else None,
+    }
+
+
+def _cpu_s() -> float:
+    """Of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def curve(folder: Path, roles: Sequence[str]) -> dict[str, list[float]]:
+    """Each role's accuracy in training, block by block."""
+    steps = RunDirectory.reopen(folder).read_log(METRICS)
+    blocks = [steps[start : start + BLOCK] for start in range(0, len(steps), BLOCK)]
+    return {
+        role: [round(sum(s[f"measured/{role}/correct"] for s in b) / len(b), 4) for b in blocks]
+        for role in roles
+    }
+
+
+def counts(correct: Sequence[Sequence[int]]) -> list[int]:
+    """Right answers, and all."""
+    return [sum(map(sum, correct)), sum(map(len, correct))]
+
+
+def quoted(flag: str) -> str:
+    return f'"{flag}"' if "?" in flag else flag
