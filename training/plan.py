@@ -42,8 +42,7 @@ _FUSED_AT_MOST, _CPU_CACHE, _LOGITS = 4 << 30, 2 << 30, 1 << 29
 """Of the sampler in this process: :mod:`coterie.models.sampler`."""
 _PREFILL = 1 << 14
 _GAPS = 1.25
-"""What an adapter's activations take of a CPU's memory, where they take 1: malloc keeps blocks of
-up to 32 MiB, and an adapter's small results lie between the large ones."""
+"""With an adapter on a CPU: its small results lie between the large blocks that malloc keeps."""
 
 
 @dataclass(frozen=True)
@@ -169,16 +168,7 @@ def _role(
     found = footprint(config, spec, load, dtype)
     if cpu and spec.lora is not None:
         found = dataclasses.replace(found, update=int(_GAPS * found.update))
-    return RolePlan(
-        rows=rows,
-        prompt=prompt,
-        longest=longest,
-        answer=answer,
-        found=found,
-        device=device,
-        spec=spec,
-        trained=agent.trained,
-    )
+    return RolePlan(rows, prompt, longest, answer, found, device, spec, agent.trained)
 
 
 def _rows(settings: TrainSettings, role: str) -> int:
