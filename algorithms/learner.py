@@ -19,6 +19,7 @@ from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from coterie.algorithms.objective import SUMS, Totals, describe, objective
 from coterie.algorithms.optimizer_state import (
+    copies,
     load_moments,
     make_optimizer,
     reached,
@@ -27,6 +28,7 @@ from coterie.algorithms.optimizer_state import (
 )
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.datatypes import Trajectory, UserError
+from coterie.models.shards import shard_as, whole
 
 Floats = npt.NDArray[np.float64]
 
@@ -60,6 +62,7 @@ class Learner:
         self.settings = settings
         self._temperature = temperature or 1.0
         self._total = total_steps
+        self._ranks = model.ranks
         self._parameters = model.parameters()
         if not self._parameters:
             raise UserError("this model has no trainable parameters; a frozen role has no learner")
@@ -163,7 +166,7 @@ class Learner:
         The tensors are the learner's own: a device has no room for them twice."""
         tensors, steps = save_moments(self._optimizer, self._parameters)
         for kind, kept in self._kept().items():
-            tensors |= {f"{kind}/{name}": value for name, value in kept.items()}
+            tensors |= gather({f"{kind}/{name}": value for name, value in kept.items()})
         plain = {
             "steps": steps,
             "updates": self._updates,
@@ -178,7 +181,7 @@ class Learner:
         load_moments(self._optimizer, self._parameters, tensors, plain["steps"])
         for kind, kept in self._kept().items():
             for name, value in kept.items():
-                value.copy_(tensors[f"{kind}/{name}"])
+                value.copy_(shard_as(tensors[f"{kind}/{name}"], value))
         self._updates, self._skipped = int(plain["updates"]), int(plain["skipped"])
         # Checkpoints were written without it.
         self._lost = int(plain.get("lost", 0))
@@ -213,7 +216,8 @@ class Learner:
         totals = Totals(len(part), sum(scored_tokens(rows[i]) for i in part))
         sums, peaks, loss = torch.zeros(len(SUMS)), torch.zeros(2), torch.zeros(())
         self._optimizer.zero_grad()
-        for chosen in self._micro_batches(rows, self._busy(part, advantages, bonus)):
+        groups = self._micro_batches(rows, self._busy(part, advantages, bonus))
+        for chosen, counts in self._ranks.share(groups):
             batch = self._pad(rows, chosen, advantages, bonus)
             logp_BT, entropy_BT = batch_logprobs(
                 self.model,
@@ -232,11 +236,14 @@ class Learner:
                 correction=settings.importance_correction,
                 cap=settings.importance_cap,
             )
-            share.loss.backward()
+            (share.loss if counts else 0 * share.loss).backward()
+            if not counts:
+                continue
             loss = loss + share.loss.detach().cpu()
             sums = sums + share.sums.cpu()
             peaks = torch.maximum(peaks, share.peaks.cpu())
-        return float(loss), sums, peaks
+        ranks = self._ranks
+        return float(ranks.add(loss)), ranks.add(sums), ranks.largest(peaks)
 
     def _step(self, loss: float, done: float) -> float:
         """One optimizer step, unless loss or gradient is not finite; gives the gradient's norm."""
@@ -268,11 +275,11 @@ class Learner:
                 # A parameter's moments decay in each step, whatever reached it.
                 parameter.grad = torch.zeros_like(parameter)
             gradients.append(parameter.grad)
-        return torch.nn.utils.get_total_norm(gradients)
+        return whole(torch.nn.utils.get_total_norm(gradients))
 
     def _finite_weights(self) -> bool:
         weights = [parameter.detach() for parameter in self._parameters.values()]
-        return math.isfinite(float(torch.nn.utils.get_total_norm(weights)))
+        return math.isfinite(float(whole(torch.nn.utils.get_total_norm(weights))))
 
     def _busy(self, part: range, advantages: Floats, bonus: list[Tensor] | None) -> list[int]:
         """The rows of ``part`` that have something to say."""
@@ -282,11 +289,11 @@ class Learner:
         return [i for i in part if advantages[i] or (bonus is not None and bonus[i].any())]
 
     def _micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
-        groups = micro_batches(
-            [rows[i] for i in use],
-            self.settings.micro_batch_tokens,
-            shares_from=self.model.shares_from,
-        )
+        budget = self.settings.micro_batch_tokens
+        if self._ranks.size > 1:
+            # So small that every rank has some.
+            budget = min(budget, -(-sum(len(rows[i].tokens) for i in use) // self._ranks.size))
+        groups = micro_batches([rows[i] for i in use], budget, shares_from=self.model.shares_from)
         return [[use[i] for i in group] for group in groups]
 
     def _pad(
@@ -354,14 +361,14 @@ class Learner:
     @torch.no_grad()
     def _snapshot(self, rows: Sequence[Trajectory]) -> list[Tensor]:
         """Each row's log-probabilities under the weights of this moment."""
-        out = [torch.empty(0)] * len(rows)
+        out = [torch.zeros(len(row.tokens) - 1, device=self.model.device) for row in rows]
         nothing = np.zeros(len(rows))
-        for chosen in self._micro_batches(rows, range(len(rows))):
+        for chosen, counts in self._ranks.share(self._micro_batches(rows, range(len(rows)))):
             batch = self._pad(rows, chosen, nothing)
             logp_BT, _ = batch_logprobs(self.model, batch, temperature=self._temperature)
-            for i, row in zip(chosen, logp_BT):
+            for i, row in zip(chosen if counts else (), logp_BT):
                 out[i] = row[: len(rows[i].tokens) - 1].clone()
-        return out
+        return self._ranks.exchange(out)
 
     def _reference(self, rows: Sequence[Trajectory]) -> list[Tensor]:
         if self._start is None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from coterie.algorithms.batching import Batch
+from coterie.models.shards import Ranks
 
 Head = Callable[[Tensor], Tensor]
 
@@ -26,6 +27,8 @@ class TrainableModel(Protocol):
     """Number of updates so far; the learner counts it up."""
     context: int
     """Longest context in tokens."""
+    ranks: Ranks
+    """The processes that compute its updates together."""
 
     @property
     def device(self) -> torch.device:
@@ -105,12 +108,16 @@ def batch_logprobs(
     """(B, T - 1) log-probabilities and entropies, 0 outside the mask; the head sees masked
     positions only."""
     ids_BT, mask_BT = batch.ids_BT, batch.mask_BT
-    logp_N, entropy_N = score(
-        model.scored_states(ids_BT, mask_BT),
-        ids_BT[:, 1:][mask_BT],
-        model.head,
-        temperature=temperature,
-        entropy_gradient=entropy_gradient,
-    )
-    empty_BT = torch.zeros(mask_BT.shape, device=logp_N.device)
-    return empty_BT.masked_scatter(mask_BT, logp_N), empty_BT.masked_scatter(mask_BT, entropy_N)
+
+    def compute() -> tuple[Tensor, Tensor]:
+        logp_N, entropy_N = score(
+            model.scored_states(ids_BT, mask_BT),
+            ids_BT[:, 1:][mask_BT],
+            model.head,
+            temperature=temperature,
+            entropy_gradient=entropy_gradient,
+        )
+        empty_BT = torch.zeros(mask_BT.shape, device=logp_N.device)
+        return empty_BT.masked_scatter(mask_BT, logp_N), empty_BT.masked_scatter(mask_BT, entropy_N)
+
+    return model.ranks.forward(compute)

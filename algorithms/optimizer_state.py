@@ -15,6 +15,7 @@ from torch.optim import Optimizer
 
 from coterie.algorithms.settings import LearnerSettings, check_moments
 from coterie.datatypes import UserError
+from coterie.models.shards import gather, shard_as
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _CONSTANT = ("qmap1", "qmap2")
@@ -51,6 +52,11 @@ def make_optimizer(parameters: Sequence[nn.Parameter], settings: LearnerSettings
     )
 
 
+def copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Of tensors that will change; of those in shards, whole ones on rank 0."""
+    return {name: found.clone() for name, found in gather(tensors).items()}
+
+
 def save_moments(
     optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
@@ -60,7 +66,7 @@ def save_moments(
     for name, parameter in parameters.items():
         if state := optimizer.state.get(parameter):
             kept = {k: v for k, v in state.items() if k not in ("step", *_CONSTANT)}
-            tensors |= {f"{kind}/{name}": value for kind, value in kept.items()}
+            tensors |= gather({f"{kind}/{name}": value for kind, value in kept.items()})
             steps[name] = float(state["step"])
     return tensors, steps
 
@@ -85,7 +91,9 @@ def load_moments(
             state["step"] = int(step)
             continue
         moments = {
-            moment: tensors[f"{moment}/{name}"].to(parameter.device, parameter.dtype, copy=True)
+            moment: shard_as(tensors[f"{moment}/{name}"], parameter).to(
+                parameter.device, parameter.dtype, copy=True
+            )
             for moment in _MOMENTS
         }
         # The fused optimiser keeps its counter beside the parameter.
@@ -104,13 +112,19 @@ def reached(optimizer: Optimizer, parameter: nn.Parameter) -> Tensor | None:
 
 @contextmanager
 def swap(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -> Iterator[None]:
-    """While open, those of ``parameters`` that ``values`` has hold these. For forward passes
-    only."""
-    kept = {name: parameters[name].data for name in values}
+    """While open, those of ``parameters`` that ``values`` has hold these, and ``values`` theirs.
+    For forward passes only."""
+    _exchange(parameters, values)
     try:
-        for name, value in values.items():
-            parameters[name].data = value
         yield
     finally:
-        for name, value in kept.items():
-            parameters[name].data = value
+        _exchange(parameters, values)
+
+
+@torch.no_grad()
+def _exchange(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -> None:
+    # In place: what lies in shards is gathered from where it lay at first.
+    for name, value in values.items():
+        before = parameters[name].detach().clone()
+        parameters[name].copy_(value)
+        value.copy_(before)

@@ -5,6 +5,7 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,6 +69,7 @@ class Cluster:
             ) from None
         self._address = settings.address
         self._group: Any = None
+        self._stores: list[Any] = []
 
     def has_gpus(self) -> bool:
         """Whether any node has a GPU."""
@@ -84,21 +86,12 @@ class Cluster:
         import ray
         from ray.util.placement_group import placement_group
 
-        bundles = [dict(need) for need in needs.values()]
-        wanted = {kind: sum(b.get(kind, 0) for b in bundles) for kind in ("CPU", "GPU")}
-        there = ray.cluster_resources()
-        fits = all(amount <= there.get(kind, 0) for kind, amount in wanted.items())
-        if fits:
+        there, where = ray.cluster_resources(), f"the cluster of {len(ray.nodes())} nodes"
+        if has_room(needs, there):
+            bundles = [dict(need) for need in needs.values()]
             self._group = placement_group(bundles, strategy="SPREAD")
-        if not fits or not self._group.wait(_PATIENCE_S):
-            free = ray.available_resources()
-            raise UserError(
-                f"the cluster cannot hold this run: {len(needs)} processes "
-                f"({', '.join(needs)}) need {wanted['CPU']:g} cores and {wanted['GPU']:g} GPUs, "
-                f"and {free.get('CPU', 0):g} of {there.get('CPU', 0):g} cores and "
-                f"{free.get('GPU', 0):g} of {there.get('GPU', 0):g} GPUs are free on "
-                f"{len(ray.nodes())} nodes; lower --cluster.cpus or --agents.ROLE.engine-replicas"
-            )
+        if self._group is None or not self._group.wait(_PATIENCE_S):
+            raise no_room(where, needs, ray.available_resources(), there)
 
     def place(self, place: int, need: Mapping[str, float]) -> dict[str, Any]:
         """Options of the actor that takes the place of that number."""
@@ -110,6 +103,16 @@ class Cluster:
             "scheduling_strategy": PlacementGroupSchedulingStrategy(self._group, place),
         }
 
+    def meeting(self) -> str:
+        """Where ranks of one learner find each other: a store that this process holds."""
+        import ray
+        from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
+
+        host = ray.util.get_node_ip_address()
+        store = TCPStore(host, 0, is_master=True, wait_for_workers=False)
+        self._stores.append(store)
+        return f"{host}:{store.port}"
+
     def close(self) -> None:
         """Give the places back, and end what :meth:`__init__` started."""
         import ray
@@ -119,6 +122,31 @@ class Cluster:
             if self._group is not None:
                 remove_placement_group(self._group)
         ray.shutdown()
+
+
+def has_room(needs: Mapping[str, Mapping[str, float]], there: Mapping[str, float]) -> bool:
+    """Whether processes with these needs can be where so much is there."""
+    return all(_sum(needs, kind) <= there.get(kind, 0) for kind in ("CPU", "GPU"))
+
+
+def no_room(
+    where: str,
+    needs: Mapping[str, Mapping[str, float]],
+    free: Mapping[str, float],
+    there: Mapping[str, float],
+) -> UserError:
+    """What is said where there is none."""
+    return UserError(
+        f"{where} cannot hold this run: {len(needs)} processes ({', '.join(needs)}) need "
+        f"{_sum(needs, 'CPU'):g} cores and {_sum(needs, 'GPU'):g} GPUs, and "
+        f"{free.get('CPU', 0):g} of {there.get('CPU', 0):g} cores and {free.get('GPU', 0):g} of "
+        f"{there.get('GPU', 0):g} GPUs are free; lower --cluster.cpus, "
+        "--agents.ROLE.learner-devices or --agents.ROLE.engine-replicas"
+    )
+
+
+def _sum(needs: Mapping[str, Mapping[str, float]], kind: str) -> float:
+    return sum(need.get(kind, 0) for need in needs.values())
 
 
 @dataclass
@@ -170,6 +198,10 @@ class Actor:
             raise Died(died(self.name)) from None
         except RayError as error:
             raise UserError(f"{self.name} cannot be asked: {reason_of(error)}") from error
+
+    def future(self, begun: Any) -> Future[Any]:
+        """Of what was begun: done when it is, with an exception where it failed."""
+        return begun.future()
 
     def ask(self, verb: str, *arguments: Any) -> Any:
         """:meth:`begin` and :meth:`result`."""

@@ -1,22 +1,24 @@
 """The processes of one run on a cluster: who lives together, and who answers for whom.
 
-A base has one process that learns for the roles on it, and any number that answer for them; with
-none of these the one that learns answers too. A base of which nobody learns has only such that
-answer. Weights go from the learner to all of them before anybody is asked, and never meanwhile, so
-that no request sees two versions.
+A base has one process that learns for the roles on it, or several ranks among which its weights lie
+in shards, and any number that answer for them; with none of these the one that learns answers too.
+Beside several ranks, and where nobody learns, there is one at least. Weights go from the learner to
+all of them before anybody is asked, and never meanwhile, so that no request sees two versions.
 """
 
 import pickle
 import time
 import zlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
 from coterie.cluster.actor import Actor, Cluster, Died, died
+from coterie.cluster.group import Group
+from coterie.cluster.processes import Machine, Process
 from coterie.cluster.roles import Asked, RemotePolicy, RemoteRole, live_together, share_batch
-from coterie.cluster.settings import ClusterSettings
-from coterie.cluster.worker import About, Stamp, code_mark
+from coterie.cluster.settings import ClusterSettings, has_processes
+from coterie.cluster.worker import About, Rank, Stamp, code_mark
 from coterie.datatypes import Completion, UserError
 from coterie.models.loading import base_key
 from coterie.models.sampler import Request
@@ -43,7 +45,7 @@ class Base:
     @cached_property
     def apart(self) -> list[Actor]:
         """Engines that weights are sent to."""
-        return [engine for engine in self.engines if engine is not self.learner]
+        return [engine for engine in self.engines if not engine.learns]
 
     def engine_for(self, request: Request) -> Actor:
         """Who is asked: the same engine for the same beginning, whichever others there are
@@ -60,7 +62,7 @@ class Pool:
         """``threads``: of each process; 0: as many as it has cores."""
         self._settings = settings
         self._threads = threads or max(1, int(settings.cpus))
-        self._cluster: Cluster | None = None
+        self._cluster: Cluster | Machine | None = None
         self._actors: list[Actor] = []
         self._bases: list[Base] = []
         self._trained: dict[str, RemoteRole] = {}
@@ -92,8 +94,11 @@ class Pool:
         learning: Learning | None,
         seed: int,
     ) -> Models:
-        self._cluster = cluster = Cluster(self._settings)
-        self._actors = _planned(models, learns, learning, seed=seed, threads=self._threads)
+        self._cluster = cluster = Cluster(self._settings) if self._settings.used else Machine()
+        kind = Actor if self._settings.used else Process
+        self._actors = _planned(
+            models, learns, learning, kind, cluster.meeting, seed=seed, threads=self._threads
+        )
         gpus = cluster.has_gpus()
         needs = {
             actor.name: self._need(models[actor.roles[0]].device, gpus) for actor in self._actors
@@ -177,6 +182,10 @@ class Pool:
                 engine.result(taken)
             except Died:
                 dead[engine.name] = engine
+            except UserError:
+                if base.learner is not None:
+                    base.learner.locate()  # who has died is to blame for what others could not do
+                raise
         return list(dead.values())
 
     def _answer(self, asked: list[Asked]) -> list[Completion]:
@@ -209,12 +218,12 @@ class Pool:
             Died: it was the one that learns.
         """
         base = self._base_of(engine.roles[0])
-        if engine is base.learner:
+        if engine.learns:
             raise Died(died(engine.name))
         mine = [role for role in base.roles if role in self._trained]
         for left in reversed(range(_ATTEMPTS)):
             if base.learner is not None:
-                base.learner.ask("where")  # or its node has gone too
+                base.learner.locate()  # or its node has gone too
             try:
                 engine.start()
                 engine.ask("load")
@@ -231,10 +240,19 @@ class Pool:
         return next(base for base in self._bases if role in base.roles)
 
 
+def pool_for(
+    settings: ClusterSettings, agents: Mapping[str, AgentSettings], threads: int
+) -> Pool | None:
+    """What holds the models of a run; None: the process that asks does."""
+    return Pool(settings, threads=threads) if has_processes(settings, agents) else None
+
+
 def _planned(
     models: Mapping[str, AgentSettings],
     learns: Set[str],
     learning: Learning | None,
+    kind: type[Actor],
+    meeting: Callable[[], str],
     *,
     seed: int,
     threads: int,
@@ -247,17 +265,21 @@ def _planned(
         mine = {role: models[role] for role in roles}
         trained = learns & set(roles)
         several = max(one.engine_replicas for one in mine.values())
-        parts = [f"engine {i + 1}" for i in range(several or (0 if trained else 1))]
-        for part in (["learner"] if trained else []) + parts:
-            how = learning if part == "learner" else None
+        ranks = max((models[role].learner_devices for role in trained), default=0)
+        engines = several or (0 if ranks == 1 else 1)
+        where = meeting() if ranks > 1 else ""
+        learners = [f"learner {i + 1}" for i in range(ranks)] if ranks > 1 else ["learner"] * ranks
+        for i, part in enumerate(learners + [f"engine {i + 1}" for i in range(engines)]):
+            learns_here = i < ranks
+            rank = Rank(i, ranks, where) if learns_here else Rank()
             actors.append(
-                Actor(
+                kind(
                     f"{part} of {' and '.join(roles)}",
                     roles,
-                    part == "learner",
+                    learns_here,
                     {},
-                    (mine, trained, how),
-                    {"seed": seed, "threads": threads},
+                    (mine, trained, learning if learns_here else None),
+                    {"seed": seed, "threads": threads, "rank": rank},
                 )
             )
     return actors
@@ -269,6 +291,10 @@ def _bases(actors: Sequence[Actor]) -> list[Base]:
         groups.setdefault(tuple(actor.roles), []).append(actor)
     bases = []
     for roles, group in groups.items():
-        learner = group[0] if group[0].learns else None
-        bases.append(Base(roles, learner, group[1:] or group if learner else group))
+        learners = [actor for actor in group if actor.learns]
+        engines = [actor for actor in group if not actor.learns]
+        learner = learners[0] if learners else None
+        if learner is not None and len(learners) > 1:
+            learner = Group(learner.name, roles, True, {}, (), {}, ranks=learners)
+        bases.append(Base(roles, learner, engines or learners))
     return bases

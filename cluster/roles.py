@@ -21,7 +21,7 @@ Asked = tuple[str, str, Request]
 
 
 class RemoteRole:
-    """Implements :class:`coterie.teams.team.Learns`: a learner in another process."""
+    """Implements :class:`coterie.teams.team.Learns`: a learner in other processes."""
 
     def __init__(self, role: str, actor: Actor, about: About) -> None:
         self._role, self._actor = role, actor

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 
 from coterie.datatypes import UserError, refuse
@@ -18,7 +18,8 @@ class ClusterSettings:
 
     address: str = "none"
     """local: start Ray on this machine and end it with the run; auto or HOST:PORT: join a cluster
-    from one of its nodes; none: models live in this process."""
+    from one of its nodes; none: models live in this process, or with
+    --agents.ROLE.learner-devices in processes of this machine."""
     cpus: float = 1.0
     """Processor cores of each process that holds a model, which are its threads too unless
     --threads says otherwise; below 1, several processes share one."""
@@ -40,17 +41,33 @@ class ClusterSettings:
 
 
 def check_cluster(
-    settings: ClusterSettings, agents: Mapping[str, AgentSettings], *, engine: str, doctor: bool
+    settings: ClusterSettings,
+    agents: Mapping[str, AgentSettings],
+    *,
+    engine: str,
+    moments: str,
+    doctor: bool,
 ) -> None:
-    """Refuse what cannot run on a cluster.
+    """Refuse what cannot run on a cluster, or in processes of this machine.
 
     Raises:
         UserError: one sentence that names the flag.
     """
     for role, agent in agents.items():
         asked = f"--agents.{role}.engine-replicas"
+        shards = f"--agents.{role}.learner-devices"
         refuse(
             (agent.engine_replicas < 0, f"{asked} must not be negative"),
+            (agent.learner_devices < 1, f"{shards} must be at least 1"),
+            (
+                agent.learner_devices > 1 and not agent.trained,
+                f"{shards} is for a role that learns: leave it out, or have {role} trained",
+            ),
+            (
+                agent.learner_devices > 1 and moments != "float32",
+                f"--learner.moments {moments} cannot lie in shards: leave it at float32, or "
+                f"{shards} at 1",
+            ),
             (
                 agent.engine_replicas > 0 and not settings.used,
                 f"{asked} needs --cluster.address: local starts Ray on this machine",
@@ -60,32 +77,54 @@ def check_cluster(
                 f"{asked} is for models: a script or a server has no engine",
             ),
         )
-    if not settings.used:
+    if not has_processes(settings, agents):
         return
+    why = "--cluster.address" if settings.used else "--agents.ROLE.learner-devices"
     refuse(
         (
-            find_spec("ray") is None,
+            settings.used and find_spec("ray") is None,
             '--cluster.address needs Ray, which is not installed: pip install -e ".[ray]"',
         ),
         (
             engine == "vllm",
-            "--cluster.address has engines of this program's own sampler so far, and none of "
-            "vLLM: leave out --engine vllm, or --cluster.address",
+            f"{why} has engines of this program's own sampler so far, and none of vLLM: leave out "
+            f"--engine vllm, or {why}",
         ),
-        (
-            doctor,
-            "--doctor examines models in this process: leave out --cluster.address",
-        ),
-        (not local_models(agents), "--cluster.address has no model to place: leave it out"),
+        (doctor, f"--doctor examines models in this process: leave out {why}"),
+        (not local_models(agents), f"{why} has no model to place: leave it out"),
     )
     for role, agent in agents.items():
         if agent.device not in ("auto", "cpu", "cuda"):
             raise UserError(
-                f"--agents.{role}.device {agent.device}: on a cluster Ray chooses the GPU; say "
-                "cuda, cpu or auto"
+                f"--agents.{role}.device {agent.device}: with {why} each process is given its GPU; "
+                "say cuda, cpu or auto"
             )
 
 
-def without_cluster(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
-    """``agents`` as they are where everything is in one process."""
-    return {role: replace(agent, engine_replicas=0) for role, agent in agents.items()}
+def has_processes(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> bool:
+    """Whether models live in processes of their own, on a cluster or on this machine."""
+    return settings.used or any(agent.learner_devices > 1 for agent in agents.values())
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What of :class:`AgentSettings` may change when a run is taken up."""
+
+    engine_replicas: int = 0
+    """Processes of their own that answer for this model on a cluster."""
+    learner_devices: int = 1
+    """Devices over which its learner lies in shards."""
+
+
+def placement(agent: AgentSettings) -> Placement:
+    """Of a role that has been trained."""
+    return Placement(agent.engine_replicas, agent.learner_devices)
+
+
+def replaced(
+    agents: Mapping[str, AgentSettings], placements: Mapping[str, Placement], cluster: bool
+) -> dict[str, AgentSettings]:
+    """``agents`` with their processes elsewhere; without a cluster, no engine is apart."""
+    placed = {role: asdict(one) for role, one in placements.items()}
+    apart = {} if cluster else {"engine_replicas": 0}
+    return {role: replace(one, **placed[role] | apart) for role, one in agents.items()}

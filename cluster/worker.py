@@ -19,6 +19,7 @@ from torch import Tensor
 from coterie.agents.local import LocalPolicy
 from coterie.datatypes import TokenCodec
 from coterie.models.checksums import sha256_of
+from coterie.models.shards import gather, join_ranks
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Learning, TrainedRole, hold
 
@@ -37,6 +38,16 @@ class About:
     stamp: Stamp
 
 
+@dataclass(frozen=True)
+class Rank:
+    """Which of those that learn as one a process is."""
+
+    number: int = 0
+    size: int = 1
+    meeting: str = ""
+    """See :func:`coterie.models.shards.join_ranks`."""
+
+
 class Worker:
     """Loads roles that live together; learns for those that are trained, answers for all."""
 
@@ -49,10 +60,11 @@ class Worker:
         *,
         seed: int,
         threads: int,
+        rank: Rank = Rank(),
     ) -> None:
         """``learning``: None where the learner is elsewhere, and weights are taken from it."""
         torch.set_num_threads(threads)
-        self._name = name
+        self._name, self._rank = name, rank
         self._load = partial(hold, models, learns, learning, seed)
 
     def __repr__(self) -> str:
@@ -71,7 +83,9 @@ class Worker:
         return context.get_node_id(), ray.util.get_node_ip_address(), gpus
 
     def load(self) -> dict[str, About]:
-        """Load the models; by role."""
+        """Load the models, with the other ranks; by role."""
+        if self._rank.size > 1:
+            join_ranks(self._rank.number, self._rank.size, self._rank.meeting)
         self._held = self._load()
         return {
             role: About(one.codec, one.handle.context, one.handle.vocab_size, one.handle.stamp)
@@ -121,9 +135,9 @@ class Worker:
         return trained.loaded.handle.stamp
 
     def weights(self, role: str) -> dict[str, Tensor]:
-        """What the role trains, by name."""
+        """What the role trains, by name; of several ranks the first has it."""
         parameters = self._held.loaded[role].handle.parameters()
-        return {name: weight.detach().cpu() for name, weight in parameters.items()}
+        return {name: weight.cpu() for name, weight in gather(parameters).items()}
 
     def take(self, role: str, weights: Mapping[str, Tensor], version: int) -> None:
         """Answer with these from now on."""

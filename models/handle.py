@@ -16,6 +16,7 @@ from coterie.models.forward import TreeForward
 from coterie.models.forward.packed import FAMILIES, SHARED_FROM, Packed, pack, packed_attention
 from coterie.models.process import few_threads, quietly
 from coterie.models.saving import CheckpointWriter, round_checkpoint, store
+from coterie.models.shards import Ranks, gather, shard_as
 
 # B rows, T tokens, D model width, V vocabulary
 
@@ -60,6 +61,8 @@ class ModelHandle:
         """Longest context in tokens, prompt and answer together."""
         self.version = 0
         """Number of updates so far; whoever changes the weights counts it up."""
+        self.ranks = Ranks()
+        """The processes that compute its updates together."""
         self._loads = 0
         self._writer = CheckpointWriter(module, tokenizer)
         self._switch = switch or Switch()
@@ -215,7 +218,7 @@ class ModelHandle:
 
     def save(self, directory: Path | str, dtype: torch.dtype | None = None) -> None:
         """Write what this role trains: a checkpoint in the hub's format with its tokenizer, or an
-        adapter in peft's format; safetensors and JSON only.
+        adapter in peft's format; safetensors and JSON only. Of several ranks the first writes.
 
         Full weights are rounded to ``dtype``; without, they are written as they are held.
         """
@@ -223,13 +226,18 @@ class ModelHandle:
         folder.mkdir(parents=True, exist_ok=True)
         module: Any = self.module
         if self.adapter is None:
-            self._writer.write(folder)
-            if dtype not in (None, module.dtype):
-                round_checkpoint(folder, dtype)
+            # Parameters themselves: one that is tied is gathered, and stored, once.
+            state = gather(module.state_dict(keep_vars=True))
+            if self.ranks.rank == 0:
+                self._writer.write(folder, state)
+                if dtype not in (None, module.dtype):
+                    round_checkpoint(folder, dtype)
             return
         from peft import get_peft_model_state_dict
 
-        state = get_peft_model_state_dict(module, adapter_name=self.adapter)
+        state = gather(get_peft_model_state_dict(module, adapter_name=self.adapter))
+        if self.ranks.rank:
+            return
         store(state, folder / "adapter_model.safetensors")
         module.peft_config[self.adapter].save_pretrained(str(folder))
 
@@ -278,7 +286,7 @@ class ModelHandle:
             raise UserError(f"{folder} holds the weights of another architecture")
         with torch.no_grad():
             for name, tensor in own.items():
-                tensor.copy_(saved[name])
+                tensor.copy_(shard_as(saved[name], tensor))
 
     @contextmanager
     def _turn(self, *, on: bool) -> Iterator[None]:
@@ -335,4 +343,5 @@ def load_adapter(module: Any, folder: Path, adapter: str) -> None:
     own = get_peft_model_state_dict(module, adapter_name=adapter)
     if {k: v.shape for k, v in saved.items()} != {k: v.shape for k, v in own.items()}:
         raise UserError(f"{folder} holds an adapter for other layers or of another rank")
+    saved = {name: shard_as(tensor, own[name]) for name, tensor in saved.items()}
     set_peft_model_state_dict(module, saved, adapter_name=adapter)

@@ -1,6 +1,6 @@
 """From settings to models in memory, sharing a base where roles can."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from coterie.models.handle import ModelHandle, Switch
 from coterie.models.locate import check, local_folder
 from coterie.models.lora import add_adapter
 from coterie.models.process import quietly
+from coterie.models.shards import Ranks, joined
 from coterie.models.spec import ModelSpec
 
 _NO_LIMIT = 1 << 20
@@ -40,7 +41,8 @@ def load_team(
 
     Roles that name the same model with LoRA share one base in memory; with full weights each has
     its own copy. Roles not in ``trained`` require no gradient. All specs are checked before the
-    first weight is read. Raises :class:`UserError`.
+    first weight is read. Where this process is one of several ranks, it keeps a shard of
+    everything. Raises :class:`UserError`.
     """
     unknown = set(trained) - set(specs)
     if unknown:
@@ -60,7 +62,11 @@ def load_team(
             name = _adapter_name(role)
             base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
         roles[role] = base, spec
-    return {role: _role(role, base, spec, role in trained) for role, (base, spec) in roles.items()}
+    found = {role: _role(role, base, spec, role in trained) for role, (base, spec) in roles.items()}
+    if joined():
+        for base, spec in {id(base): (base, spec) for base, spec in roles.values()}.values():
+            _shard(base, spec, [found[role].handle for role in roles if roles[role][0] is base])
+    return found
 
 
 @dataclass
@@ -137,13 +143,32 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
             module, info, cut = _read(name, common, held)
     check_complete(info, spec.model, folder)
     check_finite(dict(module.named_parameters()), spec.model, folder)
-    module = module.to(_device(spec)).eval()  # type: ignore[arg-type]
+    if not joined():  # else each block goes there by itself, in shards
+        module = module.to(_device(spec))  # type: ignore[arg-type]
+    module.eval()
     cap_scores(module)
     pin_rope(module, _context(module.config, spec))
-    if held != dtype:
+    if held != dtype and not joined():
         compute_in(module, dtype)
     found = _eos_ids(module, tokenizer)
     return _Base(module, tokenizer, Switch(), found, dtype, Recomputation(module), cut)
+
+
+def _shard(base: _Base, spec: ModelSpec, handles: Sequence[ModelHandle]) -> None:
+    """Leave on each rank a shard of a base and of all adapters on it."""
+    held = next(base.module.parameters()).dtype
+    full = spec.lora is None
+    ranks = Ranks(base.module, _device(spec), base.dtype if full and held != base.dtype else None)
+    for handle in handles:
+        handle.ranks = ranks
+        # It reads weights past the blocks' own forward passes, in which they are gathered.
+        handle.tree_forward = None
+        _check_packing(handle)
+
+
+def _check_packing(handle: ModelHandle) -> None:
+    if handle.device.type == "cuda":
+        handle.packs = handle.packs and handle.ranks.forward(lambda: packing_agrees(handle))
 
 
 def _read(name: str, common: Mapping[str, Any], held: torch.dtype) -> tuple[Any, Any, bool]:
@@ -189,8 +214,7 @@ def _check_head(handle: ModelHandle) -> None:
         theirs = handle.causal_lm(input_ids=ids, use_cache=False).logits
     if not torch.allclose(ours.float(), theirs.float(), rtol=1e-3, atol=1e-3):
         raise UserError(f"models of type {kind!r} compute their logits in a way we do not know")
-    if handle.device.type == "cuda":
-        handle.packs = handle.packs and packing_agrees(handle)
+    _check_packing(handle)
 
 
 @torch.no_grad()

@@ -74,25 +74,24 @@ class CheckpointWriter:
         """File name -> content, once it is known that weights can be written straight."""
         self._names: list[str] = []
 
-    def write(self, folder: Path) -> None:
-        """Fill ``folder``, which is there; files of an earlier checkpoint are written over."""
+    def write(self, folder: Path, state: Mapping[str, torch.Tensor]) -> None:
+        """Fill ``folder``, which is there; files of an earlier checkpoint are written over.
+        ``state`` is the model's, whole."""
         if self._constant is None:
             with quietly(), disk_errors(folder):
-                self._module.save_pretrained(folder)
+                self._module.save_pretrained(folder, state_dict=state)
             self._tokenizer.save_pretrained(folder)
-            self._remember(folder)
+            self._remember(folder, state)
             return
         for name, content in self._constant.items():
             # Left alone where it stands already: a file that is written again must be synced again.
             if not ((folder / name).is_file() and (folder / name).read_bytes() == content):
                 (folder / name).write_bytes(content)
-        state = self._module.state_dict()
         store({name: state[name] for name in self._names}, folder / _WEIGHTS)
 
-    def _remember(self, folder: Path) -> None:
+    def _remember(self, folder: Path, state: Mapping[str, torch.Tensor]) -> None:
         if not (folder / _WEIGHTS).is_file():
             return
-        state = self._module.state_dict()
         with safe_open(folder / _WEIGHTS, "pt") as stored:
             # A tied head is stored once.
             self._names = sorted(stored.keys())

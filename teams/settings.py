@@ -43,6 +43,9 @@ class AgentSettings:
     engine_replicas: int = 0
     """Processes of their own that answer for this model on a cluster (--cluster.address); 0: the
     one in which it learns answers too."""
+    learner_devices: int = 1
+    """Devices over which its learner lies in shards (FSDP2), each with a process of its own; a
+    base that several roles share is sharded as the largest of theirs says."""
     context: int | None = None
     """Longest context in tokens, prompt and answer together; default: what the model allows."""
     revision: str | None = None

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import tyro
 
 from coterie import algorithms, envs
-from coterie.cluster.settings import ClusterSettings, without_cluster
+from coterie.cluster.settings import ClusterSettings, Placement, placement, replaced
 from coterie.datatypes import UserError, user_path
 from coterie.datatypes.flags import parse_flags
 from coterie.papers import PRESETS
@@ -85,11 +85,18 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
     settings = read_run(directory)
 
+    places: Any = dataclasses.make_dataclass(
+        "Places",
+        [(role, Placement, placement(agent)) for role, agent in settings.agents.items()],
+        frozen=True,
+    )
+
     @dataclass(frozen=True)
     class Resume:
         steps: int = settings.run.steps
         """Training steps in all."""
         cluster: ClusterSettings = settings.cluster
+        agents: places = dataclasses.field(default_factory=places)  # pyright: ignore
 
     more = parse_flags(Resume, rest, prog="train.py --resume RUN_DIR")
     _leave_if_ended(directory, more.steps)
@@ -98,7 +105,7 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
         choice=dataclasses.replace(settings.choice, resume=directory),
         run=dataclasses.replace(settings.run, steps=more.steps, run_dir=directory),
         cluster=more.cluster,
-        agents=settings.agents if more.cluster.used else without_cluster(settings.agents),
+        agents=replaced(settings.agents, vars(more.agents), more.cluster.used),
     )
 
 

@@ -5,11 +5,8 @@ its limit: the longest prompt that is let in, and answers that end where they mu
 """
 
 import dataclasses
-import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from coterie import envs
@@ -25,7 +22,7 @@ from coterie.teams.models import model_spec
 from coterie.teams.players import local_models
 from coterie.teams.settings import AgentSettings
 from coterie.training.doctor.memory import optimiser_bytes
-from coterie.training.plan_hours import RolePlan, hours
+from coterie.training.plan_hours import RolePlan, found_card, hours
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
 
@@ -149,6 +146,8 @@ def _role(
     device = place(agent.device, card)
     cpu = device == "cpu"
     auto = torch.float32 if cpu else torch.bfloat16
+    devices = 1 if cpu else agent.learner_devices  # on a CPU, shards share one memory
+    owner = spec.model if spec.lora else role
     dtype = auto if spec.dtype == "auto" else getattr(torch, spec.dtype)
     config = config_of(spec)
     most = getattr(config.get_text_config(), "max_position_embeddings", None) or 1 << 20
@@ -168,7 +167,17 @@ def _role(
     found = footprint(config, spec, load, dtype)
     if cpu and spec.lora is not None:
         found = dataclasses.replace(found, update=int(_GAPS * found.update))
-    return RolePlan(rows, prompt, longest, answer, found, device, spec, agent.trained)
+    return RolePlan(
+        rows=rows,
+        prompt=prompt,
+        longest=longest,
+        answer=answer,
+        found=found,
+        device=device if devices == 1 else f"each of {devices} GPUs of {owner}",
+        spec=spec,
+        trained=agent.trained,
+        devices=devices,
+    )
 
 
 def _rows(settings: TrainSettings, role: str) -> int:
@@ -205,11 +214,26 @@ def _devices(
         mine = {role: one for role, one in roles.items() if one.device == device}
         parts = [Part("Python, torch" if device == "cpu" else "CUDA", _program(device))]
         parts += _held(settings, mine)
-        if settings.run.engine == "local":
-            parts += _sampler(mine, size, sum(part.size for part in parts))
-        else:
+        apart = device.startswith("each of")
+        if settings.run.engine != "local":
             parts += _engines(settings, roles, engines, device, size)
+        elif not apart:
+            parts += _sampler(mine, size, sum(part.size for part in parts))
         yield DevicePlan(device, size, tuple(parts))
+        if apart:
+            yield _engine_apart(settings, mine, size)
+
+
+def _engine_apart(
+    settings: TrainSettings, mine: Mapping[str, RolePlan], card: int | None
+) -> DevicePlan:
+    """What answers for roles whose learner lies in shards: the whole model, on a GPU of its own."""
+    frozen = {
+        role: dataclasses.replace(one, trained=False, devices=1) for role, one in mine.items()
+    }
+    parts = [Part("CUDA", _program("cuda")), *_held(settings, frozen)]
+    parts += _sampler(frozen, card, sum(part.size for part in parts))
+    return DevicePlan(f"GPU of the engine of {' and '.join(mine)}", card, tuple(parts))
 
 
 def _program(device: str) -> int:
@@ -225,26 +249,37 @@ def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Par
             continue  # Its engine has them alone.
         key = (one.spec.model, one.spec.revision, one.spec.dtype) if lora else role
         if key not in bases:
-            yield Part(f"weights, {role}", found.weights)
+            yield Part(f"weights, {role}", found.weights // one.devices)
         bases.add(key)
         if lora:
-            yield Part(f"adapter, {role}", found.trained)
+            yield Part(f"adapter, {role}", found.trained // one.devices)
         if one.trained:
             moments = optimiser_bytes(found.trained, settings.learner.moments)["moments"]
-            yield Part(f"moments, {role}", moments)
+            yield Part(f"moments, {role}", moments // one.devices)
             copies = settings.algo.needs_reference and not lora
             reads = settings.algo.distillation
             copies += bool(reads.beta and reads.reader == "average")
             if copies:
-                yield Part(f"earlier weights, {role}", copies * found.trained)
+                yield Part(f"earlier weights, {role}", copies * found.trained // one.devices)
     learners = {role: one.found for role, one in mine.items() if one.trained}
     if learners:
         # Learners take turns.
         most = max(learners, key=lambda role: learners[role].gradients + learners[role].update)
         found = learners[most]
         how = " (recomputed)" if found.recomputes else ""
-        yield Part(f"gradients, {most}", found.gradients, "learning")
+        ranks = mine[most].devices
+        yield Part(f"gradients, {most}", found.gradients // ranks, "learning")
+        if ranks > 1:
+            yield Part(f"gathered from all, {most}", _gathered(mine[most]), "learning")
         yield Part(f"activations and logits, {most}{how}", found.update, "learning")
+
+
+def _gathered(one: RolePlan) -> int:
+    """What is whole on a rank as it computes: all around the blocks, two of these, a gradient."""
+    found, text = one.found, config_of(one.spec).get_text_config()
+    held = found.weights + found.trained * (one.spec.lora is not None)
+    size = held - found.layers + 3 * found.layers // text.num_hidden_layers
+    return size if one.spec.lora else size * _itemsize(one) * found.parameters // found.weights
 
 
 def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[Part]:
@@ -324,30 +359,6 @@ def _engines(
         here = [max(here, key=lambda pair: pair[1])]
     for names, size in here:
         yield Part(f"engine, {names}", size, when)
-
-
-def found_card(device: str) -> int | None:
-    """Bytes of a device of this machine; None where nobody says. A GPU is asked from outside:
-    torch would take memory of it, and processes could no longer fork."""
-    if device == "cpu":
-        try:
-            lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-            return int(lines[0].split()[1]) * 1024
-        except (OSError, ValueError, IndexError):
-            return None
-    number = int(device.partition(":")[2] or 0)
-    visible = [x for x in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if x]
-    named = visible[number] if number < len(visible) else str(number)
-    try:
-        told = subprocess.run(
-            ["nvidia-smi", f"--id={named}", "--query-gpu=memory.total", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            timeout=20,
-        )
-        return int(told.stdout.split()[0]) << 20
-    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
-        return None
 
 
 def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:

@@ -4,8 +4,11 @@ No model answers as long as it may every time, so this is the most; evaluation i
 """
 
 import math
+import os
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from coterie.models.spec import ModelSpec
 from coterie.teams.footprint import Footprint
@@ -40,6 +43,8 @@ class RolePlan:
     device: str
     spec: ModelSpec
     trained: bool
+    devices: int = 1
+    """GPUs over which its learner lies in shards."""
 
 
 def hours(
@@ -65,7 +70,8 @@ def hours(
             tokens = one.rows * one.longest * settings.learner.epochs
             # Log-probabilities of the reference, and of the weights before several updates.
             again = settings.algo.needs_reference + (settings.learner.optimizer_steps > 1)
-            learning += tokens * (each + 2 * again) * found.parameters / (_OF_PEAK * peak)
+            work = tokens * (each + 2 * again) * found.parameters
+            learning += work / (_OF_PEAK * peak * one.devices)
         side = min(one.rows, settings.vllm.max_sequences)
         # Every token reads the weights once for all rows, and each row's own cache.
         read = found.parameters * (4 if one.device == "cpu" else 2)
@@ -86,3 +92,27 @@ def _speeds(device: str, card: int | None) -> tuple[str, float, float]:
         return _CPU
     size = (card or 0) / 2**30
     return next(tuple(rest) for most, *rest in CARDS if size <= most)  # type: ignore[return-value]
+
+
+def found_card(device: str) -> int | None:
+    """Bytes of a device of this machine; None where nobody says. A GPU is asked from outside:
+    torch would take memory of it, and processes could no longer fork."""
+    if device == "cpu":
+        try:
+            lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+            return int(lines[0].split()[1]) * 1024
+        except (OSError, ValueError, IndexError):
+            return None
+    number = int(device.partition(":")[2] or 0) if device.startswith("cuda:") else 0
+    visible = [x for x in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if x]
+    named = visible[number] if number < len(visible) else str(number)
+    try:
+        told = subprocess.run(
+            ["nvidia-smi", f"--id={named}", "--query-gpu=memory.total", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+        return int(told.stdout.split()[0]) << 20
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
+        return None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from coterie import envs
 from coterie.algorithms.settings import check_moments
-from coterie.cluster.settings import check_cluster
+from coterie.cluster.settings import check_cluster, has_processes
 from coterie.datatypes import UserError, check_no_nan, refuse
 from coterie.evaluation import evaluation_of
 from coterie.models.locate import hub_snapshot, local_folder
@@ -67,16 +67,23 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         *_idle_learners(settings),
     )
     check_trackers(run.track)
-    check_moments(settings.learner)
     check_environment(settings)
-    check_cluster(settings.cluster, settings.agents, engine=run.engine, doctor=run.doctor)
+    check_cluster(
+        settings.cluster,
+        settings.agents,
+        engine=run.engine,
+        moments=settings.learner.moments,
+        doctor=run.doctor,
+    )
+    check_moments(settings.learner)
+    elsewhere = has_processes(settings.cluster, settings.agents)
     check_models(
         {role: replace(agent, device="auto") for role, agent in settings.agents.items()}
-        if settings.cluster.used  # whose devices are not this machine's
+        if elsewhere  # whose devices are not this process's
         else settings.agents
     )
     check_engines(run.engine, settings.vllm, settings.agents)
-    here = {} if settings.cluster.used else local_models(settings.agents)
+    here = {} if elsewhere else local_models(settings.agents)
     if not all(_is_small(model_spec(agent)) for agent in here.values()):
         # It takes torch, which nobody has waited for until here.
         from coterie.training.plan_report import check_plan

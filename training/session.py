@@ -14,7 +14,7 @@ from rich.console import Console
 from coterie import envs
 from coterie.algorithms import Credit, assign_credit
 from coterie.algorithms.nonfinite import NotFinite
-from coterie.cluster.pool import Pool
+from coterie.cluster.pool import pool_for
 from coterie.datatypes import Sampling, UserError
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Outcomes
@@ -92,9 +92,7 @@ class Session(AbstractContextManager["Session"]):
             ),
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
             seed=settings.run.seed,
-            holder=Pool(settings.cluster, threads=settings.run.threads)
-            if settings.cluster.used
-            else None,
+            holder=pool_for(settings.cluster, settings.agents, settings.run.threads),
         )
         closing.callback(lambda: self.run_async(self.team.aclose()))
         self.run_async(self.team.start())

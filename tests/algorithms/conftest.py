@@ -9,6 +9,7 @@ import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from coterie.datatypes import Trajectory
+from coterie.models.shards import Ranks
 
 VOCABULARY = 40
 
@@ -23,6 +24,7 @@ class TinyModel:
         self.frozen = frozen
         self.context = 64
         self.shares_from = None
+        self.ranks = Ranks()
 
     def parameters(self):
         named = self.module.named_parameters()

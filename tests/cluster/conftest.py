@@ -32,6 +32,9 @@ class FakeCluster:
     def place(self, place: int, need: Any) -> dict[str, Any]:
         return {}
 
+    def meeting(self) -> str:
+        return ""
+
     def close(self) -> None:
         FakeCluster.closed += 1
 

@@ -1,5 +1,8 @@
 """What is refused before Ray is started."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from coterie.cluster.settings import ClusterSettings, check_cluster
@@ -27,7 +30,7 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         (("--cluster.address", "local", "--doctor"), "--doctor examines models in this process"),
         (
             ("--cluster.address", "local", "--agents.bob.device", "cuda:1"),
-            "--agents.bob.device cuda:1: on a cluster Ray chooses",
+            "--agents.bob.device cuda:1: with --cluster.address each process is given its GPU",
         ),
         (("--agents.bob.engine-replicas", "2"), "engine-replicas needs --cluster.address"),
         (
@@ -42,6 +45,23 @@ def test_what_is_no_address_is_refused(address: str) -> None:
             "a script or a server has no engine",
         ),
         (("--cluster.address", "local", "--cluster.cpus", "0"), "--cluster.cpus must be above 0"),
+        (("--agents.bob.learner-devices", "0"), "--agents.bob.learner-devices must be at least 1"),
+        (
+            ("--agents.bob.learner-devices", "2", "--agents.bob.no-trained"),
+            "--agents.bob.learner-devices is for a role that learns",
+        ),
+        (
+            ("--agents.bob.learner-devices", "2", "--learner.moments", "8bit"),
+            "--learner.moments 8bit cannot lie in shards: leave it at float32",
+        ),
+        (
+            ("--agents.bob.learner-devices", "2", "--doctor"),
+            "--doctor examines models in this process: leave out --agents.ROLE.learner-devices",
+        ),
+        (
+            ("--agents.bob.learner-devices", "2", "--agents.bob.device", "cuda:1"),
+            "each process is given its GPU; say cuda, cpu or auto",
+        ),
     ],
 )
 def test_combinations_are_refused_with_a_sentence(
@@ -51,6 +71,14 @@ def test_combinations_are_refused_with_a_sentence(
     with pytest.raises(UserError) as refused:
         preflight(parse(list(flags)))
     assert sentence in str(refused.value)
+
+
+def test_the_number_of_devices_may_change_when_a_run_is_taken_up(tmp_path: Path) -> None:
+    settings = parse(flags := ["--agents.bob.learner-devices", "2"])
+    (tmp_path / "config.json").write_text(json.dumps(settings.plain()))
+    resume = ["--resume", str(tmp_path)]
+    assert parse(resume).agents == settings.agents
+    assert parse([*resume, flags[0], "4"]).agents["bob"].learner_devices == 4
 
 
 def test_a_missing_ray_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,4 +91,6 @@ def test_engines_of_vllm_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HERE, lambda name: object())
     settings = parse(["--cluster.address", "local"])
     with pytest.raises(UserError, match="none of vLLM"):
-        check_cluster(settings.cluster, settings.agents, engine="vllm", doctor=False)
+        check_cluster(
+            settings.cluster, settings.agents, engine="vllm", moments="float32", doctor=False
+        )

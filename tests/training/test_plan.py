@@ -160,6 +160,20 @@ def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Pa
     assert "--learner.moments 8bit" in [flag for flag, _ in planning.ways_out(parse(full))]
 
 
+def test_shards_take_their_part_of_weights_gradients_and_moments(tmp_path: Path) -> None:
+    full = flags(model_folder(tmp_path / "model", weights=False), "--agents.alice.tuning", "full")
+    (alone,) = plan(parse(full), 80).devices
+    shard, engine = plan(parse([*full, "--agents.alice.learner-devices", "4"]), 80).devices
+    sizes, parts = ({p.what: p.size for p in one.parts} for one in (alone, shard))
+    for what in ("weights", "moments", "gradients"):
+        assert parts[f"{what}, alice"] == sizes[f"{what}, alice"] // 4 > 0
+    assert parts["gathered from all, alice"] > 0
+    assert shard.device == "each of 4 GPUs of alice"
+    # It computes in bfloat16, and is held so where it only answers; here it was not told to.
+    assert engine.device == "GPU of the engine of alice"
+    assert {p.what: p.size for p in engine.parts}["weights, alice"] == sizes["weights, alice"]
+
+
 def test_settings_of_the_plan_are_no_settings_of_a_run() -> None:
     settings = parse(["--plan", "--card", "24"])
     assert not {"plan", "card"} & settings.plain()["run"].keys()

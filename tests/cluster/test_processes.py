@@ -1,0 +1,172 @@
+"""Ranks in processes of this machine, without Ray: whole runs, and what ends when one is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load
+
+from coterie.cluster.actor import Died
+from coterie.cluster.group import Group
+from coterie.cluster.processes import Machine
+from coterie.datatypes import UserError
+from coterie.training.session import Session
+
+Play = Callable[..., dict[str, bytes]]
+ROOT = Path(__file__).resolve().parents[2]
+TWO = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
+ONE = ("--agents.bob.learner-devices", "1", "--cluster.cpus", "0.25")
+
+
+class Rank:
+    """One whose answer, or failure, is known."""
+
+    def __init__(self, name: str, found: Any) -> None:
+        self.name, self.found = name, found
+
+    def begin(self, verb: str) -> Future[Any]:
+        begun: Future[Any] = Future()
+        if isinstance(self.found, Exception):
+            begun.set_exception(self.found)
+        elif self.found is not None:
+            begun.set_result(self.found)
+        return begun
+
+    def future(self, begun: Future[Any]) -> Future[Any]:
+        return begun
+
+    def result(self, begun: Future[Any]) -> Any:
+        return begun.result()
+
+
+def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ask(*found: Any) -> Any:
+        ranks: Any = [Rank(f"learner {i + 1}", one) for i, one in enumerate(found)]
+        return Group("learner 1", [], True, {}, (), {}, ranks=ranks).ask("update")
+
+    lost, gone = UserError("learner 1 failed: connection closed"), Died("learner 2 has died")
+    assert ask("mine", "yours") == "mine"
+    with pytest.raises(Died, match="learner 2"):
+        ask(lost, gone)
+    with pytest.raises(UserError, match="learner 1 failed"):
+        ask(lost, "done")
+    # The first would wait for the second for ever.
+    monkeypatch.setattr("coterie.cluster.group._NOTICED_S", 0.01)
+    with pytest.raises(Died, match="learner 2"):
+        ask(None, gone)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("CPU", os.cpu_count()), ("GPU", 1)])
+def test_what_this_machine_lacks_is_refused(
+    monkeypatch: pytest.MonkeyPatch, kind: str, most: int
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    machine, need = Machine(), {"CPU": 0.0, kind: 1.0}
+    machine.reserve({f"learner {i + 1} of bob": need for i in range(most)})
+    with pytest.raises(UserError, match=r"this machine cannot hold this run.*learner-devices"):
+        machine.reserve({f"learner {i + 1} of bob": need for i in range(most + 1)})
+    machine.close()
+
+
+def nearly(one: dict[str, bytes], other: dict[str, bytes]) -> None:
+    """The same episodes and files, and weights and moments to rounding."""
+    assert one.keys() == other.keys()
+    assert one["episodes.jsonl"] == other["episodes.jsonl"]
+    for name in one.keys() - {"episodes.jsonl"}:
+        tensors, others = load(one[name]), load(other[name])
+        assert tensors.keys() == others.keys()
+        assert all(float((tensors[k] - others[k]).abs().max()) < 2e-5 for k in tensors), name
+
+
+@pytest.mark.slow
+def test_a_run_on_two_ranks_goes_on_with_one_and_the_reverse(
+    play: Play, full: dict[str, bytes], tmp_path: Path
+) -> None:
+    play(tmp_path / "first", "--steps", "1", *TWO)
+    nearly(play(tmp_path / "first", *ONE), full)
+    play(tmp_path / "second", "--steps", "1")
+    nearly(play(tmp_path / "second", *TWO), full)
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_killed_ends_the_run_with_its_name(play: Play, tmp_path: Path) -> None:
+    started: list[Any] = []
+    killed: list[float] = []
+
+    def kill(session: Session, step: int) -> None:
+        pool: Any = session.team.fleet
+        group = next(base.learner for base in pool._bases if "bob" in base.roles)
+        assert [actor.name for actor in group.ranks] == ["learner 1 of bob", "learner 2 of bob"]
+        started.extend(actor.handle.process for actor in pool._actors)
+        asked = group.begin
+
+        def begin(verb: str, *arguments: Any) -> Any:
+            begun = asked(verb, *arguments)
+            if verb == "update":
+                group.ranks[1].handle.process.kill()
+                killed.append(time.monotonic())
+            return begun
+
+        group.begin = begin
+
+    with pytest.raises(UserError, match=r"learner 2 of bob has died.*--resume"):
+        play(tmp_path / "run", *TWO, before=kill)
+    assert time.monotonic() - killed[0] < 60
+    assert len(started) == 4
+    assert not any(process.is_alive() for process in started)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_step_and_all_ranks(flags: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    process = subprocess.Popen(
+        [sys.executable, "train.py", *flags, *TWO, "--steps", "400", "--run-dir", str(path)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    log, until = path / "metrics.jsonl", time.monotonic() + 300
+    while not (log.exists() and log.read_bytes()):
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    # To all of them, as a terminal sends it.
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, out
+    assert "Saved. Continue with" in out
+    assert "Traceback" not in out
+    until = time.monotonic() + 60
+    while _alive(process.pid):
+        assert time.monotonic() < until, "something that the run started is still there"
+        time.sleep(0.1)
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 3, reason="not run: needs three GPUs")
+def test_two_gpus_learn_as_this_process_does_on_a_cpu(play: Play, tmp_path: Path) -> None:
+    there = ("--agents.alice.device", "cpu", "--agents.bob.dtype", "float32")
+    play(tmp_path / "two", *there, *TWO, "--agents.bob.device", "cuda")
+    play(tmp_path / "one", *there, "--agents.bob.device", "cpu")
+    two, one = (
+        load((tmp_path / n / "final/bob/model.safetensors").read_bytes()) for n in ("two", "one")
+    )
+    assert all(float((two[name] - one[name]).abs().max()) < 1e-3 for name in one)
