@@ -27,7 +27,8 @@ def _alone(address: str) -> dict[str, str]:
         return {}
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     # Ray's own switch for "this machine alone": it listens on the loopback interface then.
-    return token | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    # And its processes would wait for everybody else's on this machine.
+    return token | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
 
 
 class Died(UserError):

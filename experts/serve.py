@@ -54,6 +54,8 @@ class ServeSettings:
     """Gigabytes of key-value cache on a CPU."""
     max_sequences: int = 256
     """Sequences that are decoded side by side."""
+    tensor_parallel: int = 1
+    """GPUs that the model spans."""
     log: Literal["ERROR", "WARNING", "INFO", "DEBUG"] = "ERROR"
     """What the server writes to the terminal."""
 
@@ -87,6 +89,7 @@ def check_serving(settings: ServeSettings) -> None:
         (not 0 < s.gpu_memory <= 1, "--gpu-memory is a share: above 0, at most 1"),
         (s.cpu_cache_gb < 1, "--cpu-cache-gb must be at least 1"),
         (s.max_sequences < 1, "--max-sequences must be at least 1"),
+        (s.tensor_parallel < 1, "--tensor-parallel must be at least 1"),
         (
             s.public and _loopback(s.host),
             f"--public serves others, but --host {s.host} is this machine alone; leave out one "
@@ -129,6 +132,7 @@ def arguments(settings: ServeSettings, folder: str, *, gpu: bool) -> list[str]:
     said += ["--generation-config", "vllm"]
     said += ["--dtype", "float32" if s.dtype == "auto" and not gpu else s.dtype]
     said += ["--gpu-memory-utilization", str(s.gpu_memory)] if gpu else _ON_CPU
+    said += ["--tensor-parallel-size", str(s.tensor_parallel)] if s.tensor_parallel > 1 else []
     said += ["--max-model-len", str(s.context)] if s.context is not None else []
     said += ["--revision", s.revision] if s.revision and folder == s.model else []
     said += ["--trust-remote-code"] if s.trust_remote_code else []
@@ -166,7 +170,12 @@ def _serve(settings: ServeSettings) -> None:
     from coterie.models.locate import check, local_folder
     from coterie.models.spec import ModelSpec
 
-    gpu = torch.cuda.is_available()
+    gpu, count = torch.cuda.is_available(), settings.tensor_parallel
+    if count > 1 and torch.cuda.device_count() < count:
+        raise UserError(
+            f"--tensor-parallel {count} needs that many GPUs, and this machine has "
+            f"{torch.cuda.device_count()}"
+        )
     spec = ModelSpec(
         settings.model,
         context=settings.context,

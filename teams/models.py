@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coterie.agents.engine.settings import VllmSettings, check_engine
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, refuse
 from coterie.experts.naming import is_player
 from coterie.models.locate import check, hub_snapshot, named_adapter
 from coterie.models.spec import LoraSpec, ModelSpec
@@ -49,10 +49,31 @@ def check_engines(engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSet
     Raises:
         UserError: one sentence that names the flag.
     """
+    for role, agent in agents.items():
+        _check_span(role, agent, engine)
     models = local_models(agents).values()
     devices = [(model.device, model.engine_device) for model in models]
     adapters = any(model_spec(model).lora is not None for model in models)
     check_engine(engine, vllm, devices, adapters=adapters)
+
+
+def _check_span(role: str, agent: AgentSettings, engine: str) -> None:
+    flag, count = f"--agents.{role}.tensor-parallel", agent.tensor_parallel
+    place = agent.device if agent.engine_device == "auto" else agent.engine_device
+    refuse(
+        (count < 1, f"{flag} must be at least 1"),
+        (count > 1 and engine != "vllm", f"{flag} needs --engine vllm"),
+        (count > 1 and place == "cpu", f"{flag} is for GPUs, and {role} is answered for by a CPU"),
+    )
+    if count > 1:
+        from torch import cuda
+
+        first = int(place.partition(":")[2] or 0)
+        if first + count > cuda.device_count():
+            raise UserError(
+                f"{flag} {count} needs that many GPUs from cuda:{first} on, and this machine has "
+                f"{cuda.device_count()}"
+            )
 
 
 def pin_commits(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:

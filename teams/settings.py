@@ -46,6 +46,8 @@ class AgentSettings:
     learner_devices: int = 1
     """Devices over which its learner lies in shards (FSDP2), each with a process of its own; a
     base that several roles share is sharded as the largest of theirs says."""
+    tensor_parallel: int = 1
+    """GPUs of this machine that its vLLM engine spans (--engine vllm), from engine-device on."""
     context: int | None = None
     """Longest context in tokens, prompt and answer together; default: what the model allows."""
     revision: str | None = None

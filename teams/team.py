@@ -384,8 +384,8 @@ def _samplers(
     from coterie.agents.engine.fleet import Fleet, Seat
 
     seats = [
-        Seat(name, one, model_spec(models[name]), name in learns, models[name].engine_device)
-        for name, one in loaded.items()
+        Seat(name, one, model_spec(how), name in learns, how.engine_device, how.tensor_parallel)
+        for name, one, how in ((name, one, models[name]) for name, one in loaded.items())
     ]
     fleet = Fleet(seats, vllm, seed=seed)
     return fleet.policies, fleet

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from coterie.agents.engine.processes import no_interrupts, one_gpu
+from coterie.agents.engine.processes import no_interrupts, own_gpus
 from coterie.agents.engine.settings import VllmSettings
 from coterie.agents.engine.spec import EngineSpec, engine_arguments
 from coterie.datatypes import UserError, reason_of
@@ -68,7 +68,7 @@ class Engine:
             )
         arguments = engine_arguments(spec, settings)
         try:
-            with no_interrupts(), one_gpu(spec.device):
+            with no_interrupts(), own_gpus(spec.device, spec.tensor_parallel):
                 self._llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
         except (RuntimeError, ValueError, OSError) as error:
             raise UserError(

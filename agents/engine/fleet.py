@@ -44,6 +44,8 @@ class Seat:
     trained: bool
     device: str
     """Where its engine runs; ``auto``: where its model is."""
+    tensor_parallel: int = 1
+    """GPUs that its engine spans."""
 
 
 class Fleet:
@@ -210,6 +212,7 @@ class Fleet:
             lora_rank=max(ranks, default=0),
             adapters=len(ranks),
             seed=self._seed,
+            tensor_parallel=seat.tensor_parallel,
         )
 
     def _versions(self, seat: Seat, bench: "_Bench") -> Versions:
@@ -243,7 +246,7 @@ def _key(seat: Seat) -> tuple[Any, ...]:
     spec = seat.spec
     own = seat.role if _full(seat) else None
     same = (spec.model, spec.revision, spec.dtype, spec.context, spec.trust_remote_code)
-    return (own, _device(seat), *same)
+    return (own, _device(seat), seat.tensor_parallel, *same)
 
 
 def _full(seat: Seat) -> bool:
@@ -269,7 +272,7 @@ def _dtype(seat: Seat) -> torch.dtype:
 def uses_transfer(seat: Seat, settings: VllmSettings) -> bool:
     """Whether full weights are handed over as tensors: model and engine are on one GPU, and what
     an engine gives up in sleep it need not read from files again."""
-    files = settings.weights == "reload" or settings.sleep_level == 2
+    files = settings.weights == "reload" or settings.sleep_level == 2 or seat.tensor_parallel > 1
     beside = _device(seat) == _device(dataclasses.replace(seat, device="auto"))
     return not files and _on_gpu(seat) and beside
 

@@ -57,8 +57,9 @@ def _threads(engines: int) -> int:
 
 
 @contextmanager
-def one_gpu(device: str) -> Iterator[None]:
-    """A process started inside sees one GPU: ``cuda:N`` of this process. On a CPU, no change.
+def own_gpus(device: str, count: int = 1) -> Iterator[None]:
+    """A process started inside sees ``count`` GPUs, from ``cuda:N`` of this process on. On a CPU,
+    no change.
 
     Raises :class:`UserError` where this process does not see as many.
     """
@@ -67,11 +68,11 @@ def one_gpu(device: str) -> Iterator[None]:
         yield
         return
     seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    names = seen.split(",") if seen else []
-    place = int(number or 0)
-    if names and place >= len(names):
+    names, first = seen.split(",") if seen else [], int(number or 0)
+    if names and first + count > len(names):
         raise UserError(f"{device}: CUDA_VISIBLE_DEVICES={seen} leaves {len(names)} of the GPUs")
-    with _set({"CUDA_VISIBLE_DEVICES": names[place] if names else str(place)}, True):
+    mine = names[first : first + count] or [str(first + i) for i in range(count)]
+    with _set({"CUDA_VISIBLE_DEVICES": ",".join(mine)}, True):
         yield
 
 

@@ -30,6 +30,8 @@ class EngineSpec:
     adapters: int = 0
     """How many roles have an adapter on it."""
     seed: int = 0
+    tensor_parallel: int = 1
+    """GPUs that it spans, from ``device`` on."""
 
     @property
     def on_gpu(self) -> bool:
@@ -47,6 +49,7 @@ def engine_arguments(spec: EngineSpec, settings: VllmSettings) -> dict[str, Any]
         "dtype": spec.dtype,
         "seed": spec.seed % 2**31,
         "max_model_len": spec.context,
+        "tensor_parallel_size": spec.tensor_parallel,
         "max_num_seqs": settings.max_sequences,
         "enforce_eager": settings.eager or not spec.on_gpu,
         "gpu_memory_utilization": settings.gpu_memory,

@@ -77,6 +77,7 @@ def page(
         stretch=max([panel.stretch for panel in learning.main], default=1),
         constant=learning.constant,
         settings=_flat(run.config),
+        places=_places(run),
         counts=_counts(found, shown),
         total=len(found.entries) if found else 0,
         here=len(shown),
@@ -181,6 +182,13 @@ def _headline(run: RunData, roles: list[str]) -> list[tuple[str, str]]:
     if isinstance(seconds := summary.get("wall_s"), int | float):
         facts["time"] = f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
     return [(name, value) for name, value in facts.items() if value]
+
+
+def _places(run: RunData) -> list[list[str]]:
+    """Who sat where on a cluster: a head, and a row for each process."""
+    found = (run.summary or {}).get("places")
+    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    return [[str(one) for one in row] for row in (*rows[:1], *map(dict.values, rows))]
 
 
 def _counts(found: Scan | None, episodes: list[Shown]) -> list[tuple[str, str, int, int]]:

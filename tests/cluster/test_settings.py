@@ -45,6 +45,8 @@ def test_what_is_no_address_is_refused(address: str) -> None:
             "a script or a server has no engine",
         ),
         (("--cluster.address", "local", "--cluster.cpus", "0"), "--cluster.cpus must be above 0"),
+        (("--agents.bob.tensor-parallel", "0"), "tensor-parallel must be at least 1"),
+        (("--agents.bob.tensor-parallel", "2"), "tensor-parallel needs --engine vllm"),
         (("--agents.bob.learner-devices", "0"), "--agents.bob.learner-devices must be at least 1"),
         (
             ("--agents.bob.learner-devices", "2", "--agents.bob.no-trained"),

@@ -80,14 +80,16 @@ def test_a_machine_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_vllm_is_told() -> None:
     settings = ServeSettings(
-        "a/b", context=64, revision="v1", trust_remote_code=True, name="x", max_sequences=3
-    )
+        "a/b", context=64, revision="v1", trust_remote_code=True, name="x", max_sequences=3,
+        tensor_parallel=2,
+    )  # fmt: skip
     said = " ".join(arguments(settings, "a/b", gpu=True))
     for part in (
         "--model a/b --served-model-name x --host 127.0.0.1 --port 8000",
         "--max-num-seqs 3",
         "--generation-config vllm",
         "--dtype auto --gpu-memory-utilization 0.4",
+        "--tensor-parallel-size 2",
         "--max-model-len 64 --revision v1 --trust-remote-code",
     ):
         assert part in said
@@ -108,9 +110,24 @@ def test_without_vllm_and_with_a_wrong_flag(
     assert "needs vLLM, which is not installed" in capsys.readouterr().err
     assert serve.main(["tiny:expert", "--host", "0.0.0.0"]) == 2
     assert "--public" in capsys.readouterr().err
+
     monkeypatch.setattr(serve, "find_spec", lambda name: object())
     assert serve.main(["tiny:nobody", "--port", port]) == 2
     assert "unknown tiny model" in capsys.readouterr().err
+
+
+def test_more_gpus_than_there_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serve, "find_spec", lambda name: object())
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    said = ["tiny:expert", "--port", str(free_port()), "--tensor-parallel"]
+    assert serve.main([*said, "2"]) == 2
+    assert "--tensor-parallel 2 needs that many GPUs, and this machine has 1" in (
+        capsys.readouterr().err
+    )
+    assert serve.main([*said, "0"]) == 2
+    assert "--tensor-parallel must be at least 1" in capsys.readouterr().err
 
 
 def test_narrow_heads_are_served_wider_from_memory_that_is_freed(

@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 
 from coterie.agents.engine.fleet import Fleet, Seat, uses_transfer
 from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.engine.spec import engine_arguments
 from coterie.agents.engine.versions import CheckpointWriter
 from coterie.agents.local import LocalPolicy
 from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
@@ -430,3 +431,13 @@ async def test_numbers_of_adapters_are_never_used_twice(file_engine) -> None:
     assert sorted(file_engine.started[0]._adapters) == [5, 6]
     assert list(itertools.islice(fleet._benches[next(iter(fleet._benches))].numbers, 1)) == [7]
     fleet.close()
+
+
+def test_vllm_is_told_how_many_gpus_an_engine_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = {"alice": ModelSpec("tiny:alice")}
+    loaded = load_team(specs, set())
+    seat = Seat("alice", loaded["alice"], specs["alice"], False, "auto", tensor_parallel=2)
+    fleet = Fleet([seat], VllmSettings())
+    (spec,) = fleet.specs
+    fleet.close()
+    assert engine_arguments(spec, VllmSettings())["tensor_parallel_size"] == 2

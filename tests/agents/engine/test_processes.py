@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from coterie.agents.engine.processes import engine_environment, memory_folder, one_gpu
+from coterie.agents.engine.processes import engine_environment, memory_folder, own_gpus
 from coterie.agents.engine.settings import VllmSettings
 from coterie.datatypes import UserError
 
@@ -96,14 +96,23 @@ def test_an_engine_sees_the_gpu_that_this_process_calls_so(
     monkeypatch: pytest.MonkeyPatch, seen: str, device: str, given: str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
-    with one_gpu(device):
+    with own_gpus(device):
         assert os.environ["CUDA_VISIBLE_DEVICES"] == given
     assert os.environ["CUDA_VISIBLE_DEVICES"] == seen
 
 
+@pytest.mark.parametrize(("seen", "given"), [("", "1,2"), ("2,5,6", "5,6")])
+def test_an_engine_that_spans_gpus_sees_those_from_its_first_on(
+    monkeypatch: pytest.MonkeyPatch, seen: str, given: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
+    with own_gpus("cuda:1", 2):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == given
+
+
 def test_a_gpu_of_somebody_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
-    with pytest.raises(UserError, match="cuda:1: CUDA_VISIBLE_DEVICES=2"), one_gpu("cuda:1"):
+    with pytest.raises(UserError, match="cuda:1: CUDA_VISIBLE_DEVICES=2"), own_gpus("cuda:1"):
         pass
 
 

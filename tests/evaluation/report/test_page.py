@@ -265,3 +265,18 @@ def test_a_missing_tokenizer_is_said_once(run: Run) -> None:
     (path / "config.json").write_text(json.dumps(config))
     html = written(path)
     assert html.count("The tokenizer of bob is not on this machine") == 1
+
+
+def test_who_sat_where_on_a_cluster_is_a_table(run: Run) -> None:
+    path = run()
+    assert "Who sat where" not in written(path)
+    places = [
+        {"process": "learner of alice", "node": "<b>n1"},
+        {"process": "engine 1", "node": "n2"},
+    ]
+    (path / "summary.json").write_text(json.dumps({"places": places}))
+    found = written(path)
+    assert '<th scope="col">process</th><th scope="col">node</th>' in found
+    assert "<td>learner of alice</td><td>&lt;b&gt;n1</td>" in found
+    (path / "summary.json").write_text(json.dumps({"places": "nowhere"}))
+    assert "Who sat where" not in written(path)
