@@ -19,7 +19,6 @@ from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from coterie.algorithms.objective import SUMS, Totals, describe, objective
 from coterie.algorithms.optimizer_state import (
-    copies,
     load_moments,
     make_optimizer,
     reached,
@@ -28,7 +27,7 @@ from coterie.algorithms.optimizer_state import (
 )
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.datatypes import Trajectory, UserError
-from coterie.models.shards import shard_as, whole
+from coterie.models.shards import gather, shard_as, whole
 
 Floats = npt.NDArray[np.float64]
 

@@ -52,11 +52,6 @@ def make_optimizer(parameters: Sequence[nn.Parameter], settings: LearnerSettings
     )
 
 
-def copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Of tensors that will change; of those in shards, whole ones on rank 0."""
-    return {name: found.clone() for name, found in gather(tensors).items()}
-
-
 def save_moments(
     optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]
 ) -> tuple[dict[str, Tensor], dict[str, float]]:

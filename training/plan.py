@@ -167,16 +167,9 @@ def _role(
     found = footprint(config, spec, load, dtype)
     if cpu and spec.lora is not None:
         found = dataclasses.replace(found, update=int(_GAPS * found.update))
+    device = device if devices == 1 else f"each of {devices} GPUs of {owner}"
     return RolePlan(
-        rows=rows,
-        prompt=prompt,
-        longest=longest,
-        answer=answer,
-        found=found,
-        device=device if devices == 1 else f"each of {devices} GPUs of {owner}",
-        spec=spec,
-        trained=agent.trained,
-        devices=devices,
+        rows, prompt, longest, answer, found, device, spec, agent.trained, devices=devices
     )
 
 
