@@ -1,5 +1,5 @@
 """The engine column of docs/models.md: tiny random architectures in a real engine, weights handed
-over. Each engine takes ten seconds and more to start: three kinds start in CI, all of them
+over. Each engine takes ten seconds and more to start: four kinds start in CI, all of them
 with ``-m "slow or not slow"``."""
 
 import asyncio
@@ -31,8 +31,6 @@ SHAPE = {
     "num_attention_heads": 2,
     "num_key_value_heads": 2,
     "head_dim": 32,
-    "intermediate_size": 64,
-    "moe_intermediate_size": 64,
     "use_sliding_window": False,
 }
 CASES = [
@@ -44,6 +42,7 @@ CASES = [
 KINDS = {
     ("phi3", "full"): "fused projections",
     ("gemma2", "full"): "no head but the embedding",
+    ("gpt2", "full"): "a tied head, and an embedding of another name",
     ("opt", "LoRA"): "an adapter on no Llama",
 }
 
