@@ -19,7 +19,6 @@ from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from coterie.algorithms.objective import SUMS, Totals, describe, objective
 from coterie.algorithms.optimizer_state import (
-    copies,
     load_moments,
     make_optimizer,
     reached,
@@ -28,7 +27,7 @@ from coterie.algorithms.optimizer_state import (
 )
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.datatypes import Trajectory, UserError
-from coterie.models.shards import shard_as, whole
+from coterie.models.shards import gather, shard_as, whole
 
 Floats = npt.NDArray[np.float64]
 
@@ -162,10 +161,11 @@ class Learner:
         return np.array([float(one.mean()) for one in now])
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Tensors by name, and plain JSON data; with the weights, all that an update depends on."""
+        """Tensors by name, and plain JSON data; with the weights, all that an update depends on.
+        The tensors are the learner's own: a device has no room for them twice."""
         tensors, steps = save_moments(self._optimizer, self._parameters)
         for kind, kept in self._kept().items():
-            tensors |= copies({f"{kind}/{name}": value for name, value in kept.items()})
+            tensors |= gather({f"{kind}/{name}": value for name, value in kept.items()})
         plain = {
             "steps": steps,
             "updates": self._updates,

@@ -52,21 +52,16 @@ def make_optimizer(parameters: Sequence[nn.Parameter], settings: LearnerSettings
     )
 
 
-def copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Of tensors that will change; of those in shards, whole ones on rank 0."""
-    return {name: found.clone() for name, found in gather(tensors).items()}
-
-
 def save_moments(
     optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Copies of the moments (``exp_avg/NAME``, ``exp_avg_sq/NAME``; in 8 bits their codes and each
-    block's largest), and steps by parameter."""
+    """The moments themselves (``exp_avg/NAME``, ``exp_avg_sq/NAME``; in 8 bits their codes and each
+    block's largest), which the next step changes, and steps by parameter."""
     tensors, steps = {}, {}
     for name, parameter in parameters.items():
         if state := optimizer.state.get(parameter):
             kept = {k: v for k, v in state.items() if k not in ("step", *_CONSTANT)}
-            tensors |= copies({f"{kind}/{name}": value for kind, value in kept.items()})
+            tensors |= gather({f"{kind}/{name}": value for kind, value in kept.items()})
             steps[name] = float(state["step"])
     return tensors, steps
 

@@ -42,6 +42,13 @@ def activation_bytes(config: Any, tokens: int, itemsize: int) -> int:
     return 32 * itemsize * tokens * config.num_hidden_layers * config.hidden_size
 
 
+def cap_scores(module: Any) -> None:
+    """Compute what caps its attention scores (Gemma 2, arXiv:2408.00118, 2.3) as it is written:
+    torch's attention would leave the cap out."""
+    if getattr(module.config.get_text_config(), "attn_logit_softcapping", None) is not None:
+        module.set_attn_implementation("eager")
+
+
 def pin_rope(module: nn.Module, context: int) -> None:
     """Fix the frequencies of ``module``'s length-dependent rotary embeddings for ``context``.
 

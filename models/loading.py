@@ -10,7 +10,7 @@ from coterie.datatypes import UserError, derive_seed
 from coterie.models.blocks import Recomputation, compute_in
 from coterie.models.codec import HFCodec
 from coterie.models.damage import check_complete, check_finite, check_sums, in_one_sentence
-from coterie.models.family import pin_rope
+from coterie.models.family import cap_scores, pin_rope
 from coterie.models.handle import ModelHandle, Switch
 from coterie.models.locate import check, local_folder
 from coterie.models.lora import add_adapter
@@ -146,6 +146,7 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     if not joined():  # else each block goes there by itself, in shards
         module = module.to(_device(spec))  # type: ignore[arg-type]
     module.eval()
+    cap_scores(module)
     pin_rope(module, _context(module.config, spec))
     if held != dtype and not joined():
         compute_in(module, dtype)

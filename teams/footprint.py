@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from coterie.algorithms.logprobs import LOGITS_AT_ONCE, score
 from coterie.models.blocks import compute_in
 from coterie.models.damage import in_one_sentence
-from coterie.models.family import activation_bytes, cache_width, is_llama_like, pin_rope
+from coterie.models.family import activation_bytes, cache_width, cap_scores, is_llama_like, pin_rope
 from coterie.models.handle import ModelHandle
 from coterie.models.lora import add_adapter
 from coterie.models.process import quietly
@@ -166,6 +166,7 @@ def _handle(config: Any, spec: ModelSpec, learns: bool, dtype: torch.dtype) -> M
         module: Any = AutoModelForCausalLM.from_config(
             config, dtype=held, trust_remote_code=spec.trust_remote_code
         )
+        cap_scores(module)
         pin_rope(module, spec.context or context)
         if adapter is not None:
             module = add_adapter(module, adapter, _without_weights(spec.lora), 0)

@@ -155,7 +155,7 @@ class TrainedRole:
         self.loaded.handle.load_weights(directory)
 
     def state_dict(self) -> "tuple[dict[str, torch.Tensor], dict[str, Any]]":
-        """Optimiser moments by parameter name, and counters."""
+        """The optimiser's own moments by parameter name, and counters."""
         tensors, plain = self.learner.state_dict()
         return tensors, plain | {"dtype": self._dtype, "moments": self.learner.settings.moments}
 

@@ -331,9 +331,12 @@ def test_resume_equals_uninterrupted_bit_for_bit(kl, tiny, make_rows):
     for rows in steps[:3]:
         learner.update(rows, ADVANTAGES)
     tensors, plain = learner.state_dict()
+    own = {m.data_ptr() for state in learner._optimizer.state.values() for m in state.values()}
+    moments = {one.data_ptr() for name, one in tensors.items() if name.startswith("exp_avg")}
+    assert moments == own & moments != set()  # a device has them once
     file, text = save(tensors), json.dumps(plain)  # the only formats that a checkpoint has
     stored = weights(first)
-    learner.update(steps[5], ADVANTAGES)  # what was saved is a copy
+    learner.update(steps[5], ADVANTAGES)
 
     second = tiny(7)  # other weights at first
     resumed = Learner(second, algorithm, settings)

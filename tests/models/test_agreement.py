@@ -95,6 +95,16 @@ def test_backbone_and_head_compose_to_the_model(checkpoint) -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
+def test_a_cap_on_attention_scores_is_computed(checkpoint) -> None:
+    handle = load(checkpoint("gemma2")).handle
+    eager = AutoModelForCausalLM.from_pretrained(
+        checkpoint("gemma2"), attn_implementation="eager", dtype=torch.float32
+    )
+    ids = torch.tensor([[5, 9, 77, 12, 3]])
+    with torch.no_grad():
+        torch.testing.assert_close(handle.causal_lm(ids).logits, eager(ids).logits)
+
+
 def test_rotary_frequencies_do_not_follow_the_batch(checkpoint) -> None:
     # Contexts of up to 128 tokens are allowed, so the frequencies are those for more than 16.
     folder = checkpoint("phi3-long")

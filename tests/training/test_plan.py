@@ -203,9 +203,10 @@ sys.exit(code)
 
 
 @pytest.mark.slow
-def test_a_run_on_a_cpu_takes_what_was_planned(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tuning", ["full", "lora"])
+def test_a_run_on_a_cpu_takes_what_was_planned(tuning: str, tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model", hidden_size=256, intermediate_size=1024)
-    given = flags(folder, "--agents.alice.tuning", "full", "--steps", "2", "--eval.no-enabled")
+    given = flags(folder, "--agents.alice.tuning", tuning, "--steps", "2", "--eval.no-enabled")
     given += ("--rollout.problems-per-step", "4", "--env.max-new-tokens", "384")
     given += ("--problems.train", "chains", "--run-dir", str(tmp_path / "run"))
     given += ("--learner.no-skip-idle-rows",)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +73,7 @@ def starting_weights(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str
         role: {name: p.detach().to("cpu", copy=True) for name, p in parameters(one).items()}
         for role, one in trained.items()
     }
-    states = {role: one.state_dict() for role, one in trained.items()}
+    states = {role: _copied(*one.state_dict()) for role, one in trained.items()}
     try:
         yield weights
     finally:
@@ -82,6 +83,10 @@ def starting_weights(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str
                     parameter.copy_(weights[role][name])
             one.load_state_dict(*states[role])
         torch.set_rng_state(generator)
+
+
+def _copied(tensors: Weights, plain: dict[str, Any]) -> tuple[dict[str, torch.Tensor], Any]:
+    return {name: one.detach().to("cpu", copy=True) for name, one in tensors.items()}, plain
 
 
 def parameters(one: TrainedRole) -> dict[str, torch.nn.Parameter]:
