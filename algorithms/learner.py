@@ -166,14 +166,8 @@ class Learner:
         tensors, steps = save_moments(self._optimizer, self._parameters)
         for kind, kept in self._kept().items():
             tensors |= gather({f"{kind}/{name}": value for name, value in kept.items()})
-        plain = {
-            "steps": steps,
-            "updates": self._updates,
-            "skipped": self._skipped,
-            "lost": self._lost,
-            "version": self.model.version,
-        }
-        return tensors, plain
+        counted = {"updates": self._updates, "skipped": self._skipped, "lost": self._lost}
+        return tensors, {"steps": steps, **counted, "version": self.model.version}
 
     def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
         """Restore what :meth:`state_dict` gave."""

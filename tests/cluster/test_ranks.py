@@ -1,5 +1,6 @@
 """Two ranks learn what one process learns: gloo between two forks of this process."""
 
+import copy
 import multiprocessing
 import pickle
 import traceback
@@ -83,7 +84,10 @@ def learn(one: Worker, steps: range) -> dict[str, Any]:
     weights = {
         f"{role}/{name}": w.clone() for role in roles for name, w in one.weights(role).items()
     }
-    moments = {role: one.learn(role, "state_dict", pickle.dumps(()))[0] for role in roles}
+    # What it gives is its own, which the next step changes.
+    moments = {
+        role: copy.deepcopy(one.learn(role, "state_dict", pickle.dumps(()))[0]) for role in roles
+    }
     return {"weights": weights, "moments": moments, "metrics": metrics}
 
 

@@ -18,7 +18,7 @@ FLAGS = (
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--algo.distillation.beta", "1"], "set --env.reread, such as wrong"),
+        (["--algo.distillation.beta", "1"], "set it to 0, or --env.reread, such as wrong"),
         (["--env.reread", "all"], "--env.reread all does nothing without --algo.distillation.beta"),
         (["--env.reread-contrast"], "do nothing while reread is none"),
     ],
