@@ -79,8 +79,8 @@ def fake_cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeActor]:
 
 
 FLAGS = (
-    "--steps", "2", "--rollout.problems-per-step", "2", "--eval.no-enabled", "--threads", "1",
-    "--env.max-new-tokens", "12",
+    "--steps", "2", "--rollout.problems-per-step", "4", "--eval.no-enabled", "--threads", "1",
+    "--env.max-new-tokens", "64",
 )  # fmt: skip
 Play = Callable[..., dict[str, bytes]]
 

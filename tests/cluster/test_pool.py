@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load, load_file
 
 from coterie.cluster.actor import Died
 from coterie.cluster.pool import Base, Pool
 from coterie.datatypes import Sampling, UserError
+from coterie.models.locate import TINY
 from coterie.models.sampler import Request
 from coterie.training.session import Session
 
@@ -23,6 +25,15 @@ LORA = (
     # What rows were told besides is in the episodes.
     "--algo.distillation.beta", "0.5", "--env.reread", "wrong",
 )  # fmt: skip
+
+
+def test_what_is_compared_has_learned(full: dict[str, bytes]) -> None:
+    for role in ("alice", "bob"):
+        now, then = (
+            load(full[f"final/{role}/model.safetensors"]),
+            load_file(TINY / role / "model.safetensors"),
+        )
+        assert max(float((now[name] - then[name]).abs().max()) for name in then) > 1e-4
 
 
 @pytest.mark.parametrize("flags", [(), LORA], ids=["full", "one base"])

@@ -37,7 +37,9 @@ class Nodes:
         from ray.cluster_utils import Cluster
 
         # Nothing is placed on the head, which cannot be removed.
-        self.ray = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+        self.ray = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+        )
         self.more: list[Any] = []
         self.fill()
         self.flags = ("--cluster.address", self.ray.address)
