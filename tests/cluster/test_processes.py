@@ -1,5 +1,6 @@
 """Ranks in processes of this machine, without Ray: whole runs, and what ends when one is killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -79,13 +80,23 @@ def test_what_this_machine_lacks_is_refused(
 
 
 def nearly(one: dict[str, bytes], other: dict[str, bytes]) -> None:
-    """The same episodes and files, and weights and moments to rounding."""
+    """The same tokens and files, and log-probabilities, weights and moments to rounding."""
     assert one.keys() == other.keys()
-    assert one["episodes.jsonl"] == other["episodes.jsonl"]
+    (tokens, logprobs), (others, same) = map(_sampled, (one, other))
+    assert tokens == others
+    assert logprobs == pytest.approx(same, abs=1e-4)
     for name in one.keys() - {"episodes.jsonl"}:
         tensors, others = load(one[name]), load(other[name])
         assert tensors.keys() == others.keys()
         assert all(float((tensors[k] - others[k]).abs().max()) < 2e-5 for k in tensors), name
+
+
+def _sampled(run: dict[str, bytes]) -> tuple[list[Any], list[float]]:
+    """Tokens and rewards by trace, and all log-probabilities."""
+    episodes = map(json.loads, run["episodes.jsonl"].splitlines())
+    rows = [row for episode in episodes for row in episode["trajectories"]]
+    tokens = [(row["agent"], row["tokens"], row["reward"]) for row in rows]
+    return tokens, [value for row in rows for turn in row["logprobs"] for value in turn]
 
 
 @pytest.mark.slow
