@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.comparison.sweep import Job
-from evidence_runs import ROOT, counts, curve, finish, quoted, train_all
+from evidence_runs import ROOT, finish, outcomes, quoted, taught, train_all
 
 RESULTS = ROOT / "docs/evidence/results.jsonl"
 ROLES = ("alice", "bob")
@@ -138,23 +138,15 @@ def train(run: Run, out: Path) -> dict[str, Any]:
     flags = (*run.flags, "--run-dir", str(folder))
     spent = finish(Job("train", flags, folder, "summary.json"))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    first, last = (
-        json.loads((folder / f"evaluation/{when}.json").read_text(encoding="utf-8"))["correct"]
-        for when in ("before", "after")
-    )
+    first, _ = outcomes(folder)
     return {
         **asdict(run),
         "command": " ".join(("python train.py", *(quoted(flag) for flag in run.flags))),
         **spent,
-        "before": {role: counts(first[role]) for role in ROLES},
-        "after": {role: counts(last[role]) for role in ROLES},
+        **taught(folder),
         "peer_only": {role: _peer_only(first, role) for role in ROLES},
         "hint_lift": summary["before"].get("hint_lift"),
-        "tokens": summary["sampled_tokens"],
         "votes": _votes(run, folder),
-        "curve": curve(folder, ROLES),
-        # Right answers to each held-out problem, a digit a problem.
-        "right": {role: "".join(str(sum(row)) for row in last[role]) for role in ROLES},
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from coterie.comparison.sweep import Job
 from coterie.training.rundir import METRICS, RunDirectory
 from evidence import ALONE, DISTILLED
-from evidence_runs import ROOT, counts, curve, finish, locked, quoted
+from evidence_runs import ROOT, finish, locked, quoted, taught
 
 RESULTS = ROOT / "docs/evidence/contests.jsonl"
 SEEDS = (30, 31, 32, 33, 34)
@@ -196,21 +196,9 @@ def _reader(run: Run) -> Any:
         return _cascades if run.contest == "corea" else _scores
     if run.what.done == "distillation.json":
         return lambda folder, found: {"after": found}
-    return _taught if run.contest in ("three", "unequal") else _spent
-
-
-def _taught(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
-    first, last = (
-        json.loads((folder / f"evaluation/{when}.json").read_text(encoding="utf-8"))["correct"]
-        for when in ("before", "after")
-    )
-    return {
-        "before": {role: counts(rows) for role, rows in first.items()},
-        "after": {role: counts(rows) for role, rows in last.items()},
-        "tokens": summary["sampled_tokens"],
-        "curve": curve(folder, tuple(last)),
-        "right": {role: "".join(str(sum(row)) for row in rows) for role, rows in last.items()},
-    }
+    if run.contest in ("three", "unequal"):
+        return lambda folder, found: taught(folder)
+    return _spent
 
 
 def _spent(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:

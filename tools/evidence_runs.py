@@ -73,6 +73,29 @@ def _cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def outcomes(folder: Path) -> tuple[Any, Any]:
+    """Role -> right or wrong by problem and answer, before training and after."""
+    first, last = (
+        json.loads((folder / f"evaluation/{when}.json").read_text(encoding="utf-8"))["correct"]
+        for when in ("before", "after")
+    )
+    return first, last
+
+
+def taught(folder: Path) -> dict[str, Any]:
+    """What a row says of a team that was trained."""
+    first, last = outcomes(folder)
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return {
+        "before": {role: counts(rows) for role, rows in first.items()},
+        "after": {role: counts(rows) for role, rows in last.items()},
+        "tokens": summary["sampled_tokens"],
+        "curve": curve(folder, tuple(last)),
+        # Right answers to each held-out problem, a digit a problem.
+        "right": {role: "".join(str(sum(row)) for row in rows) for role, rows in last.items()},
+    }
+
+
 def curve(folder: Path, roles: Sequence[str]) -> dict[str, list[float]]:
     """Each role's accuracy in training, block by block."""
     steps = RunDirectory.reopen(folder).read_log(METRICS)

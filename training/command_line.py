@@ -19,10 +19,9 @@ from coterie import algorithms, envs
 from coterie.cluster.settings import ClusterSettings, Placement, placement, replaced
 from coterie.datatypes import UserError, user_path
 from coterie.datatypes.flags import parse_flags
-from coterie.papers import OWN, PRESETS
 from coterie.teams.settings import AgentSettings
 from coterie.training.config_file import as_toml, read_config
-from coterie.training.presets import lay_over, preset
+from coterie.training.presets import KNOWN, lay_over, preset
 from coterie.training.settings import RunSettings
 from coterie.training.train_settings import (
     Choice,
@@ -48,7 +47,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     """
     named, rest = choose(argv)
     if not named and {"-h", "--help"} & set(rest):
-        print(overview(envs.names(), algorithms.names(), sorted({**PRESETS, **OWN})))
+        print(overview(envs.names(), algorithms.names(), sorted(KNOWN)))
         sys.exit(0)
     if "resume" in named:
         return _stored_settings(named, rest)

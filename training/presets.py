@@ -11,6 +11,9 @@ from coterie.papers.preset import Preset, Setting
 from coterie.training.plain import override
 from coterie.training.train_settings import TrainSettings
 
+KNOWN: Mapping[str, Preset] = {**PRESETS, **OWN}
+"""What ``--preset`` takes."""
+
 
 def preset(name: str) -> Preset:
     """The preset called ``name``.
@@ -18,13 +21,12 @@ def preset(name: str) -> Preset:
     Raises:
         UserError: there is none.
     """
-    known = {**PRESETS, **OWN}
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known, n=3)
+    if name in KNOWN:
+        return KNOWN[name]
+    near = difflib.get_close_matches(name, KNOWN, n=3)
     raise UserError(
         f"unknown preset '{name}'; {'near it' if near else 'known'}: "
-        f"{', '.join(near or sorted(known))}"
+        f"{', '.join(near or sorted(KNOWN))}"
     )
 
 

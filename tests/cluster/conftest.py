@@ -1,5 +1,10 @@
 """Small runs, and a cluster without Ray whose workers are in this process."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,6 +88,7 @@ FLAGS = (
     "--env.max-new-tokens", "64",
 )  # fmt: skip
 Play = Callable[..., dict[str, bytes]]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def _play(
@@ -119,6 +125,38 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def flags() -> tuple[str, ...]:
-    """Of a small run."""
-    return FLAGS
+def interrupted() -> Callable[..., None]:
+    """Runs ``train.py`` until a step is logged and gives Ctrl-C to all that it started; it has to
+    save, say so, and leave nothing running."""
+
+    def run(path: Path, *more: str) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "train.py", *FLAGS, *more, "--steps", "400", "--run-dir", str(path)],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        log, until = path / "metrics.jsonl", time.monotonic() + 300
+        while not (log.exists() and log.read_bytes()):
+            assert process.poll() is None, process.communicate()[0]
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        # To all of them, as a terminal sends it.
+        os.killpg(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 130, out
+        assert "Saved. Continue with" in out
+        assert "Traceback" not in out
+        until = time.monotonic() + 60
+        while _alive(process.pid):
+            assert time.monotonic() < until, "something that the run started is still there"
+            time.sleep(0.1)
+
+    return run
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

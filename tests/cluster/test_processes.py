@@ -2,9 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -22,7 +19,6 @@ from coterie.datatypes import UserError
 from coterie.training.session import Session
 
 Play = Callable[..., dict[str, bytes]]
-ROOT = Path(__file__).resolve().parents[2]
 TWO = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
 ONE = ("--agents.bob.learner-devices", "1", "--cluster.cpus", "0.25")
 
@@ -138,36 +134,8 @@ def test_a_rank_that_is_killed_ends_the_run_with_its_name(play: Play, tmp_path: 
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_step_and_all_ranks(flags: tuple[str, ...], tmp_path: Path) -> None:
-    path = tmp_path / "run"
-    process = subprocess.Popen(
-        [sys.executable, "train.py", *flags, *TWO, "--steps", "400", "--run-dir", str(path)],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True,
-    )  # fmt: skip
-    log, until = path / "metrics.jsonl", time.monotonic() + 300
-    while not (log.exists() and log.read_bytes()):
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    # To all of them, as a terminal sends it.
-    os.killpg(process.pid, signal.SIGINT)
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode == 130, out
-    assert "Saved. Continue with" in out
-    assert "Traceback" not in out
-    until = time.monotonic() + 60
-    while _alive(process.pid):
-        assert time.monotonic() < until, "something that the run started is still there"
-        time.sleep(0.1)
-
-
-def _alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def test_ctrl_c_ends_the_step_and_all_ranks(interrupted: Any, tmp_path: Path) -> None:
+    interrupted(tmp_path / "run", *TWO)
 
 
 @pytest.mark.slow

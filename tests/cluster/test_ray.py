@@ -1,11 +1,6 @@
 """Real Ray: three nodes on this machine, whole runs, and what happens when something is killed."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -157,37 +152,7 @@ def test_nobody_at_the_address_is_one_sentence(play: Play, tmp_path: Path) -> No
         play(tmp_path / "run", "--cluster.address", "127.0.0.1:9")
 
 
-def alive(group: int) -> bool:
-    """Whether a process of the group is."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def test_ctrl_c_ends_the_step_and_everything_that_was_started(
-    play: Play, full: dict[str, bytes], flags: tuple[str, ...], tmp_path: Path
+    interrupted: Any, tmp_path: Path
 ) -> None:
-    path = tmp_path / "run"
-    process = subprocess.Popen(
-        [sys.executable, "train.py", *flags, "--steps", "400", "--run-dir", str(path),
-         "--cluster.address", "local", "--cluster.cpus", "0.25"],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True,
-    )  # fmt: skip
-    log, until = path / "metrics.jsonl", time.monotonic() + 300
-    while not (log.exists() and log.read_bytes()):
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    # To all of them, as a terminal sends it.
-    os.killpg(process.pid, signal.SIGINT)
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode == 130, out
-    assert "Saved. Continue with" in out
-    assert "Traceback" not in out
-    until = time.monotonic() + 60
-    while alive(process.pid):
-        assert time.monotonic() < until, "something that the run started is still there"
-        time.sleep(0.1)
+    interrupted(tmp_path / "run", "--cluster.address", "local", "--cluster.cpus", "0.25")
