@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest
 
 from coterie.cluster.actor import Actor, Died
 from coterie.cluster.settings import ClusterSettings
-from coterie.cluster.worker import Worker
 from coterie.datatypes import UserError
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
@@ -37,6 +37,9 @@ class FakeCluster:
     def place(self, place: int, need: Any) -> dict[str, Any]:
         return {}
 
+    def keep(self, value: Any) -> Any:
+        return value
+
     def meeting(self) -> str:
         return ""
 
@@ -50,7 +53,7 @@ class FakeActor(Actor):
     made: list["FakeActor"]
 
     def start(self) -> None:
-        self.handle = Worker(self.name, *self.arguments, **self.more)
+        self.handle = self.worker(self.name, *self.arguments, **self.more)
         FakeActor.made.append(self)
 
     def begin(self, verb: str, *arguments: Any) -> Any:
@@ -65,9 +68,6 @@ class FakeActor(Actor):
         if isinstance(begun, UserError):
             raise begun
         return begun
-
-    def ask(self, verb: str, *arguments: Any) -> Any:
-        return ("node", "", []) if verb == "where" else super().ask(verb, *arguments)
 
     def stop(self) -> None:
         self.handle = None
@@ -160,3 +160,59 @@ def _alive(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+class Nodes:
+    """A head and three nodes; what is removed is added again for the next test."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        # Its processes would wait for everybody else's on this machine.
+        os.environ.update(RAY_worker_niceness="0")
+        # Nothing is placed on the head, which cannot be removed.
+        self.ray = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+        )
+        self.more: list[Any] = []
+        self.fill()
+        self.flags = ("--cluster.address", self.ray.address)
+
+    def remove(self, node: str) -> None:
+        """The node whose number begins so."""
+        gone = next(one for one in self.more if one.node_id.startswith(node))
+        self.more.remove(gone)
+        self.ray.remove_node(gone, allow_graceful=False)
+
+    def fill(self) -> None:
+        """Three nodes again."""
+        while len(self.more) < 3:
+            # Ray gives a node 30 s to start, which a busy machine may not do.
+            with suppress(Exception):
+                self.more.append(self.ray.add_node(num_cpus=1))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Nodes]:
+    nodes = Nodes()
+    yield nodes
+    nodes.ray.shutdown()
+
+
+@pytest.fixture
+def nodes(cluster: Nodes) -> Nodes:
+    cluster.fill()
+    return cluster
+
+
+@pytest.fixture
+def flags() -> tuple[str, ...]:
+    """Of a small run."""
+    return FLAGS
+
+
+@pytest.fixture
+def apart() -> tuple[str, ...]:
+    """Engines apart from their learners."""
+    replicas = [f"--agents.{role}.engine-replicas" for role in ("alice", "bob")]
+    return ("--cluster.cpus", "0.25", replicas[0], "1", replicas[1], "1")

@@ -49,7 +49,7 @@ def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
 ) -> None:
     def ask(*found: Any) -> Any:
         ranks: Any = [Rank(f"learner {i + 1}", one) for i, one in enumerate(found)]
-        return Group("learner 1", [], True, {}, (), {}, ranks=ranks).ask("update")
+        return Group("learner", [], ranks=ranks).ask("update")
 
     lost, gone = UserError("learner 1 failed: connection closed"), Died("learner 2 has died")
     assert ask("mine", "yours") == "mine"

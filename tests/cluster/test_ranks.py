@@ -82,7 +82,7 @@ def learn(one: Worker, steps: range) -> dict[str, Any]:
         for role in roles:
             (metrics, _), _ = one.update(role, pickle.dumps(rows(step)))
     weights = {
-        f"{role}/{name}": w.clone() for role in roles for name, w in one.weights(role).items()
+        f"{role}/{name}": w.clone() for role in roles for name, w in one.weights(role)[0].items()
     }
     # What it gives is its own, which the next step changes.
     moments = {

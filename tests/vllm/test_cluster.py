@@ -1,0 +1,53 @@
+"""Real engines as actors of a Ray that starts here."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import open_session
+
+pytestmark = [
+    # Imported before a run has said who may speak to it, Ray would not take its word.
+    pytest.mark.skipif(find_spec("ray") is None, reason="not run: Ray is not installed"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+FLAGS = (
+    "--engine", "vllm", "--cluster.address", "local", "--cluster.cpus", "0.25", "--threads", "1",
+    "--steps", "3", "--rollout.problems-per-step", "4", "--eval.no-enabled",
+    # Full weights beside their learner; adapters on two engines apart.
+    "--agents.bob.tuning", "lora", "--agents.bob.engine-replicas", "2", "--learner.lr", "0.001",
+)  # fmt: skip
+
+ENGINES = ("engine 1 of bob", "engine 2 of bob")
+
+
+def test_full_weights_and_adapters_answer_with_the_learners_probabilities(tmp_path: Path) -> None:
+    settings = parse([*FLAGS, "--run-dir", str(tmp_path / "run")])
+    found: list[dict[str, float]] = []
+    with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
+        pool: Any = session.team.fleet
+        places = [row["process"] for row in pool.places()]
+        assert places == ["learner of alice", "learner of bob", *ENGINES]
+        for step in session.steps_left():
+            if step == 3:  # an engine, and a learner with the one beside it
+                import ray
+
+                for name in ("learner of alice", ENGINES[1]):
+                    ray.kill(next(one.handle for one in pool._actors if one.name == name))
+            batch = session.sample(step)
+            rows = [row for episode in batch.episodes for row in episode.trajectories]
+            assert {row.weight_version for row in rows} == {step - 1}
+            credit = session.credit(batch)
+            found.append(session.update(batch, credit))
+            session.record(step, batch, credit, found[-1], logbook)
+            session.checkpoint(step)
+        assert [one.restarts for one in pool._actors] == [1, 0, 0, 1]
+    for metrics in found:
+        for role in ("alice", "bob"):
+            assert metrics[f"learner/{role}/mismatch/mean"] < 1e-6
+            assert metrics[f"learner/{role}/staleness"] == 0
