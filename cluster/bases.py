@@ -46,6 +46,11 @@ class Base:
         return [engine for engine in self.engines if engine is not self.learner]
 
     @property
+    def beside(self) -> Actor | None:
+        """The learner, where its own process answers."""
+        return self.learner if self.learner in self.engines else None
+
+    @property
     def actors(self) -> list[Actor]:
         """All of them, the one that learns first."""
         return ([self.learner] if self.learner else []) + self.apart

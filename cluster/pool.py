@@ -109,9 +109,9 @@ class Pool:
     async def refresh(self) -> None:
         """Have every engine answer with the newest weights; no request may be under way."""
         for base in self._bases:
-            if base.learner in base.engines:
+            if base.beside is not None:
                 if self._vllm is not None:
-                    self._ask(base.learner, "refresh")
+                    self._ask(base.beside, "refresh")
             elif any(self._trained[r].stamp != self._handed[r] for r in self._learning(base)):
                 self._publish(base)
             self._handed |= {role: self._trained[role].stamp for role in self._learning(base)}
@@ -119,8 +119,8 @@ class Pool:
     async def rest(self) -> None:
         """Leave devices to the learners whose own process answers."""
         for base in self._bases:
-            if self._vllm is not None and base.learner in base.engines:
-                self._ask(base.learner, "rest")
+            if self._vllm is not None and base.beside is not None:
+                self._ask(base.beside, "rest")
 
     def places(self) -> list[dict[str, str]]:
         """See :class:`coterie.teams.team.Engines`."""
@@ -336,8 +336,8 @@ class Pool:
             self._restore(self._roles(base, base.learner.ask))
         for done in base.done:
             base.learner.ask(*done)
-        if base.learner in base.engines and self._vllm is not None:
-            base.learner.ask("refresh")
+        if self._vllm is not None and base.beside is not None:
+            base.beside.ask("refresh")
 
     def _catch_up(self, base: Base, engine: Actor) -> None:
         """Have an engine that is new answer with what the others answer with."""

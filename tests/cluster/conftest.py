@@ -1,5 +1,6 @@
 """Small runs, and a cluster without Ray whose workers are in this process."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load
 
 from coterie.cluster.actor import Actor, Died
 from coterie.cluster.settings import ClusterSettings
@@ -124,6 +126,32 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return _play(tmp_path_factory.mktemp("full") / "here")
 
 
+def _nearly(one: dict[str, bytes], other: dict[str, bytes]) -> None:
+    assert one.keys() == other.keys()
+    (tokens, logprobs), (others, same) = map(_sampled, (one, other))
+    assert tokens == others
+    assert logprobs == pytest.approx(same, abs=1e-4)
+    for name in one.keys() - {"episodes.jsonl"}:
+        tensors, others = load(one[name]), load(other[name])
+        assert tensors.keys() == others.keys()
+        assert all(float((tensors[k] - others[k]).abs().max()) < 2e-5 for k in tensors), name
+
+
+def _sampled(run: dict[str, bytes]) -> tuple[list[Any], list[float]]:
+    """Tokens and rewards by trace, and all log-probabilities."""
+    episodes = map(json.loads, run["episodes.jsonl"].splitlines())
+    rows = [row for episode in episodes for row in episode["trajectories"]]
+    tokens = [(row["agent"], row["tokens"], row["reward"]) for row in rows]
+    return tokens, [value for row in rows for turn in row["logprobs"] for value in turn]
+
+
+@pytest.fixture
+def nearly() -> Callable[..., None]:
+    """Runs have the same tokens and files, and log-probabilities, weights and moments to
+    rounding."""
+    return _nearly
+
+
 @pytest.fixture
 def interrupted() -> Callable[..., None]:
     """Runs ``train.py`` until a step is logged and gives Ctrl-C to all that it started; it has to
@@ -163,7 +191,11 @@ def _alive(group: int) -> bool:
 
 
 class Nodes:
-    """A head and three nodes; what is removed is added again for the next test."""
+    """A head and three nodes with as little shared memory as Ray allows; what is removed is added
+    again for the next test."""
+
+    store = 80 << 20
+    """Bytes."""
 
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
@@ -171,9 +203,8 @@ class Nodes:
         # Its processes would wait for everybody else's on this machine.
         os.environ.update(RAY_worker_niceness="0")
         # Nothing is placed on the head, which cannot be removed.
-        self.ray = Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
-        )
+        head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": self.store}
+        self.ray = Cluster(initialize_head=True, head_node_args=head)
         self.more: list[Any] = []
         self.fill()
         self.flags = ("--cluster.address", self.ray.address)
@@ -189,7 +220,7 @@ class Nodes:
         while len(self.more) < 3:
             # Ray gives a node 30 s to start, which a busy machine may not do.
             with suppress(Exception):
-                self.more.append(self.ray.add_node(num_cpus=1))
+                self.more.append(self.ray.add_node(num_cpus=1, object_store_memory=self.store))
 
 
 @pytest.fixture(scope="module")

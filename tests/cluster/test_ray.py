@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coterie.datatypes import UserError
@@ -93,6 +94,50 @@ def test_a_learner_that_is_killed_while_it_learns_is_replaced_and_nothing_change
     with pytest.raises(UserError, match="learner of alice has died, or its node has; --resume"):
         play(tmp_path / "two", *flags, "--cluster.restarts", "0", before=kill)
     assert play(tmp_path / "two", *nodes.flags) == full
+
+
+def test_ranks_on_three_nodes_learn_as_one_process_does_though_one_is_killed(
+    nodes: Any, play: Play, full: dict[str, bytes], nearly: Any, tmp_path: Path
+) -> None:
+    killed: list[str] = []
+
+    def kill(session: Session, step: int) -> None:
+        import ray
+
+        pool: Any = session.team.fleet
+        group = next(base.learner for base in pool._bases if "bob" in base.roles)
+        learn = group.begin
+
+        def begin(verb: str, *arguments: Any) -> Any:
+            begun = learn(verb, *arguments)
+            if verb == "update" and not killed:
+                ray.kill(group.ranks[1].handle)
+                killed.append(group.ranks[1].name)
+            return begun
+
+        if step == 2:
+            group.begin = begin
+
+    two = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
+    nearly(play(tmp_path / "run", *nodes.flags, *two, before=kill), full)
+    assert killed == ["learner 2 of bob"]
+
+
+def test_what_finds_no_room_in_the_store_goes_to_disk_and_nothing_changes(
+    nodes: Any, play: Play, full: dict[str, bytes], apart: tuple[str, ...], tmp_path: Path
+) -> None:
+    kept: list[Any] = []
+
+    def fill(session: Session, step: int) -> None:
+        import ray
+
+        pool: Any = session.team.fleet
+        third = np.zeros(nodes.store // 3, np.uint8)
+        kept.extend(pool._cluster.keep(third + i) for i in range(6))
+        assert [ray.get(one)[0] for one in kept[:6]] == list(range(6))
+
+    assert play(tmp_path / "run", *nodes.flags, *apart, before=fill) == full
+    assert len(kept) == 12
 
 
 def test_what_a_cluster_cannot_hold_and_errors_in_an_actor_are_one_sentence(

@@ -1,5 +1,7 @@
-"""Real engines as actors of a Ray that starts here."""
+"""Real engines in other processes: actors of a Ray that starts here, and without Ray."""
 
+import os
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,14 +12,10 @@ from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session
 
-pytestmark = [
-    # Imported before a run has said who may speak to it, Ray would not take its word.
-    pytest.mark.skipif(find_spec("ray") is None, reason="not run: Ray is not installed"),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 FLAGS = (
-    "--engine", "vllm", "--cluster.address", "local", "--cluster.cpus", "0.25", "--threads", "1",
+    "--engine", "vllm", "--cluster.cpus", "0.25", "--threads", "1",
     "--steps", "3", "--rollout.problems-per-step", "4", "--eval.no-enabled",
     # Full weights beside their learner; adapters on two engines apart.
     "--agents.bob.tuning", "lora", "--agents.bob.engine-replicas", "2", "--learner.lr", "0.001",
@@ -26,8 +24,22 @@ FLAGS = (
 ENGINES = ("engine 1 of bob", "engine 2 of bob")
 
 
-def test_full_weights_and_adapters_answer_with_the_learners_probabilities(tmp_path: Path) -> None:
-    settings = parse([*FLAGS, "--run-dir", str(tmp_path / "run")])
+def kill_engine(actor: Any) -> None:
+    """What vLLM has started for it, which is its only child."""
+    process = actor.handle.process.pid
+    for child in Path(f"/proc/{process}/task").glob("*/children"):
+        for pid in child.read_text().split():
+            if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(int(pid), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("address", ["local", "none"])
+def test_full_weights_and_adapters_answer_with_the_learners_probabilities(
+    tmp_path: Path, address: str
+) -> None:
+    if address == "local" and find_spec("ray") is None:
+        pytest.skip("not run: Ray is not installed")
+    settings = parse([*FLAGS, "--cluster.address", address, "--run-dir", str(tmp_path / "run")])
     found: list[dict[str, float]] = []
     with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
         pool: Any = session.team.fleet
@@ -35,10 +47,16 @@ def test_full_weights_and_adapters_answer_with_the_learners_probabilities(tmp_pa
         assert places == ["learner of alice", "learner of bob", *ENGINES]
         for step in session.steps_left():
             if step == 3:  # an engine, and a learner with the one beside it
-                import ray
+                learner, engine = pool._actors[0], pool._actors[3]
+                if address == "local":
+                    # Imported before a run has said who may speak to it, it takes nobody's word.
+                    import ray
 
-                for name in ("learner of alice", ENGINES[1]):
-                    ray.kill(next(one.handle for one in pool._actors if one.name == name))
+                    ray.kill(learner.handle)
+                    ray.kill(engine.handle)
+                else:
+                    learner.handle.process.kill()
+                    kill_engine(engine)
             batch = session.sample(step)
             rows = [row for episode in batch.episodes for row in episode.trajectories]
             assert {row.weight_version for row in rows} == {step - 1}
