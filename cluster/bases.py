@@ -1,7 +1,6 @@
 """Who lives together in other processes, in which of them, and who of them is asked what."""
 
 import threading
-import zlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,16 +11,13 @@ from coterie.cluster.actor import Actor
 from coterie.cluster.engine_worker import EngineWorker
 from coterie.cluster.group import Group
 from coterie.cluster.roles import live_together
+from coterie.cluster.routing import choose
 from coterie.cluster.worker import Worker
 from coterie.models.loading import base_key
 from coterie.models.sampler import Request
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Learning
-
-_PREFIX = 256
-"""Tokens of a prompt that decide which engine is asked: requests that begin alike share its work
-on them."""
 
 
 @dataclass
@@ -55,11 +51,10 @@ class Base:
         """All of them, the one that learns first."""
         return ([self.learner] if self.learner else []) + self.apart
 
-    def engine_for(self, request: Request) -> Actor:
-        """Who is asked: the same engine for the same beginning, whichever others there are
-        (rendezvous hashing)."""
-        prefix = request.tokens[:_PREFIX].tobytes()
-        return max(self.engines, key=lambda one: zlib.crc32(one.name.encode(), zlib.crc32(prefix)))
+    def engine_for(self, request: Request, load: Mapping[str, int]) -> Actor:
+        """Who is asked, beside what each has to answer already."""
+        name = choose(request.tokens, [one.name for one in self.engines], load)
+        return next(one for one in self.engines if one.name == name)
 
 
 def plan_bases(

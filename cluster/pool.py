@@ -9,6 +9,7 @@ sees two versions.
 
 import pickle
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import wait
 from functools import partial
@@ -49,6 +50,8 @@ class Pool:
         self._about: dict[str, About] = {}
         self._handed: dict[str, Stamp] = {}
         """What is answered with."""
+        self._load: Counter[str] = Counter()
+        """Requests of one answer each that are under way, by engine."""
         self._restore: Callable[[Mapping[str, Learns]], object] | None = None
 
     def __call__(
@@ -186,8 +189,10 @@ class Pool:
     def _answer(self, asked: list[Asked]) -> list[Completion]:
         """All engines at the same time."""
         parts: dict[tuple[str, str], list[int]] = {}
+        load: Counter[str] = Counter()
         for place, (role, _, request) in enumerate(asked):
-            engine = self._base_of(role).engine_for(request)
+            engine = self._base_of(role).engine_for(request, load)
+            load[engine.name] += 1
             parts.setdefault((role, engine.name), []).append(place)
         begun = []
         for (role, name), places in parts.items():
@@ -208,16 +213,20 @@ class Pool:
     async def _answer_one(self, asked: Asked) -> Completion:
         """As soon as it is there; engines batch by themselves."""
         role, *request = asked
-        engine = self._base_of(role).engine_for(asked[2])
-        while True:
-            handle = engine.handle
-            wanted = pickle.dumps([tuple(request)])
-            begun = engine.begin("sample", role, wanted, self._handed[role][0])
-            try:
-                (answer,) = pickle.loads(await engine.wait(begun))
-                return answer
-            except Died as error:
-                self._replace(engine, handle, error)
+        engine = self._base_of(role).engine_for(asked[2], self._load)
+        wanted = pickle.dumps([tuple(request)])
+        self._load[engine.name] += 1
+        try:
+            while True:
+                handle = engine.handle
+                begun = engine.begin("sample", role, wanted, self._handed[role][0])
+                try:
+                    (answer,) = pickle.loads(await engine.wait(begun))
+                    return answer
+                except Died as error:
+                    self._replace(engine, handle, error)
+        finally:
+            self._load[engine.name] -= 1
 
     def _ask(self, actor: Actor, verb: str, *arguments: Any) -> Any:
         """What it answers; where it has died, another one in its place."""
