@@ -139,8 +139,8 @@ class Distillation:
     bound: float = 2.0
     """The difference counts as at most this, in nats; with direction reward, the weight's largest
     distance from 1."""
-    fade: int = 0
-    """Updates after which beta has fallen to 0, evenly; 0: it stays."""
+    fade: float = 0.0
+    """Share of the run after which beta has fallen to 0, evenly; 0: it stays."""
     reader: Literal["average", "current", "start"] = "average"
     """Whose weights read: an average of the role's past ones, those of this moment (which feed on
     themselves, and may fall), or those before training."""
@@ -152,7 +152,7 @@ class Distillation:
             (not 0 <= self.beta < math.inf, "algo.distillation.beta must not be negative"),
             (not 0 < self.bound < math.inf, "algo.distillation.bound must be above 0"),
             (not 0 <= self.decay < 1, "algo.distillation.decay must be at least 0 and below 1"),
-            (self.fade < 0, "algo.distillation.fade must not be negative"),
+            (not 0 <= self.fade <= 1, "algo.distillation.fade is a share of the run, 0 to 1"),
             (
                 self.direction == "reward" and max(self.beta, self.bound) > 1,
                 "algo.distillation.direction reward needs beta and bound of at most 1, such as .5 "
@@ -160,9 +160,9 @@ class Distillation:
             ),
         )
 
-    def after(self, updates: int) -> "Distillation":
-        """With beta as it is after so many updates."""
-        left = max(0.0, 1 - updates / self.fade) if self.fade else 1.0
+    def after(self, done: float) -> "Distillation":
+        """With beta as it is when this share of the run is over."""
+        left = max(0.0, 1 - done / self.fade) if self.fade else 1.0
         return replace(self, beta=self.beta * left)
 
 

@@ -50,11 +50,12 @@ class Learner:
             total_steps: training steps of the whole run, for schedules.
 
         Raises:
-            UserError: the schedule needs ``total_steps``, or nothing is trainable.
+            UserError: a schedule needs ``total_steps``, or nothing is trainable.
         """
-        if total_steps is None and settings.needs_total:
+        if total_steps is None and (settings.needs_total or algorithm.distillation.fade):
             raise UserError(
-                "learner.schedule and a share as learner.warmup need to know the number of steps"
+                "learner.schedule, a share as learner.warmup and algo.distillation.fade need the "
+                "number of steps"
             )
         self.model = model
         self.algorithm = algorithm
@@ -304,7 +305,7 @@ class Learner:
     ) -> tuple[dict[int, Tensor], dict[str, float]]:
         """Place of a row that is read again -> (N,) what is added to the advantage of its sampled
         tokens; and metrics of it."""
-        how = self.algorithm.distillation.after(self._updates)
+        how = self.algorithm.distillation.after(self._updates / (self._total or 1))
         if not self.algorithm.distillation.beta:
             return {}, {}
 

@@ -8,7 +8,7 @@ all of them before anybody is asked, and never meanwhile, so that no request see
 
 import pickle
 import time
-import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +17,7 @@ from coterie.cluster.actor import Actor, Cluster, Died, died
 from coterie.cluster.group import Group
 from coterie.cluster.processes import Machine, Process
 from coterie.cluster.roles import Asked, RemotePolicy, RemoteRole, live_together, share_batch
+from coterie.cluster.routing import choose
 from coterie.cluster.settings import ClusterSettings, has_processes
 from coterie.cluster.worker import About, Rank, Stamp, code_mark
 from coterie.datatypes import Completion, UserError
@@ -28,9 +29,6 @@ from coterie.teams.team import Learning, Models
 
 _ATTEMPTS, _PAUSE_S = 8, 5.0
 """To start an engine again: Ray takes half a minute to see that a node has gone."""
-_PREFIX = 256
-"""Tokens of a prompt that decide which engine is asked: requests that begin alike share its work
-on them."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,10 @@ class Base:
         """Engines that weights are sent to."""
         return [engine for engine in self.engines if not engine.learns]
 
-    def engine_for(self, request: Request) -> Actor:
-        """Who is asked: the same engine for the same beginning, whichever others there are
-        (rendezvous hashing)."""
-        prefix = request.tokens[:_PREFIX].tobytes()
-        return max(self.engines, key=lambda one: zlib.crc32(one.name.encode(), zlib.crc32(prefix)))
+    def engine_for(self, request: Request, load: Mapping[str, int]) -> Actor:
+        """Who is asked, beside what each has to answer already."""
+        name = choose(request.tokens, [one.name for one in self.engines], load)
+        return next(one for one in self.engines if one.name == name)
 
 
 class Pool:
@@ -191,8 +188,10 @@ class Pool:
     def _answer(self, asked: list[Asked]) -> list[Completion]:
         """All engines at the same time; one that has died is started again and asked again."""
         parts: dict[tuple[str, str], list[int]] = {}
+        load: Counter[str] = Counter()
         for place, (role, _, request) in enumerate(asked):
-            engine = self._base_of(role).engine_for(request)
+            engine = self._base_of(role).engine_for(request, load)
+            load[engine.name] += 1
             parts.setdefault((role, engine.name), []).append(place)
         begun = []
         for (role, name), places in parts.items():

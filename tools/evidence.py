@@ -24,8 +24,6 @@ from evidence_runs import ROOT, finish, outcomes, quoted, taught, train_all
 RESULTS = ROOT / "docs/evidence/results.jsonl"
 ROLES = ("alice", "bob")
 SEEDS = (20, 21, 22, 23, 24)
-SECOND_SEEDS = (25, 26, 27, 28, 29)
-"""Of the second round, whose arm was found in why the first failed."""
 SCREEN_SEEDS = (3, 4)
 LENGTH = 330
 RUNGS = {
@@ -46,6 +44,10 @@ ARMS = {
     "sure": (
         *(*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *DISTILLED),
         *("--env.reread-least", "0.5"),
+    ),
+    "fading": (
+        *(*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *DISTILLED),
+        *("--env.reread-least", "0.5", "--algo.distillation.fade", "1"),
     ),
     "core": (),
     "own-hint": (*ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *DISTILLED),
@@ -81,6 +83,36 @@ BLOCKS: Sequence[tuple[str, Sequence[str], int]] = (
 
 
 @dataclass(frozen=True)
+class Round:
+    """An arm that is compared with plain, so that it may become the default."""
+
+    arm: str
+    seeds: Mapping[tuple[str, int], Sequence[int]]
+    """Of each rung and length."""
+
+
+_DECIDING = (
+    *(("complementary", LENGTH), ("complementary", 2 * LENGTH)),
+    *(("default", LENGTH), ("between", LENGTH), ("recall", LENGTH)),
+)
+# A later round's arm was found in why the one before it failed.
+ROUNDS = (
+    Round("distillation", dict.fromkeys(_DECIDING, SEEDS)),
+    Round("sure", dict.fromkeys(_DECIDING, range(25, 30))),
+    Round(
+        "fading",
+        {
+            ("recall", LENGTH): range(40, 52),
+            ("complementary", 2 * LENGTH): range(40, 50),
+            ("complementary", LENGTH): range(40, 50),
+            ("default", LENGTH): range(40, 45),
+            ("between", LENGTH): range(40, 45),
+        },
+    ),
+)
+
+
+@dataclass(frozen=True)
 class Run:
     """One training of the protocol."""
 
@@ -105,13 +137,12 @@ class Run:
 
 
 def planned() -> Iterator[Run]:
-    """All runs of the protocol, in order."""
+    """All runs of the protocol, in order: those of the last round first."""
+    for of in reversed(ROUNDS[1:]):
+        for (rung, steps), seeds in of.seeds.items():
+            yield from (Run(rung, arm, seed, steps) for seed in seeds for arm in ("plain", of.arm))
     for rung, arms, steps in BLOCKS:
         yield from (Run(rung, arm, seed, steps) for seed in SEEDS for arm in arms)
-    for rung in ("recall", "complementary", "default", "between"):
-        yield from (Run(rung, a, seed, LENGTH) for seed in SECOND_SEEDS for a in ("plain", "sure"))
-    for arm in ("plain", "sure"):
-        yield from (Run("complementary", arm, seed, 2 * LENGTH) for seed in SECOND_SEEDS)
     for arm in (*_BOTH, "sure"):
         yield from (Run("recall", arm, seed, LENGTH) for seed in SCREEN_SEEDS)
     for arm in (*_BOTH, *_SCREENED):

@@ -12,7 +12,7 @@ from coterie.comparison.pictures import drawing
 from coterie.evaluation.core_teaching import EVALUATION
 from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
-from evidence import LENGTH, ROLES, RUNGS, SCREEN_SEEDS, SECOND_SEEDS, SEEDS, Run
+from evidence import LENGTH, ROLES, ROUNDS, RUNGS, SCREEN_SEEDS, SEEDS, Round, Run
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/evidence.md"
 PICTURE = PAGE.parent / "evidence/gains.png"
@@ -21,7 +21,7 @@ _PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOT
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
 
-_ORDER = ("plain", "alone-6", "distillation", "sure", "own-hint", "core")
+_ORDER = ("plain", "alone-6", "distillation", "sure", "fading", "own-hint", "core")
 
 Row = Mapping[str, Any]
 Stored = Mapping[Run, Row]
@@ -100,26 +100,18 @@ def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> 
     return f"{signed(found.value)}{whole}; ({signed(over.low)}, {signed(over.high)})"
 
 
-# (rung, steps, what the lower end of each role's difference must exceed)
-CONDITIONS = (
-    *(("complementary", steps, 0.0) for steps in (LENGTH, 2 * LENGTH)),
-    *((rung, LENGTH, -0.02) for rung in RUNGS if rung != "complementary"),
-)
-
-
-def verdicts(
-    stored: Stored, arm: str = "distillation", among: Sequence[int] = SEEDS
-) -> Iterator[str]:
+def verdicts(stored: Stored, of: Round) -> Iterator[str]:
     """Rows of a table: whether each condition for the default holds, fails or is open."""
-    for rung, steps, least in CONDITIONS:
+    for (rung, steps), among in of.seeds.items():
+        # What the lower end of each role's difference must exceed.
+        least = 0.0 if rung == "complementary" else -0.02
         found = arms(stored, rung, steps, among)
-        ours, plain = found.get(arm, {}), found.get("plain", {})
+        ours, plain = found.get(of.arm, {}), found.get("plain", {})
         seeds = ours.keys() & plain.keys()
         lows = [_over_seeds(ours, plain, role).low for role in ROLES]
-        whole = len(seeds) == len(SEEDS)
         good = all(low > least for low in lows) and not any(fell(ours[seed]) for seed in seeds)
-        state = f"open: {len(seeds)} of {len(SEEDS)} seeds"
-        if whole:
+        state = f"open: {len(seeds)} of {len(among)} seeds"
+        if len(seeds) == len(among):
             state = "**holds**" if good else "**fails**"
         bound = signed(least) if least else "0"
         yield f"| {rung}, {steps} steps: above {bound}, none falls apart | {state} |"
@@ -131,13 +123,13 @@ def _over_seeds(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) ->
 
 
 def _tables(stored: Stored) -> list[str]:
-    lines = [
-        *("### Where it stands", ""),
-        *("| what would make distillation the default | |", "|---|---|", *verdicts(stored), ""),
-        *("| what would make its second form the default | |", "|---|---|"),
-        *(*verdicts(stored, "sure", SECOND_SEEDS), ""),
+    lines = ["### Where it stands", ""]
+    for of in reversed(ROUNDS):
+        head = f"| what would make *{of.arm}* the default | |"
+        lines += [head, "|---|---|", *verdicts(stored, of), ""]
+    lines += [
         "Pass@1 after training: **mean** (each seed in order). Differences from plain: mean [95 % "
-        "over seeds]; (95 % over problems). Tokens and CPU seconds are a run's.",
+        "over seeds]; (95 % over problems). Tokens and CPU seconds are a run's."
     ]
     for rung in RUNGS:
         for steps in (LENGTH, 2 * LENGTH):
@@ -148,9 +140,11 @@ def _tables(stored: Stored) -> list[str]:
                 if lifts:
                     lift = signed(float(np.mean(lifts)))
                     lines += ["", f"Hints helped less hurt, before training: {lift}."]
-            if second := arms(stored, rung, steps, SECOND_SEEDS):
-                title = f"### Second round: {rung}, {steps} steps"
-                lines += ["", title, "", *_table(second, SECOND_SEEDS)]
+            for name, of in zip(("Second", "Third"), ROUNDS[1:]):
+                among = of.seeds.get((rung, steps), ())
+                if later := arms(stored, rung, steps, among):
+                    title = f"### {name} round: {rung}, {steps} steps"
+                    lines += ["", title, "", *_table(later, among)]
     if screen := arms(stored, "recall", LENGTH, SCREEN_SEEDS):
         lines += ["", "### Why the first round failed", "", *_table(screen, SCREEN_SEEDS)]
     if screen := arms(stored, "complementary", LENGTH, SCREEN_SEEDS):

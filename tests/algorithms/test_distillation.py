@@ -79,17 +79,22 @@ def test_direction_of_the_reward_by_hand() -> None:
 
 
 def test_beta_fades() -> None:
-    how = Distillation(beta=0.6, fade=4)
-    assert [how.after(n).beta for n in (0, 1, 4, 9)] == pytest.approx([0.6, 0.45, 0, 0])
-    assert Distillation(beta=0.6).after(99).beta == 0.6
+    how = Distillation(beta=0.6, fade=0.8)
+    assert [how.after(n).beta for n in (0, 0.2, 0.8, 1)] == pytest.approx([0.6, 0.45, 0, 0])
+    assert Distillation(beta=0.6).after(1).beta == 0.6
 
 
 def test_a_faded_beta_reads_nothing(tiny, make_rows) -> None:
-    learner, still = Learner(tiny(), distilling(fade=1), PLAIN), []
+    learner, still = Learner(tiny(), distilling(fade=0.5), PLAIN, total_steps=2), []
     for _ in range(2):
         metrics = learner.update(named(make_rows, 2), NOTHING)
         still.append((metrics["distillation/rows"], len(learner.told)))
     assert still == [(1 / 8, 1), (0, 0)]
+
+
+def test_a_share_of_the_run_needs_its_length(tiny) -> None:
+    with pytest.raises(UserError, match="fade need the number"):
+        Learner(tiny(), distilling(fade=1.0), PLAIN)
 
 
 def test_a_contrast_stands_for_the_row_itself(tiny, make_rows) -> None:
@@ -227,7 +232,8 @@ def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
         ({"beta": -1.0}, "beta must not be negative"),
         ({"bound": 0.0}, "bound must be above 0"),
         ({"decay": 1.0}, "decay must be at least 0 and below 1"),
-        ({"fade": -1}, "fade must not be negative"),
+        ({"fade": -1}, "fade is a share"),
+        ({"fade": 50}, "fade is a share"),
         ({"direction": "reward", "bound": 2.0}, "beta and bound of at most 1"),
         ({"direction": "reward", "bound": 0.2, "beta": 1.5}, "beta and bound of at most 1"),
     ],

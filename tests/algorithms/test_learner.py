@@ -102,7 +102,7 @@ def test_rows_that_are_not_trainable_never_enter(tiny, make_rows):
 @pytest.mark.parametrize("settings", [{"schedule": "cosine"}, {"warmup": 0.1}])
 def test_a_schedule_or_a_share_needs_the_number_of_steps(settings, tiny):
     settings = LearnerSettings(**settings)
-    with pytest.raises(UserError, match=r"learner\.schedule and a share as learner\.warmup need"):
+    with pytest.raises(UserError, match=r"learner\.schedule, a share as learner\.warmup and"):
         Learner(tiny(), get("grpo"), settings)
     Learner(tiny(), get("grpo"), settings, total_steps=10)
     Learner(tiny(), get("grpo"), LearnerSettings(warmup=2))

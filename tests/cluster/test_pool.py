@@ -5,16 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load, load_file
 
 from coterie.cluster.actor import Died
-from coterie.cluster.pool import Base, Pool
-from coterie.datatypes import Sampling, UserError
+from coterie.cluster.pool import Pool
+from coterie.datatypes import UserError
 from coterie.models.locate import TINY
-from coterie.models.sampler import Request
 from coterie.training.session import Session
 
 Play = Callable[..., dict[str, bytes]]
@@ -92,27 +90,6 @@ def test_other_code_on_a_node_is_refused_and_everything_ends(
         play(tmp_path / "run", *CLUSTER)
     assert all(actor.handle is None for actor in fake_cluster.made)
     assert not (tmp_path / "run").exists()
-
-
-class Named:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-
-def test_prompts_that_begin_alike_are_asked_of_one_engine_and_stay_when_another_goes() -> None:
-    engines: list[Any] = [Named(f"engine {i + 1} of bob") for i in range(3)]
-    three, two = Base(("bob",), None, engines), Base(("bob",), None, engines[:2])
-    chance = np.random.default_rng(0)
-    prompts = [chance.integers(0, 300, 400) for _ in range(300)]
-    asked = [Request(tokens, 0, Sampling(8)) for tokens in prompts]
-    names = [three.engine_for(one).name for one in asked]
-    # 100 each are expected, with a deviation of 8.2.
-    assert all(60 < names.count(engine.name) < 140 for engine in engines)
-    for request, name in zip(asked, names):
-        longer = Request(np.append(request.tokens[:256], 7), 1, Sampling(8))
-        assert three.engine_for(longer).name == name
-        if name != engines[2].name:
-            assert two.engine_for(request).name == name
 
 
 def test_no_request_is_answered_with_other_weights_than_were_asked_for(
