@@ -25,7 +25,8 @@ def in_one_sentence(what: str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        reason = str(error).strip().split("\n", 1)[0][:200]
+        first = str(error).strip().replace(":\n", ": ").partition("\n")[0]
+        reason = " ".join(first.split())[:200]
         raise UserError(f"{what} ({type(error).__name__}: {reason})") from error
 
 

@@ -124,7 +124,7 @@ def base_key(spec: ModelSpec) -> tuple[Any, ...]:
 
 def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     """``learns``: its full weights do."""
-    from transformers import AutoTokenizer
+    from transformers import AutoConfig, AutoTokenizer
 
     dtype, folder = number_format(spec), local_folder(spec)
     held = torch.float32 if learns else dtype
@@ -136,18 +136,21 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
         check_sums(folder)
     name = spec.model if folder is None else str(folder)
     with quietly(bars=folder is None):
+        with in_one_sentence(f"the config.json of {spec.model!r} cannot be used"):
+            config: Any = AutoConfig.from_pretrained(name, **common)
+        context = _context(config, spec)
         with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"):
             # Beside mistral-common, which vLLM brings, Mistral's would be one of its own kind.
             tokenizer = AutoTokenizer.from_pretrained(name, mistral_format=False, **common)
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
-            module, info, cut = _read(name, common, held)
+            module, info, cut = _read(name, config, common, held)
     check_complete(info, spec.model, folder)
     check_finite(dict(module.named_parameters()), spec.model, folder)
     if not joined():  # else each block goes there by itself, in shards
         module = module.to(_device(spec))  # type: ignore[arg-type]
     module.eval()
     cap_scores(module)
-    pin_rope(module, _context(module.config, spec))
+    pin_rope(module, context)
     if held != dtype and not joined():
         compute_in(module, dtype)
     found = _eos_ids(module, tokenizer)
@@ -171,12 +174,13 @@ def _check_packing(handle: ModelHandle) -> None:
         handle.packs = handle.packs and handle.ranks.forward(lambda: packing_agrees(handle))
 
 
-def _read(name: str, common: Mapping[str, Any], held: torch.dtype) -> tuple[Any, Any, bool]:
+def _read(
+    name: str, config: Any, common: Mapping[str, Any], held: torch.dtype
+) -> tuple[Any, Any, bool]:
     """A causal language model, what transformers says of loading it, and whether it was a part of
     what the files hold: of a model that also sees, it is the decoder of text."""
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
+    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 
-    config: Any = AutoConfig.from_pretrained(name, **common)
     sees = type(config) in AutoModelForImageTextToText._model_mapping
     cut = sees and type(config) not in AutoModelForCausalLM._model_mapping
     auto: Any = AutoModelForImageTextToText if cut else AutoModelForCausalLM

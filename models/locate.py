@@ -136,6 +136,12 @@ def named_adapter(name: str, revision: str | None = None) -> NamedAdapter | None
     base, base_revision = config.get("base_model_name_or_path"), config.get("revision")
     if not isinstance(base, str) or not base:
         raise UserError(f"{name} is an adapter that does not say what model it belongs to")
+    try:
+        local_folder(ModelSpec(base))
+    except UserError as missing:
+        raise UserError(
+            f"{name} is an adapter of a model that is not there: {missing}"
+        ) from missing
     named = base_revision if isinstance(base_revision, str) else None
     return NamedAdapter(folder, base, from_hub, named)
 
@@ -156,8 +162,10 @@ def _check_adapter(folder: Path) -> None:
 
 def _check_folder(folder: Path, name: str) -> None:
     if not (folder / "config.json").is_file():
-        hint = " (it holds a LoRA adapter: name its base model and set lora.adapter)"
-        extra = hint if (folder / "adapter_config.json").is_file() else ""
+        extra = ""
+        if (folder / "adapter_config.json").is_file():
+            _check_adapter(folder)
+            extra = " (it holds a LoRA adapter: name its base model and set lora.adapter)"
         raise UserError(f"{name} is no checkpoint: it has no config.json{extra}")
     _check_files(folder)
     index = folder / "model.safetensors.index.json"

@@ -16,9 +16,14 @@ def model_spec(settings: AgentSettings) -> ModelSpec:
     """What to load for one role: a model, or an adapter on the base that it names.
 
     Raises:
-        UserError: full weights are to be trained where only an adapter is named.
+        UserError: full weights, or other layers, are to be trained where an adapter is named.
     """
     adapter = named_adapter(settings.model, settings.revision)
+    if adapter and settings.lora_targets:
+        raise UserError(
+            f"{settings.model} is an adapter, which has its layers: leave out "
+            "--agents.ROLE.lora-targets"
+        )
     if adapter and settings.trained and settings.tuning == "full":
         raise UserError(f"{settings.model} is an adapter: --agents.ROLE.tuning full needs a model")
     return ModelSpec(

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from coterie import envs
 from coterie.agents.engine.settings import VllmSettings
-from coterie.datatypes import UserError
 from coterie.envs.contract import role_of
+from coterie.models.damage import in_one_sentence
 from coterie.models.locate import hub_snapshot, local_folder
 from coterie.models.process import quietly
 from coterie.models.spec import ModelSpec
@@ -21,8 +21,8 @@ from coterie.teams.footprint import Load, footprint
 from coterie.teams.models import model_spec
 from coterie.teams.players import local_models
 from coterie.teams.settings import AgentSettings
-from coterie.training.doctor.memory import optimiser_bytes
-from coterie.training.plan_hours import RolePlan, found_card, hours
+from coterie.training.doctor.memory import found_card, optimiser_bytes
+from coterie.training.plan_hours import RolePlan, hours
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
 
@@ -125,16 +125,11 @@ def config_of(spec: ModelSpec) -> Any:
         with quietly():
             return AutoConfig.for_model(**CONFIGS[spec.model])
     name = spec.model if folder is None else str(folder)
-    try:
-        with quietly():
-            return AutoConfig.from_pretrained(
-                name, revision=spec.revision, trust_remote_code=spec.trust_remote_code
-            )
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(
-            f"there is no plan without the config.json of {spec.model!r}: name a folder that holds "
-            "it, or a model of the hub that can be reached"
-        ) from error
+    why = f"there is no plan without the config.json of {spec.model!r}, in a folder or on the hub"
+    with quietly(), in_one_sentence(why):
+        return AutoConfig.from_pretrained(
+            name, revision=spec.revision, trust_remote_code=spec.trust_remote_code
+        )
 
 
 def _role(

@@ -4,11 +4,8 @@ No model answers as long as it may every time, so this is the most; evaluation i
 """
 
 import math
-import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from coterie.models.spec import ModelSpec
 from coterie.teams.footprint import Footprint
@@ -18,7 +15,7 @@ CARDS = (
     (32, "an RTX 4090", 165e12, 1.0e12),
     (48, "an L40S", 362e12, 0.86e12),
     (100, "an A100", 312e12, 2.0e12),
-    (1e9, "an H200", 989e12, 4.8e12),
+    (math.inf, "an H200", 989e12, 4.8e12),
 )
 """(GiB at most, name, bfloat16 operations a second, bytes a second), by the makers' data sheets,
 without sparsity."""
@@ -92,27 +89,3 @@ def _speeds(device: str, card: int | None) -> tuple[str, float, float]:
         return _CPU
     size = (card or 0) / 2**30
     return next(tuple(rest) for most, *rest in CARDS if size <= most)  # type: ignore[return-value]
-
-
-def found_card(device: str) -> int | None:
-    """Bytes of a device of this machine; None where nobody says. A GPU is asked from outside:
-    torch would take memory of it, and processes could no longer fork."""
-    if device == "cpu":
-        try:
-            lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-            return int(lines[0].split()[1]) * 1024
-        except (OSError, ValueError, IndexError):
-            return None
-    number = int(device.partition(":")[2] or 0) if device.startswith("cuda:") else 0
-    visible = [x for x in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if x]
-    named = visible[number] if number < len(visible) else str(number)
-    try:
-        told = subprocess.run(
-            ["nvidia-smi", f"--id={named}", "--query-gpu=memory.total", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            timeout=20,
-        )
-        return int(told.stdout.split()[0]) << 20
-    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
-        return None

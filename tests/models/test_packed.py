@@ -1,11 +1,15 @@
 """Rows end to end, their starts once: the same numbers as rows side by side."""
 
+import inspect
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
 
 from coterie.algorithms import Learner, LearnerSettings, get
 from coterie.datatypes import Trajectory
+from coterie.models.forward import packed
 from coterie.models.forward.packed import Segment, pack
 from coterie.models.handle import ModelHandle
 from coterie.models.loading import load_team, packing_agrees
@@ -77,11 +81,11 @@ def test_states_and_gradients_are_those_of_padded_rows(
         return backbone(input_ids, *args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(handle, "backbone", watched)
-    packed, grads = states_and_gradients(handle, ids, mask)
+    ours, grads = states_and_gradients(handle, ids, mask)
     handle.packs = False
     padded, wanted = states_and_gradients(handle, ids, mask)
     assert widths[0] < 0.5 * widths[1] == 0.5 * ids.numel()
-    torch.testing.assert_close(packed, padded, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(ours, padded, rtol=1e-4, atol=1e-4)
     for key, grad in wanted.items():
         scale = float(grad.abs().max()) or 1.0
         torch.testing.assert_close(grads[key] / scale, grad / scale, rtol=1e-3, atol=1e-4)
@@ -123,6 +127,43 @@ def test_a_kernel_that_computes_something_else_is_not_used(checkpoint, monkeypat
     assert packing_agrees(handle)
     monkeypatch.setattr("coterie.models.forward.packed._seen", lambda *_: None)
     assert not packing_agrees(handle)
+
+
+@pytest.mark.parametrize("window", [None, 8])
+def test_a_gpus_kernel_is_asked_what_the_cpu_computes(monkeypatch, window: int | None) -> None:
+    """By its own signature, and with an implementation by its documentation: row i's queries are
+    the last ones of its keys, and see as far back as the window says."""
+    from torch.nn.attention import varlen
+
+    signature = inspect.signature(varlen.varlen_attn)
+
+    def by_the_book(*args: object, **kwargs: object) -> torch.Tensor:
+        told = signature.bind(*args, **kwargs).arguments
+        groups = told["query"].shape[1] // told["key"].shape[1]
+        k, v = (told[name].repeat_interleave(groups, 1) for name in ("key", "value"))
+        rows = list(zip(told["cu_seq_q"].tolist(), told["cu_seq_k"].tolist()))
+        assert told["max_q"] == max(b[0] - a[0] for a, b in pairwise(rows))
+        assert told["max_k"] == max(b[1] - a[1] for a, b in pairwise(rows))
+        behind, ahead = told["window_size"]
+        assert ahead == 0
+        found = []
+        for (q0, k0), (q1, k1) in pairwise(rows):
+            place_Q1 = torch.arange(k1 - k0)[-(q1 - q0) :, None]
+            back_QK = place_Q1 - torch.arange(k1 - k0)
+            seen_QK = (back_QK >= 0) & ((back_QK <= behind) | (behind < 0))
+            score = torch.einsum("qhe,khe->hqk", told["query"][q0:q1], k[k0:k1]) * told["scale"]
+            weight = score.masked_fill(~seen_QK, -torch.inf).softmax(-1)
+            found.append(torch.einsum("hqk,khe->qhe", weight, v[k0:k1]))
+        return torch.cat(found)
+
+    monkeypatch.setattr(varlen, "varlen_attn", by_the_book)
+    ids, mask = rows_of(1)
+    found = pack(ids.numpy(), mask.numpy())
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, heads, len(found.ids_S), 16) for heads in (4, 2, 2))
+    ours, _ = packed._attend(None, q, k, v, None, packed=found, scaling=0.3, sliding_window=window)
+    asked = packed._on_gpu(q, k, v, found, 0.3, window)
+    torch.testing.assert_close(asked, ours, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.gpu

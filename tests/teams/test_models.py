@@ -30,9 +30,14 @@ def test_an_adapter_is_loaded_on_its_base(adapter: Path, trained: bool) -> None:
     assert spec == ModelSpec("tiny:policy", lora=LoraSpec(adapter=str(adapter)))
 
 
-def test_an_adapter_has_no_full_weights(adapter: Path) -> None:
+def test_an_adapter_has_its_layers_its_base_and_no_full_weights(adapter: Path) -> None:
     with pytest.raises(UserError, match="is an adapter"):
         model_spec(AgentSettings(str(adapter), tuning="full"))
+    with pytest.raises(UserError, match=r"leave out --agents\.ROLE\.lora-targets"):
+        model_spec(AgentSettings(str(adapter), lora_targets=("v_proj",)))
+    (adapter / "adapter_config.json").write_text('{"base_model_name_or_path": "/nowhere/base"}')
+    with pytest.raises(UserError, match=r"a model that is not there: .*'/nowhere/base'"):
+        model_spec(AgentSettings(str(adapter)))
     (adapter / "adapter_config.json").write_text("{}")
     with pytest.raises(UserError, match="does not say what model it belongs to"):
         model_spec(AgentSettings(str(adapter)))

@@ -1,5 +1,7 @@
 """Will a training step fit?"""
 
+import os
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,14 +45,34 @@ def free_bytes(device: torch.device) -> int | None:
         return available(Path("/proc/meminfo"))
 
 
-def available(meminfo: Path) -> int | None:
-    """The kernel's own estimate, in bytes."""
+def available(meminfo: Path, what: str = "MemAvailable") -> int | None:
+    """The kernel's own estimate, in bytes; or another line of that file."""
     try:
         lines = meminfo.read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    found = [line.split()[1] for line in lines if line.startswith(f"{what}:")]
     return int(found[0]) * 1024 if found else None
+
+
+def found_card(device: str) -> int | None:
+    """Bytes of a device of this machine; None where nobody says. A GPU is asked from outside:
+    torch would take memory of it, and processes could no longer fork."""
+    if device == "cpu":
+        return available(Path("/proc/meminfo"), "MemTotal")
+    number = int(device.partition(":")[2] or 0) if device.startswith("cuda:") else 0
+    visible = [x for x in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if x]
+    named = visible[number] if number < len(visible) else str(number)
+    try:
+        told = subprocess.run(
+            ["nvidia-smi", f"--id={named}", "--query-gpu=memory.total", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+        return int(told.stdout.split()[0]) << 20
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
+        return None
 
 
 def free_by_device(team: Team) -> dict[str, int | None]:

@@ -145,6 +145,23 @@ def test_free_memory_is_read_where_linux_says_it(tmp_path: Path) -> None:
     assert memory.available(tmp_path / "missing") is None
 
 
+def test_a_card_is_told_by_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def run(words: list[str], **_: object) -> SimpleNamespace:
+        asked.append(words[1])
+        return SimpleNamespace(stdout="24564 MiB\n")
+
+    monkeypatch.setattr("subprocess.run", run)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    assert memory.found_card("cuda:1") == 24564 << 20
+    assert memory.found_card("cuda:7") == 24564 << 20
+    assert asked == ["--id=5", "--id=7"]
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: SimpleNamespace(stdout=""))
+    assert memory.found_card("cuda:0") is None
+    assert memory.found_card("cpu") == memory.available(Path("/proc/meminfo"), "MemTotal")
+
+
 def test_the_table_shows_what_a_server_wrote_as_it_is() -> None:
     console = Console(width=120, record=True, file=io.StringIO())
     fine = judge("a", "x", "[red]1[/nope]", wrong=False, way_out="hidden")

@@ -1,0 +1,40 @@
+"""The tool that plays a paper's preset from the command line to the exported model; what its
+commands do is tests/training/test_paper_runs.py.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from miniatures import rehearsal
+from miniatures.rehearsal import Phase, Taken
+
+
+def test_a_phase_is_timed_in_a_process_of_its_own(tmp_path: Path) -> None:
+    took = rehearsal.in_a_process(Phase("step", "train", ("--steps", "0")), tmp_path / "log")
+    assert "train.py: --steps is 0; it must be" in (tmp_path / "log").read_text()
+    assert took.code == 2
+    assert took.seconds > 0
+    assert 2**34 > took.most > 2**23  # bytes: a Python is larger than 8 MiB
+
+
+def test_a_phase_that_fails_names_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(rehearsal, "in_a_process", lambda phase, log: Taken(2, 0.1, 0.1, 1))
+    monkeypatch.setattr(rehearsal, "build", lambda name, folder, scale: folder)
+    assert rehearsal.main(["eapo-r1-7b", "--folder", str(tmp_path)]) == 1
+    log = tmp_path / "eapo-r1-7b" / "step.log"
+    assert capsys.readouterr().err == f"eapo-r1-7b, step: exit code 2, see {log}\n"
+
+
+def test_flags_of_a_user_come_last() -> None:
+    models = {"alice": "A"}
+    flags = rehearsal.flags_of("sd-e2-gsm8k", models, ("--rollout.problems-per-step", "1"))
+    assert flags[:4] == ("--preset", "sd-e2-gsm8k", "--agents.alice.model", "A")
+    assert flags[-2:] == ("--rollout.problems-per-step", "1")
+
+
+def test_phi_3_small_brings_its_own_code_and_has_no_stand_in() -> None:
+    with pytest.raises(SystemExit):
+        rehearsal.main(["sd-e2-phi-7b-math"])

@@ -1,0 +1,218 @@
+"""Papers' presets from the command line to the exported model, on models of random weights.
+
+``PYTHONPATH=tools python -m miniatures.rehearsal core-qwen-gsm8k --scale 0.01``
+
+Models have the architecture, tokenizer and chat template of the paper's, data sets their columns.
+Flags cut counts and lengths, further flags go to ``train.py``; all else is the preset's. Every
+phase is a process of its own, whose time and largest memory are told beside what was planned.
+"""
+
+import argparse
+import json
+import multiprocessing
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from coterie.papers import PRESETS
+from coterie.papers.models import CONFIGS
+from coterie.training.command_line import parse
+from coterie.training.train_settings import TrainSettings
+from miniatures.shapes import build
+from miniatures.stand_ins import data_sets, expert
+
+_SHORT = ("--env.max-new-tokens", "24", "--env.eval-max-new-tokens", "24")
+_FEW = ("--problems.held-out", "2")
+CUT = {
+    "core-teaching": (*_SHORT, *_FEW),
+    "sd-e2": (*_SHORT, *_FEW),
+    "corea-deferral": (
+        *("--env.max-new-tokens", "24", "--env.eval-traces", "2", *_FEW),
+        *("--rollout.problems-per-step", "4"),
+    ),
+    "eapo-consultation": (
+        *("--env.max-new-tokens", "48", "--env.eval-samples", "2", "--env.group-size", "8"),
+        *("--rollout.problems-per-step", "1", "--algo.generation-batch", "2"),
+        # The competition's file is left out, as docs/presets.md says.
+        *("--problems.eval", "aime24", "aime25", *_FEW),
+    ),
+}
+"""Environment -> flags that cut counts and lengths."""
+_ASKED = ("--questions", "2", "--samples", "2", "--resamples", "20")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One command of a rehearsal."""
+
+    name: str
+    program: Literal["train", "benchmark"]
+    arguments: tuple[str, ...]
+
+    def run(self) -> int:
+        """Its exit code."""
+        from coterie import benchmark, train
+
+        return {"train": train.main, "benchmark": benchmark.main}[self.program](self.arguments)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a phase took."""
+
+    code: int
+    seconds: float
+    worked: float
+    """Seconds of a processor."""
+    most: int
+    """Bytes of its process; those of graders and templates are others."""
+
+
+def models_of(name: str, folder: Path, scale: float, port: int) -> dict[str, str]:
+    """Role -> what stands for the paper's model: a folder under ``folder``, or a server."""
+    found = {}
+    for role, model in PRESETS[name].models.items():
+        if role not in parse(["--preset", name]).agents:
+            continue
+        if model.startswith("server:"):
+            found[role] = model.replace(":8000", f":{port}")
+            continue
+        here = folder / model.replace("/", "--")
+        found[role] = str(here if here.exists() else build(model, here, scale=scale))
+    return found
+
+
+def flags_of(name: str, models: Mapping[str, str], more: Sequence[str] = ()) -> tuple[str, ...]:
+    """What ``train.py`` is told; what is measured has a phase of its own."""
+    who = (part for role, what in models.items() for part in (f"--agents.{role}.model", what))
+    return ("--preset", name, *who, *CUT[PRESETS[name].env], "--eval.no-enabled", *more)
+
+
+def phases(
+    name: str, models: Mapping[str, str], folder: Path, more: Sequence[str] = ()
+) -> Iterator[Phase]:
+    """A step, a resumed step, an evaluation, a benchmark, and a step from what was exported;
+    ``more`` flags go to ``train.py``."""
+    settings, run = parse(["--preset", name]), folder / "run"
+    flags, learners = flags_of(name, models, more), learners_of(name)
+    yield Phase("step", "train", (*flags, "--steps", "1", "--run-dir", str(run)))
+    yield Phase("resume", "train", ("--resume", str(run), "--steps", "2"))
+    yield Phase("evaluate", "train", ("--evaluate", str(run), "--samples", "2"))
+
+    first, short = learners[0], ("--max-new-tokens", "24")
+    if settings.choice.env == "corea-deferral":
+        who = ("corea", "--preset", name, "--base", models["small"], "--large", models["large"])
+        who += ("--corea", str(run)) if first == "small" else ()
+    elif settings.choice.env == "eapo-consultation":
+        who = ("eapo", "--preset", name, "--base", models["policy"], "--expert", models["expert"])
+        who += ("--eapo", str(run), "--replies", "4", "--problems", "aime24")
+        short = ("--env.max-new-tokens", "24", "--leap.max-new-tokens", "24")
+        short += ("--leap.block-tokens", "8")
+    else:
+        who = ("--preset", name, "--policies", *(f"{role}={run}" for role in learners))
+        who += (f"base={models[first]}", "--suite")
+        who += ("core",) if len(learners) > 1 else (settings.choice.env, "--role", first)
+    out = ("--out", str(folder / "compared"))
+    yield Phase("benchmark", "benchmark", (*who, *_ASKED, *short, *out))
+
+    exported = {role: str(run / "final" / role) for role in learners}
+    flags = flags_of(name, {**models, **exported}, more)
+    yield Phase("export", "train", (*flags, "--steps", "1", "--run-dir", str(folder / "further")))
+
+
+def learners_of(name: str) -> list[str]:
+    """The roles that a preset trains."""
+    return [role for role, one in parse(["--preset", name]).agents.items() if one.trained]
+
+
+def in_a_process(phase: Phase, log: Path) -> Taken:
+    """Run it where nothing has run before; what it says goes to ``log``."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_run, phase, log).result()
+
+
+def _run(phase: Phase, log: Path) -> Taken:
+    start = time.perf_counter()
+    with log.open("w") as file, redirect_stdout(file), redirect_stderr(file), data_sets():
+        code = phase.run()
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    most = next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
+    return Taken(code, time.perf_counter() - start, time.process_time(), most)
+
+
+def planned(settings: TrainSettings, run: Path) -> tuple[int, int]:
+    """(numbers of all models, bytes that are planned for a run with the longest row of ``run``)."""
+    from coterie.training.plan import plan
+
+    lines = (run / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
+    longest = max(len(row["tokens"]) for line in lines for row in json.loads(line)["trajectories"])
+    written = settings.env.max_new_tokens + getattr(settings.env, "read_tokens", 0)
+    found = plan(settings, None, max(1, longest - written))
+    return sum(one.found.parameters for one in found.roles.values()), found.devices[0].most
+
+
+def rehearse(name: str, folder: Path, scale: float, more: Sequence[str] = ()) -> dict[str, float]:
+    """Figures of one preset; its runs are deleted where every phase went well.
+
+    Raises:
+        RuntimeError: a phase failed; names its log.
+    """
+    place = folder / name
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    figures: dict[str, float] = {}
+    with expert() as port:
+        models = models_of(name, folder / f"models-{scale:g}", scale, port)
+        for phase in phases(name, models, place, more):
+            took = in_a_process(phase, log := place / f"{phase.name}.log")
+            if took.code:
+                raise RuntimeError(f"{name}, {phase.name}: exit code {took.code}, see {log}")
+            figures[f"{phase.name}_s"] = round(took.seconds, 1)
+            figures[f"{phase.name}_cpu_s"] = round(took.worked, 1)
+            figures[f"{phase.name}_mib"] = took.most >> 20
+        settings = parse(flags_of(name, models, more))
+        figures["weights"], most = planned(settings, place / "run")
+        figures["planned_mib"] = most >> 20
+        figures["largest_gradient"] = max(
+            value
+            for line in (place / "run" / "metrics.jsonl").read_text("utf-8").splitlines()
+            for key, value in json.loads(line).items()
+            if key.endswith("/grad_norm")
+        )
+    shutil.rmtree(place)
+    return figures
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Rehearse presets one after the other; a line of JSON for each, 1 where one failed."""
+    known = [name for name, one in PRESETS.items() if _has_shapes(one.models.values())]
+    parser = argparse.ArgumentParser(prog="python -m miniatures.rehearsal", description=__doc__)
+    parser.add_argument("names", nargs="+", choices=[*known, "all"], help="presets", metavar="NAME")
+    parser.add_argument(
+        "--scale", type=float, default=1e-4, help="size, as a share of the real one"
+    )
+    parser.add_argument("--folder", type=Path, default=Path("rehearsals"), help="for its files")
+    options, more = parser.parse_known_args(arguments)
+    failed = False
+    for name in known if "all" in options.names else options.names:
+        try:
+            figures = rehearse(name, options.folder, options.scale, more)
+            print(json.dumps({"preset": name, **figures}), flush=True)
+        except RuntimeError as error:
+            failed = True
+            print(error, file=sys.stderr, flush=True)
+    return int(failed)
+
+
+def _has_shapes(models: Iterable[str]) -> bool:
+    return all(model in CONFIGS or model.startswith("server:") for model in models)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
