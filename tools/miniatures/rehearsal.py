@@ -44,6 +44,8 @@ CUT = {
     ),
 }
 """Environment -> flags that cut counts and lengths."""
+_LOADED = ["coterie.training.session", "coterie.benchmark", "peft", "datasets"]
+"""What every phase imports: once for all of them, and outside their time."""
 _ASKED = ("--questions", "2", "--samples", "2", "--resamples", "20")
 
 
@@ -132,8 +134,8 @@ def learners_of(name: str) -> list[str]:
 
 
 def in_a_process(phase: Phase, log: Path) -> Taken:
-    """Run it where nothing has run before; what it says goes to ``log``."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+    """Run it where nothing else has run; what it says goes to ``log``."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
         return pool.submit(_run, phase, log).result()
 
 
@@ -198,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--scale", type=float, default=1e-4, help="size, as a share of the real one"
     )
     parser.add_argument("--folder", type=Path, default=Path("rehearsals"), help="for its files")
+    multiprocessing.set_forkserver_preload(_LOADED)
     options, more = parser.parse_known_args(arguments)
     failed = False
     for name in known if "all" in options.names else options.names:

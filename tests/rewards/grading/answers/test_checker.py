@@ -1,26 +1,19 @@
 """The chain of rules from a response to a verdict, with the short-cuts and without."""
 
 import itertools
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from coterie.datatypes import AnswerKind, Problem
-from coterie.problems.chains import ChainSource
-from coterie.problems.recall import RecallSource
-from coterie.problems.source import ProblemSource
-from coterie.rewards.grading.answers import Checker, letter_of
+from coterie.rewards.grading.answers import Checker
 from coterie.rewards.grading.answers.equality import same
 from coterie.rewards.grading.answers.structure import Shape, shape
-from coterie.rewards.grading.scorer import AnswerScorer
 
 
-def problem(
-    gold: str, kind: AnswerKind = "math", *, percent: bool = False, choices: tuple[str, ...] = ()
-) -> Problem:
-    return Problem(id="p", question="", gold=gold, kind=kind, percent=percent, choices=choices)
+def problem(gold: str, kind: AnswerKind = "math", *, percent: bool = False) -> Problem:
+    return Problem(id="p", question="", gold=gold, kind=kind, percent=percent)
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["shortcuts", "algebra"])
@@ -344,68 +337,6 @@ def test_prose_and_garbage_against_a_number_start_no_process() -> None:
     assert checker.pool.alive == 0
 
 
-def test_a_formula_of_the_question_is_no_answer_to_it() -> None:
-    scorer = AnswerScorer()
-    asked = problem(r"2\sqrt{3}")
-    for answer, question, right in (
-        (r"\sqrt{12}", r"Simplify $\sqrt{12}$.", False),
-        (r"\sqrt{12}", "How long is the side?", True),
-        (r"2\sqrt3", r"Is it $2\sqrt3$?", True),
-    ):
-        verdict = scorer.check(rf"\boxed{{{answer}}}", replace(asked, question=question))
-        assert verdict.correct == right
-    asked = replace(problem("6x^2-7x-3"), question="Let $p(x) = (2x-3)(3x+1)$. Expand it.")
-    for answer in ("(2x-3)(3x+1)", r"(3x+1) \cdot (2x-3)", r"\left(-3+2x\right)(3x+1)"):
-        assert not scorer.check(rf"\boxed{{{answer}}}", asked).correct
-    assert scorer.check(r"\boxed{-3-7x+6x^2}", asked).correct
-    assert scorer.check(r"\boxed{7}", replace(problem("7", "number"), question="Is it 7?")).correct
-    scorer.close()
-
-
-def test_what_the_question_counts_is_a_unit() -> None:
-    checker = Checker()
-    asked = replace(problem("9", "number"), question="How many purple zebras are not asleep?")
-    for answer, right in (
-        ("9 zebras", True),
-        ("9 purple zebras", True),
-        ("9 zebra", True),
-        ("9 gnus", False),
-        ("9 not zebras", False),
-        ("9 asleep or not", False),
-        ("9 million zebras", False),
-        ("9g", False),
-    ):
-        assert checker.check(f"Answer: {answer}", asked).correct == right
-    grams = replace(asked, question="How many grams do the zebras eat?")
-    assert checker.check("Answer: 9g", grams).correct
-
-
-@pytest.mark.parametrize("source", [ChainSource(), RecallSource()], ids=["chains", "recall"])
-def test_a_generated_question_is_not_answered_by_itself(source: ProblemSource) -> None:
-    checker = Checker()
-    for index in range(200):
-        asked = source[index]
-        chain = asked.question.removesuffix("=").strip()
-        digits = re.findall(r"\d", chain)
-        for answer in (
-            chain,
-            chain.replace(" ", ""),
-            f"{chain} = {asked.gold}",
-            f"({chain})",
-            f"{chain} + 0",
-            f"0 + {chain}",
-            f"{asked.gold} + 0",
-            f"{asked.gold} * 1",
-            f"{asked.gold}/1",
-            " + ".join(reversed(digits)),
-            " - ".join(digits),
-        ):
-            verdict = checker.check(rf"\boxed{{{answer}}}", asked)
-            assert not verdict.correct, (asked, answer)
-        assert checker.check(rf"\boxed{{{asked.gold}}}", asked).correct
-    assert checker.pool.alive == 0
-
-
 def test_a_monster_is_stopped_and_the_next_answer_is_checked() -> None:
     checker = Checker(deadline_s=1.0)
     monster = r"\cos((10^{9999}+x)^{9999})"
@@ -416,87 +347,6 @@ def test_a_monster_is_stopped_and_the_next_answer_is_checked() -> None:
     assert [verdict.correct for verdict in verdicts] == [False, True, False]
     assert checker.pool.timeouts == 1
     checker.close()
-
-
-CHOICES = ("a force", "two forces", "none of these", "3/4")
-
-
-@pytest.mark.parametrize(
-    ("response", "letter"),
-    [
-        ("Answer: B", "B"),
-        ("(B)", "B"),
-        ("B", "B"),
-        ("B.", "B"),
-        (r"\boxed{B}", "B"),
-        (r"\boxed{\text{B}}", "B"),
-        (r"\boxed{(B)}", "B"),
-        ("<final_answer>B</final_answer>", "B"),
-        ("Answer: **B**", "B"),
-        ("the answer is b", "B"),
-        ("Answer: option B", "B"),
-        ("Answer: B!", "B"),
-        ("Answer: B. two forces", "B"),
-        ("Answer: B, two forces", "B"),
-        ("Answer: B. because of gravity", "B"),
-        ("Answer: two forces", "B"),
-        ("Answer: Two forces.", "B"),
-        (r"\boxed{3/4}", "D"),
-        ("Answer: B\nAnswer: see above", "B"),
-        ("Answer: A\nAnswer: B", "B"),
-        # Never the first letter of something else.
-        ("Answer: A force acts", None),
-        ("Answer: Because", None),
-        ("Answer: I do not know", None),
-        ("Answer: E", None),
-        ("Answer: A or B", None),
-        ("Answer: A) or B)", None),
-        ("Answer: A. and B.", None),
-        ("Answer: A. B.", None),
-        ("Answer: A) OR B)", None),
-        ("Answer: (A), (B)", None),
-        ("Answer: **A.** or **B.**", None),
-        ("Answer: A) or option B", None),
-        ("Answer: B. A force is not enough", "B"),
-        ("Answer: B. I am sure", "B"),
-        ("Answer: B) or (B)", "B"),
-        ("Answer: B. or rather, two forces", "B"),
-        ("A force acts", None),
-        ("I choose B here", None),
-        ("", None),
-    ],
-)
-def test_choices_are_letters_or_option_texts(response: str, letter: str | None) -> None:
-    checker = Checker()
-    for gold in "ABCD":
-        verdict = checker.check(response, problem(gold, "choice", choices=CHOICES))
-        assert verdict.correct == (gold == letter)
-        assert verdict.method == ("none" if verdict.answer is None else "choice")
-
-
-def test_an_option_is_read_with_its_sign_and_without_its_spaces() -> None:
-    asked = Problem("p", "?", "C", "choice", choices=("1", "-2", "-1", "$x>1$"))
-    for response, right in (("C. -1", True), ("C - -1", True), ("C. 1", False), ("-1", True)):
-        assert Checker().check(f"Answer: {response}", asked).correct == right, response
-    asked = replace(asked, gold="D")
-    assert Checker().check("Answer: x > 1", asked).correct
-
-
-def test_a_letter_that_is_an_option_text_is_the_letter() -> None:
-    assert letter_of("A", ("B", "A", "S", "D")) == "A"
-    assert letter_of("S", ("B", "A", "S", "D")) == "C"
-    assert letter_of("C", ("Error", "a", "b", "c")) == "C"
-    assert letter_of("c", ("Error", "a", "b", "c")) == "D"
-    assert letter_of("c", ("w", "x", "y", "z")) == "C"
-    assert letter_of("same", ("same", "same")) is None
-
-
-def test_a_letter_with_its_option_is_that_letter_whatever_the_option_names() -> None:
-    options = ("red", "blue", "green", "(A), (B), and (C)")
-    assert letter_of("D. (A), (B), and (C)", options) == "D"
-    assert letter_of("D. (A), (B), and (D)", options) is None
-    assert letter_of("B. blue", options) == "B"
-    assert letter_of("B. red", options) is None
 
 
 def test_collections_are_paired_off_in_every_order() -> None:

@@ -1,0 +1,88 @@
+"""Answers to questions with options: a letter, or the text of an option."""
+
+from dataclasses import replace
+
+import pytest
+
+from coterie.datatypes import Problem
+from coterie.rewards.grading.answers import Checker, letter_of
+
+CHOICES = ("a force", "two forces", "none of these", "3/4")
+
+
+@pytest.mark.parametrize(
+    ("response", "letter"),
+    [
+        ("Answer: B", "B"),
+        ("(B)", "B"),
+        ("B", "B"),
+        ("B.", "B"),
+        (r"\boxed{B}", "B"),
+        (r"\boxed{\text{B}}", "B"),
+        (r"\boxed{(B)}", "B"),
+        ("<final_answer>B</final_answer>", "B"),
+        ("Answer: **B**", "B"),
+        ("the answer is b", "B"),
+        ("Answer: option B", "B"),
+        ("Answer: B!", "B"),
+        ("Answer: B. two forces", "B"),
+        ("Answer: B, two forces", "B"),
+        ("Answer: B. because of gravity", "B"),
+        ("Answer: two forces", "B"),
+        ("Answer: Two forces.", "B"),
+        (r"\boxed{3/4}", "D"),
+        ("Answer: B\nAnswer: see above", "B"),
+        ("Answer: A\nAnswer: B", "B"),
+        # Never the first letter of something else.
+        ("Answer: A force acts", None),
+        ("Answer: Because", None),
+        ("Answer: I do not know", None),
+        ("Answer: E", None),
+        ("Answer: A or B", None),
+        ("Answer: A) or B)", None),
+        ("Answer: A. and B.", None),
+        ("Answer: A. B.", None),
+        ("Answer: A) OR B)", None),
+        ("Answer: (A), (B)", None),
+        ("Answer: **A.** or **B.**", None),
+        ("Answer: A) or option B", None),
+        ("Answer: B. A force is not enough", "B"),
+        ("Answer: B. I am sure", "B"),
+        ("Answer: B) or (B)", "B"),
+        ("Answer: B. or rather, two forces", "B"),
+        ("A force acts", None),
+        ("I choose B here", None),
+        ("", None),
+    ],
+)
+def test_choices_are_letters_or_option_texts(response: str, letter: str | None) -> None:
+    checker = Checker()
+    for gold in "ABCD":
+        verdict = checker.check(response, Problem("p", "", gold, "choice", choices=CHOICES))
+        assert verdict.correct == (gold == letter)
+        assert verdict.method == ("none" if verdict.answer is None else "choice")
+
+
+def test_an_option_is_read_with_its_sign_and_without_its_spaces() -> None:
+    asked = Problem("p", "?", "C", "choice", choices=("1", "-2", "-1", "$x>1$"))
+    for response, right in (("C. -1", True), ("C - -1", True), ("C. 1", False), ("-1", True)):
+        assert Checker().check(f"Answer: {response}", asked).correct == right, response
+    asked = replace(asked, gold="D")
+    assert Checker().check("Answer: x > 1", asked).correct
+
+
+def test_a_letter_that_is_an_option_text_is_the_letter() -> None:
+    assert letter_of("A", ("B", "A", "S", "D")) == "A"
+    assert letter_of("S", ("B", "A", "S", "D")) == "C"
+    assert letter_of("C", ("Error", "a", "b", "c")) == "C"
+    assert letter_of("c", ("Error", "a", "b", "c")) == "D"
+    assert letter_of("c", ("w", "x", "y", "z")) == "C"
+    assert letter_of("same", ("same", "same")) is None
+
+
+def test_a_letter_with_its_option_is_that_letter_whatever_the_option_names() -> None:
+    options = ("red", "blue", "green", "(A), (B), and (C)")
+    assert letter_of("D. (A), (B), and (C)", options) == "D"
+    assert letter_of("D. (A), (B), and (D)", options) is None
+    assert letter_of("B. blue", options) == "B"
+    assert letter_of("B. red", options) is None
