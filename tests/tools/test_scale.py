@@ -77,6 +77,10 @@ def test_a_closed_batch_is_answered_as_a_whole() -> None:
     # The second turn begins behind the longest answer: 48 + 16.
     closed = EngineKind(speed, 1000, together=True)
     assert played(episodes, closed).seconds == pytest.approx(6.4)
+    # Asked at 0.5 and 1.0: the second joins behind 16 tokens of the first, or behind all 32.
+    late, work = [[[ask(1, 32)]]] * 2, Work(request_s=0.5)
+    assert played(late, EngineKind(speed, 1000), work).seconds == pytest.approx(2.1 + 3.2)
+    assert played(late, closed, work).seconds == pytest.approx(3.7 + 3.2)
 
 
 def test_a_beginning_is_read_once_for_each_role() -> None:
