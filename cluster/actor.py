@@ -1,5 +1,6 @@
 """Ray, and no more of it than is needed: a cluster to join, places on it, workers as actors."""
 
+import asyncio
 import logging
 import os
 import secrets
@@ -12,7 +13,7 @@ from typing import Any
 
 from coterie.cluster.settings import ClusterSettings
 from coterie.cluster.worker import Worker
-from coterie.datatypes import UserError, reason_of
+from coterie.datatypes import PolicyFailure, UserError, reason_of
 
 _PATIENCE_S = 10.0
 """Seconds for a place that should be free; only a cluster that others use too needs them."""
@@ -87,8 +88,9 @@ class Cluster:
         import ray
         from ray.util.placement_group import placement_group
 
-        there, where = ray.cluster_resources(), f"the cluster of {len(ray.nodes())} nodes"
-        if has_room(needs, there):
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        there, where = ray.cluster_resources(), f"the cluster of {len(nodes)} nodes"
+        if has_room(needs, there, nodes):
             bundles = [dict(need) for need in needs.values()]
             self._group = placement_group(bundles, strategy="SPREAD")
         if self._group is None or not self._group.wait(_PATIENCE_S):
@@ -103,6 +105,13 @@ class Cluster:
             "num_gpus": need.get("GPU", 0),
             "scheduling_strategy": PlacementGroupSchedulingStrategy(self._group, place),
         }
+
+    def keep(self, value: Any) -> Any:
+        """A reference to it, which can be given to actors any number of times; Ray writes to disk
+        what finds no room in its store."""
+        import ray
+
+        return ray.put(value)
 
     def meeting(self) -> str:
         """Where ranks of one learner find each other: a store that this process holds."""
@@ -125,9 +134,17 @@ class Cluster:
         ray.shutdown()
 
 
-def has_room(needs: Mapping[str, Mapping[str, float]], there: Mapping[str, float]) -> bool:
-    """Whether processes with these needs can be where so much is there."""
-    return all(_sum(needs, kind) <= there.get(kind, 0) for kind in ("CPU", "GPU"))
+def has_room(
+    needs: Mapping[str, Mapping[str, float]],
+    there: Mapping[str, float],
+    nodes: Sequence[Mapping[str, float]],
+) -> bool:
+    """Whether processes with these needs can be where so much is there in all, each of them on one
+    of the nodes."""
+    return all(_sum(needs, kind) <= there.get(kind, 0) for kind in ("CPU", "GPU")) and all(
+        any(all(node.get(kind, 0) >= amount for kind, amount in need.items()) for node in nodes)
+        for need in needs.values()
+    )
 
 
 def no_room(
@@ -141,8 +158,9 @@ def no_room(
         f"{where} cannot hold this run: {len(needs)} processes ({', '.join(needs)}) need "
         f"{_sum(needs, 'CPU'):g} cores and {_sum(needs, 'GPU'):g} GPUs, and "
         f"{free.get('CPU', 0):g} of {there.get('CPU', 0):g} cores and {free.get('GPU', 0):g} of "
-        f"{there.get('GPU', 0):g} GPUs are free; lower --cluster.cpus, "
-        "--agents.ROLE.learner-devices or --agents.ROLE.engine-replicas"
+        f"{there.get('GPU', 0):g} GPUs are free, each process being on one node; lower "
+        "--cluster.cpus, --agents.ROLE.learner-devices, --agents.ROLE.engine-replicas or "
+        "--agents.ROLE.tensor-parallel"
     )
 
 
@@ -150,38 +168,51 @@ def _sum(needs: Mapping[str, Mapping[str, float]], kind: str) -> float:
     return sum(need.get(kind, 0) for need in needs.values())
 
 
-@dataclass
+@dataclass(eq=False)
 class Actor:
     """A worker in a process of its own, which can be started again."""
 
     name: str
     roles: Sequence[str]
-    learns: bool
-    options: Mapping[str, Any]
-    arguments: tuple[Any, ...]
+    arguments: tuple[Any, ...] = ()
     """Of :class:`Worker`, without its name."""
-    more: Mapping[str, Any]
+    more: Mapping[str, Any] = field(default_factory=dict)
+    worker: type[Worker] = Worker
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of its place."""
+    restarts: int = 0
+    """How often another one took its place."""
     handle: Any = None
     row: dict[str, str] = field(default_factory=dict)
     """Of the table of who sits where."""
+
+    @property
+    def processes(self) -> "Sequence[Actor]":
+        """Itself, or those that learn as one under its name."""
+        return [self]
 
     def start(self) -> None:
         """Begin to start it, or another one in its place."""
         import ray
 
         self.stop()
-        made: Any = ray.remote(Worker).options(**self.options)
+        made: Any = ray.remote(self.worker).options(**self.options)
         self.handle = made.remote(self.name, *self.arguments, **self.more)
 
     def begin(self, verb: str, *arguments: Any) -> Any:
         """Have a method run; :meth:`result` waits for it."""
         return getattr(self.handle, verb).remote(*arguments)
 
+    def reference(self, begun: Any) -> Any:
+        """What was begun, as an argument of what another process is to do with it."""
+        return begun
+
     def result(self, begun: Any) -> Any:
         """What the method gave.
 
         Raises:
             Died: the process or its node has gone.
+            PolicyFailure: it could not answer.
             UserError: what the method raised, or one sentence with this process's name.
         """
         import ray
@@ -191,7 +222,7 @@ class Actor:
             return ray.get(begun)
         except RayTaskError as error:
             cause = error.cause
-            if isinstance(cause, UserError):
+            if isinstance(cause, (UserError, PolicyFailure)):
                 raise cause from None
             kind = type(cause or error).__name__
             raise UserError(f"{self.name} failed: {kind}: {reason_of(cause or error)}") from error
@@ -204,12 +235,22 @@ class Actor:
         """Of what was begun: done when it is, with an exception where it failed."""
         return begun.future()
 
+    async def wait(self, begun: Any) -> Any:
+        """As :meth:`result`, and others may work meanwhile."""
+        with suppress(Exception):
+            await asyncio.wrap_future(self.future(begun))
+        return self.result(begun)
+
     def ask(self, verb: str, *arguments: Any) -> Any:
         """:meth:`begin` and :meth:`result`."""
         return self.result(self.begin(verb, *arguments))
 
     def locate(self) -> None:
-        """Note where it is."""
+        """Note where it is.
+
+        Raises:
+            Died: it is nowhere.
+        """
         node, address, gpus = self.ask("where")
         device = ", ".join(f"GPU {gpu}" for gpu in gpus) or "CPU"
         self.row = {"process": self.name, "roles": ", ".join(self.roles), "node": node[:8],

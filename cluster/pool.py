@@ -1,70 +1,58 @@
-"""The processes of one run on a cluster: who lives together, and who answers for whom.
+"""The processes of one run: who answers for whom, and what happens where one dies.
 
-A base has one process that learns for the roles on it, or several ranks among which its weights lie
-in shards, and any number that answer for them; with none of these the one that learns answers too.
-Beside several ranks, and where nobody learns, there is one at least. Weights go from the learner to
-all of them before anybody is asked, and never meanwhile, so that no request sees two versions.
+A base has a learner for the roles on it, which is one process or several ranks among which its
+weights lie in shards, and any number of engines that answer for them; with none of these the
+learner answers too. Beside several ranks, and where nobody learns, there is one at least. Weights
+go from the learner to all engines before anybody is asked, and never meanwhile, so that no request
+sees two versions.
 """
 
 import pickle
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
-from functools import cached_property
+from concurrent.futures import wait
+from functools import partial
+from typing import Any
 
-from coterie.cluster.actor import Actor, Cluster, Died, died
-from coterie.cluster.group import Group
+from coterie.agents.engine.settings import VllmSettings
+from coterie.cluster.actor import Actor, Cluster, Died
+from coterie.cluster.bases import Base, cores_and_gpus, plan_bases
+from coterie.cluster.engine_worker import EngineWorker
 from coterie.cluster.processes import Machine, Process
-from coterie.cluster.roles import Asked, RemotePolicy, RemoteRole, live_together, share_batch
-from coterie.cluster.routing import choose
+from coterie.cluster.roles import Asked, RemotePolicy, RemoteRole, share_batch
 from coterie.cluster.settings import ClusterSettings, has_processes
-from coterie.cluster.worker import About, Rank, Stamp, code_mark
+from coterie.cluster.worker import About, Stamp, code_mark
 from coterie.datatypes import Completion, UserError
-from coterie.models.loading import base_key
-from coterie.models.sampler import Request
-from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Learning, Models
+from coterie.teams.team import Learning, Learns, Models
 
 _ATTEMPTS, _PAUSE_S = 8, 5.0
-"""To start an engine again: Ray takes half a minute to see that a node has gone."""
-
-
-@dataclass(frozen=True)
-class Base:
-    """One model, the roles on it and their processes."""
-
-    roles: Sequence[str]
-    learner: Actor | None
-    engines: Sequence[Actor]
-    """Who answers: at least one process, the learner where there is no other."""
-
-    @cached_property
-    def apart(self) -> list[Actor]:
-        """Engines that weights are sent to."""
-        return [engine for engine in self.engines if not engine.learns]
-
-    def engine_for(self, request: Request, load: Mapping[str, int]) -> Actor:
-        """Who is asked, beside what each has to answer already."""
-        name = choose(request.tokens, [one.name for one in self.engines], load)
-        return next(one for one in self.engines if one.name == name)
+"""To start a process again: Ray takes half a minute to see that a node has gone."""
+_LET_GO_S = 20.0
+"""For engines to end what they have started."""
 
 
 class Pool:
     """Implements :class:`coterie.teams.team.Engines`, and as a function
     :data:`coterie.teams.team.Holder`."""
 
-    def __init__(self, settings: ClusterSettings, *, threads: int = 0) -> None:
-        """``threads``: of each process; 0: as many as it has cores."""
-        self._settings = settings
+    def __init__(
+        self, settings: ClusterSettings, *, threads: int = 0, vllm: VllmSettings | None = None
+    ) -> None:
+        """``threads``: of each process; 0: as many as it has cores. ``vllm``: how engines are run;
+        None: they are this program's own sampler."""
+        self._settings, self._vllm = settings, vllm
         self._threads = threads or max(1, int(settings.cpus))
         self._cluster: Cluster | Machine | None = None
-        self._actors: list[Actor] = []
         self._bases: list[Base] = []
         self._trained: dict[str, RemoteRole] = {}
+        self._about: dict[str, About] = {}
         self._handed: dict[str, Stamp] = {}
-        """What engines apart from their learner answer with."""
+        """What is answered with."""
+        self._load: Counter[str] = Counter()
+        """Requests of one answer each that are under way, by engine."""
+        self._restore: Callable[[Mapping[str, Learns]], object] | None = None
 
     def __call__(
         self,
@@ -91,44 +79,30 @@ class Pool:
         learning: Learning | None,
         seed: int,
     ) -> Models:
-        self._cluster = cluster = Cluster(self._settings) if self._settings.used else Machine()
-        kind = Actor if self._settings.used else Process
-        self._actors = _planned(
-            models, learns, learning, kind, cluster.meeting, seed=seed, threads=self._threads
+        used = self._settings.used
+        self._cluster = cluster = Cluster(self._settings) if used else Machine()
+        kind, gpus = Actor if used else Process, cluster.has_gpus()
+        more = {"seed": seed, "threads": self._threads}
+        self._bases = plan_bases(
+            models, learns, learning, kind, cluster.meeting, vllm=self._vllm, gpus=gpus, **more
         )
-        gpus = cluster.has_gpus()
+        processes = [one for actor in self._actors for one in actor.processes]
         needs = {
-            actor.name: self._need(models[actor.roles[0]].device, gpus) for actor in self._actors
+            one.name: cores_and_gpus(one, cpus=self._settings.cpus, gpus=gpus) for one in processes
         }
         cluster.reserve(needs)
-        for number, actor in enumerate(self._actors):
-            actor.options = cluster.place(number, needs[actor.name])
-            actor.start()
-        mark = code_mark()
-        for actor, begun in [(one, one.begin("code")) for one in self._actors]:
-            if actor.result(begun) != mark:
-                raise UserError(
-                    f"{actor.name} runs other code, or another torch, than this process: install "
-                    "the same version on every node"
-                )
-        about: dict[str, About] = {}
-        for actor, begun in [(one, one.begin("load")) for one in self._actors]:
-            # The first of a base is the one that learns, where one does.
-            about = actor.result(begun) | about
-            actor.locate()
-        self._bases = _bases(self._actors)
-        learners = {role: base.learner for base in self._bases for role in base.roles}
+        for number, one in enumerate(processes):
+            one.options = cluster.place(number, needs[one.name])
+        self._about = about = self._start(self._actors)
         self._handed = {role: one.stamp for role, one in about.items()}
-        self._trained = {
-            role: RemoteRole(role, learner, about[role])
-            for role in models
-            if role in learns and (learner := learners[role])
-        }
-        ask = share_batch(self._answer)
+        for base in self._bases:
+            self._trained |= self._roles(base, partial(self._learn, base))
+            base.sent = self._newest(base)
+        ask = share_batch(self._answer) if self._vllm is None else self._answer_one
         return Models(
             policies={role: RemotePolicy(role, about[role], ask) for role in models},
             codecs={role: about[role].codec for role in models},
-            trained=self._trained,
+            trained={role: self._trained[role] for role in models if role in learns},
             fleet=self,
         )
 
@@ -137,56 +111,83 @@ class Pool:
 
     async def refresh(self) -> None:
         """Have every engine answer with the newest weights; no request may be under way."""
-        changed = [r for r, one in self._trained.items() if one.stamp != self._handed[r]]
         for base in self._bases:
-            if mine := [role for role in changed if role in base.roles]:
-                for engine in self._hand_over(base, mine, base.apart):
-                    self._restart(engine)
-        self._handed |= {role: self._trained[role].stamp for role in changed}
+            if base.beside is not None:
+                if self._vllm is not None:
+                    self._ask(base.beside, "refresh")
+            elif any(self._trained[r].stamp != self._handed[r] for r in self._learning(base)):
+                self._publish(base)
+            self._handed |= {role: self._trained[role].stamp for role in self._learning(base)}
 
     async def rest(self) -> None:
-        """Nothing to do: who learns and who answers share no device."""
+        """Leave devices to the learners whose own process answers."""
+        for base in self._bases:
+            if self._vllm is not None and base.beside is not None:
+                self._ask(base.beside, "rest")
 
     def places(self) -> list[dict[str, str]]:
         """See :class:`coterie.teams.team.Engines`."""
-        return [actor.row for actor in self._actors]
+        return [one.row for actor in self._actors for one in actor.processes]
+
+    def remember(self, restore: Callable[[Mapping[str, Learns]], object]) -> None:
+        """See :meth:`coterie.teams.team.Engines.remember`."""
+        self._restore = restore
+        for base in self._bases:
+            base.done.clear()
 
     def close(self) -> None:
         """End all processes, and Ray where it was started."""
+        if self._cluster is None:
+            return
+        engines = [one for one in self._actors if one.worker is EngineWorker and one.handle]
+        wait([one.future(one.begin("close")) for one in engines], _LET_GO_S)
         for actor in self._actors:
-            if self._cluster is not None:
-                actor.stop()
-        if self._cluster is not None:
-            self._cluster.close()
-            self._cluster = None
+            actor.stop()
+        self._cluster.close()
+        self._cluster = None
 
-    def _need(self, device: str, gpus: bool) -> dict[str, float]:
-        gpu = device == "cuda" or (device == "auto" and gpus)
-        return {"CPU": self._settings.cpus} | ({"GPU": 1.0} if gpu else {})
+    @property
+    def _actors(self) -> list[Actor]:
+        return [actor for base in self._bases for actor in base.actors]
 
-    def _hand_over(self, base: Base, roles: Sequence[str], engines: Sequence[Actor]) -> list[Actor]:
-        """Send the newest weights of ``roles``, from process to process; who has died."""
-        begun = []
-        for role in roles:
-            if base.learner is not None and engines:
-                # What is given is a reference: weights do not pass through this process.
-                weights = base.learner.begin("weights", role)
-                version = self._trained[role].version
-                begun += [(one, one.begin("take", role, weights, version)) for one in engines]
-        dead = {}
-        for engine, taken in begun:
-            try:
-                engine.result(taken)
-            except Died:
-                dead[engine.name] = engine
-            except UserError:
-                if base.learner is not None:
-                    base.learner.locate()  # who has died is to blame for what others could not do
-                raise
-        return list(dead.values())
+    def _start(self, actors: Sequence[Actor]) -> dict[str, About]:
+        """Start these where this code runs, or others in their place, and load their models.
+
+        Raises:
+            Died: one of them has gone.
+            UserError: a node has other code, or a model cannot be loaded.
+        """
+        for actor in actors:
+            actor.start()
+        processes, mark = [one for actor in actors for one in actor.processes], code_mark()
+        for process, begun in [(one, one.begin("code")) for one in processes]:
+            if process.result(begun) != mark:
+                raise UserError(
+                    f"{process.name} runs other code, or another torch, than this process: install "
+                    "the same version on every node"
+                )
+        about: dict[str, About] = {}
+        for actor, begun in [(one, one.begin("load")) for one in actors]:
+            # The first of a base is the one that learns, where one does.
+            about = actor.result(begun) | about
+            actor.locate()
+        return about
+
+    def _learning(self, base: Base) -> list[str]:
+        return [role for role in base.roles if role in self._trained]
+
+    def _roles(self, base: Base, ask: Callable[..., Any]) -> dict[str, RemoteRole]:
+        """The roles of ``base`` that learn."""
+        if base.learner is None:
+            return {}
+        learns: Set[str] = base.learner.processes[0].arguments[1]
+        name, about = base.learner.name, self._about
+        return {r: RemoteRole(r, name, ask, about[r]) for r in base.roles if r in learns}
+
+    # Who is asked
 
     def _answer(self, asked: list[Asked]) -> list[Completion]:
-        """All engines at the same time; one that has died is started again and asked again."""
+        """All engines at the same time."""
         parts: dict[tuple[str, str], list[int]] = {}
         load: Counter[str] = Counter()
         for place, (role, _, request) in enumerate(asked):
@@ -197,103 +198,177 @@ class Pool:
         for (role, name), places in parts.items():
             engine = next(one for one in self._actors if one.name == name)
             wanted = pickle.dumps([asked[place][1:] for place in places])
-            version = self._trained[role].version if role in self._trained else None
-            arguments = ("sample", role, wanted, version)
-            begun.append((engine, arguments, places, engine.begin(*arguments)))
+            arguments = ("sample", role, wanted, self._handed[role][0])
+            begun.append((engine, engine.handle, arguments, places, engine.begin(*arguments)))
         found: dict[int, Completion] = {}
-        for engine, arguments, places, ref in begun:
+        for engine, handle, arguments, places, one in begun:
             try:
-                answers = engine.result(ref)
-            except Died:
-                self._restart(engine)
-                answers = engine.ask(*arguments)
+                answers = engine.result(one)
+            except Died as error:
+                self._replace(engine, handle, error)
+                answers = self._ask(engine, *arguments)
             found |= zip(places, pickle.loads(answers))
         return [found[place] for place in range(len(asked))]
 
-    def _restart(self, engine: Actor) -> None:
-        """Another process in the place of an engine that has died, with the newest weights.
+    async def _answer_one(self, asked: Asked) -> Completion:
+        """As soon as it is there; engines batch by themselves."""
+        role, *request = asked
+        engine = self._base_of(role).engine_for(asked[2], self._load)
+        wanted = pickle.dumps([tuple(request)])
+        self._load[engine.name] += 1
+        try:
+            while True:
+                handle = engine.handle
+                begun = engine.begin("sample", role, wanted, self._handed[role][0])
+                try:
+                    (answer,) = pickle.loads(await engine.wait(begun))
+                    return answer
+                except Died as error:
+                    self._replace(engine, handle, error)
+        finally:
+            self._load[engine.name] -= 1
+
+    def _ask(self, actor: Actor, verb: str, *arguments: Any) -> Any:
+        """What it answers; where it has died, another one in its place."""
+        while True:
+            handle = actor.handle
+            try:
+                return actor.ask(verb, *arguments)
+            except Died as error:
+                self._replace(actor, handle, error)
+
+    def _learn(self, base: Base, verb: str, role: str, *arguments: Any) -> Any:
+        """Ask the learner, and note what has changed it."""
+        assert base.learner is not None
+        assert self._cluster is not None
+        if verb == "update":
+            arguments = tuple(self._cluster.keep(one) for one in arguments)
+        found = self._ask(base.learner, verb, role, *arguments)
+        if verb in ("update", "read") or arguments[0] == "load_state_dict":
+            base.done.append((verb, role, *arguments))
+        return found
+
+    # Weights
+
+    def _newest(self, base: Base) -> dict[str, Any]:
+        """References by role: weights go from process to process, and not through this one."""
+        learner = base.learner
+        if learner is None or not base.apart:
+            return {}
+        begun = {role: learner.begin("weights", role) for role in self._learning(base)}
+        return {role: learner.reference(one) for role, one in begun.items()}
+
+    def _give(self, engines: Sequence[Actor], sent: Mapping[str, Any]) -> dict[str, UserError]:
+        """Have ``engines`` answer with these weights; who would not, by name."""
+        begun = [
+            (engine, engine.begin("take", role, weights))
+            for role, weights in sent.items()
+            for engine in engines
+        ]
+        failed: dict[str, UserError] = {}
+        for engine, taken in begun:
+            try:
+                engine.result(taken)
+            except UserError as error:
+                failed[engine.name] = error
+        return failed
+
+    def _publish(self, base: Base) -> None:
+        """Hand the newest weights to all engines of ``base``, or to none: where one has died or
+        refuses, the others go back to what they had, and another one takes its place.
 
         Raises:
-            Died: it was the one that learns.
+            UserError: it refuses again.
         """
-        base = self._base_of(engine.roles[0])
-        if engine.learns:
-            raise Died(died(engine.name))
-        mine = [role for role in base.roles if role in self._trained]
-        for left in reversed(range(_ATTEMPTS)):
-            if base.learner is not None:
-                base.learner.locate()  # or its node has gone too
-            try:
-                engine.start()
-                engine.ask("load")
-                engine.locate()
-                if not self._hand_over(base, mine, [engine]):
+        newest, refused = self._newest(base), set[str]()
+        while failed := self._give(base.apart, newest):
+            self._give([one for one in base.apart if one.name not in failed], base.sent)
+            if self._has_died(base):
+                newest = self._newest(base)
+                continue
+            for engine in base.apart:
+                error = failed.get(engine.name)
+                if error is None:
+                    continue
+                if engine.name in refused:
+                    raise error
+                if not isinstance(error, Died):
+                    refused.add(engine.name)
+                self._replace(engine, engine.handle, error)
+        base.sent = newest
+
+    # Who has died
+
+    def _has_died(self, base: Base) -> bool:
+        """Whether the learner has, and could not send what others were to take; there is another
+        one now."""
+        assert base.learner is not None
+        handle = base.learner.handle
+        try:
+            base.learner.locate()
+        except Died as error:
+            self._replace(base.learner, handle, error)
+            return True
+        return False
+
+    def _replace(self, actor: Actor, handle: Any, error: UserError) -> None:
+        """Another process in the place of ``actor``, whose ``handle`` answers no more.
+
+        Raises:
+            UserError: ``error``, where it has died too often.
+        """
+        base = self._base_of(actor.roles[0])
+        with base.lock:
+            if actor.handle is not handle:
+                return  # somebody else was faster
+            actor.restarts += 1
+            if actor.restarts > self._settings.restarts:
+                raise error
+            for left in reversed(range(_ATTEMPTS)):
+                try:
+                    self._start([actor])
+                    if actor is base.learner:
+                        self._learn_again(base)
+                    else:
+                        self._catch_up(base, actor)
                     return
-            except Died:
-                pass
-            if left:
+                except Died:
+                    if not left:
+                        raise
                 time.sleep(_PAUSE_S)
-        raise Died(died(engine.name))
+
+    def _learn_again(self, base: Base) -> None:
+        """Bring a learner to where the one before it stood: from the newest checkpoint, by the
+        updates since."""
+        assert base.learner is not None
+        if self._restore is not None:
+            self._restore(self._roles(base, base.learner.ask))
+        for done in base.done:
+            base.learner.ask(*done)
+        if self._vllm is not None and base.beside is not None:
+            base.beside.ask("refresh")
+
+    def _catch_up(self, base: Base, engine: Actor) -> None:
+        """Have an engine that is new answer with what the others answer with."""
+        failed = self._give([engine], base.sent)
+        if failed and not isinstance(failed[engine.name], Died):
+            # They may have gone with the learner's node. It has not learned since, or what is
+            # asked for is another version, which is refused.
+            self._has_died(base)
+            base.sent = self._newest(base)
+            failed = self._give([engine], base.sent)
+        if failed:
+            raise failed[engine.name]
 
     def _base_of(self, role: str) -> Base:
         return next(base for base in self._bases if role in base.roles)
 
 
 def pool_for(
-    settings: ClusterSettings, agents: Mapping[str, AgentSettings], threads: int
+    settings: ClusterSettings,
+    agents: Mapping[str, AgentSettings],
+    threads: int,
+    vllm: VllmSettings | None,
 ) -> Pool | None:
     """What holds the models of a run; None: the process that asks does."""
-    return Pool(settings, threads=threads) if has_processes(settings, agents) else None
-
-
-def _planned(
-    models: Mapping[str, AgentSettings],
-    learns: Set[str],
-    learning: Learning | None,
-    kind: type[Actor],
-    meeting: Callable[[], str],
-    *,
-    seed: int,
-    threads: int,
-) -> list[Actor]:
-    """The processes of every base, the one that learns first; none of them runs yet."""
-    specs = {role: model_spec(one) for role, one in models.items()}
-    keys = {role: base_key(one) if one.lora else None for role, one in specs.items()}
-    actors = []
-    for roles in live_together(keys):
-        mine = {role: models[role] for role in roles}
-        trained = learns & set(roles)
-        several = max(one.engine_replicas for one in mine.values())
-        ranks = max((models[role].learner_devices for role in trained), default=0)
-        engines = several or (0 if ranks == 1 else 1)
-        where = meeting() if ranks > 1 else ""
-        learners = [f"learner {i + 1}" for i in range(ranks)] if ranks > 1 else ["learner"] * ranks
-        for i, part in enumerate(learners + [f"engine {i + 1}" for i in range(engines)]):
-            learns_here = i < ranks
-            rank = Rank(i, ranks, where) if learns_here else Rank()
-            actors.append(
-                kind(
-                    f"{part} of {' and '.join(roles)}",
-                    roles,
-                    learns_here,
-                    {},
-                    (mine, trained, learning if learns_here else None),
-                    {"seed": seed, "threads": threads, "rank": rank},
-                )
-            )
-    return actors
-
-
-def _bases(actors: Sequence[Actor]) -> list[Base]:
-    groups: dict[tuple[str, ...], list[Actor]] = {}
-    for actor in actors:
-        groups.setdefault(tuple(actor.roles), []).append(actor)
-    bases = []
-    for roles, group in groups.items():
-        learners = [actor for actor in group if actor.learns]
-        engines = [actor for actor in group if not actor.learns]
-        learner = learners[0] if learners else None
-        if learner is not None and len(learners) > 1:
-            learner = Group(learner.name, roles, True, {}, (), {}, ranks=learners)
-        bases.append(Base(roles, learner, engines or learners))
-    return bases
+    return Pool(settings, threads=threads, vllm=vllm) if has_processes(settings, agents) else None

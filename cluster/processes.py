@@ -1,13 +1,17 @@
 """The processes of a run on this machine alone, without Ray: the same workers, spawned."""
 
+import asyncio
+import inspect
+import itertools
 import multiprocessing
 import os
 import pickle
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -15,7 +19,7 @@ from typing import Any
 from coterie.agents.engine.processes import end_with_parent, no_interrupts
 from coterie.cluster.actor import Actor, Died, died, has_room, no_room
 from coterie.cluster.worker import Worker
-from coterie.datatypes import UserError, reason_of
+from coterie.datatypes import PolicyFailure, UserError, reason_of
 
 
 class Machine:
@@ -42,14 +46,20 @@ class Machine:
         import torch
 
         there = {"CPU": float(os.cpu_count() or 1), "GPU": float(torch.cuda.device_count())}
-        if not has_room(needs, there):
+        if not has_room(needs, there, [there]):
             raise no_room("this machine", needs, there, there)
         free = iter(range(torch.cuda.device_count()))
-        self._gpus = [[next(free)] if need.get("GPU") else [] for need in needs.values()]
+        self._gpus = [
+            [next(free) for _ in range(int(need.get("GPU", 0)))] for need in needs.values()
+        ]
 
     def place(self, place: int, need: Mapping[str, float]) -> dict[str, Any]:
         """Options of the process that takes the place of that number."""
         return {"gpus": self._gpus[place]}
+
+    def keep(self, value: Any) -> Any:
+        """It is in this process already."""
+        return value
 
     def meeting(self) -> str:
         """Where ranks find each other: see :func:`coterie.models.shards.join_ranks`."""
@@ -65,8 +75,11 @@ class Machine:
 class _Running:
     process: BaseProcess
     pipe: Connection
-    thread: ThreadPoolExecutor
-    """Asks one thing after another."""
+    asker: ThreadPoolExecutor
+    """Sends what is asked, in order."""
+    asked: dict[int, Future[Any]] = field(default_factory=dict)
+    """By number, what no answer has come to."""
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
 
 class Process(Actor):
@@ -77,16 +90,21 @@ class Process(Actor):
         self.stop()
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        what = (theirs, self.options["gpus"], self.name, self.arguments, dict(self.more))
-        process = context.Process(target=_serve, args=what, daemon=True)
+        what = (theirs, self.options["gpus"], self.worker, self.name, self.arguments, self.more)
+        # What has processes of its own must not be a daemon.
+        process = context.Process(target=_serve, args=what, daemon=self.worker is Worker)
         with no_interrupts():
             process.start()
         theirs.close()
         self.handle = _Running(process, ours, ThreadPoolExecutor(1))
+        threading.Thread(target=self._listen, args=(self.handle,), daemon=True).start()
 
     def begin(self, verb: str, *arguments: Any) -> Future[Any]:
-        """See :meth:`Actor.begin`; what another process has begun to find may be an argument."""
-        return self.handle.thread.submit(self._exchange, self.handle.pipe, verb, arguments)
+        """See :meth:`Actor.begin`."""
+        found: Future[Any] = Future()
+        found.set_running_or_notify_cancel()  # an answer comes, even where nobody waits any more
+        self.handle.asker.submit(self._send, self.handle, found, verb, arguments)
+        return found
 
     def result(self, begun: Future[Any]) -> Any:
         """See :meth:`Actor.result`."""
@@ -96,52 +114,76 @@ class Process(Actor):
         """See :meth:`Actor.future`."""
         return begun
 
-    def locate(self) -> None:
-        """See :meth:`Actor.locate`."""
-        if not self.handle.process.is_alive():
-            raise Died(died(self.name))
-        device = ", ".join(f"GPU {gpu}" for gpu in self.options["gpus"]) or "CPU"
-        where = f"process {self.handle.process.pid}"
-        self.row = {"process": self.name, "roles": ", ".join(self.roles), "node": "here",
-                "address": where, "device": device}  # fmt: skip
-
     def stop(self) -> None:
         """See :meth:`Actor.stop`."""
         if self.handle is not None:
             self.handle.process.kill()
             self.handle.process.join()
-            self.handle.thread.shutdown()
-            self.handle.pipe.close()
+            self.handle.asker.shutdown()
             self.handle = None
 
-    def _exchange(self, pipe: Connection, verb: str, arguments: tuple[Any, ...]) -> Any:
-        given = [one.result() if isinstance(one, Future) else one for one in arguments]
+    def _send(
+        self, to: _Running, found: Future[Any], verb: str, arguments: tuple[Any, ...]
+    ) -> None:
         try:
-            pipe.send_bytes(pickle.dumps((verb, given)))
-            found = pickle.loads(pipe.recv_bytes())
-        except (EOFError, OSError):
-            raise Died(died(self.name)) from None
-        if isinstance(found, UserError):
-            raise found
-        return found
+            given = [one.result() if isinstance(one, Future) else one for one in arguments]
+        except UserError as error:
+            # It is to be given what another process could not find.
+            found.set_exception(UserError(f"{self.name} was given nothing: {error}"))
+            return
+        number = next(to.numbers)
+        to.asked[number] = found
+        try:
+            to.pipe.send_bytes(pickle.dumps((number, verb, given)))
+        except OSError:
+            self._end(to)
+
+    def _listen(self, to: _Running) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                number, answer = pickle.loads(to.pipe.recv_bytes())
+                found = to.asked.pop(number)
+                if isinstance(answer, Exception):
+                    found.set_exception(answer)
+                else:
+                    found.set_result(answer)
+        self._end(to)
+        to.pipe.close()
+
+    def _end(self, to: _Running) -> None:
+        """Nothing that was asked is answered any more."""
+        while to.asked:
+            with suppress(KeyError):  # that the other thread was faster with
+                to.asked.popitem()[1].set_exception(Died(died(self.name)))
 
 
 def _serve(
-    pipe: Connection, gpus: list[int], name: str, arguments: Any, more: dict[str, Any]
+    pipe: Connection, gpus: list[int], kind: type[Worker], name: str, arguments: Any, more: Any
 ) -> None:
     """The life of such a process."""
     seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     names = seen.split(",") if seen else []
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names[i] if names else str(i) for i in gpus)
     end_with_parent()
-    worker = Worker(name, *arguments, **more)
+    asyncio.run(_answer(pipe, kind(name, *arguments, **more), name))
+
+
+async def _answer(pipe: Connection, worker: Worker, name: str) -> None:
+    """In the order in which it is asked, but for what waits meanwhile."""
+
+    async def answer(number: int, verb: str, given: list[Any]) -> None:
+        try:
+            found = getattr(worker, verb)(*given)
+            found = await found if inspect.isawaitable(found) else found
+        except (UserError, PolicyFailure) as error:
+            found = error
+        except Exception as error:
+            found = UserError(f"{name} failed: {type(error).__name__}: {reason_of(error)}")
+        pipe.send_bytes(pickle.dumps((number, found)))
+
+    tasks = set[asyncio.Task[None]]()
     with suppress(EOFError, OSError):
         while True:
-            verb, given = pickle.loads(pipe.recv_bytes())
-            try:
-                found = getattr(worker, verb)(*given)
-            except UserError as error:
-                found = error
-            except Exception as error:
-                found = UserError(f"{name} failed: {type(error).__name__}: {reason_of(error)}")
-            pipe.send_bytes(pickle.dumps(found))
+            asked = pickle.loads(await asyncio.to_thread(pipe.recv_bytes))
+            tasks.add(task := asyncio.create_task(answer(*asked)))
+            task.add_done_callback(tasks.discard)

@@ -1,7 +1,7 @@
 """A role whose learner, or whose sampler, lives in another process: the same verbs as here."""
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy.typing as npt
 from torch import Tensor
 
 from coterie.agents.local import fit_context
-from coterie.cluster.actor import Actor
 from coterie.cluster.worker import About
 from coterie.datatypes import Completion, Prompt, Sampling, Trajectory
 from coterie.models.sampler import Request
@@ -23,16 +22,14 @@ Asked = tuple[str, str, Request]
 class RemoteRole:
     """Implements :class:`coterie.teams.team.Learns`: a learner in other processes."""
 
-    def __init__(self, role: str, actor: Actor, about: About) -> None:
-        self._role, self._actor = role, actor
+    def __init__(self, role: str, place: str, ask: Callable[..., Any], about: About) -> None:
+        """``ask`` is given a method of :class:`coterie.cluster.worker.Worker`, the role and more;
+        ``place`` names the process."""
+        self._role, self.place, self._ask = role, place, ask
         self.context, self.stamp = about.context, about.stamp
         """Changes whenever the weights do."""
         self.told: dict[int, npt.NDArray[np.float64]] = {}
         """See :class:`coterie.teams.team.Learns`."""
-
-    @property
-    def place(self) -> str:
-        return self._actor.name
 
     @property
     def version(self) -> int:
@@ -43,7 +40,7 @@ class RemoteRole:
     ) -> dict[str, float]:
         """See :meth:`coterie.algorithms.learner.Learner.update`."""
         packed = pickle.dumps((trajectories, advantage_B))
-        (metrics, told), self.stamp = self._actor.ask("update", self._role, packed)
+        (metrics, told), self.stamp = self._ask("update", self._role, packed)
         self.told = {id(trajectories[place]): value for place, value in told.items()}
         return metrics
 
@@ -75,26 +72,28 @@ class RemoteRole:
         """The inverse of :meth:`save`."""
         files = {path.name: path.read_bytes() for path in directory.iterdir()}
         files.pop("optimizer.safetensors", None)
-        self.stamp = self._actor.ask("read", self._role, files)
+        self.stamp = self._ask("read", self._role, files)
 
     def _do(self, verb: str, *arguments: Any) -> Any:
-        found, self.stamp = self._actor.ask("learn", self._role, verb, pickle.dumps(arguments))
+        found, self.stamp = self._ask("learn", self._role, verb, pickle.dumps(arguments))
         return found
 
     def _write(self, verb: str, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, content in self._actor.ask("write", self._role, verb).items():
+        for name, content in self._ask("write", self._role, verb).items():
             (directory / name).write_bytes(content)
 
 
 class RemotePolicy:
     """Implements :class:`coterie.datatypes.Policy`: a sampler in another process.
 
-    All roles of a team share one batch, so that their engines work at the same time; the event
-    loop stands still meanwhile, as it does where this process samples.
+    Without vLLM all roles of a team share one batch, so that their engines work at the same time;
+    the event loop stands still meanwhile, as it does where this process samples.
     """
 
-    def __init__(self, role: str, about: About, ask: Coalescer[Asked, Completion]) -> None:
+    def __init__(
+        self, role: str, about: About, ask: Callable[[Asked], Awaitable[Completion]]
+    ) -> None:
         self._role, self._about, self._ask = role, about, ask
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 
+from coterie.agents.engine.settings import VllmSettings
 from coterie.datatypes import UserError, refuse
 from coterie.teams.players import local_models
 from coterie.teams.settings import AgentSettings
@@ -19,10 +20,13 @@ class ClusterSettings:
     address: str = "none"
     """local: start Ray on this machine and end it with the run; auto or HOST:PORT: join a cluster
     from one of its nodes; none: models live in this process, or with
-    --agents.ROLE.learner-devices in processes of this machine."""
+    --agents.ROLE.learner-devices and engine-replicas in processes of this machine."""
     cpus: float = 1.0
     """Processor cores of each process that holds a model, which are its threads too unless
     --threads says otherwise; below 1, several processes share one."""
+    restarts: int = 16
+    """How often each process may die: another one takes its place, and what it was asked is asked
+    again; 0: its death ends the run."""
 
     def __post_init__(self) -> None:
         refuse(
@@ -32,6 +36,7 @@ class ClusterSettings:
                 "HOST:PORT, and none to do without",
             ),
             (not 0 < self.cpus < 4096, "--cluster.cpus must be above 0"),
+            (self.restarts < 0, "--cluster.restarts must not be negative"),
         )
 
     @property
@@ -44,11 +49,12 @@ def check_cluster(
     settings: ClusterSettings,
     agents: Mapping[str, AgentSettings],
     *,
-    engine: str,
+    vllm: VllmSettings | None,
     moments: str,
     doctor: bool,
 ) -> None:
-    """Refuse what cannot run on a cluster, or in processes of this machine.
+    """Refuse what cannot run on a cluster, or in processes of this machine; ``vllm``: how its
+    engines are run, None without.
 
     Raises:
         UserError: one sentence that names the flag.
@@ -69,41 +75,43 @@ def check_cluster(
                 f"{shards} at 1",
             ),
             (
-                agent.engine_replicas > 0 and not settings.used,
-                f"{asked} needs --cluster.address: local starts Ray on this machine",
-            ),
-            (
                 agent.engine_replicas > 0 and not local_models({role: agent}),
                 f"{asked} is for models: a script or a server has no engine",
             ),
         )
     if not has_processes(settings, agents):
         return
-    why = "--cluster.address" if settings.used else "--agents.ROLE.learner-devices"
+    devices = any(agent.learner_devices > 1 for agent in agents.values())
+    here = "--agents.ROLE.learner-devices" if devices else "--agents.ROLE.engine-replicas"
+    why = "--cluster.address" if settings.used else here
     refuse(
         (
             settings.used and find_spec("ray") is None,
             '--cluster.address needs Ray, which is not installed: pip install -e ".[ray]"',
         ),
-        (
-            engine == "vllm",
-            f"{why} has engines of this program's own sampler so far, and none of vLLM: leave out "
-            f"--engine vllm, or {why}",
-        ),
         (doctor, f"--doctor examines models in this process: leave out {why}"),
         (not local_models(agents), f"{why} has no model to place: leave it out"),
     )
+    beside = vllm is not None and (vllm.sleep_level > 0 or vllm.weights == "transfer")
     for role, agent in agents.items():
-        if agent.device not in ("auto", "cpu", "cuda"):
+        for flag, device in (("device", agent.device), ("engine-device", agent.engine_device)):
+            if device not in ("auto", "cpu", "cuda"):
+                raise UserError(
+                    f"--agents.{role}.{flag} {device}: with {why} each process is given its GPU; "
+                    "say cuda, cpu or auto"
+                )
+        if beside and (agent.engine_replicas or agent.learner_devices > 1):
             raise UserError(
-                f"--agents.{role}.device {agent.device}: with {why} each process is given its GPU; "
-                "say cuda, cpu or auto"
+                "--vllm.sleep-level and --vllm.weights transfer are for an engine on its learner's "
+                f"GPU: leave them out, or --agents.{role}.engine-replicas and learner-devices"
             )
 
 
 def has_processes(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> bool:
     """Whether models live in processes of their own, on a cluster or on this machine."""
-    return settings.used or any(agent.learner_devices > 1 for agent in agents.values())
+    return settings.used or any(
+        agent.learner_devices > 1 or agent.engine_replicas > 0 for agent in agents.values()
+    )
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,7 @@ class Placement:
     """What of :class:`AgentSettings` may change when a run is taken up."""
 
     engine_replicas: int = 0
-    """Processes of their own that answer for this model on a cluster."""
+    """Processes of their own that answer for this model."""
     learner_devices: int = 1
     """Devices over which its learner lies in shards."""
 
@@ -122,9 +130,14 @@ def placement(agent: AgentSettings) -> Placement:
 
 
 def replaced(
-    agents: Mapping[str, AgentSettings], placements: Mapping[str, Placement], cluster: bool
+    agents: Mapping[str, AgentSettings], placements: Mapping[str, Placement], *, leaves: bool
 ) -> dict[str, AgentSettings]:
-    """``agents`` with their processes elsewhere; without a cluster, no engine is apart."""
-    placed = {role: asdict(one) for role, one in placements.items()}
-    apart = {} if cluster else {"engine_replicas": 0}
-    return {role: replace(one, **placed[role] | apart) for role, one in agents.items()}
+    """``agents`` with their processes elsewhere; a run that ``leaves`` its cluster has no engines
+    apart, unless it is told how many."""
+    found = {}
+    for role, agent in agents.items():
+        placed = asdict(placements[role])
+        if leaves and placed["engine_replicas"] == agent.engine_replicas:
+            placed["engine_replicas"] = 0
+        found[role] = replace(agent, **placed)
+    return found

@@ -6,6 +6,7 @@ A plain class: Ray makes an actor of it (:mod:`coterie.cluster.actor`), a test c
 import hashlib
 import os
 import pickle
+import sys
 import tempfile
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from coterie.agents.engine.settings import VllmSettings
 from coterie.agents.local import LocalPolicy
 from coterie.datatypes import TokenCodec
 from coterie.models.checksums import sha256_of
@@ -26,6 +28,8 @@ from coterie.teams.team import Learning, TrainedRole, hold
 Stamp = tuple[int, int]
 """Changes whenever a role's weights do; begins with the number of updates."""
 Files = dict[str, bytes]
+Weights = tuple[Mapping[str, Tensor], int]
+"""By name, and the number of updates that they have seen."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,14 @@ class Worker:
         seed: int,
         threads: int,
         rank: Rank = Rank(),
+        vllm: VllmSettings | None = None,
     ) -> None:
-        """``learning``: None where the learner is elsewhere, and weights are taken from it."""
+        """``learning``: None where the learner is elsewhere, and weights are taken from it.
+        ``vllm``: how engines are run that answer, for
+        :class:`coterie.cluster.engine_worker.EngineWorker`."""
         torch.set_num_threads(threads)
         self._name, self._rank = name, rank
-        self._load = partial(hold, models, learns, learning, seed)
+        self._load = partial(hold, models, learns, learning, seed, vllm=vllm)
 
     def __repr__(self) -> str:
         return self._name
@@ -76,8 +83,10 @@ class Worker:
 
     def where(self) -> tuple[str, str, list[str]]:
         """(node, its address, GPUs) of this process."""
-        import ray
-
+        ray: Any = sys.modules.get("ray")
+        if ray is None or not ray.is_initialized():
+            seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+            return "here", f"process {os.getpid()}", seen.split(",") if seen else []
         context = ray.get_runtime_context()
         gpus = context.get_accelerator_ids().get("GPU", [])
         return context.get_node_id(), ray.util.get_node_ip_address(), gpus
@@ -134,14 +143,15 @@ class Worker:
             trained.load(Path(folder))
         return trained.loaded.handle.stamp
 
-    def weights(self, role: str) -> dict[str, Tensor]:
-        """What the role trains, by name; of several ranks the first has it."""
-        parameters = self._held.loaded[role].handle.parameters()
-        return {name: weight.cpu() for name, weight in gather(parameters).items()}
+    def weights(self, role: str) -> Weights:
+        """What the role trains; of several ranks the first has it."""
+        handle = self._held.loaded[role].handle
+        tensors = {name: weight.cpu() for name, weight in gather(handle.parameters()).items()}
+        return tensors, handle.version
 
-    def take(self, role: str, weights: Mapping[str, Tensor], version: int) -> None:
+    def take(self, role: str, weights: Weights) -> None:
         """Answer with these from now on."""
-        self._held.loaded[role].handle.take(weights, version)
+        self._held.loaded[role].handle.take(*weights)
 
 
 def code_mark() -> str:

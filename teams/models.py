@@ -48,21 +48,24 @@ def _new_adapter(settings: AgentSettings) -> LoraSpec | None:
     return LoraSpec(settings.lora_rank, settings.lora_alpha, settings.lora_targets)
 
 
-def check_engines(engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSettings]) -> None:
-    """Refuse engines that cannot sample for these roles' models.
+def check_engines(
+    engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSettings], *, here: bool = True
+) -> None:
+    """Refuse engines that cannot sample for these roles' models; ``here``: this process starts
+    them.
 
     Raises:
         UserError: one sentence that names the flag.
     """
     for role, agent in agents.items():
-        _check_span(role, agent, engine)
+        _check_span(role, agent, engine, here=here)
     models = local_models(agents).values()
     devices = [(model.device, model.engine_device) for model in models]
     adapters = any(model_spec(model).lora is not None for model in models)
     check_engine(engine, vllm, devices, adapters=adapters)
 
 
-def _check_span(role: str, agent: AgentSettings, engine: str) -> None:
+def _check_span(role: str, agent: AgentSettings, engine: str, *, here: bool) -> None:
     flag, count = f"--agents.{role}.tensor-parallel", agent.tensor_parallel
     place = agent.device if agent.engine_device == "auto" else agent.engine_device
     refuse(
@@ -70,7 +73,7 @@ def _check_span(role: str, agent: AgentSettings, engine: str) -> None:
         (count > 1 and engine != "vllm", f"{flag} needs --engine vllm"),
         (count > 1 and place == "cpu", f"{flag} is for GPUs, and {role} is answered for by a CPU"),
     )
-    if count > 1:
+    if count > 1 and here:
         from torch import cuda
 
         first = int(place.partition(":")[2] or 0)

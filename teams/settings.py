@@ -41,13 +41,13 @@ class AgentSettings:
     engine_device: str = "auto"
     """Where its vLLM engine runs (--engine vllm): cpu, cuda:0, ...; auto: where the model lives."""
     engine_replicas: int = 0
-    """Processes of their own that answer for this model on a cluster (--cluster.address); 0: the
-    one in which it learns answers too."""
+    """Processes of their own that answer for this model, here or on a cluster; 0: the one in which
+    it learns answers too, with --engine vllm by an engine on the same device."""
     learner_devices: int = 1
     """Devices over which its learner lies in shards (FSDP2), each with a process of its own; a
     base that several roles share is sharded as the largest of theirs says."""
     tensor_parallel: int = 1
-    """GPUs of this machine that its vLLM engine spans (--engine vllm), from engine-device on."""
+    """GPUs of one machine that a vLLM engine of it spans (--engine vllm), from engine-device on."""
     context: int | None = None
     """Longest context in tokens, prompt and answer together; default: what the model allows."""
     revision: str | None = None

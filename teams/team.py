@@ -107,6 +107,10 @@ class Engines(Protocol):
         """Who sits where: a row of a table for each process on a cluster."""
         ...
 
+    def remember(self, restore: "Callable[[Mapping[str, Learns]], object]") -> None:
+        """Learners have been saved: from now on ``restore`` brings new ones to where they stand."""
+        ...
+
 
 @dataclass(frozen=True)
 class TrainedRole:
@@ -245,6 +249,11 @@ class Team:
     def places(self) -> list[dict[str, str]]:
         """Who sits where on a cluster; empty without one."""
         return self.fleet.places() if self.fleet is not None else []
+
+    def saved(self, restore: Callable[[Mapping[str, Learns]], object]) -> None:
+        """See :meth:`Engines.remember`."""
+        if self.fleet is not None:
+            self.fleet.remember(restore)
 
     def side_by_side(self, work: Callable[[str, Learns], T]) -> dict[str, T]:
         """``work`` of every role that learns, at the same time for roles of different places."""

@@ -126,11 +126,7 @@ def load(
         _check(path, tell)
         state = json.loads((path / "state.json").read_text())
         progress = _progress(state)
-        for name, role in roles.items():
-            role.load(path / name)
-            role.load_state_dict(
-                load_file(path / name / "optimizer.safetensors"), state["learners"][name]
-            )
+        load_roles(path, roles)
         torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
         return progress
     except OtherFormat as error:
@@ -139,6 +135,14 @@ def load(
         raise _refusal(path, f"{error}") from None
     except _DAMAGED as error:
         raise _refusal(path, f"{type(error).__name__}: {error}") from error
+
+
+def load_roles(path: Path, roles: Mapping[str, Learning]) -> None:
+    """Restore these roles alone, from files that were not touched since."""
+    learners = json.loads((path / "state.json").read_text())["learners"]
+    for name, role in roles.items():
+        role.load(path / name)
+        role.load_state_dict(load_file(path / name / "optimizer.safetensors"), learners[name])
 
 
 def _check(path: Path, tell: Callable[[str], None]) -> None:

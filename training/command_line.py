@@ -99,12 +99,13 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
 
     more = parse_flags(Resume, rest, prog="train.py --resume RUN_DIR")
     _leave_if_ended(directory, more.steps)
+    leaves = settings.cluster.used and not more.cluster.used
     return dataclasses.replace(
         settings,
         choice=dataclasses.replace(settings.choice, resume=directory),
         run=dataclasses.replace(settings.run, steps=more.steps, run_dir=directory),
         cluster=more.cluster,
-        agents=replaced(settings.agents, vars(more.agents), more.cluster.used),
+        agents=replaced(settings.agents, vars(more.agents), leaves=leaves),
     )
 
 

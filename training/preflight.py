@@ -72,7 +72,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     check_cluster(
         settings.cluster,
         settings.agents,
-        engine=run.engine,
+        vllm=settings.vllm if run.engine == "vllm" else None,
         moments=settings.learner.moments,
         doctor=run.doctor,
     )
@@ -83,7 +83,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         if elsewhere  # whose devices are not this process's
         else settings.agents
     )
-    check_engines(run.engine, settings.vllm, settings.agents)
+    check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
     here = {} if elsewhere else local_models(settings.agents)
     if not all(_is_small(model_spec(agent)) for agent in here.values()):
         # It takes torch, which nobody has waited for until here.

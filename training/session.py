@@ -6,6 +6,7 @@ from collections import ChainMap
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -63,8 +64,7 @@ class Session(AbstractContextManager["Session"]):
     def __init__(
         self, settings: TrainSettings, problems: PreparedProblems, run: RunDirectory
     ) -> None:
-        self.settings = settings
-        self.run = run
+        self.settings, self.run = settings, run
         self.console = Console()
         with ExitStack() as closing:
             closing.callback(run.close)
@@ -82,8 +82,8 @@ class Session(AbstractContextManager["Session"]):
             torch.set_num_threads(settings.run.threads)
         torch.manual_seed(settings.run.seed)
 
-        self._stream = problems.train
-        rollout = settings.rollout
+        self._stream, rollout = problems.train, settings.rollout
+        vllm = settings.vllm if settings.run.engine == "vllm" else None
         self.team = build_team(
             settings.agents,
             learning=Learning(
@@ -92,9 +92,9 @@ class Session(AbstractContextManager["Session"]):
                 temperature=rollout.learner_temperature or rollout.temperature,
                 total_steps=settings.run.steps,
             ),
-            vllm=settings.vllm if settings.run.engine == "vllm" else None,
+            vllm=vllm,
             seed=settings.run.seed,
-            holder=pool_for(settings.cluster, settings.agents, settings.run.threads),
+            holder=pool_for(settings.cluster, settings.agents, settings.run.threads, vllm),
         )
         closing.callback(lambda: self.run_async(self.team.aclose()))
         self.run_async(self.team.start())
@@ -264,9 +264,10 @@ class Session(AbstractContextManager["Session"]):
         self._progress = replace(
             self._progress, logs=self.run.log_sizes(), counters=self._tally.counters()
         )
-        keep = self.settings.run.keep_checkpoints
+        root, keep = self.run.checkpoints, self.settings.run.keep_checkpoints
         with self._time("checkpoint"):
-            checkpoint.save(self.run.checkpoints, self._progress, self.team.trained, keep=keep)
+            path = checkpoint.save(root, self._progress, self.team.trained, keep=keep)
+        self.team.saved(partial(checkpoint.load_roles, path))
 
     def evaluate(self, name: str) -> Outcomes | None:
         """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
@@ -354,6 +355,7 @@ class Session(AbstractContextManager["Session"]):
             self._progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
         else:
             self._progress = checkpoint.load(newest, self.team.trained, self._tell)
+            self.team.saved(partial(checkpoint.load_roles, newest))
         if self._progress.step > self.settings.run.steps:
             raise UserError(
                 f"{self.run.path} stands at step {self._progress.step}; "

@@ -22,6 +22,10 @@ _LOOK_S = 1.0
 _FORGET_TRIES = 200
 
 
+class EngineDied(UserError):
+    """Raised where an engine's process has gone."""
+
+
 @dataclass(frozen=True)
 class Adapter:
     """One version of one role's adapter, under a name, a number and a path of its own."""
@@ -192,8 +196,8 @@ class Engine:
         finally:
             task.cancel()
 
-    def _died(self, how: str) -> UserError:
-        return UserError(
+    def _died(self, how: str) -> EngineDied:
+        return EngineDied(
             f"the engine of {self.spec.tokenizer} died ({how}); continue the run with --resume, "
             "and see what it wrote with --vllm.log INFO"
         )

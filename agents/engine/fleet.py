@@ -147,6 +147,9 @@ class Fleet:
         """None: its engines are this process's own."""
         return []
 
+    def remember(self, restore: object) -> None:
+        """Nothing to do: no learner is apart from this process."""
+
     def close(self) -> None:
         """End all processes and free the memory that weights were handed over in."""
         if self._benches:

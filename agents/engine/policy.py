@@ -52,6 +52,11 @@ class VllmPolicy:
         self._version = handle.version
         self._finder = cache(lambda stop: StopFinder(stop, codec.decode, handle.vocab_size))
 
+    @property
+    def version(self) -> int:
+        """Updates that the weights had seen which answer now."""
+        return self._version
+
     async def refresh(self) -> None:
         """Take over the handle's weights, if they have changed."""
         if self._stamp != self._handle.stamp:

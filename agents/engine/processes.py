@@ -149,3 +149,7 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+if __name__ == "__mp_main__":  # what the processes of an actor's engine call its main module
+    end_with_parent()

@@ -1,19 +1,21 @@
 """Small runs, and a cluster without Ray whose workers are in this process."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load
 
 from coterie.cluster.actor import Actor, Died
 from coterie.cluster.settings import ClusterSettings
-from coterie.cluster.worker import Worker
 from coterie.datatypes import UserError
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
@@ -37,6 +39,9 @@ class FakeCluster:
     def place(self, place: int, need: Any) -> dict[str, Any]:
         return {}
 
+    def keep(self, value: Any) -> Any:
+        return value
+
     def meeting(self) -> str:
         return ""
 
@@ -50,7 +55,7 @@ class FakeActor(Actor):
     made: list["FakeActor"]
 
     def start(self) -> None:
-        self.handle = Worker(self.name, *self.arguments, **self.more)
+        self.handle = self.worker(self.name, *self.arguments, **self.more)
         FakeActor.made.append(self)
 
     def begin(self, verb: str, *arguments: Any) -> Any:
@@ -65,9 +70,6 @@ class FakeActor(Actor):
         if isinstance(begun, UserError):
             raise begun
         return begun
-
-    def ask(self, verb: str, *arguments: Any) -> Any:
-        return ("node", "", []) if verb == "where" else super().ask(verb, *arguments)
 
     def stop(self) -> None:
         self.handle = None
@@ -124,6 +126,32 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return _play(tmp_path_factory.mktemp("full") / "here")
 
 
+def _nearly(one: dict[str, bytes], other: dict[str, bytes]) -> None:
+    assert one.keys() == other.keys()
+    (tokens, logprobs), (others, same) = map(_sampled, (one, other))
+    assert tokens == others
+    assert logprobs == pytest.approx(same, abs=1e-4)
+    for name in one.keys() - {"episodes.jsonl"}:
+        tensors, others = load(one[name]), load(other[name])
+        assert tensors.keys() == others.keys()
+        assert all(float((tensors[k] - others[k]).abs().max()) < 2e-5 for k in tensors), name
+
+
+def _sampled(run: dict[str, bytes]) -> tuple[list[Any], list[float]]:
+    """Tokens and rewards by trace, and all log-probabilities."""
+    episodes = map(json.loads, run["episodes.jsonl"].splitlines())
+    rows = [row for episode in episodes for row in episode["trajectories"]]
+    tokens = [(row["agent"], row["tokens"], row["reward"]) for row in rows]
+    return tokens, [value for row in rows for turn in row["logprobs"] for value in turn]
+
+
+@pytest.fixture
+def nearly() -> Callable[..., None]:
+    """Runs have the same tokens and files, and log-probabilities, weights and moments to
+    rounding."""
+    return _nearly
+
+
 @pytest.fixture
 def interrupted() -> Callable[..., None]:
     """Runs ``train.py`` until a step is logged and gives Ctrl-C to all that it started; it has to
@@ -160,3 +188,62 @@ def _alive(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+class Nodes:
+    """A head and three nodes with as little shared memory as Ray allows; what is removed is added
+    again for the next test."""
+
+    store = 80 << 20
+    """Bytes."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        # Its processes would wait for everybody else's on this machine.
+        os.environ.update(RAY_worker_niceness="0")
+        # Nothing is placed on the head, which cannot be removed.
+        head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": self.store}
+        self.ray = Cluster(initialize_head=True, head_node_args=head)
+        self.more: list[Any] = []
+        self.fill()
+        self.flags = ("--cluster.address", self.ray.address)
+
+    def remove(self, node: str) -> None:
+        """The node whose number begins so."""
+        gone = next(one for one in self.more if one.node_id.startswith(node))
+        self.more.remove(gone)
+        self.ray.remove_node(gone, allow_graceful=False)
+
+    def fill(self) -> None:
+        """Three nodes again."""
+        while len(self.more) < 3:
+            # Ray gives a node 30 s to start, which a busy machine may not do.
+            with suppress(Exception):
+                self.more.append(self.ray.add_node(num_cpus=1, object_store_memory=self.store))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Nodes]:
+    nodes = Nodes()
+    yield nodes
+    nodes.ray.shutdown()
+
+
+@pytest.fixture
+def nodes(cluster: Nodes) -> Nodes:
+    cluster.fill()
+    return cluster
+
+
+@pytest.fixture
+def flags() -> tuple[str, ...]:
+    """Of a small run."""
+    return FLAGS
+
+
+@pytest.fixture
+def apart() -> tuple[str, ...]:
+    """Engines apart from their learners."""
+    replicas = [f"--agents.{role}.engine-replicas" for role in ("alice", "bob")]
+    return ("--cluster.cpus", "0.25", replicas[0], "1", replicas[1], "1")

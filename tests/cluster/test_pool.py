@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from safetensors.torch import load, load_file
 
 from coterie.cluster.actor import Died
 from coterie.cluster.pool import Pool
+from coterie.cluster.worker import Worker
 from coterie.datatypes import UserError
 from coterie.models.locate import TINY
 from coterie.training.session import Session
@@ -72,14 +74,77 @@ def test_an_engine_that_dies_is_started_again_and_asked_again(
     assert [actor.name for actor in fake_cluster.made].count("engine 1 of bob") == 2
 
 
-def test_a_learner_that_dies_ends_the_run_with_its_name(
+@pytest.mark.parametrize("saved", ["1", "3"], ids=["checkpoint", "updates again"])
+@pytest.mark.parametrize("flags", [LORA[-4:], LORA], ids=["full", "one base"])
+def test_a_learner_that_dies_learns_again_what_it_had_learned(
+    fake_cluster: Any, play: Play, tmp_path: Path, saved: str, flags: tuple[str, ...]
+) -> None:
+    # Long enough that some answers are right, and there is something to learn.
+    flags = (*flags, "--env.max-new-tokens", "64", "--rollout.problems-per-step", "4")
+    more = (*flags, "--steps", "3", "--checkpoint-every", saved)
+    here = play(tmp_path / "here", *more)
+    moved = play(tmp_path / "less", *flags, "--steps", "1")
+    assert all(moved[name] != here[name] for name in moved if name.startswith("final"))
+
+    def kill(session: Session, step: int) -> None:
+        if step == 3:
+            session.update = partial(die_first, session.update)  # type: ignore[method-assign]
+
+    def die_first(update: Any, *given: Any) -> dict[str, float]:
+        [one for one in fake_cluster.made if "learner" in one.name][-1].stop()
+        return update(*given)
+
+    assert play(tmp_path / "there", *more, *CLUSTER, before=kill) == here
+    names = [actor.name for actor in fake_cluster.made]
+    assert names.count(names[-1]) == 2
+
+
+def test_what_dies_too_often_ends_the_run_with_its_name(
     fake_cluster: Any, play: Play, tmp_path: Path
 ) -> None:
     def kill(session: Session, step: int) -> None:
         fake_cluster.made[1].stop()
 
     with pytest.raises(Died, match="learner of bob has died"):
-        play(tmp_path / "run", *CLUSTER, before=kill)
+        play(tmp_path / "run", *CLUSTER, "--cluster.restarts", "0", before=kill)
+
+
+def test_weights_reach_all_replicas_or_none(
+    fake_cluster: Any, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replicas = ("--agents.bob.engine-replicas", "2")
+    undisturbed = play(tmp_path / "undisturbed", *CLUSTER, *replicas)
+    taken: list[tuple[str, int]] = []
+    take = Worker.take
+
+    def refuse(self: Worker, role: str, weights: Any) -> None:
+        taken.append((f"{self}"[7], weights[1]))
+        if taken.count(("2", 1)) == 1 and taken[-1] == ("2", 1):
+            raise UserError("the engine refuses")
+        take(self, role, weights)
+
+    monkeypatch.setattr(Worker, "take", refuse)
+    assert play(tmp_path / "there", *CLUSTER, *replicas) == undisturbed
+    # Replica 2 refuses version 1: 1 goes back, 2 is another process, and both take it.
+    assert taken == [("1", 1), ("2", 1), ("1", 0), ("2", 0), ("1", 1), ("2", 1)]
+
+
+def test_a_replica_that_refuses_twice_ends_the_run(
+    fake_cluster: Any, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = Worker.take
+
+    def refuse(self: Worker, role: str, weights: Any) -> None:
+        if weights[1] == 1 and "engine 2" in f"{self}":
+            raise UserError("the engine of 2 refuses")
+        take(self, role, weights)
+
+    monkeypatch.setattr(Worker, "take", refuse)
+    versions: list[int] = []
+    with pytest.raises(UserError, match="the engine of 2 refuses"):
+        play(tmp_path / "run", *CLUSTER, "--agents.bob.engine-replicas", "2",
+             before=lambda session, step: versions.append(step))  # fmt: skip
+    assert versions == [1, 2]
 
 
 def test_other_code_on_a_node_is_refused_and_everything_ends(

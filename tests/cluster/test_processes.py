@@ -1,6 +1,5 @@
 """Ranks in processes of this machine, without Ray: whole runs, and what ends when one is killed."""
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -49,7 +48,7 @@ def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
 ) -> None:
     def ask(*found: Any) -> Any:
         ranks: Any = [Rank(f"learner {i + 1}", one) for i, one in enumerate(found)]
-        return Group("learner 1", [], True, {}, (), {}, ranks=ranks).ask("update")
+        return Group("learner", [], ranks=ranks).ask("update")
 
     lost, gone = UserError("learner 1 failed: connection closed"), Died("learner 2 has died")
     assert ask("mine", "yours") == "mine"
@@ -75,29 +74,9 @@ def test_what_this_machine_lacks_is_refused(
     machine.close()
 
 
-def nearly(one: dict[str, bytes], other: dict[str, bytes]) -> None:
-    """The same tokens and files, and log-probabilities, weights and moments to rounding."""
-    assert one.keys() == other.keys()
-    (tokens, logprobs), (others, same) = map(_sampled, (one, other))
-    assert tokens == others
-    assert logprobs == pytest.approx(same, abs=1e-4)
-    for name in one.keys() - {"episodes.jsonl"}:
-        tensors, others = load(one[name]), load(other[name])
-        assert tensors.keys() == others.keys()
-        assert all(float((tensors[k] - others[k]).abs().max()) < 2e-5 for k in tensors), name
-
-
-def _sampled(run: dict[str, bytes]) -> tuple[list[Any], list[float]]:
-    """Tokens and rewards by trace, and all log-probabilities."""
-    episodes = map(json.loads, run["episodes.jsonl"].splitlines())
-    rows = [row for episode in episodes for row in episode["trajectories"]]
-    tokens = [(row["agent"], row["tokens"], row["reward"]) for row in rows]
-    return tokens, [value for row in rows for turn in row["logprobs"] for value in turn]
-
-
 @pytest.mark.slow
 def test_a_run_on_two_ranks_goes_on_with_one_and_the_reverse(
-    play: Play, full: dict[str, bytes], tmp_path: Path
+    play: Play, full: dict[str, bytes], nearly: Any, tmp_path: Path
 ) -> None:
     play(tmp_path / "first", "--steps", "1", *TWO)
     nearly(play(tmp_path / "first", *ONE), full)
@@ -106,7 +85,10 @@ def test_a_run_on_two_ranks_goes_on_with_one_and_the_reverse(
 
 
 @pytest.mark.slow
-def test_a_rank_that_is_killed_ends_the_run_with_its_name(play: Play, tmp_path: Path) -> None:
+@pytest.mark.parametrize("restarts", ["0", "1"])
+def test_ranks_of_which_one_is_killed_are_replaced_or_end_the_run(
+    play: Play, full: dict[str, bytes], nearly: Any, tmp_path: Path, restarts: str
+) -> None:
     started: list[Any] = []
     killed: list[float] = []
 
@@ -114,23 +96,46 @@ def test_a_rank_that_is_killed_ends_the_run_with_its_name(play: Play, tmp_path: 
         pool: Any = session.team.fleet
         group = next(base.learner for base in pool._bases if "bob" in base.roles)
         assert [actor.name for actor in group.ranks] == ["learner 1 of bob", "learner 2 of bob"]
-        started.extend(actor.handle.process for actor in pool._actors)
         asked = group.begin
 
         def begin(verb: str, *arguments: Any) -> Any:
             begun = asked(verb, *arguments)
-            if verb == "update":
+            if verb == "update" and not killed:
+                started.extend(one.handle.process for a in pool._actors for one in a.processes)
                 group.ranks[1].handle.process.kill()
                 killed.append(time.monotonic())
             return begun
 
-        group.begin = begin
+        if step == 2:
+            group.begin = begin
 
-    with pytest.raises(UserError, match=r"learner 2 of bob has died.*--resume"):
-        play(tmp_path / "run", *TWO, before=kill)
-    assert time.monotonic() - killed[0] < 60
+    flags = (*TWO, "--cluster.restarts", restarts)
+    if restarts == "1":
+        nearly(play(tmp_path / "run", *flags, before=kill), full)
+    else:
+        with pytest.raises(UserError, match=r"learner 2 of bob has died.*--resume"):
+            play(tmp_path / "run", *flags, before=kill)
+        assert time.monotonic() - killed[0] < 60
     assert len(started) == 4
     assert not any(process.is_alive() for process in started)
+
+
+@pytest.mark.slow
+def test_engines_of_this_machine_answer_apart_from_their_learner(
+    play: Play, full: dict[str, bytes], apart: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Without Ray."""
+    killed: list[str] = []
+
+    def kill(session: Session, step: int) -> None:
+        pool: Any = session.team.fleet
+        if step == 2:
+            (engine,) = pool._bases[1].apart
+            engine.handle.process.kill()
+            killed.append(engine.name)
+
+    assert play(tmp_path / "run", *apart, before=kill) == full
+    assert killed == ["engine 1 of bob"]
 
 
 @pytest.mark.slow

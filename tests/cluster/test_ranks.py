@@ -40,7 +40,10 @@ GSPO = Learning(get("gspo"), SETTINGS, temperature=1.0, total_steps=10)
 MORE = replace(
     GSPO,
     algorithm=replace(
-        get("grpo"), kl_coefficient=0.1, entropy_coefficient=0.01, distillation=Distillation(0.5)
+        get("grpo"),
+        kl_coefficient=0.1,
+        entropy_coefficient=0.01,
+        distillation=Distillation(0.5, likeliest=16),
     ),
     settings=replace(SETTINGS, epochs=2, micro_batch_tokens=8192),
 )
@@ -82,7 +85,7 @@ def learn(one: Worker, steps: range) -> dict[str, Any]:
         for role in roles:
             (metrics, _), _ = one.update(role, pickle.dumps(rows(step)))
     weights = {
-        f"{role}/{name}": w.clone() for role in roles for name, w in one.weights(role).items()
+        f"{role}/{name}": w.clone() for role in roles for name, w in one.weights(role)[0].items()
     }
     # What it gives is its own, which the next step changes.
     moments = {

@@ -1,11 +1,11 @@
 """Real Ray: three nodes on this machine, whole runs, and what happens when something is killed."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coterie.datatypes import UserError
@@ -19,57 +19,12 @@ pytestmark = [
 ]
 Play = Callable[..., dict[str, bytes]]
 ROOT = Path(__file__).resolve().parents[2]
-APART = (
-    "--cluster.cpus", "0.25",
-    "--agents.alice.engine-replicas", "1", "--agents.bob.engine-replicas", "1",
-)  # fmt: skip
-
-
-class Nodes:
-    """A head and three nodes; what is removed is added again for the next test."""
-
-    def __init__(self) -> None:
-        from ray.cluster_utils import Cluster
-
-        # Nothing is placed on the head, which cannot be removed.
-        self.ray = Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
-        )
-        self.more: list[Any] = []
-        self.fill()
-        self.flags = ("--cluster.address", self.ray.address)
-
-    def remove(self, node: str) -> None:
-        """The node whose number begins so."""
-        gone = next(one for one in self.more if one.node_id.startswith(node))
-        self.more.remove(gone)
-        self.ray.remove_node(gone, allow_graceful=False)
-
-    def fill(self) -> None:
-        """Three nodes again."""
-        while len(self.more) < 3:
-            # Ray gives a node 30 s to start, which a busy machine may not do.
-            with suppress(Exception):
-                self.more.append(self.ray.add_node(num_cpus=1))
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Nodes]:
-    nodes = Nodes()
-    yield nodes
-    nodes.ray.shutdown()
-
-
-@pytest.fixture
-def nodes(cluster: Nodes) -> Nodes:
-    cluster.fill()
-    return cluster
 
 
 def test_a_run_on_three_nodes_is_the_run_in_this_process(
-    nodes: Nodes, play: Play, full: dict[str, bytes], tmp_path: Path
+    nodes: Any, play: Play, apart: tuple[str, ...], full: dict[str, bytes], tmp_path: Path
 ) -> None:
-    assert play(tmp_path / "run", *nodes.flags, *APART) == full
+    assert play(tmp_path / "run", *nodes.flags, *apart) == full
     places = json.loads((tmp_path / "run" / "summary.json").read_text())["places"]
     assert len(places) == 4
     assert len({row["node"] for row in places}) == 3
@@ -77,13 +32,18 @@ def test_a_run_on_three_nodes_is_the_run_in_this_process(
 
 @pytest.mark.parametrize("what", ["engine", "node"])
 def test_what_is_killed_while_it_answers_is_replaced_and_nothing_changes(
-    nodes: Nodes, play: Play, full: dict[str, bytes], tmp_path: Path, what: str
+    nodes: Any,
+    play: Play,
+    apart: tuple[str, ...],
+    full: dict[str, bytes],
+    tmp_path: Path,
+    what: str,
 ) -> None:
     killed: list[str] = []
 
     def kill(session: Session, step: int) -> None:
         pool: Any = session.team.fleet
-        actors = [one for one in pool._actors if not one.learns]
+        actors = [one for base in pool._bases for one in base.apart]
         answer = actors[1].begin
 
         def begin(verb: str, *arguments: Any) -> Any:
@@ -101,37 +61,87 @@ def test_what_is_killed_while_it_answers_is_replaced_and_nothing_changes(
         if step == 2:
             actors[1].begin = begin
 
-    if what == "engine":
-        assert play(tmp_path / "run", *nodes.flags, *APART, before=kill) == full
-    else:
-        # A node takes its learner with it, if it has one: a sentence, and the run goes on later.
-        try:
-            assert play(tmp_path / "run", *nodes.flags, *APART, before=kill) == full
-        except UserError as error:
-            assert "learner of" in str(error)  # noqa: PT017
-            assert "--resume" in str(error)  # noqa: PT017
-            nodes.fill()
-            assert play(tmp_path / "run", *nodes.flags) == full
+    assert play(tmp_path / "run", *nodes.flags, *apart, before=kill) == full
     assert killed
 
 
-def test_a_learner_that_is_killed_ends_the_run_and_resume_goes_on(
-    nodes: Nodes, play: Play, full: dict[str, bytes], tmp_path: Path
+def test_a_learner_that_is_killed_while_it_learns_is_replaced_and_nothing_changes(
+    nodes: Any, play: Play, full: dict[str, bytes], tmp_path: Path
 ) -> None:
+    killed: list[str] = []
+
     def kill(session: Session, step: int) -> None:
         import ray
 
-        if step == 2:
-            pool: Any = session.team.fleet
-            ray.kill(pool._actors[0].handle)
+        pool: Any = session.team.fleet
+        actor = pool._actors[0]
+        learn = actor.begin
 
+        def begin(verb: str, *arguments: Any) -> Any:
+            begun = learn(verb, *arguments)
+            if verb == "update" and not killed:
+                ray.kill(actor.handle)
+                killed.append(actor.name)
+            return begun
+
+        if step == 2:
+            actor.begin = begin
+
+    flags = (*nodes.flags, "--cluster.cpus", "0.5")
+    assert play(tmp_path / "run", *flags, before=kill) == full
+    assert killed == ["learner of alice"]
+    killed.clear()
     with pytest.raises(UserError, match="learner of alice has died, or its node has; --resume"):
-        play(tmp_path / "run", *nodes.flags, "--cluster.cpus", "0.5", before=kill)
-    assert play(tmp_path / "run", *nodes.flags) == full
+        play(tmp_path / "two", *flags, "--cluster.restarts", "0", before=kill)
+    assert play(tmp_path / "two", *nodes.flags) == full
+
+
+def test_ranks_on_three_nodes_learn_as_one_process_does_though_one_is_killed(
+    nodes: Any, play: Play, full: dict[str, bytes], nearly: Any, tmp_path: Path
+) -> None:
+    killed: list[str] = []
+
+    def kill(session: Session, step: int) -> None:
+        import ray
+
+        pool: Any = session.team.fleet
+        group = next(base.learner for base in pool._bases if "bob" in base.roles)
+        learn = group.begin
+
+        def begin(verb: str, *arguments: Any) -> Any:
+            begun = learn(verb, *arguments)
+            if verb == "update" and not killed:
+                ray.kill(group.ranks[1].handle)
+                killed.append(group.ranks[1].name)
+            return begun
+
+        if step == 2:
+            group.begin = begin
+
+    two = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
+    nearly(play(tmp_path / "run", *nodes.flags, *two, before=kill), full)
+    assert killed == ["learner 2 of bob"]
+
+
+def test_what_finds_no_room_in_the_store_goes_to_disk_and_nothing_changes(
+    nodes: Any, play: Play, full: dict[str, bytes], apart: tuple[str, ...], tmp_path: Path
+) -> None:
+    kept: list[Any] = []
+
+    def fill(session: Session, step: int) -> None:
+        import ray
+
+        pool: Any = session.team.fleet
+        third = np.zeros(nodes.store // 3, np.uint8)
+        kept.extend(pool._cluster.keep(third + i) for i in range(6))
+        assert [ray.get(one)[0] for one in kept[:6]] == list(range(6))
+
+    assert play(tmp_path / "run", *nodes.flags, *apart, before=fill) == full
+    assert len(kept) == 12
 
 
 def test_what_a_cluster_cannot_hold_and_errors_in_an_actor_are_one_sentence(
-    nodes: Nodes, play: Play, tmp_path: Path
+    nodes: Any, play: Play, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=r"cannot hold this run: 2 processes .* need 16 cores"):
         play(tmp_path / "a", *nodes.flags, "--cluster.cpus", "8")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.cluster.settings import ClusterSettings, check_cluster
+from coterie.cluster.settings import ClusterSettings
 from coterie.datatypes import UserError
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
@@ -32,7 +32,10 @@ def test_what_is_no_address_is_refused(address: str) -> None:
             ("--cluster.address", "local", "--agents.bob.device", "cuda:1"),
             "--agents.bob.device cuda:1: with --cluster.address each process is given its GPU",
         ),
-        (("--agents.bob.engine-replicas", "2"), "engine-replicas needs --cluster.address"),
+        (
+            ("--agents.bob.engine-replicas", "2", "--doctor"),
+            "--doctor examines models in this process: leave out --agents.ROLE.engine-replicas",
+        ),
         (
             ("--cluster.address", "local", "--agents.bob.engine-replicas", "-1"),
             "--agents.bob.engine-replicas must not be negative",
@@ -45,6 +48,18 @@ def test_what_is_no_address_is_refused(address: str) -> None:
             "a script or a server has no engine",
         ),
         (("--cluster.address", "local", "--cluster.cpus", "0"), "--cluster.cpus must be above 0"),
+        (("--cluster.restarts", "-1"), "--cluster.restarts must not be negative"),
+        (
+            ("--cluster.address", "local", "--agents.bob.engine-device", "cuda:1"),
+            "--agents.bob.engine-device cuda:1: with --cluster.address each process is given",
+        ),
+        (
+            (
+                *("--engine", "vllm", "--vllm.sleep-level", "1", "--agents.bob.device", "cuda"),
+                *("--cluster.address", "local", "--agents.bob.engine-replicas", "1"),
+            ),
+            "leave them out, or --agents.bob.engine-replicas",
+        ),
         (("--agents.bob.tensor-parallel", "0"), "tensor-parallel must be at least 1"),
         (("--agents.bob.tensor-parallel", "2"), "tensor-parallel needs --engine vllm"),
         (("--agents.bob.learner-devices", "0"), "--agents.bob.learner-devices must be at least 1"),
@@ -83,16 +98,21 @@ def test_the_number_of_devices_may_change_when_a_run_is_taken_up(tmp_path: Path)
     assert parse([*resume, flags[0], "4"]).agents["bob"].learner_devices == 4
 
 
+def test_engines_apart_stay_with_a_cluster_that_is_left_unless_said(tmp_path: Path) -> None:
+    resume = ["--resume", str(tmp_path)]
+
+    def replicas(first: str, *then: str) -> int:
+        said = ["--agents.bob.engine-replicas", "2", "--cluster.address", first]
+        (tmp_path / "config.json").write_text(json.dumps(parse(said).plain()))
+        return parse([*resume, *then]).agents["bob"].engine_replicas
+
+    none = ("--cluster.address", "none")
+    assert replicas("none") == replicas("local") == replicas("none", *none) == 2
+    assert replicas("local", *none) == 0
+    assert replicas("local", *none, "--agents.bob.engine-replicas", "3") == 3
+
+
 def test_a_missing_ray_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HERE, lambda name: None)
     with pytest.raises(UserError, match=r'pip install -e "\.\[ray\]"'):
         preflight(parse(["--cluster.address", "auto"]))
-
-
-def test_engines_of_vllm_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HERE, lambda name: object())
-    settings = parse(["--cluster.address", "local"])
-    with pytest.raises(UserError, match="none of vLLM"):
-        check_cluster(
-            settings.cluster, settings.agents, engine="vllm", moments="float32", doctor=False
-        )

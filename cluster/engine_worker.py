@@ -1,0 +1,83 @@
+"""A worker whose roles vLLM answers for: the engines of a run in one process, inside a worker's."""
+
+import asyncio
+import os
+import pickle
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any, cast
+
+from coterie.agents.engine import processes
+from coterie.agents.engine.engine import EngineDied
+from coterie.agents.engine.fleet import Fleet
+from coterie.agents.engine.policy import VllmPolicy
+from coterie.cluster.worker import About, Stamp, Weights, Worker
+from coterie.datatypes import Prompt
+
+
+@contextmanager
+def _needed() -> Iterator[None]:
+    """A process whose engine has died ends, and another one takes its place."""
+    try:
+        yield
+    except EngineDied:
+        os._exit(1)
+
+
+class EngineWorker(Worker):
+    """Whoever asks awaits what it gives; requests run side by side in its event loop. Weights come
+    as to any other worker, and reach the engine as they do in a run without a cluster."""
+
+    async def load(self) -> dict[str, About]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Load the models and start their engine."""
+        # What vLLM starts imports the main module of this process, and would outlive it otherwise.
+        sys.modules["__main__"].__spec__ = find_spec(processes.__name__)
+        about = super().load()
+        await self._fleet.start()
+        await self.refresh()
+        return about
+
+    async def sample(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, role: str, requests: bytes, version: int | None
+    ) -> bytes:
+        """See :meth:`Worker.sample`."""
+        policy = cast(VllmPolicy, self._held.policies[role])
+        if version not in (None, policy.version):
+            raise RuntimeError(f"{role} has version {policy.version} here, and {version} is asked")
+        asked = pickle.loads(requests)
+        answers = (
+            policy(Prompt(one.tokens, "", agent, one.seed), one.sampling) for agent, one in asked
+        )
+        with _needed():
+            return pickle.dumps(await asyncio.gather(*answers))
+
+    async def update(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, role: str, arguments: bytes
+    ) -> tuple[Any, Stamp]:
+        """See :meth:`Worker.update`; what is being answered needs the event loop meanwhile."""
+        return await asyncio.to_thread(super().update, role, arguments)
+
+    async def take(self, role: str, weights: Weights) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """See :meth:`Worker.take`."""
+        super().take(role, weights)
+        await self.refresh()
+
+    async def refresh(self) -> None:
+        """Have the engine answer with the newest weights that this process holds."""
+        with _needed():
+            await self._fleet.refresh()
+
+    async def rest(self) -> None:
+        """Leave the device to the learner."""
+        await self._fleet.rest()
+
+    def close(self) -> None:
+        """End the engine."""
+        if hasattr(self, "_held"):
+            self._fleet.close()
+
+    @property
+    def _fleet(self) -> Fleet:
+        return cast(Fleet, self._held.fleet)

@@ -1,0 +1,123 @@
+"""A training step on Ray beside the same step in one process: what the way there and back costs.
+
+Two runs of the same settings take their steps in turn, so that whatever else the machine does hits
+both alike; both are on this machine, with as many threads.
+
+    python tools/speed/cluster.py --sizes 127k 10m --repeat 7
+    python tools/speed/cluster.py --sizes 127k --replicas 2 --beside 1
+
+A row: median seconds of a step here and there, and the median of their ratios with its 95 %
+interval (bootstrap over pairs), for the whole step (checkpoint included) and by phase.
+"""
+
+import argparse
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import Session, open_session
+
+# hidden, layers, feed-forward, heads; None: the tiny team as it is.
+SIZES = {"127k": None, "10m": (320, 8, 960, 4), "25m": (512, 8, 1536, 8)}
+ROLES = ("alice", "bob")
+PHASES = ("sample", "credit", "update", "record", "checkpoint")
+
+
+def model(size: str, folder: Path) -> str:
+    """What ``--agents.ROLE.model`` is given: a random model with the tiny team's tokenizer."""
+    if SIZES[size] is None:
+        return "tiny:alice"
+    import torch
+    from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM
+
+    from coterie.models.locate import local_folder
+    from coterie.models.spec import ModelSpec
+
+    hidden, layers, feed_forward, heads = SIZES[size]
+    tokenizer = AutoTokenizer.from_pretrained(str(local_folder(ModelSpec("tiny:alice"))))
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=len(tokenizer), hidden_size=hidden, intermediate_size=feed_forward,
+        num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=heads // 2,
+        head_dim=hidden // heads, tie_word_embeddings=True, max_position_embeddings=1024,
+        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
+    )  # fmt: skip
+    Qwen3ForCausalLM(config).save_pretrained(folder / size)
+    tokenizer.save_pretrained(folder / size)
+    return str(folder / size)
+
+
+def flags(path: Path, name: str, replicas: int, more: list[str]) -> list[str]:
+    """Of one run; ``replicas``: -1 for none of Ray."""
+    said = ["--threads", "1", "--eval.no-enabled", "--run-dir", str(path), *more]
+    for role in ROLES:
+        said += [f"--agents.{role}.model", name, f"--agents.{role}.tuning", "full"]
+        said += [f"--agents.{role}.engine-replicas", str(replicas)] if replicas > 0 else []
+    cluster = ["--cluster.address", "local", "--cluster.cpus", "0.25"]
+    return said + (cluster if replicas >= 0 else [])
+
+
+def step(session: Session, number: int, logbook: object) -> npt.NDArray[np.float64]:
+    """(phases,) seconds."""
+    marks = [time.perf_counter()]
+    batch = session.sample(number)
+    marks.append(time.perf_counter())
+    credit = session.credit(batch)
+    marks.append(time.perf_counter())
+    metrics = session.update(batch, credit)
+    marks.append(time.perf_counter())
+    session.record(number, batch, credit, metrics, logbook)  # type: ignore[arg-type]
+    marks.append(time.perf_counter())
+    session.checkpoint(number)
+    return np.diff([*marks, time.perf_counter()])
+
+
+def interval(ratio_N: npt.NDArray[np.float64]) -> tuple[float, float, float]:
+    """(median, lower, upper end of its 95 % interval)."""
+    draws = np.random.default_rng(0).choice(ratio_N, (2000, len(ratio_N)))
+    low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
+    return float(np.median(ratio_N)), float(low), float(high)
+
+
+def measure(size: str, said: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        root, taken = Path(folder), [[], []]
+        name = model(size, root)
+        more = ["--steps", str(said.repeat + 1), *said.flags.split()]
+        runs = []
+        for place, replicas in enumerate((said.beside, said.replicas)):
+            settings = parse(flags(root / f"run{place}", name, replicas, more))
+            session = stack.enter_context(open_session(settings, preflight(settings)))
+            runs.append((session, stack.enter_context(session.open_logbook())))
+        for number in range(1, said.repeat + 2):
+            for place in (0, 1) if number % 2 else (1, 0):
+                taken[place].append(step(runs[place][0], number, runs[place][1]))
+        # The first pair starts everything.
+        here, there = (np.array(one[1:]) for one in taken)
+    middle, low, high = interval(there.sum(1) / here.sum(1))
+    print(f"{size}: {np.median(here.sum(1)):.3f} s and {np.median(there.sum(1)):.3f} s, ", end="")
+    print(f"ratio {middle:.3f} [{low:.3f}, {high:.3f}]")
+    for phase, a, b in zip(PHASES, np.median(here, 0), np.median(there, 0)):
+        print(f"    {phase:10} {a:.3f} s and {b:.3f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["127k"])
+    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--replicas", type=int, default=0, help="of each role, there")
+    parser.add_argument("--beside", type=int, default=-1, help="of each role here; -1: no Ray")
+    parser.add_argument("--flags", default="", help="more of train.py's, in one word")
+    said = parser.parse_args()
+    for size in said.sizes:
+        measure(size, said)
+
+
+if __name__ == "__main__":
+    main()
