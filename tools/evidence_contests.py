@@ -77,7 +77,7 @@ _ON_MIXED = (*("--problems.train", _MIXED, "--eval.no-enabled", "--no-episodes-l
 def _peers(tokens: str, steps: str) -> Arm:
     """Fading wants to know how many steps there are; so many sample about so many tokens."""
     models = ("--agents.alice.model", "tiny:erin", "--agents.bob.model", "tiny:frank")
-    system = ("--env", "core-teaching", "--algo", "gspo", *models, *ARMS["fading"])
+    system = ("--env", "core-teaching", "--algo", "gspo", *models, *ARMS["expected"])
     return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", steps))
 
 
