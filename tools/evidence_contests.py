@@ -71,27 +71,26 @@ _POLICIES = {
 # Tokens of those who learn: of a system by itself, and of each of three stages.
 _WHOLE, _STAGE = "1200000", "400000"
 _MIXED = "chains?mix=0.5,0.5,0&min_length=5&max_length=5"
-_ON_MIXED = (
-    *("--problems.train", _MIXED, "--steps", "4000", "--eval.no-enabled", "--no-episodes-log"),
-)
+_ON_MIXED = (*("--problems.train", _MIXED, "--eval.no-enabled", "--no-episodes-log"),)
 
 
-def _peers(tokens: str) -> Arm:
+def _peers(tokens: str, steps: str) -> Arm:
+    """Fading wants to know how many steps there are; so many sample about so many tokens."""
     models = ("--agents.alice.model", "tiny:erin", "--agents.bob.model", "tiny:frank")
-    system = ("--env", "core-teaching", "--algo", "gspo", *models, *ARMS["fading"])
-    return Arm((*system, *_ON_MIXED, "--tokens", tokens))
+    system = ("--env", "core-teaching", "--algo", "gspo", *models, *ARMS["expected"])
+    return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", steps))
 
 
 def _consultation(tokens: str, erin: str, frank: str, *needs: str) -> Arm:
     models = ("--agents.policy.model", erin, "--agents.expert.model", frank)
     system = ("--env", "eapo-consultation", "--algo", "dapo", *models)
-    return Arm((*system, *_ON_MIXED, "--tokens", tokens), needs=needs)
+    return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", "4000"), needs=needs)
 
 
 def _deferral(tokens: str, erin: str, frank: str, *needs: str) -> Arm:
     models = ("--agents.small.model", erin, "--agents.large.model", frank)
     system = ("--env", "corea-deferral", "--algo", "grpo", *models)
-    return Arm((*system, *_ON_MIXED, "--tokens", tokens), needs=needs)
+    return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", "4000"), needs=needs)
 
 
 def _pair(erin: str, frank: str, *needs: str) -> Arm:
@@ -146,10 +145,10 @@ CONTESTS: Mapping[str, Mapping[str, Arm]] = {
         ),
     },
     "together": {
-        "peers": _peers(_WHOLE),
+        "peers": _peers(_WHOLE, "430"),
         "consultation": _consultation(_WHOLE, "tiny:erin", "tiny:frank"),
         "deferral": _deferral(_WHOLE, "tiny:erin", "tiny:frank"),
-        "taught": _peers(_STAGE),
+        "taught": _peers(_STAGE, "143"),
         "consulted": _consultation(_STAGE, "{taught}/final/alice", "{taught}/final/bob", "taught"),
         "calibrated": _deferral(
             *(_STAGE, "{consulted}/final/policy", "{taught}/final/bob"), "consulted", "taught"
