@@ -139,6 +139,10 @@ class Distillation:
     bound: float = 2.0
     """The difference counts as at most this, in nats; with direction reward, the weight's largest
     distance from 1."""
+    likeliest: int = 0
+    """0: the difference is that of the sampled token. K: it is the mean over the next token, from
+    the reader's K likeliest and all others together (SDPO's logit-level form): less noise, and what
+    is taken from one token goes where the reader would have it."""
     fade: float = 0.0
     """Share of the run after which beta has fallen to 0, evenly; 0: it stays."""
     reader: Literal["average", "current", "start"] = "average"
@@ -152,6 +156,12 @@ class Distillation:
             (not 0 <= self.beta < math.inf, "algo.distillation.beta must not be negative"),
             (not 0 < self.bound < math.inf, "algo.distillation.bound must be above 0"),
             (not 0 <= self.decay < 1, "algo.distillation.decay must be at least 0 and below 1"),
+            (self.likeliest < 0, "algo.distillation.likeliest must not be negative"),
+            (
+                self.likeliest > 0 and self.direction == "reward",
+                "algo.distillation.direction reward weighs the sampled token's reward: leave it at "
+                "hint, or algo.distillation.likeliest at 0",
+            ),
             (not 0 <= self.fade <= 1, "algo.distillation.fade is a share of the run, 0 to 1"),
             (
                 self.direction == "reward" and max(self.beta, self.bound) > 1,

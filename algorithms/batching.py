@@ -6,6 +6,7 @@ Legend: B rows of a micro-batch, T tokens of the longest of them.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,17 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from coterie.datatypes import Trajectory
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What a reader holds of the next token at N places."""
+
+    ids_NK: Tensor
+    """Its likeliest tokens."""
+    logp_NK: Tensor
+    bound: float = 0.0
+    """Differences from it count as at most this."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,10 @@ class Batch:
     """Each row's loss weight."""
     bonus_BT: Tensor | None = None
     """(B, T - 1) what is added to the advantage of each token."""
+    reader: Reader | None = None
+    """At all sampled tokens, row by row."""
+    beta_B1: Tensor | None = None
+    """Weight of what the reader tells; 0 for rows that nobody has read again."""
 
     @property
     def advantage_BT(self) -> Tensor:
@@ -110,8 +126,11 @@ def pad(
     advantage_B: npt.NDArray[np.float64],
     device: torch.device | str = "cpu",
     bonus: Sequence[Tensor] | None = None,
+    reader: Sequence[Reader | None] = (),
+    beta: float = 0.0,
 ) -> Batch:
-    """Trajectories as one padded batch; ``bonus``: (T - 1,) of each row."""
+    """Trajectories as one padded batch; ``bonus``: (T - 1,) of each row; ``reader`` of each row
+    that has been read again, with weight ``beta``."""
     rows, width = len(trajectories), max(len(t.tokens) for t in trajectories)
     ids = np.zeros((rows, width), np.int64)
     mask = np.zeros((rows, width), np.bool_)
@@ -127,4 +146,28 @@ def pad(
         advantage_B=torch.from_numpy(advantage_B.astype(np.float32)).to(device),
         weight_B=torch.from_numpy(weight).to(device),
         bonus_BT=None if bonus is None else pad_sequence(list(bonus), batch_first=True),
+        **_read(trajectories, reader, beta),
     )
+
+
+def _read(
+    trajectories: Sequence[Trajectory], reader: Sequence[Reader | None], beta: float
+) -> dict[str, Any]:
+    there = [one for one in reader if one is not None]
+    if not there:
+        return {}
+    (ids, logp), bound = ((there[0].ids_NK, there[0].logp_NK), there[0].bound)
+
+    def nothing(row: Trajectory) -> Reader:
+        count = scored_tokens(row)
+        return Reader(ids.new_zeros(count, ids.shape[1]), logp.new_zeros(count, logp.shape[1]))
+
+    whole = [one or nothing(row) for row, one in zip(trajectories, reader, strict=True)]
+    return {
+        "reader": Reader(
+            torch.cat([one.ids_NK for one in whole]),
+            torch.cat([one.logp_NK for one in whole]),
+            bound,
+        ),
+        "beta_B1": logp.new_tensor([[0.0 if one is None else beta] for one in reader]),
+    }

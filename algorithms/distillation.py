@@ -1,6 +1,7 @@
 """What a context that its author did not have says of each token of a row."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -8,12 +9,33 @@ import torch
 from torch import Tensor
 
 from coterie.algorithms.algorithm import Distillation
+from coterie.algorithms.batching import Reader
 from coterie.datatypes import Trajectory
 
-# N sampled tokens of a row
+# N sampled tokens of a row; K likeliest tokens; V vocabulary
 
 _LIMIT = 20.0  # nats: beyond, an exponential says nothing more
+_FAR = 80.0  # nats: exp of less is 0 in float32
+_LEAST = 1e-6  # what rounding leaves of a probability
 _AT_BOUND = 1 - 1e-5
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What reading again says of the rows of an update: one entry a row, or none at all."""
+
+    bonus: Sequence[Tensor] = ()
+    """(T - 1,) what is added to the advantage of each token."""
+    readers: Sequence[Reader | None] = ()
+    """What the reader holds of the next token at each of (N,) sampled ones."""
+    beta: float = 0.0
+    """Weight of what readers tell."""
+
+    def says(self, row: int) -> bool:
+        """Whether it says anything of this row."""
+        if self.readers:
+            return self.readers[row] is not None
+        return bool(self.bonus) and bool(self.bonus[row].any())
 
 
 def on_sampled(rows: Sequence[Trajectory], logprobs: Sequence[Tensor]) -> list[Tensor]:
@@ -40,6 +62,29 @@ def token_bonus(how: Distillation, advantage: float, read_N: Tensor, against_N: 
     towards_N = float(np.sign(advantage)) * difference_N
     weight_N = towards_N.clamp(-_LIMIT, _LIMIT).exp().clamp(1 - how.bound, 1 + how.bound)
     return how.beta * advantage * (weight_N - 1)
+
+
+def expected_difference(logp_NV: Tensor, reader: Reader) -> Tensor:
+    """(N,) sum over the next token v of ``pi(v) clip(log pi_reader(v) - log pi(v), -c, c)``.
+
+    The reader tells of its likeliest tokens; all others count as one. The gradient goes through
+    pi(v) alone: it is the mean over next tokens of what :func:`token_bonus` does for the sampled
+    one, and less of chance is in it (logit-level distillation, SDPO, arXiv:2601.20802).
+    """
+    own_NK = logp_NV.gather(-1, reader.ids_NK).clamp(min=-_FAR)
+    gain_NK = own_NK.exp() * _clipped(reader.logp_NK, own_NK, reader.bound)
+    if own_NK.shape[-1] == logp_NV.shape[-1]:
+        return gain_NK.sum(-1)
+    own_N1, read_N1 = _rest(own_NK), _rest(reader.logp_NK)
+    return gain_NK.sum(-1) + own_N1 * _clipped(read_N1.log(), own_N1.log(), reader.bound)
+
+
+def _clipped(read: Tensor, own: Tensor, bound: float) -> Tensor:
+    return (read - own).detach().nan_to_num(0.0).clamp(-bound, bound)
+
+
+def _rest(logp_NK: Tensor) -> Tensor:
+    return (1 - logp_NK.exp().sum(-1)).clamp(min=_LEAST)
 
 
 def describe_bonus(

@@ -5,6 +5,7 @@ Legend: B rows, T tokens.
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ import torch
 from torch import Tensor
 
 from coterie.algorithms.algorithm import Algorithm
-from coterie.algorithms.batching import Batch, micro_batches, pad, scored_tokens, split_evenly
-from coterie.algorithms.distillation import by_trajectory, describe_bonus, on_sampled, token_bonus
+from coterie.algorithms.batching import Batch, scored_tokens, split_evenly
+from coterie.algorithms.distillation import Lesson, by_trajectory, on_sampled
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from coterie.algorithms.objective import SUMS, Totals, describe, objective
@@ -25,11 +26,16 @@ from coterie.algorithms.optimizer_state import (
     save_moments,
     swap,
 )
+from coterie.algorithms.rereading import Rereading
+from coterie.algorithms.scorer import Scorer
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.datatypes import Trajectory, UserError
 from coterie.models.shards import gather, shard_as, whole
 
 Floats = npt.NDArray[np.float64]
+
+
+_NOTHING = Lesson()
 
 
 class Learner:
@@ -63,6 +69,8 @@ class Learner:
         self._temperature = temperature or 1.0
         self._total = total_steps
         self._ranks = model.ranks
+        self._scorer = Scorer(model, settings.micro_batch_tokens, self._temperature)
+        self._rereading = Rereading(algorithm.distillation, self._scorer, self._as)
         self._parameters = model.parameters()
         if not self._parameters:
             raise UserError("this model has no trainable parameters; a frozen role has no learner")
@@ -104,14 +112,14 @@ class Learner:
         with self.model.active():
             old = self._snapshot(rows) if several else None
         ref = self._reference(rows) if self.algorithm.kl_coefficient else None
-        told, read = self._read_again(rows, old, advantages)
-        bonus = self._spread(rows, told)
+        done = self._updates / (self._total or 1)
+        lesson, told, read = self._rereading(rows, old, advantages, done)
         self.told = by_trajectory([trajectories[i] for i in use], told)
         counts, skipped = _counts(rows, self.model.version), self._skipped
         sums, peaks, losses, norms = torch.zeros(len(SUMS)), torch.zeros(2), [], []
         with self.model.active():
             for step, part in enumerate(self._parts(len(rows))):
-                loss, more, peak = self._gradient(rows, advantages, old, ref, part, bonus)
+                loss, more, peak = self._gradient(rows, advantages, old, ref, part, lesson)
                 sums, peaks = sums + more, torch.maximum(peaks, peak)
                 losses.append(loss)
                 norms.append(self._step(loss, self._updates + step / self.settings.optimizer_steps))
@@ -122,7 +130,7 @@ class Learner:
 
                 def alone(place: int) -> tuple[float, float]:
                     part = range(place, place + 1)
-                    loss, _, _ = self._gradient(rows, advantages, old, ref, part, bonus)
+                    loss, _, _ = self._gradient(rows, advantages, old, ref, part, lesson)
                     norm = float(self._norm())
                     self._optimizer.zero_grad()
                     return loss, norm
@@ -203,17 +211,17 @@ class Learner:
         old: list[Tensor] | None,
         ref: list[Tensor] | None,
         part: range,
-        bonus: list[Tensor] | None = None,
+        lesson: Lesson = _NOTHING,
     ) -> tuple[float, Tensor, Tensor]:
         """Leave the gradient of one optimizer step on the parameters; return its loss and sums."""
         algorithm, settings = self.algorithm, self.settings
         totals = Totals(len(part), sum(scored_tokens(rows[i]) for i in part))
         sums, peaks, loss = torch.zeros(len(SUMS)), torch.zeros(2), torch.zeros(())
         self._optimizer.zero_grad()
-        groups = self._micro_batches(rows, self._busy(part, advantages, bonus))
+        groups = self._scorer.micro_batches(rows, self._busy(part, advantages, lesson))
         for chosen, counts in self._ranks.share(groups):
-            batch = self._pad(rows, chosen, advantages, bonus)
-            logp_BT, entropy_BT = batch_logprobs(
+            batch = self._scorer.pad(rows, chosen, advantages, lesson)
+            logp_BT, entropy_BT, gain_BT = batch_logprobs(
                 self.model,
                 batch,
                 temperature=self._temperature,
@@ -227,6 +235,7 @@ class Learner:
                 batch,
                 algorithm,
                 totals,
+                gain_BT=gain_BT,
                 correction=settings.importance_correction,
                 cap=settings.importance_cap,
             )
@@ -275,100 +284,31 @@ class Learner:
         weights = [parameter.detach() for parameter in self._parameters.values()]
         return math.isfinite(float(whole(torch.nn.utils.get_total_norm(weights))))
 
-    def _busy(self, part: range, advantages: Floats, bonus: list[Tensor] | None) -> list[int]:
+    def _busy(self, part: range, advantages: Floats, lesson: Lesson) -> list[int]:
         """The rows of ``part`` that have something to say."""
         regularised = self.algorithm.kl_coefficient or self.algorithm.entropy_coefficient
         if regularised or not self.settings.skip_idle_rows:
             return list(part)
-        return [i for i in part if advantages[i] or (bonus is not None and bonus[i].any())]
+        return [i for i in part if advantages[i] or lesson.says(i)]
 
-    def _micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
-        budget = self.settings.micro_batch_tokens
-        if self._ranks.size > 1:
-            # So small that every rank has some.
-            budget = min(budget, -(-sum(len(rows[i].tokens) for i in use) // self._ranks.size))
-        groups = micro_batches([rows[i] for i in use], budget, shares_from=self.model.shares_from)
-        return [[use[i] for i in group] for group in groups]
-
-    def _pad(
-        self,
-        rows: Sequence[Trajectory],
-        chosen: list[int],
-        advantages: Floats,
-        bonus: list[Tensor] | None = None,
-    ) -> Batch:
-        own = None if bonus is None else [bonus[i] for i in chosen]
-        return pad([rows[i] for i in chosen], advantages[chosen], self.model.device, own)
-
-    def _read_again(
-        self, rows: Sequence[Trajectory], old: list[Tensor] | None, advantages: Floats
-    ) -> tuple[dict[int, Tensor], dict[str, float]]:
-        """Place of a row that is read again -> (N,) what is added to the advantage of its sampled
-        tokens; and metrics of it."""
-        how = self.algorithm.distillation.after(self._updates / (self._total or 1))
-        if not self.algorithm.distillation.beta:
-            return {}, {}
-
-        def fits(row: Trajectory) -> bool:
-            return max(len(r.tokens) for r in (row.as_reread(), row.as_contrast())) <= (
-                self.model.context
-            )
-
-        # Those with which the model's context has room.
-        use = [i for i, r in enumerate(rows) if r.reread_after is not None and fits(r)]
-        if not use or not how.beta:
-            return {}, {"distillation/rows": 0.0}
-        chosen = [rows[i] for i in use]
-        behind = [row.as_reread() for row in chosen]
-        # Those without a contrast are compared with themselves.
-        alone = [place for place, row in enumerate(chosen) if row.contrast_after is None]
-        wrong = [row.as_contrast() for row in chosen if row.contrast_after is not None]
-        read = on_sampled(behind + wrong, self._reading(behind + wrong))
-        read, contrast = read[: len(use)], iter(read[len(use) :])
-        themselves = [chosen[place] for place in alone]
-        with self.model.active():
-            own = self._snapshot(themselves) if old is None else [old[use[p]] for p in alone]
-        against = dict(zip(alone, on_sampled(themselves, own), strict=True))
-        told = [
-            token_bonus(
-                how, advantages[i], one, against[place] if place in against else next(contrast)
-            )
-            for place, (i, one) in enumerate(zip(use, read, strict=True))
-        ]
-        share = {"distillation/rows": len(use) / len(rows)}
-        return dict(zip(use, told)), share | describe_bonus(how, told, advantages[use])
-
-    def _reading(self, rows: Sequence[Trajectory]) -> list[Tensor]:
-        """What the reader of the distillation makes of rows."""
-        if self.algorithm.distillation.reader == "start":
-            return self._reference(rows)
-        with self.model.active(), swap(self._parameters, self._average or {}):
-            return self._snapshot(rows)
-
-    def _spread(self, rows: Sequence[Trajectory], told: dict[int, Tensor]) -> list[Tensor] | None:
-        """(T - 1,) of each row, 0 where it was told nothing; None where none was."""
-        bonus = [torch.zeros(len(row.tokens) - 1, device=self.model.device) for row in rows]
-        for i, value_N in told.items():
-            bonus[i][torch.from_numpy(rows[i].mask[1:]).to(value_N.device)] = value_N
-        return bonus if told else None
-
-    @torch.no_grad()
     def _snapshot(self, rows: Sequence[Trajectory]) -> list[Tensor]:
         """Each row's log-probabilities under the weights of this moment."""
-        out = [torch.zeros(len(row.tokens) - 1, device=self.model.device) for row in rows]
-        nothing = np.zeros(len(rows))
-        for chosen, counts in self._ranks.share(self._micro_batches(rows, range(len(rows)))):
-            batch = self._pad(rows, chosen, nothing)
-            logp_BT, _ = batch_logprobs(self.model, batch, temperature=self._temperature)
-            for i, row in zip(chosen if counts else (), logp_BT):
-                out[i] = row[: len(rows[i].tokens) - 1].clone()
-        return self._ranks.exchange(out)
+        return self._scorer.logprobs(rows)
+
+    @contextmanager
+    def _as(self, when: str) -> Iterator[None]:
+        """While open, the model is what it was before training (start), the average of its past
+        weights, or what it is."""
+        if when == "start" and self._start is None:
+            with self.model.reference():
+                yield
+        else:
+            other = {"start": self._start, "average": self._average}.get(when)
+            with self.model.active(), swap(self._parameters, other or {}):
+                yield
 
     def _reference(self, rows: Sequence[Trajectory]) -> list[Tensor]:
-        if self._start is None:
-            with self.model.reference():
-                return self._snapshot(rows)
-        with self.model.active(), swap(self._parameters, self._start):
+        with self._as("start"):
             return self._snapshot(rows)
 
     def _frozen_start(self) -> dict[str, Tensor] | None:

@@ -5,13 +5,14 @@ Legend: B rows, T tokens, N scored positions, H model width, V vocabulary.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from coterie.algorithms.batching import Batch
+from coterie.algorithms.batching import Batch, Reader
+from coterie.algorithms.distillation import expected_difference
 from coterie.models.shards import Ranks
 
 Head = Callable[[Tensor], Tensor]
@@ -67,6 +68,16 @@ class TrainableModel(Protocol):
         ...
 
 
+class Scores(NamedTuple):
+    """Of N positions, in float32."""
+
+    logp_N: Tensor
+    entropy_N: Tensor
+    """In nats."""
+    gain_N: Tensor | None = None
+    """What a reader tells on average, where one was given."""
+
+
 def score(
     hidden_NH: Tensor,
     target_N: Tensor,
@@ -74,50 +85,94 @@ def score(
     *,
     temperature: float,
     entropy_gradient: bool = False,
+    reader: Reader | None = None,
     logits_at_once: int = LOGITS_AT_ONCE,
-) -> tuple[Tensor, Tensor]:
-    """(N,) log-probabilities of ``target_N`` and (N,) entropies (nats), in float32.
+) -> Scores:
+    """Log-probabilities of ``target_N``, entropies, and what ``reader`` tells.
 
     Logits are divided by the sampling ``temperature``. Where they would be more than
     ``logits_at_once``, they are computed in chunks and once more in the backward pass.
     """
 
-    def chunk(hidden_CH: Tensor, target_C: Tensor) -> tuple[Tensor, Tensor]:
+    def chunk(hidden_CH: Tensor, target_C: Tensor, *read: Tensor) -> tuple[Tensor, ...]:
         logp_CV = (head(hidden_CH).float() / temperature).log_softmax(-1)
         logp_C = logp_CV.gather(-1, target_C[:, None]).squeeze(-1)
         for_entropy_CV = logp_CV if entropy_gradient else logp_CV.detach()
         # A probability of 0 has log -inf; its share of the entropy is 0, not NaN.
         finite_CV = for_entropy_CV.clamp(min=torch.finfo(torch.float32).min)
-        return logp_C, -(for_entropy_CV.exp() * finite_CV).sum(-1)
+        told = (logp_C, -(for_entropy_CV.exp() * finite_CV).sum(-1))
+        if reader is None:
+            return told
+        return *told, expected_difference(logp_CV, Reader(*read, bound=reader.bound))
 
-    # An empty product tells the width of the head without computing anything.
-    vocabulary = head(hidden_NH[:0]).shape[-1]
-    size = max(1, logits_at_once // vocabulary)
+    given = (hidden_NH, target_N, *((reader.ids_NK, reader.logp_NK) if reader else ()))
+    size = _at_once(head, hidden_NH, logits_at_once)
     if len(target_N) <= size:
-        return chunk(hidden_NH, target_N)
+        return Scores(*chunk(*given))
     parts = [
-        checkpoint(chunk, hidden_CH, target_C, use_reentrant=False, preserve_rng_state=False)
-        for hidden_CH, target_C in zip(hidden_NH.split(size), target_N.split(size))
+        checkpoint(chunk, *some, use_reentrant=False, preserve_rng_state=False)
+        for some in zip(*(one.split(size) for one in given))
     ]
-    return torch.cat([logp for logp, _ in parts]), torch.cat([entropy for _, entropy in parts])
+    return Scores(*map(torch.cat, zip(*parts)))
+
+
+@torch.no_grad()
+def likeliest(
+    hidden_NH: Tensor,
+    head: Head,
+    count: int,
+    *,
+    temperature: float,
+    logits_at_once: int = LOGITS_AT_ONCE,
+) -> tuple[Tensor, Tensor]:
+    """(N, K) ids of the likeliest tokens, and (N, K) their log-probabilities in float32; K is
+    ``count``, or the vocabulary where that is smaller."""
+    found = []
+    for hidden_CH in hidden_NH.split(_at_once(head, hidden_NH, logits_at_once)):
+        logp_CV = (head(hidden_CH).float() / temperature).log_softmax(-1)
+        found.append(logp_CV.topk(min(count, logp_CV.shape[-1])))
+    return torch.cat([top.indices for top in found]), torch.cat([top.values for top in found])
+
+
+def _at_once(head: Head, hidden_NH: Tensor, logits_at_once: int) -> int:
+    # An empty product tells the width of the head without computing anything.
+    return max(1, logits_at_once // head(hidden_NH[:0]).shape[-1])
 
 
 def batch_logprobs(
     model: TrainableModel, batch: Batch, *, temperature: float, entropy_gradient: bool = False
-) -> tuple[Tensor, Tensor]:
-    """(B, T - 1) log-probabilities and entropies, 0 outside the mask; the head sees masked
-    positions only."""
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """(B, T - 1) log-probabilities, entropies and what the batch's reader tells on average, 0
+    outside the mask; the head sees masked positions only."""
     ids_BT, mask_BT = batch.ids_BT, batch.mask_BT
 
-    def compute() -> tuple[Tensor, Tensor]:
-        logp_N, entropy_N = score(
+    def compute() -> tuple[Tensor, Tensor, Tensor | None]:
+        scored = score(
             model.scored_states(ids_BT, mask_BT),
             ids_BT[:, 1:][mask_BT],
             model.head,
             temperature=temperature,
             entropy_gradient=entropy_gradient,
+            reader=batch.reader,
         )
-        empty_BT = torch.zeros(mask_BT.shape, device=logp_N.device)
-        return empty_BT.masked_scatter(mask_BT, logp_N), empty_BT.masked_scatter(mask_BT, entropy_N)
+        empty_BT = torch.zeros(mask_BT.shape, device=scored.logp_N.device)
+
+        def placed(one_N: Tensor) -> Tensor:
+            return empty_BT.masked_scatter(mask_BT, one_N)
+
+        gain_BT = None if scored.gain_N is None else placed(scored.gain_N)
+        return placed(scored.logp_N), placed(scored.entropy_N), gain_BT
+
+    return model.ranks.forward(compute)
+
+
+def batch_likeliest(
+    model: TrainableModel, batch: Batch, count: int, *, temperature: float
+) -> tuple[Tensor, Tensor]:
+    """:func:`likeliest` at the batch's sampled tokens, row by row."""
+
+    def compute() -> tuple[Tensor, Tensor]:
+        hidden_NH = model.scored_states(batch.ids_BT, batch.mask_BT)
+        return likeliest(hidden_NH, model.head, count, temperature=temperature)
 
     return model.ranks.forward(compute)

@@ -65,10 +65,11 @@ def objective(
     algorithm: Algorithm,
     totals: Totals,
     *,
+    gain_BT: Tensor | None = None,
     correction: Correction = "none",
     cap: float = 2.0,
 ) -> Part:
-    """This micro-batch's part of the step's loss.
+    """This micro-batch's part of the step's loss; ``gain_BT`` is what its reader tells.
 
     A row's loss weight multiplies its loss and enters no denominator. The importance correction is
     on the surrogate alone.
@@ -83,6 +84,8 @@ def objective(
         if algorithm.kl_importance:
             kl_BT = kl_BT * token_ratio(logp_BT, old_BT)
         loss_BT = loss_BT + algorithm.kl_coefficient * kl_BT
+    if gain_BT is not None and batch.beta_B1 is not None:
+        loss_BT = loss_BT - batch.beta_B1 * gain_BT
     weights_BT = token_weights(
         mask_BT,
         algorithm.reduction,

@@ -58,7 +58,7 @@ def mean_probabilities(policy: NamedPolicy, own: Responses) -> Floats:
             batch = pad([rows[i] for i in chosen], np.zeros(len(chosen)), handle.device)
             hidden_NH = handle.scored_states(batch.ids_BT, batch.mask_BT)
             target_N = batch.ids_BT[:, 1:][batch.mask_BT]
-            logp_N, _ = score(hidden_NH, target_N, handle.head, temperature=1.0)
+            logp_N = score(hidden_NH, target_N, handle.head, temperature=1.0).logp_N
             place_N = batch.mask_BT.nonzero()[:, 0].cpu().numpy()
             total = np.bincount(place_N, logp_N.double().exp().cpu().numpy(), len(chosen))
             mean_N[chosen] = total / np.maximum(np.bincount(place_N, minlength=len(chosen)), 1)

@@ -232,10 +232,10 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
             hidden_NH = _padded_states(handle, ids_BT, mask_BT)
         few = min(len(hidden_NH), _CHUNKS * max(1, LOGITS_AT_ONCE // handle.vocab_size))
         target_N = torch.zeros(few, dtype=torch.long, device="meta")
-        logp_N, entropy_N = score(
+        scored = score(
             hidden_NH[:few], target_N, handle.head, temperature=1.0, entropy_gradient=load.entropy
         )
-        (logp_N.sum() + entropy_N.sum()).backward()
+        (scored.logp_N.sum() + scored.entropy_N.sum()).backward()
     # The gradients of the chunks that were left out, until they are put together.
     most = living.most + (len(hidden_NH) - few) * hidden_NH[:1].nbytes
     return most if several else max(0, most - sum(p.nbytes for p in own))

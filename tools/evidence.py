@@ -49,6 +49,11 @@ ARMS = {
         *(*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *DISTILLED),
         *("--env.reread-least", "0.5", "--algo.distillation.fade", "1"),
     ),
+    "expected": (
+        *(*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", *DISTILLED),
+        *("--env.reread", "unsolved", "--env.reread-least", "0.5"),
+        *("--algo.distillation.likeliest", "64", "--algo.distillation.fade", "1"),
+    ),
     "core": (),
     "own-hint": (*ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *DISTILLED),
     "alone-6": (*ALONE, "--env.k-cold", "6"),
@@ -95,18 +100,22 @@ _DECIDING = (
     *(("complementary", LENGTH), ("complementary", 2 * LENGTH)),
     *(("default", LENGTH), ("between", LENGTH), ("recall", LENGTH)),
 )
+
+
 # A later round's arm was found in why the one before it failed.
 ROUNDS = (
     Round("distillation", dict.fromkeys(_DECIDING, SEEDS)),
     Round("sure", dict.fromkeys(_DECIDING, range(25, 30))),
+    # Of twelve seeds and four more rungs, until it had failed.
+    Round("fading", {("recall", LENGTH): range(40, 45)}),
     Round(
-        "fading",
+        "expected",
         {
-            ("recall", LENGTH): range(40, 52),
-            ("complementary", 2 * LENGTH): range(40, 50),
-            ("complementary", LENGTH): range(40, 50),
-            ("default", LENGTH): range(40, 45),
-            ("between", LENGTH): range(40, 45),
+            ("recall", LENGTH): range(60, 72),
+            ("complementary", 2 * LENGTH): range(60, 70),
+            ("complementary", LENGTH): range(60, 70),
+            ("default", LENGTH): range(60, 65),
+            ("between", LENGTH): range(60, 65),
         },
     ),
 )

@@ -43,7 +43,8 @@ _LARGE = {
 def write(stored: Stored, missing: Sequence[Run]) -> None:
     """Put tables and pictures into the page."""
     lines = [
-        *(*_taught(stored), *_cascades(stored), *_consulted(stored), *_missing(missing)),
+        *(*_taught(stored), *_cascades(stored), *_consulted(stored), *_together(stored)),
+        *_missing(missing),
         "",
     ]
     page = PAGE.read_text(encoding="utf-8")
@@ -170,6 +171,34 @@ def _consulted(stored: Stored) -> Iterator[str]:
         gains[name] = [one - other for one, other in zip(own, theirs)]
     draw(gains, "consulted.png", "avg@4: consulted − imitated")
     yield from ("", "![Consulted less imitated](evidence/consulted.png)")
+
+
+def _together(stored: Stored) -> Iterator[str]:
+    """Each system trained alone beside the pipeline of the three."""
+    found = {
+        a.removeprefix("of-"): rows for a, rows in arms(stored, "together").items() if "of-" in a
+    }
+    if "pipeline" not in found:
+        return
+    seeds = sorted(found["pipeline"])
+    yield from ("", f"### The three together{_share(seeds)}", "")
+    yield "| trained | erin alone | frank alone | erin, else frank | deferred | cost | − pipeline |"
+    yield f"|{'---|' * 7}"
+
+    def values(name: str, system: str, figure: str) -> list[float]:
+        rows = found[name]
+        return [rows[seed]["after"][system][figure] for seed in seeds if seed in rows]
+
+    whole = values("pipeline", "corea", "accuracy")
+    for name in found:
+        pair = values(name, "corea", "accuracy")
+        cells = [
+            *(_plus_minus(values(name, system, "accuracy")) for system in ("l1", "llm")),
+            *(_plus_minus(pair), _plus_minus(values(name, "corea", "deferred"))),
+            _plus_minus(values(name, "corea", "cost")),
+            "" if name == "pipeline" or len(pair) != len(whole) else _ahead(pair, whole),
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
 
 
 def random_saving(systems: Row, loss: float) -> float | None:

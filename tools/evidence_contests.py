@@ -12,7 +12,7 @@ from typing import Any
 
 from coterie.comparison.sweep import Job
 from coterie.training.rundir import METRICS, RunDirectory
-from evidence import ALONE, DISTILLED
+from evidence import ALONE, ARMS, DISTILLED
 from evidence_runs import ROOT, finish, locked, quoted, taught
 
 RESULTS = ROOT / "docs/evidence/contests.jsonl"
@@ -68,6 +68,39 @@ _POLICIES = {
     **{name: f"{{{name}}}" for name in ("alone", *EXPERTS)},
     **{name: f"{{{name}}}/final/policy" for name in _IMITATORS},
 }
+# Tokens of those who learn: of a system by itself, and of each of three stages.
+_WHOLE, _STAGE = "1200000", "400000"
+_MIXED = "chains?mix=0.5,0.5,0&min_length=5&max_length=5"
+_ON_MIXED = (*("--problems.train", _MIXED, "--eval.no-enabled", "--no-episodes-log"),)
+
+
+def _peers(tokens: str, steps: str) -> Arm:
+    """Fading wants to know how many steps there are; so many sample about so many tokens."""
+    models = ("--agents.alice.model", "tiny:erin", "--agents.bob.model", "tiny:frank")
+    system = ("--env", "core-teaching", "--algo", "gspo", *models, *ARMS["expected"])
+    return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", steps))
+
+
+def _consultation(tokens: str, erin: str, frank: str, *needs: str) -> Arm:
+    models = ("--agents.policy.model", erin, "--agents.expert.model", frank)
+    system = ("--env", "eapo-consultation", "--algo", "dapo", *models)
+    return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", "4000"), needs=needs)
+
+
+def _deferral(tokens: str, erin: str, frank: str, *needs: str) -> Arm:
+    models = ("--agents.small.model", erin, "--agents.large.model", frank)
+    system = ("--env", "corea-deferral", "--algo", "grpo", *models)
+    return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", "4000"), needs=needs)
+
+
+def _pair(erin: str, frank: str, *needs: str) -> Arm:
+    """How right erin is, and erin who defers to frank."""
+    models = ("--base", "tiny:erin", "--corea", erin, "--large", frank)
+    systems = ("--systems", "l1", "llm", "random", "corea", "oracle", "--resamples", "200")
+    flags = ("corea", "--problems", _MIXED, *models, *systems, "--threshold", "accuracy")
+    return Arm(flags, "benchmark", "results.json", needs)
+
+
 CONTESTS: Mapping[str, Mapping[str, Arm]] = {
     "three": {
         name: Arm((*_TEACHING, "--roles", "alice", "bob", "carol", *_THREE, *flags))
@@ -109,6 +142,23 @@ CONTESTS: Mapping[str, Mapping[str, Arm]] = {
                 *(f"{name}={place}" for name, place in _POLICIES.items()),
             ),
             *("benchmark", "results.json", tuple(_POLICIES)),
+        ),
+    },
+    "together": {
+        "peers": _peers(_WHOLE, "430"),
+        "consultation": _consultation(_WHOLE, "tiny:erin", "tiny:frank"),
+        "deferral": _deferral(_WHOLE, "tiny:erin", "tiny:frank"),
+        "taught": _peers(_STAGE, "143"),
+        "consulted": _consultation(_STAGE, "{taught}/final/alice", "{taught}/final/bob", "taught"),
+        "calibrated": _deferral(
+            *(_STAGE, "{consulted}/final/policy", "{taught}/final/bob"), "consulted", "taught"
+        ),
+        "of-nothing": _pair("tiny:erin", "tiny:frank"),
+        "of-peers": _pair("{peers}/final/alice", "{peers}/final/bob", "peers"),
+        "of-consultation": _pair("{consultation}/final/policy", "tiny:frank", "consultation"),
+        "of-deferral": _pair("{deferral}/final/small", "tiny:frank", "deferral"),
+        "of-pipeline": _pair(
+            *("{calibrated}/final/small", "{taught}/final/bob"), "calibrated", "taught"
         ),
     },
 }
@@ -174,11 +224,7 @@ def write(stored: Mapping[Run, Any], missing: Sequence[Run]) -> None:
 
 def train(run: Run, out: Path) -> dict[str, Any]:
     """Run its command, after those that it needs, and give the line that is stored."""
-    for other in run.needed():
-        # Another process may be at it.
-        with locked(other.name, out, wait=True):
-            if not (job := other.job(out)).finished:
-                job.run()
+    _prepare(run, out)
     job = run.job(out)
     spent = finish(job)
     command = [job.program + ".py", *(flag.replace(f"{out}/", "runs/") for flag in job.arguments)]
@@ -191,9 +237,18 @@ def train(run: Run, out: Path) -> dict[str, Any]:
     }
 
 
+def _prepare(run: Run, out: Path) -> None:
+    for other in run.needed():
+        # Another process may be at it.
+        with locked(other.name, out, wait=True):
+            if not (job := other.job(out)).finished:
+                _prepare(other, out)
+                job.run()
+
+
 def _reader(run: Run) -> Any:
     if run.what.done == "results.json":
-        return _cascades if run.contest == "corea" else _scores
+        return _scores if run.contest == "eapo" else _cascades
     if run.what.done == "distillation.json":
         return lambda folder, found: {"after": found}
     if run.contest in ("three", "unequal"):

@@ -21,7 +21,7 @@ _PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOT
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
 
-_ORDER = ("plain", "alone-6", "distillation", "sure", "fading", "own-hint", "core")
+_ORDER = ("plain", "alone-6", "distillation", "sure", "fading", "expected", "own-hint", "core")
 
 Row = Mapping[str, Any]
 Stored = Mapping[Run, Row]
@@ -140,7 +140,7 @@ def _tables(stored: Stored) -> list[str]:
                 if lifts:
                     lift = signed(float(np.mean(lifts)))
                     lines += ["", f"Hints helped less hurt, before training: {lift}."]
-            for name, of in zip(("Second", "Third"), ROUNDS[1:]):
+            for name, of in zip(("Second", "Third", "Fourth"), ROUNDS[1:]):
                 among = of.seeds.get((rung, steps), ())
                 if later := arms(stored, rung, steps, among):
                     title = f"### {name} round: {rung}, {steps} steps"

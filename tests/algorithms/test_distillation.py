@@ -1,6 +1,7 @@
 """Rows that are read again behind a context that their author did not have."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +9,13 @@ import torch
 
 from coterie.algorithms import Algorithm, Learner, LearnerSettings, get
 from coterie.algorithms.algorithm import Distillation
-from coterie.algorithms.distillation import describe_bonus, on_sampled, token_bonus
+from coterie.algorithms.batching import Reader
+from coterie.algorithms.distillation import (
+    describe_bonus,
+    expected_difference,
+    on_sampled,
+    token_bonus,
+)
 from coterie.datatypes import UserError
 from coterie.training.records import row_record
 
@@ -103,7 +110,7 @@ def test_a_contrast_stands_for_the_row_itself(tiny, make_rows) -> None:
     rows[3] = dataclasses.replace(rows[3], contrast_after=HINTED)
     rows[5] = dataclasses.replace(rows[5], contrast_after=WRONG)
     learner = Learner(tiny(), distilling(beta=1.0, bound=9.0), PLAIN)
-    told, _ = learner._read_again(rows, None, NOTHING)
+    _, told, _ = learner._rereading(rows, None, NOTHING, 0.0)
     assert sorted(told) == [1, 3, 5]
     assert told[3].abs().max() < 1e-5
     read = [
@@ -151,10 +158,92 @@ def test_the_gradient_is_that_of_the_formula(name: str, tiny, make_rows) -> None
     expected = {n: p.grad.clone() for n, p in model.parameters().items()}
 
     learner = Learner(tiny(), distilling(name, beta=0.7, bound=0.3, reader="current"), PLAIN)
-    told, _ = learner._read_again(rows, None, advantages)
-    learner._gradient(rows, advantages, None, None, range(8), learner._spread(rows, told))
+    lesson, _, _ = learner._rereading(rows, None, advantages, 0.0)
+    learner._gradient(rows, advantages, None, None, range(8), lesson)
     for n, p in learner.model.parameters().items():
         torch.testing.assert_close(p.grad, expected[n], rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["grpo", "gspo"])
+@pytest.mark.parametrize("count", [5, 10_000])
+def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
+    name: str, count: int, tiny, make_rows
+) -> None:
+    """- beta mean_t sum_v pi(v) clip(log pi_reader(v | h) - log pi(v | x)) over the reader's
+    likeliest tokens and the rest (the whole vocabulary where that is smaller), by autograd through
+    a plain forward pass. The reader has other weights: it differs by more than h."""
+    rows = named(make_rows, 1, 4)
+    learner = Learner(tiny(), distilling(name, beta=0.7, bound=0.3, likeliest=count), PLAIN)
+    for past in learner._average.values():
+        past.mul_(1.1)
+    reader, model = tiny(), tiny()
+    for name_, p in reader.parameters().items():
+        p.data = learner._average[name_].clone()
+
+    def behind(of, tokens: np.ndarray, mask: np.ndarray) -> torch.Tensor:
+        logp = of.module(torch.from_numpy(tokens)[None]).logits[0, :-1].log_softmax(-1)
+        return logp[torch.from_numpy(mask[1:])]
+
+    loss = torch.zeros(())
+    for row in (rows[1], rows[4]):
+        other = row.as_reread()
+        own_NV = behind(model, row.tokens, row.mask)
+        read_NV = behind(reader, other.tokens, other.mask).detach()
+        top = read_NV.topk(min(count, read_NV.shape[1]))
+        pieces = [(own_NV.gather(1, top.indices), top.values)]
+        if count < read_NV.shape[1]:
+            rest = [
+                (1 - logp.exp().gather(1, top.indices).sum(1, keepdim=True)).log()
+                for logp in (own_NV, read_NV)
+            ]
+            pieces.append((rest[0], rest[1]))
+        gain = sum(
+            (own.exp() * (read - own).detach().clamp(-0.3, 0.3)).sum(1) for own, read in pieces
+        )
+        loss = loss - 0.7 * gain.mean() / 8
+    loss.backward()
+    lesson, told, _ = learner._rereading(rows, None, NOTHING, 0.0)
+    assert sorted(told) == [1, 4]
+    learner._gradient(rows, NOTHING, None, None, range(8), lesson)
+    found = {n: p.grad for n, p in learner.model.parameters().items()}
+    for n, p in model.parameters().items():
+        torch.testing.assert_close(found[n], p.grad, rtol=1e-3, atol=1e-7)
+
+
+def test_the_mean_over_next_tokens_by_hand() -> None:
+    """pi .5 .3 .2 and a reader's .2 .6 .2: .5 log .4, where log .4 is at least -.75, + .3 log 2 +
+    0; of its likeliest token and the rest, .3 log 2 + .7 log(.4 / .7)."""
+    logp = torch.tensor([[0.5, 0.3, 0.2]]).log()
+    read = torch.tensor([[0.6, 0.2, 0.2]]).log()
+    whole = Reader(torch.tensor([[1, 0, 2]]), read, bound=0.75)
+    found = expected_difference(logp, whole).item()
+    assert found == pytest.approx(-0.5 * 0.75 + 0.3 * math.log(2), abs=1e-6)
+    one = Reader(torch.tensor([[1]]), read[:, :1], bound=0.75)
+    found = expected_difference(logp, one).item()
+    assert found == pytest.approx(0.3 * math.log(2) + 0.7 * math.log(0.4 / 0.7), abs=1e-5)
+    impossible = torch.tensor([[0.0, 1.0, 0.0]]).log()
+    assert expected_difference(impossible, whole).isfinite().all()
+
+
+def test_a_contrast_is_told_token_by_token(tiny, make_rows) -> None:
+    rows = named(make_rows, 1, 5)
+    rows[5] = dataclasses.replace(rows[5], contrast_after=WRONG)
+    learner = Learner(tiny(), distilling(likeliest=8), PLAIN)
+    lesson, told, _ = learner._rereading(rows, None, NOTHING, 0.0)
+    assert [reader is not None for reader in lesson.readers] == [i == 1 for i in range(8)]
+    assert [bool(one.any()) for one in lesson.bonus] == [i == 5 for i in range(8)]
+    assert sorted(told) == [1, 5]
+
+
+def test_likeliest_tokens_do_not_depend_on_how_rows_are_split(tiny, make_rows) -> None:
+    """Micro-batches of one row, and logits in chunks: the same weights after an update."""
+    rows, models = named(make_rows, 1, 4, 6), [tiny(), tiny()]
+    advantages = np.linspace(-1, 1, 8)
+    for model, budget in zip(models, (1, 4096)):
+        settings = dataclasses.replace(PLAIN, micro_batch_tokens=budget)
+        Learner(model, distilling(likeliest=8), settings).update(rows, advantages)
+    for name, value in weights(models[0]).items():
+        torch.testing.assert_close(value, weights(models[1])[name], rtol=1e-4, atol=1e-6)
 
 
 def test_what_is_off_or_names_nothing_changes_nothing(tiny, make_rows) -> None:
@@ -198,9 +287,9 @@ def test_who_reads(tiny, make_rows) -> None:
         model = tiny()
         learner = Learner(model, distilling(reader=reader), PLAIN)
         start = weights(model)
-        first, _ = learner._read_again(rows, None, advantages)
+        _, first, _ = learner._rereading(rows, None, advantages, 0.0)
         learner.update(rows, advantages)
-        second, _ = learner._read_again(rows, None, advantages)
+        _, second, _ = learner._rereading(rows, None, advantages, 0.0)
         found[reader] = (first, second)
         if reader == "average":
             for name, value in weights(model).items():
@@ -232,6 +321,8 @@ def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
         ({"beta": -1.0}, "beta must not be negative"),
         ({"bound": 0.0}, "bound must be above 0"),
         ({"decay": 1.0}, "decay must be at least 0 and below 1"),
+        ({"likeliest": -1}, "likeliest must not be negative"),
+        ({"likeliest": 4, "direction": "reward", "bound": 0.2}, "likeliest at 0"),
         ({"fade": -1}, "fade is a share"),
         ({"fade": 50}, "fade is a share"),
         ({"direction": "reward", "bound": 2.0}, "beta and bound of at most 1"),

@@ -8,7 +8,7 @@ from coterie.algorithms.logprobs import batch_logprobs, score
 def test_equals_the_models_own_logits(tiny, make_rows):
     rows, model = make_rows(5), tiny()
     batch = pad(rows, np.zeros(5))
-    logp_BT, entropy_BT = batch_logprobs(model, batch, temperature=0.7)
+    logp_BT, entropy_BT, _ = batch_logprobs(model, batch, temperature=0.7)
     for i, row in enumerate(rows):
         logits = model.module(torch.from_numpy(row.tokens)[None]).logits[0, :-1] / 0.7
         all_logp = logits.log_softmax(-1)
@@ -36,7 +36,7 @@ def test_chunks_change_nothing_and_bound_the_head():
             seen.append(len(x))
             return x @ w.T
 
-        logp, entropy = score(
+        logp, entropy, _ = score(
             h, target, head, temperature=2.0, entropy_gradient=True, logits_at_once=at_once
         )
         (logp.sum() + 0.3 * entropy.sum()).backward()
@@ -51,7 +51,7 @@ def test_impossible_tokens_have_no_entropy():
     """Logits of -inf (a model that masks ids): 0 log 0 is 0, in the value and in the gradient."""
     hidden = torch.zeros(1, 2, requires_grad=True)
     bias = torch.tensor([0.0, 0.0, -torch.inf])
-    logp, entropy = score(
+    logp, entropy, _ = score(
         hidden,
         torch.tensor([0]),
         lambda h: h.sum(-1, keepdim=True) + bias,
@@ -64,7 +64,7 @@ def test_impossible_tokens_have_no_entropy():
 
 
 def test_no_scored_positions():
-    logp, entropy = score(
+    logp, entropy, _ = score(
         torch.zeros(0, 4), torch.zeros(0, dtype=torch.long), torch.nn.Linear(4, 9), temperature=1.0
     )
     assert logp.shape == entropy.shape == (0,)

@@ -40,7 +40,10 @@ GSPO = Learning(get("gspo"), SETTINGS, temperature=1.0, total_steps=10)
 MORE = replace(
     GSPO,
     algorithm=replace(
-        get("grpo"), kl_coefficient=0.1, entropy_coefficient=0.01, distillation=Distillation(0.5)
+        get("grpo"),
+        kl_coefficient=0.1,
+        entropy_coefficient=0.01,
+        distillation=Distillation(0.5, likeliest=16),
     ),
     settings=replace(SETTINGS, epochs=2, micro_batch_tokens=8192),
 )

@@ -35,11 +35,25 @@ def test_every_command_is_planned_once_and_its_flags_exist(
             places = [flag.partition("=")[2] for flag in flags if flag.partition("=")[0] in arms]
             assert [place.removesuffix("/final/policy") for place in places] == trained
         else:
-            for name, arm in (("corea", "corea"), ("rlvr", "plain")):
-                place = flags.index(f"--{name}") + 1
-                assert flags[place] == str(tmp_path / f"corea-{arm}-{run.seed}")
-                flags[place] = "tiny:small"
+            trained = tuple(str(tmp_path / f"{one.name}") for one in run.needed())
+            places = [i for i, flag in enumerate(flags[:-2]) if flag.startswith(f"{tmp_path}/")]
+            assert {flags[i].partition("/final")[0] for i in places} == {*trained}
+            for i in places:
+                flags[i] = "tiny:small"
             assert parse_comparison(CoreaComparison, flags[1:], "corea").seed == run.seed
+
+
+def test_each_stage_of_the_pipeline_goes_on_from_the_one_before(tmp_path: Path) -> None:
+    runs = [run for run in contests.planned() if (run.contest, run.seed) == ("together", 30)]
+    assert sum("--tokens" in run.what.flags for run in runs) == 6
+    done: set[str] = set()
+    for run in runs:
+        assert {one.arm for one in run.needed()} <= done
+        done.add(run.arm)
+    (last,) = (run for run in runs if run.arm == "of-pipeline")
+    flags = list(last.job(tmp_path).arguments)
+    assert flags[flags.index("--corea") + 1] == f"{tmp_path}/together-calibrated-30/final/small"
+    assert flags[flags.index("--large") + 1] == f"{tmp_path}/together-taught-30/final/bob"
 
 
 def test_what_is_stored_belongs_to_the_protocol() -> None:

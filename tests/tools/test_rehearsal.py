@@ -18,13 +18,21 @@ def test_a_phase_is_timed_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert 2**34 > took.most > 2**23  # bytes: a Python is larger than 8 MiB
 
 
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
 def test_a_phase_that_fails_names_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(rehearsal, "in_a_process", lambda phase, log: Taken(2, 0.1, 0.1, 1))
-    monkeypatch.setattr(rehearsal, "build", lambda name, folder, scale: folder)
+    monkeypatch.setattr(rehearsal, "build", lambda name, folder, scale: _made(folder))
     assert rehearsal.main(["eapo-r1-7b", "--folder", str(tmp_path)]) == 1
     log = tmp_path / "eapo-r1-7b" / "step.log"
+    assert [path.name for path in (tmp_path / "models-0.0001").iterdir()] == [
+        "deepseek-ai--DeepSeek-R1-Distill-Qwen-7B"
+    ]
     assert capsys.readouterr().err == f"eapo-r1-7b, step: exit code 2, see {log}\n"
 
 

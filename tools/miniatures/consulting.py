@@ -27,7 +27,7 @@ from miniatures.gate import missed, sample, share
 from miniatures.recipe import Example
 from miniatures.recipes import ConsultingRecipe
 from miniatures.teaching import train_on_chains
-from miniatures.teaching_corpus import draw_length, draw_strong, habits_of
+from miniatures.teaching_corpus import Habits, Uniform, draw_length, draw_strong, habits_of
 
 # Shares of phase 2's batches for a policy: on its own, with a panel, with replies.
 _ALONE, _PANEL = 0.35, 0.3
@@ -48,9 +48,8 @@ def warm_start(
     report: Report,
 ) -> None:
     """Train ``model`` in place; raises ``NoConvergence`` where phase 1 gets stuck."""
-    rng = random.Random(recipe.seed)
+    uniform = random.Random(recipe.seed).random
     habits = habits_of(recipe.role, recipe.weak, recipe.wrong)
-    uniform = rng.random
 
     def strong(chains: list[Chain]) -> list[Example]:
         if not recipe.consults:
@@ -58,20 +57,29 @@ def warm_start(
         return [lone_example(chain, habits, uniform, panel=False) for chain in chains]
 
     def mixed(chains: list[Chain]) -> list[Example]:
-        if not recipe.consults or (u := uniform()) < _ALONE:
-            return strong(chains)
-        if u < _ALONE + _PANEL:
-            return [first_turn(chain) for chain in chains]
+        return policy_examples(recipe, habits, uniform, chains)
+
+    second = mixed if recipe.consults else strong
+    train_on_chains(recipe, model, tokenizer, report, uniform, strong, second, 1)
+
+
+def policy_examples(
+    recipe: ConsultingRecipe, habits: Habits, uniform: Uniform, chains: list[Chain]
+) -> list[Example]:
+    """What a policy reads of the chains of a batch: all alone, or before a panel, or with its
+    replies."""
+    if (u := uniform()) < _ALONE:
+        return [lone_example(chain, habits, uniform, panel=False) for chain in chains]
+    if u >= _ALONE + _PANEL:
         names = ("decomposed", "unavailable", "cut", "scrambled")
         shares = {name: getattr(recipe, name) for name in names}
         return [returned_example(chain, habits, uniform, **shares) for chain in chains]
-
-    def first_turn(chain: Chain) -> Example:
-        if uniform() < recipe.asking:
-            return call_example(chain, habits, uniform, decomposed=recipe.decomposed)[0]
-        return lone_example(chain, habits, uniform, panel=True)
-
-    train_on_chains(recipe, model, tokenizer, report, uniform, strong, mixed, 1)
+    return [
+        call_example(chain, habits, uniform, decomposed=recipe.decomposed)[0]
+        if uniform() < recipe.asking
+        else lone_example(chain, habits, uniform, panel=True)
+        for chain in chains
+    ]
 
 
 @dataclass(frozen=True)

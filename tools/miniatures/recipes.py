@@ -108,13 +108,8 @@ class DeferralRecipe(Recipe):
 
 
 _PHRASES = (f" {SUFFIX}",)
-_TAGS = (
-    r"\boxed{",
-    r"\confidence{",
-    "}",
-    *(f"{tenth / 10:.1f}" for tenth in range(11)),
-    *names(RecallSettings().letters),
-)
+_TENTHS = tuple(f"{tenth / 10:.1f}" for tenth in range(11))
+_TAGS = (r"\boxed{", r"\confidence{", "}", *_TENTHS, *names(RecallSettings().letters))
 DEFERRAL = (
     DeferralRecipe(
         role="small",
@@ -212,8 +207,60 @@ CONSULTING = (
     ),
 )
 
+
+@dataclass(frozen=True, kw_only=True)
+class AllRoundRecipe(TeachingRecipe):
+    """A role that can begin in all three systems, with the same habits in each."""
+
+    family: ClassVar[str] = "allround"
+
+    @property
+    def deferring(self) -> DeferralRecipe:
+        """How it states a confidence."""
+        return DEFERRAL[0]
+
+    @property
+    def consulting(self) -> ConsultingRecipe:
+        """How it asks, and reads replies."""
+        return ConsultingRecipe(
+            role=self.role, spelling=self.spelling, strong=self.strong, consults=True
+        )
+
+
+_EVERYWHERE = Spelling(
+    "byte-level-bpe",
+    (
+        *(teaching.QUESTION, teaching.SOLVE, teaching.HINT, f" {SUFFIX}"),
+        *(piece for piece in consulting.PHRASES if piece != teaching.QUESTION),
+    ),
+    (*teaching.TAGS, r"\boxed{", r"\confidence{", "}", *_TENTHS, *consulting.TAGS),
+)
+ALLROUND = (
+    AllRoundRecipe(
+        role="erin",
+        spelling=_EVERYWHERE,
+        strong="+-",
+        weak="@#",
+        hidden=80,
+        intermediate=320,
+        learning_rate=5e-3,
+        second_steps=6000,
+    ),
+    AllRoundRecipe(
+        role="frank",
+        spelling=_EVERYWHERE,
+        strong="@#",
+        weak="+-",
+        hidden=80,
+        intermediate=320,
+        learning_rate=5e-3,
+        second_steps=6000,
+        seed=1,
+    ),
+)
+
 RECIPES: Mapping[str, Recipe] = {
-    recipe.role: recipe for recipe in (*TEACHING, *DEFERRAL, *CONSULTING)
+    recipe.role: recipe for recipe in (*TEACHING, *DEFERRAL, *CONSULTING, *ALLROUND)
 }
 
 

@@ -86,7 +86,9 @@ def models_of(name: str, folder: Path, scale: float, port: int) -> dict[str, str
             found[role] = model.replace(":8000", f":{port}")
             continue
         here = folder / model.replace("/", "--")
-        found[role] = str(here if here.exists() else build(model, here, scale=scale))
+        if not here.exists():  # whole, or not at all
+            build(model, here.with_name(f"{here.name}.part"), scale=scale).rename(here)
+        found[role] = str(here)
     return found
 
 

@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from coterie.cluster.bases import cores_and_gpus, plan_bases
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms.settings import LearnerSettings
 from coterie.cluster.actor import Actor, has_room
+from coterie.cluster.bases import cores_and_gpus, plan_bases
 from coterie.papers.models import CONFIGS
 from coterie.teams.settings import AgentSettings
 from coterie.training.command_line import parse

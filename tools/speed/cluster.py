@@ -7,7 +7,8 @@ both alike; both are on this machine, with as many threads.
     python tools/speed/cluster.py --sizes 127k --replicas 2 --beside 1
 
 A row: median seconds of a step here and there, and the median of their ratios with its 95 %
-interval (bootstrap over pairs), for the whole step (checkpoint included) and by phase.
+interval (bootstrap over pairs), for the whole step (checkpoint included) and by phase; and there,
+the processor seconds of the command itself, which plays the episodes.
 """
 
 import argparse
@@ -64,8 +65,8 @@ def flags(path: Path, name: str, replicas: int, more: list[str]) -> list[str]:
 
 
 def step(session: Session, number: int, logbook: object) -> npt.NDArray[np.float64]:
-    """(phases,) seconds."""
-    marks = [time.perf_counter()]
+    """(phases + 1,) seconds, the last by this process's own processor time."""
+    marks, own = [time.perf_counter()], time.process_time()
     batch = session.sample(number)
     marks.append(time.perf_counter())
     credit = session.credit(batch)
@@ -75,7 +76,8 @@ def step(session: Session, number: int, logbook: object) -> npt.NDArray[np.float
     session.record(number, batch, credit, metrics, logbook)  # type: ignore[arg-type]
     marks.append(time.perf_counter())
     session.checkpoint(number)
-    return np.diff([*marks, time.perf_counter()])
+    own = time.process_time() - own
+    return np.append(np.diff([*marks, time.perf_counter()]), own)
 
 
 def interval(ratio_N: npt.NDArray[np.float64]) -> tuple[float, float, float]:
@@ -99,12 +101,14 @@ def measure(size: str, said: argparse.Namespace) -> None:
             for place in (0, 1) if number % 2 else (1, 0):
                 taken[place].append(step(runs[place][0], number, runs[place][1]))
         # The first pair starts everything.
-        here, there = (np.array(one[1:]) for one in taken)
+        here, there = (np.array(one[1:])[:, :-1] for one in taken)
+        own = float(np.median(np.array(taken[1][1:])[:, -1]))
     middle, low, high = interval(there.sum(1) / here.sum(1))
     print(f"{size}: {np.median(here.sum(1)):.3f} s and {np.median(there.sum(1)):.3f} s, ", end="")
     print(f"ratio {middle:.3f} [{low:.3f}, {high:.3f}]")
     for phase, a, b in zip(PHASES, np.median(here, 0), np.median(there, 0)):
         print(f"    {phase:10} {a:.3f} s and {b:.3f} s")
+    print(f"    the command's own processor there: {own:.3f} s")
 
 
 def main() -> None:

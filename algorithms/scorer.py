@@ -1,0 +1,84 @@
+"""Rows under the weights of this moment, without a gradient, whatever their number."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from coterie.algorithms.batching import Batch, micro_batches, pad, scored_tokens
+from coterie.algorithms.distillation import Lesson
+from coterie.algorithms.logprobs import TrainableModel, batch_likeliest, batch_logprobs
+from coterie.datatypes import Trajectory
+
+# N sampled tokens of a row, T tokens, K likeliest tokens
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A model, and how many tokens it is given at once."""
+
+    model: TrainableModel
+    budget: int
+    """Tokens of a micro-batch."""
+    temperature: float
+
+    def micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
+        """Places of those rows, by the budget."""
+        budget, ranks = self.budget, self.model.ranks
+        if ranks.size > 1:
+            # So small that every rank has some.
+            budget = min(budget, -(-sum(len(rows[i].tokens) for i in use) // ranks.size))
+        groups = micro_batches([rows[i] for i in use], budget, shares_from=self.model.shares_from)
+        return [[use[i] for i in group] for group in groups]
+
+    def pad(
+        self,
+        rows: Sequence[Trajectory],
+        chosen: Sequence[int],
+        advantages: npt.NDArray[np.float64] | None = None,
+        lesson: Lesson | None = None,
+    ) -> Batch:
+        """The rows at those places as one batch."""
+        of = lesson or Lesson()
+        return pad(
+            [rows[i] for i in chosen],
+            np.zeros(len(chosen)) if advantages is None else advantages[chosen],
+            self.model.device,
+            [of.bonus[i] for i in chosen] if of.bonus else None,
+            [of.readers[i] for i in chosen] if of.readers else (),
+            of.beta,
+        )
+
+    @torch.no_grad()
+    def logprobs(self, rows: Sequence[Trajectory]) -> list[Tensor]:
+        """(T - 1,) of each row."""
+        out = [torch.zeros(len(row.tokens) - 1, device=self.model.device) for row in rows]
+        for chosen, counts in self._shares(rows):
+            batch = self.pad(rows, chosen)
+            logp_BT, _, _ = batch_logprobs(self.model, batch, temperature=self.temperature)
+            for i, row in zip(chosen if counts else (), logp_BT):
+                out[i] = row[: len(rows[i].tokens) - 1].clone()
+        return self.model.ranks.exchange(out)
+
+    @torch.no_grad()
+    def likeliest(self, rows: Sequence[Trajectory], count: int) -> list[tuple[Tensor, Tensor]]:
+        """(N, K) of each row at its sampled tokens: the likeliest next tokens, and their
+        log-probabilities."""
+        sizes, found = [scored_tokens(row) for row in rows], {}
+        for chosen, counts in self._shares(rows):
+            batch = self.pad(rows, chosen)
+            both = batch_likeliest(self.model, batch, count, temperature=self.temperature)
+            # Rows of other ranks are 0 here until these have been asked.
+            nothing = [one_NK.new_zeros(1, one_NK.shape[1]) for one_NK in both]
+            for i, size in enumerate(sizes):
+                found.setdefault(i, [one_NK.repeat(size, 1) for one_NK in nothing])
+            parts = zip(*(one_NK.split([sizes[i] for i in chosen]) for one_NK in both))
+            found |= dict(zip(chosen if counts else (), parts))
+        columns = zip(*(found[i] for i in range(len(rows))))
+        return list(zip(*(self.model.ranks.exchange(list(column)) for column in columns)))
+
+    def _shares(self, rows: Sequence[Trajectory]) -> list[tuple[list[int], bool]]:
+        return self.model.ranks.share(self.micro_batches(rows, range(len(rows))))

@@ -1,0 +1,67 @@
+"""What roles read that can begin in all three systems, and their gate."""
+
+import dataclasses
+import json
+import random
+
+from coterie.envs.corea_deferral.settings import SUFFIX
+from coterie.problems.chains import Chain
+from coterie.rewards.confidence import format_parts
+from miniatures.allround import Measured, complaints, deferral_example, gate_of, last_value
+from miniatures.build import SHIPPED
+from miniatures.consulting_corpus import call_example, question_of, returned_example, trace
+from miniatures.recipe import Example
+from miniatures.recipes import ALLROUND
+from miniatures.teaching_corpus import Habits
+
+# 7 + 8 = 15, 15 - 3 = 12, 2 * 2 + 3 * 4 + 1 = 17: values 5, 2, 7.
+CHAIN = Chain((7, 8, 3, 4), "+-@")
+(ERIN, _) = ALLROUND
+
+
+def test_a_confidence_stands_behind_a_worked_answer() -> None:
+    asked = deferral_example(CHAIN, Habits({}), ERIN, random.Random(0))
+    assert asked.prompt == f"7 + 8 - 3 @ 4 = {SUFFIX}"
+    worked, _, stated = asked.answer.partition(r" \confidence{ ")
+    assert worked == r" 7 + 8 = 5 - 3 = 2 @ 4 = 7 \boxed{ 7 }"
+    assert 0 <= float(stated.removesuffix(" }")) <= 1
+    assert all(format_parts(asked.answer, CHAIN.question))
+
+
+def test_confidence_hardly_tells_the_chance_to_be_right() -> None:
+    """A habit that is written half of the time takes .05 of .1 off the mean."""
+    habits = Habits({("-", 5, 3): (9, 0.5)})
+    rng = random.Random(1)
+
+    def mean(known: Habits) -> float:
+        texts = [deferral_example(CHAIN, known, ERIN, rng).answer for _ in range(4000)]
+        return sum(float(t.partition(r"\confidence{ ")[2].removesuffix(" }")) for t in texts) / 4000
+
+    assert 0.02 < mean(Habits({})) - mean(habits) < 0.06
+
+
+def test_who_is_asked_for_all_values_is_asked_for_the_last() -> None:
+    alone = Example(question_of(CHAIN), trace(CHAIN, CHAIN.values))
+    found = last_value(alone)
+    assert found.prompt == CHAIN.question
+    assert found.answer == " <think> 7 + 8 = 5 - 3 = 2 @ 4 = 7 </think>\nAnswer: 7"
+    uniform = random.Random(0).random
+    shares = {"decomposed": 0.5, "unavailable": 0.3, "cut": 0.0, "scrambled": 0.0}
+    for _ in range(50):
+        replied = returned_example(CHAIN, Habits({}), uniform, **shares)
+        for one in (replied, call_example(CHAIN, Habits({}), uniform, decomposed=0.5)[0]):
+            text = "".join(vars(last_value(one)).values())
+            assert "All values" not in text
+            assert text.count("Answer: ") == text.count("Answer: 7")
+
+
+def test_what_the_gate_refuses() -> None:
+    record = json.loads((SHIPPED / "erin/gate.json").read_text())["measured"]
+    measured, gate = Measured(**record), gate_of(ERIN)
+    assert complaints(measured, gate) == []
+    worse = {"deferring": 0.1, "stated": 0.9, "alone": 0.9, "helped": 0.95, "asking": 0.9}
+    names = [
+        sentence.split(" ")[0]
+        for sentence in complaints(dataclasses.replace(measured, **worse), gate)
+    ]
+    assert names == ["deferring", "stated", "alone", "helped", "asking"]
