@@ -5,6 +5,7 @@ import logging
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -13,23 +14,22 @@ from typing import Any
 
 from coterie.cluster.settings import ClusterSettings
 from coterie.cluster.worker import Worker
-from coterie.datatypes import PolicyFailure, UserError, reason_of
+from coterie.datatypes import PolicyFailure, UserError, reason_of, refuse
 
 _PATIENCE_S = 10.0
 """Seconds for a place that should be free; only a cluster that others use too needs them."""
 
 
-_EVERYWHERE = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
-
-
-def _alone(address: str) -> dict[str, str]:
-    """What keeps a cluster that is started here to this machine, and to this user."""
+def beforehand(address: str) -> dict[str, str]:
+    """What Ray's environment says before Ray is imported, which reads it once: of a cluster that is
+    started here also what keeps it to this machine, and to this user."""
+    said = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
     if address != "local":
-        return {}
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        return said
+    said |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     # Ray's own switch for "this machine alone": it listens on the loopback interface then.
     # And its processes would wait for everybody else's on this machine.
-    return token | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
+    return said | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
 
 
 class Died(UserError):
@@ -50,7 +50,17 @@ class Cluster:
         Raises:
             UserError: there is no cluster at the address.
         """
-        for name, value in (_EVERYWHERE | _alone(settings.address)).items():
+        said = beforehand(settings.address)
+        refuse(
+            (
+                settings.address == "local"
+                and "ray" in sys.modules
+                and "RAY_AUTH_TOKEN" not in os.environ,
+                f"--cluster.address {settings.address}: Ray was imported before this run could say "
+                "who may speak to it; start the run in a process that has not imported ray",
+            )
+        )
+        for name, value in said.items():
             os.environ.setdefault(name, value)
         import ray
 

@@ -1,10 +1,12 @@
 """What is refused before Ray is started."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from coterie.cluster.actor import Cluster
 from coterie.cluster.settings import ClusterSettings
 from coterie.datatypes import UserError
 from coterie.training.command_line import parse
@@ -116,3 +118,10 @@ def test_a_missing_ray_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HERE, lambda name: None)
     with pytest.raises(UserError, match=r'pip install -e "\.\[ray\]"'):
         preflight(parse(["--cluster.address", "auto"]))
+
+
+def test_ray_that_was_imported_before_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", object())
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    with pytest.raises(UserError, match="in a process that has not imported ray"):
+        Cluster(ClusterSettings("local"))

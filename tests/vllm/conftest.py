@@ -1,10 +1,18 @@
 """Real engines; everything here is skipped where vLLM is not installed."""
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
+
+from coterie.cluster.actor import beforehand
+
+if find_spec("vllm") is not None:
+    # vLLM imports Ray, which reads once, as it is imported, who may speak to it.
+    for name, value in beforehand("local").items():
+        os.environ.setdefault(name, value)
 
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="not run: there is no GPU")
 
