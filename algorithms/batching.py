@@ -6,7 +6,6 @@ Legend: B rows of a micro-batch, T tokens of the longest of them.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,15 @@ class Reader:
     ids_NK: Tensor
     """Its likeliest tokens."""
     logp_NK: Tensor
-    bound: float = 0.0
+    beta_N: Tensor
+    """Weight of what it tells; 0 where nobody has read."""
+    bound: float
     """Differences from it count as at most this."""
+
+    @property
+    def columns(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What there is of each place."""
+        return self.ids_NK, self.logp_NK, self.beta_N
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,6 @@ class Batch:
     """(B, T - 1) what is added to the advantage of each token."""
     reader: Reader | None = None
     """At all sampled tokens, row by row."""
-    beta_B1: Tensor | None = None
-    """Weight of what the reader tells; 0 for rows that nobody has read again."""
 
     @property
     def advantage_BT(self) -> Tensor:
@@ -126,11 +130,10 @@ def pad(
     advantage_B: npt.NDArray[np.float64],
     device: torch.device | str = "cpu",
     bonus: Sequence[Tensor] | None = None,
-    reader: Sequence[Reader | None] = (),
-    beta: float = 0.0,
+    readers: Sequence[Reader | None] = (),
 ) -> Batch:
-    """Trajectories as one padded batch; ``bonus``: (T - 1,) of each row; ``reader`` of each row
-    that has been read again, with weight ``beta``."""
+    """Trajectories as one padded batch; ``bonus``: (T - 1,) of each row; ``readers``: of each row
+    that has been read again."""
     rows, width = len(trajectories), max(len(t.tokens) for t in trajectories)
     ids = np.zeros((rows, width), np.int64)
     mask = np.zeros((rows, width), np.bool_)
@@ -146,28 +149,23 @@ def pad(
         advantage_B=torch.from_numpy(advantage_B.astype(np.float32)).to(device),
         weight_B=torch.from_numpy(weight).to(device),
         bonus_BT=None if bonus is None else pad_sequence(list(bonus), batch_first=True),
-        **_read(trajectories, reader, beta),
+        reader=_end_on(trajectories, readers),
     )
 
 
-def _read(
-    trajectories: Sequence[Trajectory], reader: Sequence[Reader | None], beta: float
-) -> dict[str, Any]:
-    there = [one for one in reader if one is not None]
-    if not there:
-        return {}
-    (ids, logp), bound = ((there[0].ids_NK, there[0].logp_NK), there[0].bound)
+def _end_on(trajectories: Sequence[Trajectory], readers: Sequence[Reader | None]) -> Reader | None:
+    """All readers as one."""
+    first = next((one for one in readers if one is not None), None)
+    if first is None:
+        return None
 
-    def nothing(row: Trajectory) -> Reader:
-        count = scored_tokens(row)
-        return Reader(ids.new_zeros(count, ids.shape[1]), logp.new_zeros(count, logp.shape[1]))
+    def nobody(row: Trajectory) -> list[Tensor]:
+        count, width = scored_tokens(row), first.ids_NK.shape[1]
+        shapes = ((count, width), (count, width), (count,))
+        return [one.new_zeros(shape) for one, shape in zip(first.columns, shapes)]
 
-    whole = [one or nothing(row) for row, one in zip(trajectories, reader, strict=True)]
-    return {
-        "reader": Reader(
-            torch.cat([one.ids_NK for one in whole]),
-            torch.cat([one.logp_NK for one in whole]),
-            bound,
-        ),
-        "beta_B1": logp.new_tensor([[0.0 if one is None else beta] for one in reader]),
-    }
+    found = [
+        one.columns if one is not None else nobody(row)
+        for row, one in zip(trajectories, readers, strict=True)
+    ]
+    return Reader(*map(torch.cat, zip(*found)), bound=first.bound)

@@ -28,8 +28,6 @@ class Lesson:
     """(T - 1,) what is added to the advantage of each token."""
     readers: Sequence[Reader | None] = ()
     """What the reader holds of the next token at each of (N,) sampled ones."""
-    beta: float = 0.0
-    """Weight of what readers tell."""
 
     def says(self, row: int) -> bool:
         """Whether it says anything of this row."""
@@ -55,17 +53,17 @@ def token_bonus(how: Distillation, advantage: float, read_N: Tensor, against_N: 
         read_N: the reader's log-probabilities behind the other context.
         against_N: what they are compared with: the row's own, or the reader's behind a contrast.
     """
-    difference_N = (read_N - against_N).nan_to_num(0.0)
     if how.direction == "hint":  # beta clip(d_t, -c, c)
-        return how.beta * difference_N.clamp(-how.bound, how.bound)
+        return how.beta * _clipped(read_N, against_N, how.bound)
     # beta A (clip(exp(sign(A) d_t), 1 - c, 1 + c) - 1)      RLSD, arXiv:2604.03128
-    towards_N = float(np.sign(advantage)) * difference_N
-    weight_N = towards_N.clamp(-_LIMIT, _LIMIT).exp().clamp(1 - how.bound, 1 + how.bound)
+    towards_N = float(np.sign(advantage)) * _clipped(read_N, against_N, _LIMIT)
+    weight_N = towards_N.exp().clamp(1 - how.bound, 1 + how.bound)
     return how.beta * advantage * (weight_N - 1)
 
 
 def expected_difference(logp_NV: Tensor, reader: Reader) -> Tensor:
-    """(N,) sum over the next token v of ``pi(v) clip(log pi_reader(v) - log pi(v), -c, c)``.
+    """(N,) beta times the sum over the next token v of ``pi(v) clip(log pi_reader(v) - log pi(v),
+    -c, c)``.
 
     The reader tells of its likeliest tokens; all others count as one. The gradient goes through
     pi(v) alone: it is the mean over next tokens of what :func:`token_bonus` does for the sampled
@@ -73,10 +71,11 @@ def expected_difference(logp_NV: Tensor, reader: Reader) -> Tensor:
     """
     own_NK = logp_NV.gather(-1, reader.ids_NK).clamp(min=-_FAR)
     gain_NK = own_NK.exp() * _clipped(reader.logp_NK, own_NK, reader.bound)
-    if own_NK.shape[-1] == logp_NV.shape[-1]:
-        return gain_NK.sum(-1)
-    own_N1, read_N1 = _rest(own_NK), _rest(reader.logp_NK)
-    return gain_NK.sum(-1) + own_N1 * _clipped(read_N1.log(), own_N1.log(), reader.bound)
+    gain_N = gain_NK.sum(-1)
+    if own_NK.shape[-1] < logp_NV.shape[-1]:
+        own_N, read_N = _rest(own_NK), _rest(reader.logp_NK)
+        gain_N = gain_N + own_N * _clipped(read_N.log(), own_N.log(), reader.bound)
+    return reader.beta_N * gain_N
 
 
 def _clipped(read: Tensor, own: Tensor, bound: float) -> Tensor:

@@ -105,7 +105,7 @@ def score(
             return told
         return *told, expected_difference(logp_CV, Reader(*read, bound=reader.bound))
 
-    given = (hidden_NH, target_N, *((reader.ids_NK, reader.logp_NK) if reader else ()))
+    given = (hidden_NH, target_N, *(reader.columns if reader else ()))
     size = _at_once(head, hidden_NH, logits_at_once)
     if len(target_N) <= size:
         return Scores(*chunk(*given))

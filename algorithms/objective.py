@@ -84,8 +84,8 @@ def objective(
         if algorithm.kl_importance:
             kl_BT = kl_BT * token_ratio(logp_BT, old_BT)
         loss_BT = loss_BT + algorithm.kl_coefficient * kl_BT
-    if gain_BT is not None and batch.beta_B1 is not None:
-        loss_BT = loss_BT - batch.beta_B1 * gain_BT
+    if gain_BT is not None:
+        loss_BT = loss_BT - gain_BT
     weights_BT = token_weights(
         mask_BT,
         algorithm.reduction,

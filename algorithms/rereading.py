@@ -94,7 +94,6 @@ class Rereading:
         return Lesson(
             bonus=bonus if len(readers) < len(told) else (),
             readers=[readers.get(i) for i in range(len(rows))] if readers else (),
-            beta=how.beta,
         )
 
     def _readers(self, rows: Sequence[Trajectory], how: Distillation) -> list[Reader]:
@@ -102,4 +101,7 @@ class Rereading:
             return []
         with self.weights(how.reader):
             found = self.scorer.likeliest(rows, how.likeliest)
-        return [Reader(ids_NK, logp_NK, how.bound) for ids_NK, logp_NK in found]
+        return [
+            Reader(ids_NK, logp_NK, logp_NK.new_full((len(ids_NK),), how.beta), how.bound)
+            for ids_NK, logp_NK in found
+        ]

@@ -49,7 +49,6 @@ class Scorer:
             self.model.device,
             [of.bonus[i] for i in chosen] if of.bonus else None,
             [of.readers[i] for i in chosen] if of.readers else (),
-            of.beta,
         )
 
     @torch.no_grad()
@@ -67,16 +66,17 @@ class Scorer:
     def likeliest(self, rows: Sequence[Trajectory], count: int) -> list[tuple[Tensor, Tensor]]:
         """(N, K) of each row at its sampled tokens: the likeliest next tokens, and their
         log-probabilities."""
-        sizes, found = [scored_tokens(row) for row in rows], {}
+        sizes = [scored_tokens(row) for row in rows]
+        found: dict[int, Sequence[Tensor]] = {}
+        both: Sequence[Tensor] = ()
         for chosen, counts in self._shares(rows):
             batch = self.pad(rows, chosen)
             both = batch_likeliest(self.model, batch, count, temperature=self.temperature)
-            # Rows of other ranks are 0 here until these have been asked.
-            nothing = [one_NK.new_zeros(1, one_NK.shape[1]) for one_NK in both]
-            for i, size in enumerate(sizes):
-                found.setdefault(i, [one_NK.repeat(size, 1) for one_NK in nothing])
             parts = zip(*(one_NK.split([sizes[i] for i in chosen]) for one_NK in both))
             found |= dict(zip(chosen if counts else (), parts))
+        # Rows of other ranks are 0 here until these have been asked.
+        for i in set(range(len(rows))) - found.keys():
+            found[i] = [one_NK.new_zeros(sizes[i], one_NK.shape[1]) for one_NK in both]
         columns = zip(*(found[i] for i in range(len(rows))))
         return list(zip(*(self.model.ranks.exchange(list(column)) for column in columns)))
 

@@ -81,16 +81,18 @@ def _peers(tokens: str, steps: str) -> Arm:
     return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", steps))
 
 
-def _consultation(tokens: str, erin: str, frank: str, *needs: str) -> Arm:
-    models = ("--agents.policy.model", erin, "--agents.expert.model", frank)
-    system = ("--env", "eapo-consultation", "--algo", "dapo", *models)
-    return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", "4000"), needs=needs)
+_CONSULTATION = ("eapo-consultation", "dapo", "policy", "expert")
+_DEFERRAL = ("corea-deferral", "grpo", "small", "large")
 
 
-def _deferral(tokens: str, erin: str, frank: str, *needs: str) -> Arm:
-    models = ("--agents.small.model", erin, "--agents.large.model", frank)
-    system = ("--env", "corea-deferral", "--algo", "grpo", *models)
-    return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", "4000"), needs=needs)
+def _erin_learns(
+    system: tuple[str, str, str, str], tokens: str, erin: str, frank: str, *needs: str
+) -> Arm:
+    """``system``: environment, algorithm, erin's role and frank's."""
+    env, algo, learner, other = system
+    models = (f"--agents.{learner}.model", erin, f"--agents.{other}.model", frank)
+    flags = ("--env", env, "--algo", algo, *models, *_ON_MIXED)
+    return Arm((*flags, "--tokens", tokens, "--steps", "4000"), needs=needs)
 
 
 def _pair(erin: str, frank: str, *needs: str) -> Arm:
@@ -146,12 +148,15 @@ CONTESTS: Mapping[str, Mapping[str, Arm]] = {
     },
     "together": {
         "peers": _peers(_WHOLE, "430"),
-        "consultation": _consultation(_WHOLE, "tiny:erin", "tiny:frank"),
-        "deferral": _deferral(_WHOLE, "tiny:erin", "tiny:frank"),
+        "consultation": _erin_learns(_CONSULTATION, _WHOLE, "tiny:erin", "tiny:frank"),
+        "deferral": _erin_learns(_DEFERRAL, _WHOLE, "tiny:erin", "tiny:frank"),
         "taught": _peers(_STAGE, "143"),
-        "consulted": _consultation(_STAGE, "{taught}/final/alice", "{taught}/final/bob", "taught"),
-        "calibrated": _deferral(
-            *(_STAGE, "{consulted}/final/policy", "{taught}/final/bob"), "consulted", "taught"
+        "consulted": _erin_learns(
+            _CONSULTATION, _STAGE, "{taught}/final/alice", "{taught}/final/bob", "taught"
+        ),
+        "calibrated": _erin_learns(
+            *(_DEFERRAL, _STAGE, "{consulted}/final/policy", "{taught}/final/bob"),
+            *("consulted", "taught"),
         ),
         "of-nothing": _pair("tiny:erin", "tiny:frank"),
         "of-peers": _pair("{peers}/final/alice", "{peers}/final/bob", "peers"),

@@ -215,10 +215,10 @@ def test_the_mean_over_next_tokens_by_hand() -> None:
     0; of its likeliest token and the rest, .3 log 2 + .7 log(.4 / .7)."""
     logp = torch.tensor([[0.5, 0.3, 0.2]]).log()
     read = torch.tensor([[0.6, 0.2, 0.2]]).log()
-    whole = Reader(torch.tensor([[1, 0, 2]]), read, bound=0.75)
+    whole = Reader(torch.tensor([[1, 0, 2]]), read, torch.ones(1), bound=0.75)
     found = expected_difference(logp, whole).item()
     assert found == pytest.approx(-0.5 * 0.75 + 0.3 * math.log(2), abs=1e-6)
-    one = Reader(torch.tensor([[1]]), read[:, :1], bound=0.75)
+    one = Reader(torch.tensor([[1]]), read[:, :1], torch.ones(1), bound=0.75)
     found = expected_difference(logp, one).item()
     assert found == pytest.approx(0.3 * math.log(2) + 0.7 * math.log(0.4 / 0.7), abs=1e-5)
     impossible = torch.tensor([[0.0, 1.0, 0.0]]).log()

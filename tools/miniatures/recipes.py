@@ -214,6 +214,11 @@ class AllRoundRecipe(TeachingRecipe):
 
     family: ClassVar[str] = "allround"
 
+    hidden: int = 80
+    intermediate: int = 320
+    learning_rate: float = 5e-3
+    second_steps: int = 6000
+
     @property
     def deferring(self) -> DeferralRecipe:
         """How it states a confidence."""
@@ -236,27 +241,8 @@ _EVERYWHERE = Spelling(
     (*teaching.TAGS, r"\boxed{", r"\confidence{", "}", *_TENTHS, *consulting.TAGS),
 )
 ALLROUND = (
-    AllRoundRecipe(
-        role="erin",
-        spelling=_EVERYWHERE,
-        strong="+-",
-        weak="@#",
-        hidden=80,
-        intermediate=320,
-        learning_rate=5e-3,
-        second_steps=6000,
-    ),
-    AllRoundRecipe(
-        role="frank",
-        spelling=_EVERYWHERE,
-        strong="@#",
-        weak="+-",
-        hidden=80,
-        intermediate=320,
-        learning_rate=5e-3,
-        second_steps=6000,
-        seed=1,
-    ),
+    AllRoundRecipe(role="erin", spelling=_EVERYWHERE, strong="+-", weak="@#"),
+    AllRoundRecipe(role="frank", spelling=_EVERYWHERE, strong="@#", weak="+-", seed=1),
 )
 
 RECIPES: Mapping[str, Recipe] = {
