@@ -12,6 +12,8 @@ from coterie.cluster.engine_worker import EngineWorker
 from coterie.cluster.group import Group
 from coterie.cluster.roles import live_together
 from coterie.cluster.routing import choose
+from coterie.cluster.sender import Sender
+from coterie.cluster.transfer import Transfer
 from coterie.cluster.worker import Worker
 from coterie.models.loading import base_key
 from coterie.models.sampler import Request
@@ -29,10 +31,12 @@ class Base:
     engines: Sequence[Actor]
     """Who answers: at least one process, the learner where there is no other."""
     sent: dict[str, Any] = field(default_factory=dict)
-    """Role -> reference to the weights that engines apart answer with."""
+    """Role -> what engines apart answer with: a reference to the weights, or their version."""
     done: list[tuple[Any, ...]] = field(default_factory=list)
     """What the learner was asked since it was last saved, in order: whoever takes its place does
     it again."""
+    transfer: Transfer | None = None
+    """How they get them from GPU to GPU; None: through main memory."""
     lock: Any = field(default_factory=threading.RLock)
     """Held while a process is replaced; bases learn side by side."""
 
@@ -89,7 +93,9 @@ def plan_bases(
         trained = learns & set(roles)
         ranks = max((models[role].learner_devices for role in trained), default=0)
         several = max(one.engine_replicas for one in mine.values()) or int(ranks != 1)
-        worker, how = (Worker, more) if several else served
+        sends = several > 0 and vllm is not None and vllm.weights == "transfer"
+        sends = sends and bool(trained) and keys[roles[0]] is None
+        worker, how = (Sender if sends else Worker, more) if several else served
         learners = [
             kind(f"learner{number} of {name}", roles, (mine, trained, learning), how, worker)
             for number in ([f" {i + 1}" for i in range(ranks)] if ranks > 1 else [""] * ranks)
@@ -103,7 +109,9 @@ def plan_bases(
             kind(f"engine {i + 1} of {name}", roles, (aside, trained, None), how, worker)
             for i in range(several)
         ]
-        bases.append(Base(roles, learner, engines or learners))
+        bases.append(base := Base(roles, learner, engines or learners))
+        if sends and learner is not None:
+            base.transfer = Transfer(roles[0], learner, mine[roles[0]].tensor_parallel)
     return bases
 
 

@@ -10,11 +10,14 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 from coterie.agents.engine import processes
-from coterie.agents.engine.engine import EngineDied
+from coterie.agents.engine.engine import Engine, EngineDied
 from coterie.agents.engine.fleet import Fleet
 from coterie.agents.engine.policy import VllmPolicy
 from coterie.cluster.worker import About, Stamp, Weights, Worker
 from coterie.datatypes import Prompt
+
+NOBODYS = -1
+"""A version that nobody asks for."""
 
 
 @contextmanager
@@ -64,6 +67,24 @@ class EngineWorker(Worker):
         super().take(role, weights)
         await self.refresh()
 
+    async def join(self, role: str, meeting: dict[str, Any]) -> None:
+        """Have the engine meet a learner that sends it weights: see
+        :class:`coterie.cluster.transfer.Transfer`."""
+        with _needed():
+            await self._engine(role).join(meeting)
+
+    async def receive(self, role: str, described: dict[str, Any]) -> None:
+        """Take over weights that are sent meanwhile; nobody is answered until :meth:`announce`."""
+        self._held.loaded[role].handle.version = NOBODYS
+        await self.refresh()
+        with _needed():
+            await self._engine(role).receive(described)
+
+    async def announce(self, role: str, version: int) -> None:
+        """All have received the weights of that version: answer with them."""
+        self._held.loaded[role].handle.version = version
+        await self.refresh()
+
     async def refresh(self) -> None:
         """Have the engine answer with the newest weights that this process holds."""
         with _needed():
@@ -77,6 +98,9 @@ class EngineWorker(Worker):
         """End the engine."""
         if hasattr(self, "_held"):
             self._fleet.close()
+
+    def _engine(self, role: str) -> Engine:
+        return cast(Engine, self._fleet.policies[role].engine)
 
     @property
     def _fleet(self) -> Fleet:

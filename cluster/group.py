@@ -9,7 +9,7 @@ from coterie.cluster.actor import Actor, Died
 from coterie.cluster.worker import Rank
 from coterie.datatypes import UserError
 
-_NOTICED_S = 20.0
+NOTICED_S = 20.0
 """Until it is known that a process has died, of which another has lost the connection."""
 
 
@@ -72,7 +72,7 @@ class Group(Actor):
 
     def _explain(self, begun: Sequence[Any], waiting: Sequence[Future[Any]]) -> None:
         """Raise what went wrong first: who loses a connection blames the one that has died."""
-        wait(waiting, _NOTICED_S)
+        wait(waiting, NOTICED_S)
         errors: list[UserError] = []
         for actor, one, future in zip(self.ranks, begun, waiting):
             try:

@@ -251,15 +251,22 @@ class Pool:
     # Weights
 
     def _newest(self, base: Base) -> dict[str, Any]:
-        """References by role: weights go from process to process, and not through this one."""
+        """References by role: weights go from process to process, and not through this one; their
+        versions, where they go from GPU to GPU."""
         learner = base.learner
         if learner is None or not base.apart:
             return {}
+        if base.transfer is not None:
+            return {role: self._trained[role].version for role in self._learning(base)}
         begun = {role: learner.begin("weights", role) for role in self._learning(base)}
         return {role: learner.reference(one) for role, one in begun.items()}
 
-    def _give(self, engines: Sequence[Actor], sent: Mapping[str, Any]) -> dict[str, UserError]:
+    def _give(
+        self, base: Base, engines: Sequence[Actor], sent: Mapping[str, Any]
+    ) -> dict[str, UserError]:
         """Have ``engines`` answer with these weights; who would not, by name."""
+        if base.transfer is not None:
+            return base.transfer.give(engines, sent[base.transfer.role])
         begun = [
             (engine, engine.begin("take", role, weights))
             for role, weights in sent.items()
@@ -275,14 +282,19 @@ class Pool:
 
     def _publish(self, base: Base) -> None:
         """Hand the newest weights to all engines of ``base``, or to none: where one has died or
-        refuses, the others go back to what they had, and another one takes its place.
+        refuses, the others go back to what they had (or answer nobody, where they cannot), and
+        another one takes its place.
 
         Raises:
             UserError: it refuses again.
         """
         newest, refused = self._newest(base), set[str]()
-        while failed := self._give(base.apart, newest):
-            self._give([one for one in base.apart if one.name not in failed], base.sent)
+        while failed := self._give(base, base.apart, newest):
+            if base.transfer is None:
+                others = [one for one in base.apart if one.name not in failed]
+                self._give(base, others, base.sent)
+            else:
+                base.sent = newest  # of what they had nobody has a copy
             if self._has_died(base):
                 newest = self._newest(base)
                 continue
@@ -350,13 +362,13 @@ class Pool:
 
     def _catch_up(self, base: Base, engine: Actor) -> None:
         """Have an engine that is new answer with what the others answer with."""
-        failed = self._give([engine], base.sent)
+        failed = self._give(base, [engine], base.sent)
         if failed and not isinstance(failed[engine.name], Died):
             # They may have gone with the learner's node. It has not learned since, or what is
             # asked for is another version, which is refused.
             self._has_died(base)
             base.sent = self._newest(base)
-            failed = self._give([engine], base.sent)
+            failed = self._give(base, [engine], base.sent)
         if failed:
             raise failed[engine.name]
 

@@ -92,7 +92,7 @@ def check_cluster(
         (doctor, f"--doctor examines models in this process: leave out {why}"),
         (not local_models(agents), f"{why} has no model to place: leave it out"),
     )
-    beside = vllm is not None and (vllm.sleep_level > 0 or vllm.weights == "transfer")
+    sleeps = vllm is not None and vllm.sleep_level > 0
     for role, agent in agents.items():
         for flag, device in (("device", agent.device), ("engine-device", agent.engine_device)):
             if device not in ("auto", "cpu", "cuda"):
@@ -100,10 +100,10 @@ def check_cluster(
                     f"--agents.{role}.{flag} {device}: with {why} each process is given its GPU; "
                     "say cuda, cpu or auto"
                 )
-        if beside and (agent.engine_replicas or agent.learner_devices > 1):
+        if sleeps and (agent.engine_replicas or agent.learner_devices > 1):
             raise UserError(
-                "--vllm.sleep-level and --vllm.weights transfer are for an engine on its learner's "
-                f"GPU: leave them out, or --agents.{role}.engine-replicas and learner-devices"
+                "--vllm.sleep-level is for an engine on its learner's GPU: leave it out, or "
+                f"--agents.{role}.engine-replicas and learner-devices"
             )
 
 

@@ -341,7 +341,7 @@ def hold(
     """Implements :data:`Holder` in this process; without ``learning``, for those who learn
     elsewhere."""
     loaded = _load(models, learns, seed)
-    local, fleet = _samplers(models, loaded, learns, vllm, seed)
+    local, fleet = _samplers(models, loaded, learns, vllm, seed, apart=learning is None)
     return Models(
         policies=local,
         codecs={name: one.codec for name, one in loaded.items()},
@@ -382,8 +382,11 @@ def _samplers(
     learns: Set[str],
     vllm: VllmSettings | None,
     seed: int,
+    *,
+    apart: bool,
 ) -> "tuple[Mapping[str, Policy], Fleet | None]":
-    """A policy for every model, by its name, and with ``vllm`` the engines behind them."""
+    """A policy for every model, by its name, and with ``vllm`` the engines behind them; ``apart``:
+    those who learn do so elsewhere."""
     if not loaded:
         return {}, None
     if vllm is None:
@@ -393,7 +396,15 @@ def _samplers(
     from coterie.agents.engine.fleet import Fleet, Seat
 
     seats = [
-        Seat(name, one, model_spec(how), name in learns, how.engine_device, how.tensor_parallel)
+        Seat(
+            name,
+            one,
+            model_spec(how),
+            name in learns,
+            how.engine_device,
+            how.tensor_parallel,
+            apart,
+        )
         for name, one, how in ((name, one, models[name]) for name, one in loaded.items())
     ]
     fleet = Fleet(seats, vllm, seed=seed)

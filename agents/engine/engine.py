@@ -2,17 +2,17 @@
 
 import asyncio
 import itertools
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
 from torch import Tensor
 
 from coterie.agents.engine.processes import no_interrupts, own_gpus
 from coterie.agents.engine.settings import VllmSettings
 from coterie.agents.engine.spec import EngineSpec, engine_arguments
+from coterie.agents.engine.transfer import join, receive, send_handles
 from coterie.datatypes import UserError, reason_of
 
 T = TypeVar("T")
@@ -121,8 +121,18 @@ class Engine:
     async def transfer(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Take all weights from this process's tensors on the same GPU; no request may be under
         way."""
-        await self._do(_send(self._llm, weights, first=not self._transfer_ready))
+        await self._do(send_handles(self._llm, weights, first=not self._transfer_ready))
         self._transfer_ready = True
+        await self.forget_prefixes()
+
+    async def join(self, meeting: Mapping[str, Any]) -> None:
+        """Meet a learner on another GPU, and other engines: see :func:`transfer.join`."""
+        await self._do(join(self._llm, meeting))
+
+    async def receive(self, described: Mapping[str, Any]) -> None:
+        """Take all weights from that learner, which sends them meanwhile; no request may be under
+        way."""
+        await self._do(receive(self._llm, described))
         await self.forget_prefixes()
 
     async def forget_prefixes(self) -> None:
@@ -207,37 +217,3 @@ def _request(adapter: Adapter) -> Any:
     from vllm.lora.request import LoRARequest  # pyright: ignore[reportMissingImports]
 
     return LoRARequest(adapter.name, adapter.number, str(adapter.path))
-
-
-async def _send(llm: Any, weights: Iterable[tuple[str, Tensor]], *, first: bool) -> None:
-    """Hand over handles to tensors in GPU memory, which the engine copies from.
-
-    Args:
-        llm: vLLM's ``AsyncLLM``, configured for the backend ``ipc``, with no request under way.
-        weights: names as in the checkpoint, and tensors on the engine's GPU.
-        first: whether nothing was ever sent to this engine.
-    """
-    from torch.multiprocessing.reductions import reduce_tensor
-    from vllm.distributed.weight_transfer.base import (  # pyright: ignore[reportMissingImports]
-        WeightTransferInitRequest,
-        WeightTransferUpdateRequest,
-    )
-
-    if first:
-        await llm.init_weight_transfer_engine(WeightTransferInitRequest({"packed": False}))
-    # Handles do not keep their memory alive: these references do, until the engine is done.
-    alive = [(name, tensor.detach().contiguous()) for name, tensor in weights]
-    device = alive[0][1].device
-    uuid = str(torch.cuda.get_device_properties(device).uuid)
-    torch.cuda.synchronize(device)
-    info = {
-        "names": [name for name, _ in alive],
-        "dtype_names": [str(tensor.dtype).rpartition(".")[2] for _, tensor in alive],
-        "shapes": [list(tensor.shape) for _, tensor in alive],
-        "ipc_handles": [{uuid: reduce_tensor(tensor)[1]} for _, tensor in alive],
-    }
-    await llm.start_weight_update()
-    await llm.update_weights(WeightTransferUpdateRequest(info))
-    await llm.finish_weight_update()
-    del alive
-    torch.cuda.ipc_collect()

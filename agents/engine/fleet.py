@@ -18,7 +18,7 @@ from coterie.agents.engine.export import cpu_width, export_checkpoint
 from coterie.agents.engine.policy import VllmPolicy
 from coterie.agents.engine.processes import engine_environment, memory_folder
 from coterie.agents.engine.settings import VllmSettings
-from coterie.agents.engine.spec import EngineSpec
+from coterie.agents.engine.spec import EngineSpec, Transfer
 from coterie.agents.engine.turns import Turns
 from coterie.agents.engine.versions import (
     AdapterVersions,
@@ -46,6 +46,8 @@ class Seat:
     """Where its engine runs; ``auto``: where its model is."""
     tensor_parallel: int = 1
     """GPUs that its engine spans."""
+    apart: bool = False
+    """Whether the role learns in another process."""
 
 
 class Fleet:
@@ -88,7 +90,7 @@ class Fleet:
             if isinstance(error, OSError):
                 raise UserError(f"weights for engines cannot be written: {error}") from error
             raise
-        _let_go(seats)
+        _let_go(seats, settings)
 
     async def start(self) -> None:
         """Start every engine, in the event loop that will ask them; blocks it.
@@ -98,7 +100,7 @@ class Fleet:
         """
         engines = [bench.engine for bench in self._benches.values()]
         on_gpu = any(engine.spec.on_gpu for engine in engines)
-        transfer = any(bench.transfer for bench in self._benches.values())
+        transfer = any(bench.transfer == "ipc" for bench in self._benches.values())
         _free_gpu()
         try:
             with engine_environment(
@@ -163,9 +165,9 @@ class Fleet:
         if key not in self._benches:
             mates = [other for other in seats if _key(other) == key]
             folder = self._folder / f"engine-{len(self._benches)}"
-            transfer = _full(seat) and uses_transfer(seat, self._settings)
+            transfer = transfer_of(seat, self._settings) if _full(seat) else None
             bench = _Bench(folder, width=_width(seat), transfer=transfer)
-            if _full(seat):
+            if _full(seat) and transfer != "nccl":
                 bench.checkpoints = CheckpointWriter(
                     seat.loaded.handle,
                     folder,
@@ -216,11 +218,12 @@ class Fleet:
             adapters=len(ranks),
             seed=self._seed,
             tensor_parallel=seat.tensor_parallel,
+            transfer=bench.transfer or "ipc",
         )
 
     def _versions(self, seat: Seat, bench: "_Bench") -> Versions:
         if bench.checkpoints is not None:
-            return FullWeights(bench.engine, bench.checkpoints, transfer=bench.transfer)
+            return FullWeights(bench.engine, bench.checkpoints, transfer=bench.transfer == "ipc")
         if seat.spec.lora is None:
             return FrozenWeights()
         engine, handle, width = bench.engine, seat.loaded.handle, bench.width
@@ -237,8 +240,8 @@ class _Bench:
 
     folder: Path
     width: int | None
-    transfer: bool
-    """Whether its weights are handed over as tensors."""
+    transfer: Transfer | None
+    """How its weights are handed over; None: through files."""
     engine: Any = None
     checkpoints: CheckpointWriter | None = None
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -272,12 +275,14 @@ def _dtype(seat: Seat) -> torch.dtype:
     return torch.bfloat16 if learns and _on_gpu(seat) else seat.loaded.handle.dtype
 
 
-def uses_transfer(seat: Seat, settings: VllmSettings) -> bool:
-    """Whether full weights are handed over as tensors: model and engine are on one GPU, and what
-    an engine gives up in sleep it need not read from files again."""
+def transfer_of(seat: Seat, settings: VllmSettings) -> Transfer | None:
+    """How full weights are handed over: between GPUs where that is asked for, and on one GPU where
+    what an engine gives up in sleep need not be read again; None: through files."""
+    if seat.apart:
+        return "nccl" if settings.weights == "transfer" else None
     files = settings.weights == "reload" or settings.sleep_level == 2 or seat.tensor_parallel > 1
     beside = _device(seat) == _device(dataclasses.replace(seat, device="auto"))
-    return not files and _on_gpu(seat) and beside
+    return "ipc" if not files and _on_gpu(seat) and beside else None
 
 
 def _width(seat: Seat) -> int | None:
@@ -304,9 +309,14 @@ def _start_together(engines: list[Any]) -> None:
             done.result()
 
 
-def _let_go(seats: list[Seat]) -> None:
-    """Free the weights of frozen roles in this process; their engine has its own."""
-    needed = {id(seat.loaded.handle.module) for seat in seats if seat.trained}
+def _let_go(seats: list[Seat], settings: VllmSettings) -> None:
+    """Free the weights in this process of roles that neither learn here nor pass through here;
+    their engine has its own."""
+    needed = {
+        id(seat.loaded.handle.module)
+        for seat in seats
+        if seat.trained and not (_full(seat) and transfer_of(seat, settings) == "nccl")
+    }
     for seat in seats:
         if id(seat.loaded.handle.module) not in needed:
             seat.loaded.handle.module.to("meta")
@@ -322,5 +332,5 @@ def _free_gpu() -> None:
 def _written_bytes(seat: Seat, settings: VllmSettings) -> int:
     """Full weights on their way through files: the version that is read, and the next one; and the
     part of a checkpoint that an engine is given instead of all of it."""
-    written = _full(seat) and not uses_transfer(seat, settings)
+    written = _full(seat) and transfer_of(seat, settings) is None
     return (2 if written else seat.loaded.cut) * seat.loaded.handle.weight_bytes

@@ -45,7 +45,7 @@ class VllmPolicy:
         *,
         turns: Turns | None = None,
     ) -> None:
-        self._engine, self._handle, self._codec = engine, handle, codec
+        self.engine, self._handle, self._codec = engine, handle, codec
         self._versions = versions
         self._turns = turns
         self._stamp: tuple[int, int] | None = None
@@ -76,12 +76,12 @@ class VllmPolicy:
         params = sampling_params(sampling, prompt.seed, self._codec.eos_ids)
         version = self._version
         async with self._versions.request() as adapter, self._turn():
-            output = await self._engine.generate(prompt.tokens.tolist(), params, adapter)
+            output = await self.engine.generate(prompt.tokens.tolist(), params, adapter)
         return self._completion(output, sampling, version)
 
     def _turn(self) -> AbstractAsyncContextManager[None]:
         """The engine is awake inside."""
-        return nullcontext() if self._turns is None else self._turns.of(self._engine)
+        return nullcontext() if self._turns is None else self._turns.of(self.engine)
 
     def _completion(self, output: Any, sampling: Sampling, version: int) -> Completion:
         ids = list(output.token_ids)

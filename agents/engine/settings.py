@@ -22,8 +22,8 @@ class VllmSettings:
     """No CUDA graphs: starts sooner, decodes slower. A CPU engine is always eager."""
     weights: Literal["auto", "transfer", "reload"] = "auto"
     """How full weights reach their engine after an update: through vLLM's weight transfer, or
-    through files in memory; auto: transfer on a GPU, files on a CPU and with sleep level 2.
-    Adapters always use files."""
+    through files in memory; auto: transfer where learner and engine share a GPU, files elsewhere
+    and with sleep level 2. Adapters always use files."""
     sleep_level: Literal[0, 1, 2] = 0
     """What engines on a GPU give up while the learner updates: nothing, their cache and (1) their
     weights to main memory, or (2) their weights altogether, which adapters do not allow."""

@@ -3,10 +3,13 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.datatypes import Sampling, UserError
+
+Transfer = Literal["ipc", "nccl"]
+"""vLLM's: learner and engine share a GPU, or they do not."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class EngineSpec:
     seed: int = 0
     tensor_parallel: int = 1
     """GPUs that it spans, from ``device`` on."""
+    transfer: Transfer = "ipc"
+    """How it is handed weights on a GPU, where they do not come through files."""
 
     @property
     def on_gpu(self) -> bool:
@@ -84,7 +89,7 @@ def engine_arguments(spec: EngineSpec, settings: VllmSettings) -> dict[str, Any]
     if spec.on_gpu:
         from vllm.config import WeightTransferConfig  # pyright: ignore[reportMissingImports]
 
-        arguments["weight_transfer_config"] = WeightTransferConfig(backend="ipc")
+        arguments["weight_transfer_config"] = WeightTransferConfig(backend=spec.transfer)
     return arguments
 
 

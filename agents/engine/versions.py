@@ -12,6 +12,7 @@ from torch import Tensor
 from coterie.agents.engine.engine import Adapter
 from coterie.agents.engine.export import export_checkpoint, widen_adapter
 from coterie.models.handle import ModelHandle
+from coterie.models.stored import StoredWeights
 
 
 class TakesWeights(Protocol):
@@ -45,12 +46,13 @@ async def no_adapter() -> AsyncIterator[None]:
 
 
 class FrozenWeights:
-    """Implements :class:`Versions`: an engine's own weights, which never change."""
+    """Implements :class:`Versions`: an engine's own weights, which never change, or which another
+    process sends (:meth:`coterie.agents.engine.engine.Engine.receive`)."""
 
     request = staticmethod(no_adapter)
 
     async def publish(self) -> None:
-        """Nothing to do: there is one version."""
+        """Nothing to do."""
 
 
 class FrozenAdapter:
@@ -198,12 +200,5 @@ class CheckpointWriter:
         return target
 
     def tensors(self) -> list[tuple[str, Any]]:
-        """Weights by their names in a checkpoint, which does not name a tied head, and names each
-        expert of a mixture where transformers holds all of them in one tensor."""
-        from transformers.core_model_loading import revert_weight_conversion
-
-        model = self._handle.causal_lm
-        tied = set(getattr(model, "all_tied_weights_keys", None) or ())
-        state = {name: t for name, t in model.state_dict().items() if name not in tied}
-        stored = revert_weight_conversion(model, state).items()
-        return [(name, t.to(self._dtype or t.dtype)) for name, t in stored]
+        """Weights by their names in a checkpoint."""
+        return list(StoredWeights(self._handle.causal_lm, self._dtype))

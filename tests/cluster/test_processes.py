@@ -57,7 +57,7 @@ def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
     with pytest.raises(UserError, match="learner 1 failed"):
         ask(lost, "done")
     # The first would wait for the second for ever.
-    monkeypatch.setattr("coterie.cluster.group._NOTICED_S", 0.01)
+    monkeypatch.setattr("coterie.cluster.group.NOTICED_S", 0.01)
     with pytest.raises(Died, match="learner 2"):
         ask(None, gone)
 

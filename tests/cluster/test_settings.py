@@ -60,7 +60,7 @@ def test_what_is_no_address_is_refused(address: str) -> None:
                 *("--engine", "vllm", "--vllm.sleep-level", "1", "--agents.bob.device", "cuda"),
                 *("--cluster.address", "local", "--agents.bob.engine-replicas", "1"),
             ),
-            "leave them out, or --agents.bob.engine-replicas",
+            "leave it out, or --agents.bob.engine-replicas",
         ),
         (("--agents.bob.tensor-parallel", "0"), "tensor-parallel must be at least 1"),
         (("--agents.bob.tensor-parallel", "2"), "tensor-parallel needs --engine vllm"),

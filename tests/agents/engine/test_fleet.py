@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from coterie.agents.engine.fleet import Fleet, Seat, uses_transfer
+from coterie.agents.engine.fleet import Fleet, Seat, transfer_of
 from coterie.agents.engine.settings import VllmSettings
 from coterie.agents.engine.spec import engine_arguments
 from coterie.agents.engine.versions import CheckpointWriter
@@ -156,7 +157,7 @@ async def test_a_stop_string_ends_with_the_token_that_completes_it(file_engine) 
     assert stop in codec.decode(cut.tokens)
     assert stop not in codec.decode(cut.tokens[:-1])
     # An engine that does not stop is cut in the same place.
-    policy._engine = Deaf(policy._engine)
+    policy.engine = Deaf(policy.engine)
     (again,) = await answers(policy, prompts(placed["alice"], 1), Sampling(40, stop=(stop,)))
     assert again.tokens.tolist() == cut.tokens.tolist()
     assert again.finish_reason == "stop"
@@ -379,7 +380,7 @@ def test_adapters_that_engines_cannot_read_are_refused(file_engine, has) -> None
 
 def test_weights_by_transfer_are_not_written(file_engine, monkeypatch) -> None:
     """The engine starts from the model's own files, and is handed newer weights at once."""
-    monkeypatch.setattr("coterie.agents.engine.fleet.uses_transfer", lambda seat, settings: True)
+    monkeypatch.setattr("coterie.agents.engine.fleet.transfer_of", lambda seat, settings: "ipc")
     specs = {"alice": ModelSpec("tiny:alice")}
     loaded = load_team(specs, {"alice"})
     fleet = Fleet([Seat("alice", loaded["alice"], specs["alice"], True, "cuda:0")], VllmSettings())
@@ -392,26 +393,30 @@ def _has_shm() -> bool:
 
 
 @pytest.mark.parametrize(
-    ("settings", "device", "transfers"),
+    ("settings", "device", "wanted"),
     [
-        (VllmSettings(), "auto", True),
+        (VllmSettings(), "auto", "ipc"),
         # The model's own device, by its name.
-        (VllmSettings(), "cuda:0", True),
-        (VllmSettings(), "cuda:1", False),
-        (VllmSettings(), "cpu", False),
-        (VllmSettings(weights="reload"), "auto", False),
-        (VllmSettings(sleep_level=1), "auto", True),
+        (VllmSettings(), "cuda:0", "ipc"),
+        (VllmSettings(), "cuda:1", None),
+        (VllmSettings(weights="transfer"), "auto", "ipc"),
+        (VllmSettings(), "cpu", None),
+        (VllmSettings(weights="reload"), "auto", None),
+        (VllmSettings(sleep_level=1), "auto", "ipc"),
         # Weights that were given up are read from files again, so files have to be the newest.
-        (VllmSettings(sleep_level=2), "auto", False),
+        (VllmSettings(sleep_level=2), "auto", None),
     ],
 )
 def test_tensors_are_handed_over_on_one_gpu_that_keeps_them(
-    settings: VllmSettings, device: str, transfers: bool
+    settings: VllmSettings, device: str, wanted: str | None
 ) -> None:
     handle = SimpleNamespace(device=torch.device("cuda:0"))
     loaded = SimpleNamespace(handle=handle)
     seat = Seat("alice", loaded, ModelSpec("tiny:alice"), True, device)  # type: ignore[arg-type]
-    assert uses_transfer(seat, settings) is transfers
+    assert transfer_of(seat, settings) == wanted
+    # What is sent from elsewhere is on no GPU of this process.
+    apart = replace(seat, apart=True, tensor_parallel=2)
+    assert transfer_of(apart, settings) == ("nccl" if settings.weights == "transfer" else None)
 
 
 async def test_numbers_of_adapters_are_never_used_twice(file_engine) -> None:

@@ -1,0 +1,146 @@
+"""Full weights from a learner to engines apart from it by vLLM's NCCL transfer."""
+
+import copy
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from coterie.agents.engine.transfer import describe, open_trainer
+from coterie.cluster.sender import _free_port
+from coterie.models.loading import load_team
+from coterie.models.spec import ModelSpec
+from coterie.models.stored import StoredWeights
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import open_session
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+BOB = ("--agents.bob.engine-replicas", "2", "--vllm.weights", "transfer")
+FLAGS = (
+    "--engine", "vllm", "--steps", "3", "--rollout.problems-per-step", "4", "--eval.no-enabled",
+    "--agents.alice.model", "scripted:oracle", "--agents.alice.no-trained", "--learner.lr", "0.001",
+)  # fmt: skip
+
+
+def test_every_gpu_of_every_engine_is_a_rank_and_receives_what_a_checkpoint_holds(
+    monkeypatch: pytest.MonkeyPatch, checkpoint: Callable[..., Path]
+) -> None:
+    """A learner and two engines of two GPUs each, by vLLM's code: ranks 0, 1 and 2, 3 and 4."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    from store_group import NoStream, Store
+    from vllm.config import WeightTransferConfig
+    from vllm.distributed.device_communicators import pynccl
+    from vllm.distributed.weight_transfer import nccl_engine, packed_tensor
+
+    monkeypatch.setattr(pynccl, "PyNcclCommunicator", Store)
+    monkeypatch.setattr(packed_tensor, "_get_streams", lambda device, count: (NoStream(),) * count)
+    monkeypatch.setattr(torch.accelerator, "current_device_index", lambda: 0)
+    monkeypatch.setattr(torch.accelerator, "synchronize", lambda *device: None)
+    # A few weights fill a bucket.
+    bucket = {"packed_buffer_size_bytes": 4096}
+    info = nccl_engine.NCCLTrainerInitInfo
+    monkeypatch.setattr(nccl_engine, "NCCLTrainerInitInfo", partial(info, **bucket))
+    folder = checkpoint("qwen3-moe")
+    handle = load_team({"bob": ModelSpec(str(folder), device="cpu")}, set())["bob"].handle
+    weights, (host, port) = StoredWeights(handle.causal_lm, torch.bfloat16), _free_port("127.0.0.1")
+    described = describe((one.name, one) for one in weights.metadata())
+    received: dict[int, dict[str, torch.Tensor]] = {}
+
+    def receive(first: int, rank: int) -> None:
+        taken: dict[str, torch.Tensor] = {}
+        model = SimpleNamespace(
+            load_weights=lambda pairs: taken.update({n: copy.deepcopy(t) for n, t in pairs})
+        )
+        parallel = SimpleNamespace(data_parallel_index=0, world_size=2, rank=rank)
+        config = SimpleNamespace(parallel_config=parallel, model_config=None)
+        engine = nccl_engine.NCCLWeightTransferEngine(
+            WeightTransferConfig(backend="nccl"), config, torch.device("cpu"), model
+        )
+        meeting = {"master_address": host, "master_port": port, "world_size": 5}
+        told = {**meeting, **bucket, "rank_offset": first, "packed": True}
+        engine.init_transfer_engine(engine.parse_init_info(told))
+        engine.update_weights(described)
+        received[engine.model_update_group.rank] = taken
+
+    with ThreadPoolExecutor(4) as threads:
+        begun = [threads.submit(receive, first, rank) for first in (1, 3) for rank in (0, 1)]
+        trainer = open_trainer(weights, 0, host, port, 5)
+        trainer.send_weights()
+        for one in begun:
+            one.result()
+    assert sorted(received) == [1, 2, 3, 4]
+    sent = dict(weights)
+    for taken in received.values():
+        assert taken.keys() == sent.keys()
+        assert all(torch.equal(taken[name], sent[name]) for name in sent)
+
+
+def kill_engine(actor: Any) -> None:
+    """What vLLM has started for it, which is its only child."""
+    process = actor.handle.process.pid
+    for child in Path(f"/proc/{process}/task").glob("*/children"):
+        for pid in child.read_text().split():
+            if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def play(flags: tuple[str, ...], path: Path) -> list[dict[str, float]]:
+    """Metrics of three steps, before the last of which one of two engines is killed."""
+    settings = parse([*FLAGS, *BOB, *flags, "--run-dir", str(path)])
+    found: list[dict[str, float]] = []
+    with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
+        pool: Any = session.team.fleet
+        learner, *engines = pool._actors
+        for step in session.steps_left():
+            if step == 3:
+                kill_engine(engines[1])
+            batch = session.sample(step)
+            rows = [row for episode in batch.episodes for row in episode.trajectories]
+            assert {row.weight_version for row in rows if row.role == "bob"} == {step - 1}
+            credit = session.credit(batch)
+            found.append(session.update(batch, credit))
+            session.record(step, batch, credit, found[-1], logbook)
+            session.checkpoint(step)
+        assert pool._bases[0].transfer.learner is learner
+        assert (learner.restarts, engines[1].restarts) == (0, 1)
+    return found
+
+
+@pytest.mark.slow
+def test_engines_apart_have_the_learners_probabilities_after_each_update_and_a_kill(
+    monkeypatch: pytest.MonkeyPatch, write_shaped: Callable[..., Path], tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    import store_group
+
+    for room in ("bases", "pool"):
+        monkeypatch.setattr(f"coterie.cluster.{room}.EngineWorker", store_group.EngineWorker)
+    monkeypatch.setattr("coterie.cluster.bases.Sender", store_group.Sender)
+    monkeypatch.setattr("coterie.agents.engine.settings._place", lambda device, own: "cuda:0")
+    # What a CPU's engine need not be given in another shape.
+    folder = write_shaped(
+        tmp_path / "bob",
+        "qwen3",
+        head_dim=32,
+        tie_word_embeddings=False,
+        max_position_embeddings=1024,
+    )
+    flags = (
+        "--agents.bob.model",
+        str(folder),
+        "--agents.bob.tuning",
+        "full",
+        "--cluster.cpus",
+        "0.25",
+    )
+    for metrics in play(flags, tmp_path / "run"):
+        assert metrics["learner/bob/mismatch/mean"] < 1e-6
+        assert metrics["learner/bob/staleness"] == 0
