@@ -13,16 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import wait
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.cluster.actor import Actor, Cluster, Died
+from coterie.cluster.agreement import check_code, check_disk
 from coterie.cluster.bases import Base, cores_and_gpus, plan_bases
 from coterie.cluster.engine_worker import EngineWorker
 from coterie.cluster.processes import Machine, Process
 from coterie.cluster.roles import Asked, RemotePolicy, RemoteRole, share_batch
 from coterie.cluster.settings import ClusterSettings, has_processes
-from coterie.cluster.worker import About, Stamp, code_mark
+from coterie.cluster.worker import About, Stamp
 from coterie.datatypes import Completion, UserError
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Learning, Learns, Models
@@ -38,11 +40,17 @@ class Pool:
     :data:`coterie.teams.team.Holder`."""
 
     def __init__(
-        self, settings: ClusterSettings, *, threads: int = 0, vllm: VllmSettings | None = None
+        self,
+        settings: ClusterSettings,
+        *,
+        threads: int = 0,
+        vllm: VllmSettings | None = None,
+        folder: Path | None = None,
     ) -> None:
         """``threads``: of each process; 0: as many as it has cores. ``vllm``: how engines are run;
-        None: they are this program's own sampler."""
-        self._settings, self._vllm = settings, vllm
+        None: they are this program's own sampler. ``folder``: the run's, which learners
+        write into; None: this process does."""
+        self._settings, self._vllm, self._folder = settings, vllm, folder
         self._threads = threads or max(1, int(settings.cpus))
         self._cluster: Cluster | Machine | None = None
         self._bases: list[Base] = []
@@ -159,13 +167,10 @@ class Pool:
         """
         for actor in actors:
             actor.start()
-        processes, mark = [one for actor in actors for one in actor.processes], code_mark()
-        for process, begun in [(one, one.begin("code")) for one in processes]:
-            if process.result(begun) != mark:
-                raise UserError(
-                    f"{process.name} runs other code, or another torch, than this process: install "
-                    "the same version on every node"
-                )
+        processes = [one for actor in actors for one in actor.processes]
+        check_code(processes)
+        if self._folder is not None:
+            check_disk(processes, self._folder / "config.json")
         about: dict[str, About] = {}
         for actor, begun in [(one, one.begin("load")) for one in actors]:
             # The first of a base is the one that learns, where one does.
@@ -182,7 +187,10 @@ class Pool:
             return {}
         learns: Set[str] = base.learner.processes[0].arguments[1]
         name, about = base.learner.name, self._about
-        return {r: RemoteRole(r, name, ask, about[r]) for r in base.roles if r in learns}
+        here = self._folder is not None
+        return {
+            r: RemoteRole(r, name, ask, about[r], shared=here) for r in base.roles if r in learns
+        }
 
     # Who is asked
 
@@ -244,7 +252,7 @@ class Pool:
         if verb == "update":
             arguments = tuple(self._cluster.keep(one) for one in arguments)
         found = self._ask(base.learner, verb, role, *arguments)
-        if verb in ("update", "read") or arguments[0] == "load_state_dict":
+        if verb in ("update", "read"):
             base.done.append((verb, role, *arguments))
         return found
 
@@ -381,6 +389,10 @@ def pool_for(
     agents: Mapping[str, AgentSettings],
     threads: int,
     vllm: VllmSettings | None,
+    folder: Path,
 ) -> Pool | None:
-    """What holds the models of a run; None: the process that asks does."""
-    return Pool(settings, threads=threads, vllm=vllm) if has_processes(settings, agents) else None
+    """What holds the models of the run in ``folder``; None: the process that asks does."""
+    if not has_processes(settings, agents):
+        return None
+    shared = folder if settings.shares_disk else None
+    return Pool(settings, threads=threads, vllm=vllm, folder=shared)

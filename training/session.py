@@ -78,8 +78,8 @@ class Session(AbstractContextManager["Session"]):
         self._timings: dict[str, float] = {}
         self._warned: set[str] = set()
         """Roles that the user has been told of."""
-        if settings.run.threads:
-            torch.set_num_threads(settings.run.threads)
+        if threads := settings.run.threads:
+            torch.set_num_threads(threads)
         torch.manual_seed(settings.run.seed)
 
         self._stream, rollout = problems.train, settings.rollout
@@ -94,7 +94,7 @@ class Session(AbstractContextManager["Session"]):
             ),
             vllm=vllm,
             seed=settings.run.seed,
-            holder=pool_for(settings.cluster, settings.agents, settings.run.threads, vllm),
+            holder=pool_for(settings.cluster, settings.agents, threads, vllm, run.path),
         )
         closing.callback(lambda: self.run_async(self.team.aclose()))
         self.run_async(self.team.start())
