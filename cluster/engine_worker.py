@@ -67,16 +67,21 @@ class EngineWorker(Worker):
         super().take(role, weights)
         await self.refresh()
 
-    async def join(self, role: str, meeting: dict[str, Any]) -> None:
-        """Have the engine meet a learner that sends it weights: see
+    async def prepare(self, role: str) -> None:
+        """Answer nobody until :meth:`announce`, and see that the engine lives: see
         :class:`coterie.cluster.transfer.Transfer`."""
+        self._held.loaded[role].handle.version = NOBODYS
+        await self.refresh()
+        with _needed():
+            await self._engine(role).forget_prefixes()
+
+    async def join(self, role: str, meeting: dict[str, Any]) -> None:
+        """Have the engine meet a learner that sends it weights."""
         with _needed():
             await self._engine(role).join(meeting)
 
     async def receive(self, role: str, described: dict[str, Any]) -> None:
-        """Take over weights that are sent meanwhile; nobody is answered until :meth:`announce`."""
-        self._held.loaded[role].handle.version = NOBODYS
-        await self.refresh()
+        """Take over weights that are sent meanwhile."""
         with _needed():
             await self._engine(role).receive(described)
 

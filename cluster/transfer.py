@@ -50,6 +50,8 @@ class Transfer:
             for one in engines
             if one.name in self._stuck and self._stuck[one.name] is one.handle
         }
+        # Who has died before is not waited for by anybody.
+        failed = failed or self._ask(engines, "prepare")
         if failed:
             return failed
         there = {one.name: one.handle for one in (self.learner, *engines)}
@@ -71,8 +73,10 @@ class Transfer:
                 f"update {version} any more, which an engine in the place of another one needs; "
                 "continue the run with --resume"
             )
-        begun = {one: one.begin("announce", self.role, version) for one in engines}
-        return self._settle(begun)[0]
+        return self._ask(engines, "announce", version)
+
+    def _ask(self, engines: Sequence[Actor], verb: str, *arguments: Any) -> dict[str, UserError]:
+        return self._settle({one: one.begin(verb, self.role, *arguments) for one in engines})[0]
 
     def _meet(self, engines: Sequence[Actor]) -> dict[str, UserError]:
         """Have the learner and ``engines`` make a group; who could not, by name."""

@@ -18,6 +18,7 @@ from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.cluster.worker import Rank, Worker
 from coterie.datatypes import Trajectory
+from coterie.models.stored import StoredWeights
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Learning
 
@@ -220,6 +221,18 @@ def test_bfloat16_computes_and_float32_is_held(on_two: Any) -> None:
     print("cosines", torch.corrcoef(torch.stack(ways)))
     assert torch.cosine_similarity(ways[0], ways[1], dim=0) > 0.95
     assert not torch.equal(ways[1], ways[2])
+
+
+def test_what_two_ranks_send_is_what_one_process_would(on_two: Any) -> None:
+    def sent(rank: Rank) -> dict[str, torch.Tensor]:
+        handle = worker(FULL, GSPO, rank)._held.loaded["bob"].handle
+        return {n: w.clone() for n, w in StoredWeights(handle.causal_lm, torch.bfloat16)}
+
+    first, second = on_two(sent)
+    alone = sent(ALONE)
+    assert {weight.dtype for weight in alone.values()} == {torch.bfloat16}
+    assert list(first) == list(second) == list(alone)
+    assert difference(first, alone) == difference(second, alone) == 0
 
 
 def test_what_is_not_finite_is_told_by_every_rank(on_two: Any) -> None:

@@ -71,6 +71,13 @@ def test_what_is_no_address_is_refused(address: str) -> None:
             ),
             "leave it out, or --agents.bob.engine-replicas",
         ),
+        (
+            (
+                *("--engine", "vllm", "--vllm.weights", "transfer"),
+                *("--agents.bob.engine-replicas", "2", "--agents.bob.device", "cpu"),
+            ),
+            "--vllm.weights transfer needs every engine on a GPU",
+        ),
         (("--agents.bob.tensor-parallel", "0"), "tensor-parallel must be at least 1"),
         (("--agents.bob.tensor-parallel", "2"), "tensor-parallel needs --engine vllm"),
         (("--agents.bob.learner-devices", "0"), "--agents.bob.learner-devices must be at least 1"),
@@ -95,7 +102,8 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 def test_combinations_are_refused_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], sentence: str
 ) -> None:
-    monkeypatch.setattr(HERE, lambda name: object())
+    for room in ("cluster", "agents.engine"):
+        monkeypatch.setattr(f"coterie.{room}.settings.find_spec", lambda name: object())
     with pytest.raises(UserError) as refused:
         preflight(parse(list(flags)))
     assert sentence in str(refused.value)

@@ -1,15 +1,19 @@
 """What is told to an engine, and what becomes of it; vLLM's client is a stand-in."""
 
 import asyncio
+import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from coterie.agents.engine.engine import Adapter, Engine
 from coterie.agents.engine.settings import VllmSettings
-from coterie.agents.engine.spec import EngineSpec
+from coterie.agents.engine.spec import EngineSpec, engine_arguments
+from coterie.agents.engine.transfer import describe
 from coterie.datatypes import UserError
 
 HUB = EngineSpec("org/model", "org/model", "bfloat16", "cuda:0", 64, revision="abc")
@@ -105,6 +109,43 @@ async def test_adapters_are_handed_over_again_after_sleep(client: Client) -> Non
     assert [name for name, _ in client.told] == [
         *("sleep", "wake_up", "remove_lora", "add_lora", "wake_up")
     ]
+
+
+async def test_what_vllm_is_told_of_weights_that_another_gpu_sends(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = SimpleNamespace(
+        WeightTransferInitRequest=lambda info: ("init", info),
+        WeightTransferUpdateRequest=lambda info: ("update", info),
+    )
+    monkeypatch.setitem(sys.modules, "vllm.distributed.weight_transfer.base", requests)
+    engine = engine_of(client)
+    await engine.join({"master_port": 4001, "rank_offset": 3, "world_size": 5})
+    # One of 2 x 3 numbers and one of 3.
+    sent = [("a.weight", torch.zeros(2, 3, dtype=torch.bfloat16)), ("b", torch.zeros(3))]
+    await engine.receive(describe(sent))
+    meeting = {"master_port": 4001, "rank_offset": 3, "world_size": 5, "packed": True}
+    described = {
+        "names": ["a.weight", "b"],
+        "dtype_names": ["bfloat16", "float32"],
+        "shapes": [[2, 3], [3]],
+    }
+    assert client.told == [
+        ("shutdown_weight_transfer_engine", ()),
+        ("init_weight_transfer_engine", (("init", meeting),)),
+        ("start_weight_update", ()),
+        ("update_weights", (("update", described),)),
+        ("finish_weight_update", ()),
+    ]
+    assert client.busy == -1  # what was cached is forgotten
+
+
+@pytest.mark.parametrize("backend", ["ipc", "nccl"])
+def test_vllm_is_told_how_weights_come(monkeypatch: pytest.MonkeyPatch, backend: Any) -> None:
+    config = SimpleNamespace(WeightTransferConfig=lambda backend: f"by {backend}")
+    monkeypatch.setitem(sys.modules, "vllm.config", config)
+    arguments = engine_arguments(replace(HUB, transfer=backend), VllmSettings())
+    assert arguments["weight_transfer_config"] == f"by {backend}"
 
 
 def test_a_build_for_another_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -388,6 +388,26 @@ def test_weights_by_transfer_are_not_written(file_engine, monkeypatch) -> None:
     fleet.close()
 
 
+async def test_weights_from_another_gpu_pass_through_no_file_and_no_main_memory(
+    file_engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seat = replace(placed_on("cuda:0", "auto"), apart=True, tensor_parallel=2)
+    fleet = Fleet([seat], VllmSettings(weights="transfer"))
+    (spec,) = fleet.specs
+    assert (spec.model, spec.dtype, spec.transfer) == (str(TINY / "alice"), "bfloat16", "nccl")
+    assert seat.loaded.handle.device.type == "meta"
+    told: list[str] = []
+    monkeypatch.setattr(file_engine, "start", lambda self: None)
+    for verb in ("reload", "transfer"):
+        monkeypatch.setattr(file_engine, verb, told.append, raising=False)
+    await fleet.start()
+    # Their version is told; nothing is published from here.
+    seat.loaded.handle.version = 5
+    await fleet.refresh()
+    assert (fleet.policies["alice"].version, told) == (5, [])
+    fleet.close()
+
+
 def _has_shm() -> bool:
     return Path("/dev/shm").is_dir()
 
