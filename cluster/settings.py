@@ -27,6 +27,9 @@ class ClusterSettings:
     restarts: int = 16
     """How often each process may die: another one takes its place, and what it was asked is asked
     again; 0: its death ends the run."""
+    episode_workers: int = 0
+    """Processes that play and score the episodes, on the cluster or on this machine, where the
+    command's one core is too slow for it; 0: the command does."""
 
     def __post_init__(self) -> None:
         refuse(
@@ -37,12 +40,18 @@ class ClusterSettings:
             ),
             (not 0 < self.cpus < 4096, "--cluster.cpus must be above 0"),
             (self.restarts < 0, "--cluster.restarts must not be negative"),
+            (self.episode_workers < 0, "--cluster.episode-workers must not be negative"),
         )
 
     @property
     def used(self) -> bool:
         """Whether there is a cluster at all."""
         return self.address != "none"
+
+    @property
+    def cores(self) -> int:
+        """Threads of each process, unless told otherwise."""
+        return max(1, int(self.cpus))
 
 
 def check_cluster(

@@ -1,0 +1,72 @@
+"""Processes that are given their places and started, and others in the place of those that died."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from coterie.cluster.actor import Actor, Cluster, Died
+from coterie.cluster.processes import Machine
+from coterie.cluster.worker import About, code_mark
+from coterie.datatypes import UserError
+
+_ATTEMPTS, _PAUSE_S = 8, 5.0
+"""To start a process again: Ray takes half a minute to see that a node has gone."""
+
+
+def give_places(
+    cluster: Cluster | Machine, needs: Sequence[tuple[Actor, Mapping[str, float]]]
+) -> None:
+    """Give each process, none of which runs yet, a place with what it needs.
+
+    Raises:
+        UserError: they find no room.
+    """
+    cluster.reserve({actor.name: need for actor, need in needs})
+    for number, (actor, need) in enumerate(needs):
+        actor.options = cluster.place(number, need)
+
+
+def start(actors: Sequence[Actor]) -> dict[str, About]:
+    """Start these where this code runs, or others in their place, and have them load.
+
+    Raises:
+        Died: one of them has gone.
+        UserError: a node has other code, or something cannot be loaded.
+    """
+    for actor in actors:
+        actor.start()
+    processes, mark = [one for actor in actors for one in actor.processes], code_mark()
+    for process, begun in [(one, one.begin("code")) for one in processes]:
+        if process.result(begun) != mark:
+            raise UserError(
+                f"{process.name} runs other code, or another torch, than this process: install "
+                "the same version on every node"
+            )
+    about: dict[str, About] = {}
+    for actor, begun in [(one, one.begin("load")) for one in actors]:
+        # The first of a base is the one that learns, where one does.
+        about = actor.result(begun) | about
+        actor.locate()
+    return about
+
+
+def start_again(
+    actor: Actor, error: UserError, most: int, catch_up: Callable[[], Any] = lambda: None
+) -> None:
+    """Another process in the place of ``actor``, which ``catch_up`` brings to where it stood.
+
+    Raises:
+        UserError: ``error``, where it has died more often than ``most`` times.
+    """
+    actor.restarts += 1
+    if actor.restarts > most:
+        raise error
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            start([actor])
+            catch_up()
+            return
+        except Died:
+            if not left:
+                raise
+        time.sleep(_PAUSE_S)

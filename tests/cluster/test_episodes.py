@@ -1,0 +1,13 @@
+"""Episode workers."""
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Play = Callable[..., dict[str, bytes]]
+TWO = ("--cluster.episode-workers", "2", "--cluster.cpus", "0.5")
+
+
+def test_same(play: Play, full: dict[str, bytes], tmp_path: Path) -> None:
+    assert play(tmp_path / "run", *TWO) == full
