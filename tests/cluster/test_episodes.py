@@ -1,4 +1,5 @@
 """Episode workers."""
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
