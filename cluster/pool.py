@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import wait
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from coterie.agents.engine.settings import VllmSettings
@@ -41,11 +42,14 @@ class Pool:
         *,
         threads: int = 0,
         vllm: VllmSettings | None = None,
+        folder: Path | None = None,
         beside: Sequence[Actor] = (),
     ) -> None:
         """``threads``: of each process; 0: as many as it has cores. ``vllm``: how engines are run;
-        None: they are this program's own sampler. ``beside``: who is given a place, too."""
-        self._settings, self._vllm, self._beside = settings, vllm, beside
+        None: they are this program's own sampler. ``folder``: the run's, which learners
+        write into; None: this process does. ``beside``: who is given a place, too."""
+        self._settings, self._vllm = settings, vllm
+        self._folder, self._beside = folder, beside
         self._threads = threads or settings.cores
         self._cluster: Cluster | Machine | None = None
         self._bases: list[Base] = []
@@ -93,7 +97,7 @@ class Pool:
         processes = [one for actor in self._actors for one in actor.processes]
         needs = [(one, cores_and_gpus(one, cpus=cpus, gpus=gpus)) for one in processes]
         give_places(cluster, [*needs, *((one, {"CPU": cpus}) for one in self._beside)])
-        self._about = about = start(self._actors)
+        self._about = about = start(self._actors, self._folder)
         self._handed = {role: one.stamp for role, one in about.items()}
         for base in self._bases:
             self._trained |= self._roles(base, partial(self._learn, base))
@@ -159,7 +163,10 @@ class Pool:
             return {}
         learns: Set[str] = base.learner.processes[0].arguments[1]
         name, about = base.learner.name, self._about
-        return {r: RemoteRole(r, name, ask, about[r]) for r in base.roles if r in learns}
+        here = self._folder is not None
+        return {
+            r: RemoteRole(r, name, ask, about[r], shared=here) for r in base.roles if r in learns
+        }
 
     # Who is asked
 
@@ -221,7 +228,7 @@ class Pool:
         if verb == "update":
             arguments = tuple(self._cluster.keep(one) for one in arguments)
         found = self._ask(base.learner, verb, role, *arguments)
-        if verb in ("update", "read") or arguments[0] == "load_state_dict":
+        if verb in ("update", "read"):
             base.done.append((verb, role, *arguments))
         return found
 
@@ -298,9 +305,15 @@ class Pool:
         with base.lock:
             if actor.handle is not handle:
                 return  # somebody else was faster
-            is_engine = actor is not base.learner
-            mend = partial(self._catch_up, engine=actor) if is_engine else self._learn_again
-            start_again(actor, error, self._settings.restarts, partial(mend, base))
+
+            def begin() -> None:
+                start([actor], self._folder)
+                if actor is base.learner:
+                    self._learn_again(base)
+                else:
+                    self._catch_up(base, actor)
+
+            start_again(actor, error, self._settings.restarts, begin)
 
     def _learn_again(self, base: Base) -> None:
         """Bring a learner to where the one before it stood: from the newest checkpoint, by the
@@ -334,9 +347,11 @@ def pool_for(
     agents: Mapping[str, AgentSettings],
     threads: int,
     vllm: VllmSettings | None,
+    folder: Path,
     beside: Sequence[Actor] = (),
 ) -> Pool | None:
-    """What holds the models of a run; None: the process that asks does."""
+    """What holds the models of the run in ``folder``; None: the process that asks does."""
     if not has_processes(settings, agents):
         return None
-    return Pool(settings, threads=threads, vllm=vllm, beside=beside)
+    shared = folder if settings.shares_disk else None
+    return Pool(settings, threads=threads, vllm=vllm, folder=shared, beside=beside)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from coterie.agents.local import fit_context
 from coterie.cluster.worker import About
@@ -22,10 +21,12 @@ Asked = tuple[str, str, Request]
 class RemoteRole:
     """Implements :class:`coterie.teams.team.Learns`: a learner in other processes."""
 
-    def __init__(self, role: str, place: str, ask: Callable[..., Any], about: About) -> None:
+    def __init__(
+        self, role: str, place: str, ask: Callable[..., Any], about: About, *, shared: bool
+    ) -> None:
         """``ask`` is given a method of :class:`coterie.cluster.worker.Worker`, the role and more;
-        ``place`` names the process."""
-        self._role, self.place, self._ask = role, place, ask
+        ``place`` names the process. ``shared``: it sees this process's folders."""
+        self._role, self.place, self._ask, self._shared = role, place, ask, shared
         self.context, self.stamp = about.context, about.stamp
         """Changes whenever the weights do."""
         self.told: dict[int, npt.NDArray[np.float64]] = {}
@@ -52,36 +53,31 @@ class RemoteRole:
         """See :meth:`coterie.algorithms.learner.Learner.mean_logprobs`."""
         return self._do("mean_logprobs", trajectories)
 
-    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """See :meth:`coterie.teams.team.TrainedRole.state_dict`."""
-        return self._do("state_dict")
-
-    def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """See :meth:`coterie.teams.team.TrainedRole.load_state_dict`."""
-        self._do("load_state_dict", tensors, plain)
-
-    def save(self, directory: Path) -> None:
-        """See :meth:`coterie.teams.team.TrainedRole.save`; this process writes the files."""
-        self._write("save", directory)
+    def save(self, directory: Path) -> dict[str, Any]:
+        """See :meth:`coterie.teams.trained.TrainedRole.save`."""
+        return self._write("save", directory)
 
     def export(self, directory: Path) -> None:
-        """See :meth:`coterie.teams.team.TrainedRole.export`."""
+        """See :meth:`coterie.teams.trained.TrainedRole.export`."""
         self._write("export", directory)
 
-    def load(self, directory: Path) -> None:
+    def load(self, directory: Path, plain: dict[str, Any]) -> None:
         """The inverse of :meth:`save`."""
-        files = {path.name: path.read_bytes() for path in directory.iterdir()}
-        files.pop("optimizer.safetensors", None)
-        self.stamp = self._ask("read", self._role, files)
+        folder = directory.resolve()
+        files = folder if self._shared else {one.name: one.read_bytes() for one in folder.iterdir()}
+        self.stamp = self._ask("read", self._role, files, plain)
 
     def _do(self, verb: str, *arguments: Any) -> Any:
         found, self.stamp = self._ask("learn", self._role, verb, pickle.dumps(arguments))
         return found
 
-    def _write(self, verb: str, directory: Path) -> None:
+    def _write(self, verb: str, directory: Path) -> Any:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, content in self._ask("write", self._role, verb).items():
+        there = directory.resolve() if self._shared else None
+        found, files = self._ask("write", self._role, verb, there)
+        for name, content in files.items():
             (directory / name).write_bytes(content)
+        return found
 
 
 class RemotePolicy:

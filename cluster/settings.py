@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 from coterie import envs
 from coterie.agents.engine.settings import VllmSettings
@@ -28,6 +28,10 @@ class ClusterSettings:
     cpus: float = 1.0
     """Processor cores of each process that holds a model, which are its threads too unless
     --threads says otherwise; below 1, several processes share one."""
+    checkpoints: Literal["auto", "shared", "driver"] = "auto"
+    """Who writes weights and moments into the run's folder: shared: the processes that hold them,
+    which have to see that folder under the same path; driver: this process, through which they
+    pass; auto: driver where the run joins a cluster, shared where all of it is on this machine."""
     restarts: int = 16
     """How often each process may die: another one takes its place, and what it was asked is asked
     again; 0: its death ends the run."""
@@ -56,6 +60,12 @@ class ClusterSettings:
     def cores(self) -> int:
         """Threads of each process, unless told otherwise."""
         return max(1, int(self.cpus))
+
+    @property
+    def shares_disk(self) -> bool:
+        """Whether all processes write into the run's folder."""
+        here = self.address in ("none", "local")
+        return here if self.checkpoints == "auto" else self.checkpoints == "shared"
 
 
 def check_cluster(

@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from coterie.cluster.actor import Actor, Cluster, Died
+from coterie.cluster.agreement import check_code, check_disk
 from coterie.cluster.processes import Machine
-from coterie.cluster.worker import About, code_mark
+from coterie.cluster.worker import About
 from coterie.datatypes import UserError
 
 _ATTEMPTS, _PAUSE_S = 8, 5.0
@@ -26,22 +29,23 @@ def give_places(
         actor.options = cluster.place(number, need)
 
 
-def start(actors: Sequence[Actor]) -> dict[str, About]:
+def start(actors: Sequence[Actor], folder: Path | None = None) -> dict[str, About]:
     """Start these where this code runs, or others in their place, and have them load.
+
+    Args:
+        actors: whom.
+        folder: the run's, which all see; None: nobody has to.
 
     Raises:
         Died: one of them has gone.
-        UserError: a node has other code, or something cannot be loaded.
+        UserError: a node has other code or another disk, or something cannot be loaded.
     """
     for actor in actors:
         actor.start()
-    processes, mark = [one for actor in actors for one in actor.processes], code_mark()
-    for process, begun in [(one, one.begin("code")) for one in processes]:
-        if process.result(begun) != mark:
-            raise UserError(
-                f"{process.name} runs other code, or another torch, than this process: install "
-                "the same version on every node"
-            )
+    processes = [one for actor in actors for one in actor.processes]
+    check_code(processes)
+    if folder is not None:
+        check_disk(processes, folder / "config.json")
     about: dict[str, About] = {}
     for actor, begun in [(one, one.begin("load")) for one in actors]:
         # The first of a base is the one that learns, where one does.
@@ -51,20 +55,25 @@ def start(actors: Sequence[Actor]) -> dict[str, About]:
 
 
 def start_again(
-    actor: Actor, error: UserError, most: int, catch_up: Callable[[], Any] = lambda: None
+    actor: Actor, error: UserError, most: int, begin: Callable[[], Any] | None = None
 ) -> None:
-    """Another process in the place of ``actor``, which ``catch_up`` brings to where it stood.
+    """Another process in the place of ``actor``.
+
+    Args:
+        actor: it answers no more.
+        error: why.
+        most: how often it may die.
+        begin: starts another one, and brings it to where this one stood.
 
     Raises:
-        UserError: ``error``, where it has died more often than ``most`` times.
+        UserError: ``error``, where it has died too often.
     """
     actor.restarts += 1
     if actor.restarts > most:
         raise error
     for left in reversed(range(_ATTEMPTS)):
         try:
-            start([actor])
-            catch_up()
+            (begin or partial(start, [actor]))()
             return
         except Died:
             if not left:

@@ -23,7 +23,8 @@ from coterie.datatypes import TokenCodec
 from coterie.models.checksums import sha256_of
 from coterie.models.shards import gather, join_ranks
 from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Learning, TrainedRole, hold
+from coterie.teams.team import Learning, hold
+from coterie.teams.trained import TrainedRole
 
 Stamp = tuple[int, int]
 """Changes whenever a role's weights do; begins with the number of updates."""
@@ -121,7 +122,7 @@ class Worker(BaseWorker):
         return pickle.dumps(policy.answer(pickle.loads(requests)))
 
     def learn(self, role: str, verb: str, arguments: bytes) -> tuple[Any, Stamp]:
-        """What a method of :class:`coterie.teams.team.TrainedRole` gives, and where the weights
+        """What a method of :class:`coterie.teams.trained.TrainedRole` gives, and where the weights
         stand after it. What it is given comes pickled: Ray's own arrays cannot be written to."""
         trained = cast(TrainedRole, self._held.trained[role])
         found = getattr(trained, verb)(*pickle.loads(arguments))
@@ -135,20 +136,33 @@ class Worker(BaseWorker):
         by_place = {i: told[id(row)] for i, row in enumerate(rows) if id(row) in told}
         return (metrics, by_place), trained.loaded.handle.stamp
 
-    def write(self, role: str, verb: str) -> Files:
-        """The files that ``save`` or ``export`` writes."""
-        trained = cast(TrainedRole, self._held.trained[role])
-        with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
-            getattr(trained, verb)(Path(folder))
-            return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+    def seen(self, path: Path) -> bytes:
+        """What stands in a file; nothing where it is not there."""
+        return path.read_bytes() if path.is_file() else b""
 
-    def read(self, role: str, files: Files) -> Stamp:
-        """Restore what :meth:`write` gave for ``save``."""
+    def write(self, role: str, verb: str, there: Path | None) -> tuple[Any, Files]:
+        """What ``save`` or ``export`` gives, and the files that it writes, unless they are to lie
+        ``there``.
+
+        Raises:
+            FileNotFoundError: this process does not see that folder.
+        """
+        trained = cast(TrainedRole, self._held.trained[role])
+        if there is not None:
+            # A folder that is made here would be another one than the command's.
+            return getattr(trained, verb)(there.resolve(strict=True)), {}
+        with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
+            found = getattr(trained, verb)(Path(folder))
+            return found, {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+    def read(self, role: str, files: Files | Path, plain: dict[str, Any]) -> Stamp:
+        """Restore what :meth:`write` gave for ``save``, or the folder where it lies."""
         trained = cast(TrainedRole, self._held.trained[role])
         with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
-            for name, content in files.items():
-                (Path(folder) / name).write_bytes(content)
-            trained.load(Path(folder))
+            if not isinstance(files, Path):
+                for name, content in files.items():
+                    (Path(folder) / name).write_bytes(content)
+            trained.load(files if isinstance(files, Path) else Path(folder), plain)
         return trained.loaded.handle.stamp
 
     def weights(self, role: str) -> Weights:

@@ -1,13 +1,12 @@
 """Who plays what: models, adapters, engines, experts and judges, put together into a team."""
 
 from coterie.teams.settings import AgentSettings, ScoringSettings
-from coterie.teams.team import Learning, Team, TrainedRole, build_team
+from coterie.teams.team import Learning, Team, build_team
 
 __all__ = [
     "AgentSettings",
     "Learning",
     "ScoringSettings",
     "Team",
-    "TrainedRole",
     "build_team",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms import Algorithm, LearnerSettings
-from coterie.datatypes import Policy, TokenCodec, Trajectory, UserError
+from coterie.datatypes import Policy, TokenCodec, Trajectory
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import TranslatedPolicy
 from coterie.experts.naming import is_player
@@ -23,10 +23,8 @@ from coterie.teams.settings import AgentSettings
 if TYPE_CHECKING:  # scripts and servers do without torch
     import numpy as np
     import numpy.typing as npt
-    import torch
 
     from coterie.agents.engine.fleet import Fleet
-    from coterie.algorithms import Learner
     from coterie.models.loading import LoadedRole
 
 T = TypeVar("T")
@@ -42,10 +40,6 @@ class Learning:
     """Temperature of the learner's probabilities."""
     total_steps: int
     """Updates until the end of the learning rate's schedule."""
-
-
-class OtherFormat(UserError):
-    """Raised where a run would go on in another number format than it was trained in."""
 
 
 class Learns(Protocol):
@@ -79,17 +73,11 @@ class Learns(Protocol):
 
     def mean_logprobs(self, trajectories: Sequence[Trajectory]) -> "npt.NDArray[Any]": ...
 
-    def save(self, directory: Path) -> None: ...
+    def save(self, directory: Path) -> dict[str, Any]: ...
 
     def export(self, directory: Path) -> None: ...
 
-    def load(self, directory: Path) -> None: ...
-
-    def state_dict(self) -> "tuple[dict[str, torch.Tensor], dict[str, Any]]": ...
-
-    def load_state_dict(
-        self, tensors: "dict[str, torch.Tensor]", plain: dict[str, Any]
-    ) -> None: ...
+    def load(self, directory: Path, plain: dict[str, Any]) -> None: ...
 
 
 class Engines(Protocol):
@@ -110,82 +98,6 @@ class Engines(Protocol):
     def remember(self, restore: "Callable[[Mapping[str, Learns]], object]") -> None:
         """Learners have been saved: from now on ``restore`` brings new ones to where they stand."""
         ...
-
-
-@dataclass(frozen=True)
-class TrainedRole:
-    """Implements :class:`Learns` in this process."""
-
-    loaded: "LoadedRole"
-    learner: "Learner"
-    place = "here"
-
-    @property
-    def version(self) -> int:
-        return self.loaded.handle.version
-
-    @property
-    def told(self) -> "dict[int, npt.NDArray[np.float64]]":
-        return self.learner.told
-
-    def update(
-        self, trajectories: Sequence[Trajectory], advantage_B: "npt.ArrayLike"
-    ) -> dict[str, float]:
-        """See :meth:`coterie.algorithms.learner.Learner.update`."""
-        return self.learner.update(trajectories, advantage_B)
-
-    def divergences(self, trajectories: Sequence[Trajectory]) -> "npt.NDArray[Any]":
-        """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
-        return self.learner.divergences(trajectories)
-
-    @property
-    def context(self) -> int:
-        return self.loaded.handle.context
-
-    def mean_logprobs(self, trajectories: Sequence[Trajectory]) -> "npt.NDArray[Any]":
-        """See :meth:`coterie.algorithms.learner.Learner.mean_logprobs`."""
-        return self.learner.mean_logprobs(trajectories)
-
-    def save(self, directory: Path) -> None:
-        """Write the weights (or the adapter) as they are held, so that training can go on."""
-        self.loaded.handle.save(directory)
-
-    def export(self, directory: Path) -> None:
-        """Write the weights (or the adapter) as they compute, for others to read."""
-        self.loaded.handle.save(directory, self.loaded.handle.dtype)
-
-    def load(self, directory: Path) -> None:
-        """The inverse of :meth:`save`."""
-        self.loaded.handle.load_weights(directory)
-
-    def state_dict(self) -> "tuple[dict[str, torch.Tensor], dict[str, Any]]":
-        """The optimiser's own moments by parameter name, and counters."""
-        tensors, plain = self.learner.state_dict()
-        return tensors, plain | {"dtype": self._dtype, "moments": self.learner.settings.moments}
-
-    def load_state_dict(self, tensors: "dict[str, torch.Tensor]", plain: dict[str, Any]) -> None:
-        """The inverse of :meth:`state_dict`.
-
-        Raises:
-            OtherFormat: it was trained in another number format.
-        """
-        # Checkpoints were written without it.
-        if (then := plain.get("dtype", self._dtype)) != self._dtype:
-            raise OtherFormat(
-                f"it was trained in {then} and would go on in {self._dtype} on this device: resume "
-                f'it on a device like the first, or say "dtype": "{then}" in its config.json'
-            )
-        now = self.learner.settings.moments
-        if (then := plain.get("moments", "float32")) != now:
-            raise OtherFormat(
-                f'its moments are held in {then}, not in {now}: say "moments": "{then}" in its '
-                "config.json"
-            )
-        self.learner.load_state_dict(tensors, plain)
-
-    @property
-    def _dtype(self) -> str:
-        return str(self.loaded.handle.dtype).rpartition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -363,8 +275,9 @@ def _load(
     return load_team({name: model_spec(one) for name, one in models.items()}, learns, seed=seed)
 
 
-def _trained(loaded: "LoadedRole", learning: Learning) -> TrainedRole:
+def _trained(loaded: "LoadedRole", learning: Learning) -> Learns:
     from coterie.algorithms import Learner
+    from coterie.teams.trained import TrainedRole
 
     learner = Learner(
         loaded.handle,

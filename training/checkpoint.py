@@ -28,7 +28,7 @@ from safetensors.torch import load_file
 from coterie.datatypes import UserError, fits
 from coterie.models import checksums
 from coterie.models.saving import store
-from coterie.teams.team import OtherFormat
+from coterie.teams.trained import OtherFormat
 from coterie.training.disk import make_folder, not_written, sync, sync_tree
 
 _NAME = re.compile(r"step-(\d{6,})")
@@ -39,13 +39,9 @@ _BESIDE = ("../../config.json", "../../evaluation/before.json")
 class Learning(Protocol):
     """What is saved of one trained role."""
 
-    def save(self, directory: Path) -> None: ...
+    def save(self, directory: Path) -> dict[str, Any]: ...
 
-    def load(self, directory: Path) -> None: ...
-
-    def state_dict(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]: ...
-
-    def load_state_dict(self, tensors: dict[str, torch.Tensor], plain: dict[str, Any]) -> None: ...
+    def load(self, directory: Path, plain: dict[str, Any]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -80,9 +76,7 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
         learners = {}
         for name, role in roles.items():
             (draft / name).mkdir(exist_ok=True)
-            role.save(draft / name)
-            tensors, learners[name] = role.state_dict()
-            store(tensors, draft / name / "optimizer.safetensors")
+            learners[name] = role.save(draft / name)
         store({"torch": torch.get_rng_state()}, draft / "rng.safetensors")
         state = {
             "step": progress.step,
@@ -141,8 +135,7 @@ def load_roles(path: Path, roles: Mapping[str, Learning]) -> None:
     """Restore these roles alone, from files that were not touched since."""
     learners = json.loads((path / "state.json").read_text())["learners"]
     for name, role in roles.items():
-        role.load(path / name)
-        role.load_state_dict(load_file(path / name / "optimizer.safetensors"), learners[name])
+        role.load(path / name, learners[name])
 
 
 def _check(path: Path, tell: Callable[[str], None]) -> None:

@@ -80,14 +80,14 @@ class Session(AbstractContextManager["Session"]):
         self._timings: dict[str, float] = {}
         self._warned: set[str] = set()
         """Roles that the user has been told of."""
-        if settings.run.threads:
-            torch.set_num_threads(settings.run.threads)
+        cluster, threads = settings.cluster, settings.run.threads
+        if threads:
+            torch.set_num_threads(threads)
         torch.manual_seed(settings.run.seed)
 
         self._stream, rollout = problems.train, settings.rollout
         vllm = settings.vllm if settings.run.engine == "vllm" else None
-        cluster, threads = settings.cluster, settings.run.threads
-        self._workers = EpisodeWorkers(cluster, settings.agents, vllm=vllm is not None)
+        workers = self._workers = EpisodeWorkers(cluster, settings.agents, vllm=vllm is not None)
         self.team = build_team(
             settings.agents,
             learning=Learning(
@@ -98,14 +98,14 @@ class Session(AbstractContextManager["Session"]):
             ),
             vllm=vllm,
             seed=settings.run.seed,
-            holder=pool_for(cluster, settings.agents, threads, vllm, self._workers.actors),
+            holder=pool_for(cluster, settings.agents, threads, vllm, run.path, workers.actors),
         )
         closing.callback(lambda: self.run_async(self.team.aclose()))
         self.run_async(self.team.start())
-        closing.callback(self._workers.close)
+        closing.callback(workers.close)
         made_of = (settings.choice.roles, self.team.codecs, self._stream.source, settings.scoring)
         recipe = EnvRecipe(settings.choice.env, settings.env, *made_of)
-        self._workers.open(recipe, threads)
+        workers.open(recipe, threads)
         if places := self._places:
             self.console.print(places_table(places))
         self._scorer, self._graders = build_scorer(settings.scoring)

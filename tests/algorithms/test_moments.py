@@ -13,7 +13,7 @@ from coterie.algorithms.learner import Learner
 from coterie.algorithms.settings import check_moments
 from coterie.datatypes import UserError
 from coterie.models.saving import store
-from coterie.teams.team import OtherFormat, TrainedRole
+from coterie.teams.trained import OtherFormat, TrainedRole
 
 EIGHT = LearnerSettings(moments="8bit")
 ADVANTAGES = np.array([1.0, -1.0, 0.5, -0.5, 1.0, -1.0, 0.3, -0.3])

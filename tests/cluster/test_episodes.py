@@ -2,9 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 Play = Callable[..., dict[str, bytes]]
 TWO = ("--cluster.episode-workers", "2", "--cluster.cpus", "0.5")

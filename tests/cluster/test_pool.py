@@ -51,14 +51,30 @@ def test_engines_apart_from_their_learner_answer_as_this_process_does(
     assert names == [f"{part} of {base}" for base in bases for part in ("learner", "engine 1")]
 
 
+@pytest.mark.parametrize("checkpoints", ["shared", "driver"])
 def test_a_run_goes_on_without_its_cluster_and_the_reverse(
-    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes]
+    fake_cluster: Any,
+    play: Play,
+    tmp_path: Path,
+    full: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    checkpoints: str,
 ) -> None:
-    replicas = ("--agents.bob.engine-replicas", "1")
-    play(tmp_path / "first", "--steps", "1", *CLUSTER, *replicas)
+    asked: list[Path | None] = []
+    write = Worker.write
+
+    def watched(self: Worker, role: str, verb: str, there: Path | None) -> Any:
+        asked.append(there)
+        return write(self, role, verb, there)
+
+    monkeypatch.setattr(Worker, "write", watched)
+    cluster = (*CLUSTER, "--cluster.checkpoints", checkpoints)
+    play(tmp_path / "first", "--steps", "1", *cluster, "--agents.bob.engine-replicas", "1")
     assert play(tmp_path / "first", "--cluster.address", "none") == full
     play(tmp_path / "second", "--steps", "1")
-    assert play(tmp_path / "second", *CLUSTER) == full
+    assert play(tmp_path / "second", *cluster) == full
+    assert len(asked) == 8  # of two runs and two roles, a checkpoint and the final model
+    assert {one is None for one in asked} == {checkpoints == "driver"}
 
 
 def test_an_engine_that_dies_is_started_again_and_asked_again(
@@ -150,11 +166,31 @@ def test_a_replica_that_refuses_twice_ends_the_run(
 def test_other_code_on_a_node_is_refused_and_everything_ends(
     fake_cluster: Any, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coterie.cluster.pool.code_mark", lambda: "another")
+    monkeypatch.setattr("coterie.cluster.agreement.code_mark", lambda: "another")
     with pytest.raises(UserError, match="learner of alice runs other code"):
         play(tmp_path / "run", *CLUSTER)
     assert all(actor.handle is None for actor in fake_cluster.made)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_node_that_does_not_see_the_run_is_refused_before_models_are_loaded(
+    fake_cluster: Any, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Worker, "seen", lambda self, path: b"")
+    monkeypatch.setattr(Worker, "load", lambda self: pytest.fail("a model was loaded"))
+    with pytest.raises(UserError, match=r"learner of alice does not see .*--run-dir on a disk"):
+        play(tmp_path / "run", *CLUSTER)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_is_gone_for_a_learner_is_not_made_anew(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    def check(session: Session, step: int) -> None:
+        with pytest.raises(FileNotFoundError):
+            fake_cluster.made[0].handle.write("alice", "save", tmp_path / "elsewhere")
+
+    play(tmp_path / "run", *CLUSTER, before=check)
 
 
 def test_no_request_is_answered_with_other_weights_than_were_asked_for(

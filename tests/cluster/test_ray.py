@@ -87,7 +87,7 @@ def test_a_learner_that_is_killed_while_it_learns_is_replaced_and_nothing_change
         if step == 2:
             actor.begin = begin
 
-    flags = (*nodes.flags, "--cluster.cpus", "0.5")
+    flags = (*nodes.flags, "--cluster.cpus", "0.5", "--cluster.checkpoints", "shared")
     assert play(tmp_path / "run", *flags, before=kill) == full
     assert killed == ["learner of alice"]
     killed.clear()

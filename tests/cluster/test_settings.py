@@ -20,6 +20,15 @@ def test_addresses(address: str) -> None:
     assert ClusterSettings(address).used == (address != "none")
 
 
+@pytest.mark.parametrize(
+    ("address", "shares"), [("none", True), ("local", True), ("auto", False), ("head:1", False)]
+)
+def test_who_writes_checkpoints(address: str, shares: bool) -> None:
+    assert ClusterSettings(address).shares_disk == shares
+    assert ClusterSettings(address, checkpoints="shared").shares_disk
+    assert not ClusterSettings(address, checkpoints="driver").shares_disk
+
+
 @pytest.mark.parametrize("address", ["", "ray://head:10001", "head", "head:port", "Auto", "a b:1"])
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(UserError, match=r"--cluster\.address .* is no address"):

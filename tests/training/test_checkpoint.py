@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 import torch
 from safetensors import SafetensorError
+from safetensors.torch import load_file
 
 from coterie.datatypes import UserError
 from coterie.models import checksums
+from coterie.models.saving import store
 from coterie.training import checkpoint
 from coterie.training.checkpoint import Progress
 
@@ -26,19 +28,17 @@ class Role:
         self.count = int(weight)
         self.broken = False
 
-    def save(self, directory: Path) -> None:
+    def save(self, directory: Path) -> dict[str, Any]:
         if self.broken:
             raise OSError(28, "No space left on device")
         (directory / "weight.json").write_text(json.dumps(self.weight.tolist()))
+        store({"moment": self.moment}, directory / "optimizer.safetensors")
+        return {"count": self.count}
 
-    def load(self, directory: Path) -> None:
+    def load(self, directory: Path, plain: dict[str, Any]) -> None:
         self.weight = torch.tensor(json.loads((directory / "weight.json").read_text()))
-
-    def state_dict(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        return {"moment": self.moment}, {"count": self.count}
-
-    def load_state_dict(self, tensors: dict[str, torch.Tensor], plain: dict[str, Any]) -> None:
-        self.moment, self.count = tensors["moment"], plain["count"]
+        self.moment = load_file(directory / "optimizer.safetensors")["moment"]
+        self.count = plain["count"]
 
 
 def progress(step: int) -> Progress:

@@ -16,7 +16,7 @@ from coterie.algorithms.learner import Learner
 from coterie.datatypes import Trajectory, UserError
 from coterie.models.loading import load_team
 from coterie.models.spec import ModelSpec
-from coterie.teams.team import TrainedRole
+from coterie.teams.trained import TrainedRole
 from coterie.training import checkpoint
 from coterie.training.checkpoint import Progress
 

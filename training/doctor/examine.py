@@ -13,7 +13,7 @@ from coterie.experts.naming import is_player
 from coterie.problems.prepare import PreparedProblems
 from coterie.teams.footprint import Load, footprint
 from coterie.teams.models import model_spec
-from coterie.teams.team import TrainedRole
+from coterie.teams.trained import TrainedRole
 from coterie.training.doctor import memory
 from coterie.training.doctor.contract import check_answers, check_contract
 from coterie.training.doctor.finding import Finding, judge, table

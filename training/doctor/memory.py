@@ -12,7 +12,8 @@ import torch
 from coterie.agents.local import LocalPolicy
 from coterie.models.family import cache_width
 from coterie.teams.footprint import Footprint
-from coterie.teams.team import Team, TrainedRole
+from coterie.teams.team import Team
+from coterie.teams.trained import TrainedRole
 from coterie.training.doctor.finding import Finding, judge
 
 _GIB = 2**30

@@ -14,7 +14,7 @@ import torch
 
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Trajectory
-from coterie.teams.team import TrainedRole
+from coterie.teams.trained import TrainedRole
 from coterie.training.doctor.finding import Finding, judge
 from coterie.training.doctor.memory import most_taken
 from coterie.training.doctor.rescore import rescore

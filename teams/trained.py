@@ -1,0 +1,109 @@
+"""A role whose model and learner this process holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.torch import load_file
+from torch import Tensor
+
+from coterie.algorithms import Learner
+from coterie.datatypes import Trajectory, UserError
+from coterie.models.loading import LoadedRole
+from coterie.models.saving import store
+
+_MOMENTS = "optimizer.safetensors"
+
+
+class OtherFormat(UserError):
+    """Raised where a run would go on in another number format than it was trained in."""
+
+
+@dataclass(frozen=True)
+class TrainedRole:
+    """Implements :class:`coterie.teams.team.Learns` in this process."""
+
+    loaded: LoadedRole
+    learner: Learner
+    place = "here"
+
+    @property
+    def version(self) -> int:
+        return self.loaded.handle.version
+
+    @property
+    def told(self) -> dict[int, npt.NDArray[np.float64]]:
+        return self.learner.told
+
+    def update(
+        self, trajectories: Sequence[Trajectory], advantage_B: npt.ArrayLike
+    ) -> dict[str, float]:
+        """See :meth:`coterie.algorithms.learner.Learner.update`."""
+        return self.learner.update(trajectories, advantage_B)
+
+    def divergences(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
+        """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
+        return self.learner.divergences(trajectories)
+
+    @property
+    def context(self) -> int:
+        return self.loaded.handle.context
+
+    def mean_logprobs(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
+        """See :meth:`coterie.algorithms.learner.Learner.mean_logprobs`."""
+        return self.learner.mean_logprobs(trajectories)
+
+    def save(self, directory: Path) -> dict[str, Any]:
+        """Write the weights (or the adapter) as they are held, and the optimiser's moments, so that
+        training can go on; returns what else that needs, as JSON has it. Of several ranks the first
+        writes."""
+        self.loaded.handle.save(directory)
+        tensors, plain = self.state_dict()
+        if self.loaded.handle.ranks.rank == 0:
+            store(tensors, directory / _MOMENTS)
+        return plain
+
+    def export(self, directory: Path) -> None:
+        """Write the weights (or the adapter) as they compute, for others to read."""
+        self.loaded.handle.save(directory, self.loaded.handle.dtype)
+
+    def load(self, directory: Path, plain: dict[str, Any]) -> None:
+        """The inverse of :meth:`save`.
+
+        Raises:
+            OtherFormat: it was trained in another number format.
+        """
+        self.loaded.handle.load_weights(directory)
+        self.load_state_dict(load_file(directory / _MOMENTS), plain)
+
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The optimiser's own moments by parameter name, and counters."""
+        tensors, plain = self.learner.state_dict()
+        return tensors, plain | {"dtype": self._dtype, "moments": self.learner.settings.moments}
+
+    def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
+        """The inverse of :meth:`state_dict`.
+
+        Raises:
+            OtherFormat: it was trained in another number format.
+        """
+        # Checkpoints were written without it.
+        if (then := plain.get("dtype", self._dtype)) != self._dtype:
+            raise OtherFormat(
+                f"it was trained in {then} and would go on in {self._dtype} on this device: resume "
+                f'it on a device like the first, or say "dtype": "{then}" in its config.json'
+            )
+        now = self.learner.settings.moments
+        if (then := plain.get("moments", "float32")) != now:
+            raise OtherFormat(
+                f'its moments are held in {then}, not in {now}: say "moments": "{then}" in its '
+                "config.json"
+            )
+        self.learner.load_state_dict(tensors, plain)
+
+    @property
+    def _dtype(self) -> str:
+        return str(self.loaded.handle.dtype).rpartition(".")[2]
