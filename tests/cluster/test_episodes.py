@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from coterie import train
-from coterie.cluster import episodes
+from coterie.cluster import episodes, starting
 from coterie.cluster.actor import Actor, Died
 from coterie.cluster.episode_worker import EnvRecipe
 from coterie.cluster.episodes import EpisodeWorkers
@@ -81,11 +81,6 @@ def test_workers_play_what_this_process_plays(
     here: type[Here], play: Play, full: dict[str, bytes], tmp_path: Path
 ) -> None:
     assert play(tmp_path / "run", *TWO) == full
-    tasks = [(name, one[1]) for name, told in here.played for one in told if one[1]]
-    # 2 steps of 4 problems, each with its replicas at one worker.
-    who = {(task.problem.id, task.seed): name for name, task in tasks}
-    assert all(who[task.problem.id, task.seed] == name for name, task in tasks)
-    assert Counter(who.values()) == {"episode worker 1": 4, "episode worker 2": 4}
     rows = json.loads((tmp_path / "run" / "summary.json").read_text())["places"]
     assert [row["process"] for row in rows] == ["episode worker 1", "episode worker 2"]
 
@@ -120,17 +115,16 @@ class Player:
         return answer
 
 
-def recipe(env: str = "core-teaching", settings: Any = None) -> EnvRecipe:
-    settings = CoreTeachingSettings(max_new_tokens=64) if env == "core-teaching" else settings
+def recipe() -> EnvRecipe:
     codecs: Any = {"alice": BytesCodec(), "bob": BytesCodec()}
-    source = ProblemSet("five", PROBLEMS)
-    return EnvRecipe(env, settings, ("alice", "bob"), codecs, source, ScoringSettings())
+    settings, source = CoreTeachingSettings(max_new_tokens=64), ProblemSet("five", PROBLEMS)
+    return EnvRecipe("core-teaching", settings, ("alice", "bob"), codecs, source, ScoringSettings())
 
 
-def workers(model: str = "tiny:alice", *, restarts: int = 9, made: Any = None) -> EpisodeWorkers:
+def workers(model: str = "tiny:alice", *, restarts: int = 9) -> EpisodeWorkers:
     settings = ClusterSettings(cpus=0.5, restarts=restarts, episode_workers=2)
     opened = EpisodeWorkers(settings, {"alice": AgentSettings(model)}, vllm=False)
-    opened.open(made or recipe(), threads=1)
+    opened.open(recipe(), threads=1)
     return opened
 
 
@@ -154,8 +148,41 @@ async def test_batches_are_those_of_one_process_whoever_dies(
     here.dies = [1, 3, 6]
     assert await told(both) == await told(alone)
     assert other.batches == player.batches
+    # Each problem's replicas are at one worker.
+    who: dict[str, set[str]] = {}
+    for name, told_him in here.played:
+        for _, task, _ in told_him:
+            if task is not None:
+                who.setdefault(task.problem.id, set()).add(name)
+    assert Counter(name for names in who.values() for name in names) == {
+        "episode worker 1": 3,
+        "episode worker 2": 2,
+    }
     assert [actor.restarts for actor in many.actors] != [0, 0]
     assert not here.dies
+    many.close()
+
+
+async def test_in_lock_step_no_worker_goes_on_before_all_are_answered(
+    here: type[Here], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, seen, many = Counter[str](), list[int](), workers()
+
+    async def late(prompt: Prompt, sampling: Sampling) -> Completion:
+        asked["now"] += 1
+        await asyncio.sleep(0.001 * (prompt.seed % 9))
+        asked["now"] -= 1
+        found = Player()._one(replace(prompt, seed=1))
+        assert found is not None
+        return found
+
+    async def play_on(*more: Any) -> Any:
+        seen.append(asked["now"])
+        return await EpisodeWorkers.play_on(many, *more)
+
+    monkeypatch.setattr(many, "play_on", play_on)
+    await told(many.collector(None, {"alice": late, "bob": late}, sampling=PLAIN, concurrency=3))
+    assert set(seen) == {0}
     many.close()
 
 
@@ -216,6 +243,13 @@ async def test_one_that_dies_too_often_ends_the_run_and_another_run_starts_them_
     here.dies = []
     assert len(await told(collector)) == 10
     many.close()
+    # Whoever is still being waited for at the end dies once and for all.
+    actor, one = many.actors[0], episodes._Played(0, tasks_for(PROBLEMS, seed=3)[0], 0)
+    starting.start([actor])
+    before, here.dies = actor.restarts, [len(here.played) + 1]
+    with pytest.raises(Died):
+        await many.play_on(actor, (PLAIN, Deadlines()), [one], [one])
+    assert actor.restarts == before
 
 
 @pytest.mark.parametrize(
