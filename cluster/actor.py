@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coterie.cluster.settings import ClusterSettings
-from coterie.cluster.worker import Worker
+from coterie.cluster.worker import BaseWorker, Worker
 from coterie.datatypes import PolicyFailure, UserError, reason_of, refuse
 
 _PATIENCE_S = 10.0
@@ -169,8 +169,8 @@ def no_room(
         f"{_sum(needs, 'CPU'):g} cores and {_sum(needs, 'GPU'):g} GPUs, and "
         f"{free.get('CPU', 0):g} of {there.get('CPU', 0):g} cores and {free.get('GPU', 0):g} of "
         f"{there.get('GPU', 0):g} GPUs are free, each process being on one node; lower "
-        "--cluster.cpus, --agents.ROLE.learner-devices, --agents.ROLE.engine-replicas or "
-        "--agents.ROLE.tensor-parallel"
+        "--cluster.cpus, --cluster.episode-workers, --agents.ROLE.learner-devices, "
+        "--agents.ROLE.engine-replicas or --agents.ROLE.tensor-parallel"
     )
 
 
@@ -185,9 +185,9 @@ class Actor:
     name: str
     roles: Sequence[str]
     arguments: tuple[Any, ...] = ()
-    """Of :class:`Worker`, without its name."""
+    """Of :attr:`worker`, without its name."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    worker: type[Worker] = Worker
+    worker: type[BaseWorker] = Worker
     options: Mapping[str, Any] = field(default_factory=dict)
     """Of its place."""
     restarts: int = 0

@@ -8,7 +8,6 @@ sees two versions.
 """
 
 import pickle
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import wait
@@ -18,19 +17,17 @@ from typing import Any
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.cluster.actor import Actor, Cluster, Died
-from coterie.cluster.agreement import check_code, check_disk
 from coterie.cluster.bases import Base, cores_and_gpus, plan_bases
 from coterie.cluster.engine_worker import EngineWorker
 from coterie.cluster.processes import Machine, Process
 from coterie.cluster.roles import Asked, RemotePolicy, RemoteRole, share_batch
 from coterie.cluster.settings import ClusterSettings, has_processes
+from coterie.cluster.starting import give_places, start, start_again
 from coterie.cluster.worker import About, Stamp
 from coterie.datatypes import Completion, UserError
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Learning, Learns, Models
 
-_ATTEMPTS, _PAUSE_S = 8, 5.0
-"""To start a process again: Ray takes half a minute to see that a node has gone."""
 _LET_GO_S = 20.0
 """For engines to end what they have started."""
 
@@ -46,12 +43,14 @@ class Pool:
         threads: int = 0,
         vllm: VllmSettings | None = None,
         folder: Path | None = None,
+        beside: Sequence[Actor] = (),
     ) -> None:
         """``threads``: of each process; 0: as many as it has cores. ``vllm``: how engines are run;
         None: they are this program's own sampler. ``folder``: the run's, which learners
-        write into; None: this process does."""
-        self._settings, self._vllm, self._folder = settings, vllm, folder
-        self._threads = threads or max(1, int(settings.cpus))
+        write into; None: this process does. ``beside``: who is given a place, too."""
+        self._settings, self._vllm = settings, vllm
+        self._folder, self._beside = folder, beside
+        self._threads = threads or settings.cores
         self._cluster: Cluster | Machine | None = None
         self._bases: list[Base] = []
         self._trained: dict[str, RemoteRole] = {}
@@ -94,14 +93,11 @@ class Pool:
         self._bases = plan_bases(
             models, learns, learning, kind, cluster.meeting, vllm=self._vllm, gpus=gpus, **more
         )
+        cpus = self._settings.cpus
         processes = [one for actor in self._actors for one in actor.processes]
-        needs = {
-            one.name: cores_and_gpus(one, cpus=self._settings.cpus, gpus=gpus) for one in processes
-        }
-        cluster.reserve(needs)
-        for number, one in enumerate(processes):
-            one.options = cluster.place(number, needs[one.name])
-        self._about = about = self._start(self._actors)
+        needs = [(one, cores_and_gpus(one, cpus=cpus, gpus=gpus)) for one in processes]
+        give_places(cluster, [*needs, *((one, {"CPU": cpus}) for one in self._beside)])
+        self._about = about = start(self._actors, self._folder)
         self._handed = {role: one.stamp for role, one in about.items()}
         for base in self._bases:
             self._trained |= self._roles(base, partial(self._learn, base))
@@ -157,26 +153,6 @@ class Pool:
     @property
     def _actors(self) -> list[Actor]:
         return [actor for base in self._bases for actor in base.actors]
-
-    def _start(self, actors: Sequence[Actor]) -> dict[str, About]:
-        """Start these where this code runs, or others in their place, and load their models.
-
-        Raises:
-            Died: one of them has gone.
-            UserError: a node has other code, or a model cannot be loaded.
-        """
-        for actor in actors:
-            actor.start()
-        processes = [one for actor in actors for one in actor.processes]
-        check_code(processes)
-        if self._folder is not None:
-            check_disk(processes, self._folder / "config.json")
-        about: dict[str, About] = {}
-        for actor, begun in [(one, one.begin("load")) for one in actors]:
-            # The first of a base is the one that learns, where one does.
-            about = actor.result(begun) | about
-            actor.locate()
-        return about
 
     def _learning(self, base: Base) -> list[str]:
         return [role for role in base.roles if role in self._trained]
@@ -341,21 +317,15 @@ class Pool:
         with base.lock:
             if actor.handle is not handle:
                 return  # somebody else was faster
-            actor.restarts += 1
-            if actor.restarts > self._settings.restarts:
-                raise error
-            for left in reversed(range(_ATTEMPTS)):
-                try:
-                    self._start([actor])
-                    if actor is base.learner:
-                        self._learn_again(base)
-                    else:
-                        self._catch_up(base, actor)
-                    return
-                except Died:
-                    if not left:
-                        raise
-                time.sleep(_PAUSE_S)
+
+            def begin() -> None:
+                start([actor], self._folder)
+                if actor is base.learner:
+                    self._learn_again(base)
+                else:
+                    self._catch_up(base, actor)
+
+            start_again(actor, error, self._settings.restarts, begin)
 
     def _learn_again(self, base: Base) -> None:
         """Bring a learner to where the one before it stood: from the newest checkpoint, by the
@@ -390,9 +360,10 @@ def pool_for(
     threads: int,
     vllm: VllmSettings | None,
     folder: Path,
+    beside: Sequence[Actor] = (),
 ) -> Pool | None:
     """What holds the models of the run in ``folder``; None: the process that asks does."""
     if not has_processes(settings, agents):
         return None
     shared = folder if settings.shares_disk else None
-    return Pool(settings, threads=threads, vllm=vllm, folder=shared)
+    return Pool(settings, threads=threads, vllm=vllm, folder=shared, beside=beside)

@@ -18,7 +18,7 @@ from typing import Any
 
 from coterie.agents.engine.processes import end_with_parent, no_interrupts
 from coterie.cluster.actor import Actor, Died, died, has_room, no_room
-from coterie.cluster.worker import Worker
+from coterie.cluster.worker import BaseWorker, Worker
 from coterie.datatypes import PolicyFailure, UserError, reason_of
 
 
@@ -158,7 +158,7 @@ class Process(Actor):
 
 
 def _serve(
-    pipe: Connection, gpus: list[int], kind: type[Worker], name: str, arguments: Any, more: Any
+    pipe: Connection, gpus: list[int], kind: type[BaseWorker], name: str, arguments: Any, more: Any
 ) -> None:
     """The life of such a process."""
     seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
@@ -168,7 +168,7 @@ def _serve(
     asyncio.run(_answer(pipe, kind(name, *arguments, **more), name))
 
 
-async def _answer(pipe: Connection, worker: Worker, name: str) -> None:
+async def _answer(pipe: Connection, worker: BaseWorker, name: str) -> None:
     """In the order in which it is asked, but for what waits meanwhile."""
 
     async def answer(number: int, verb: str, given: list[Any]) -> None:

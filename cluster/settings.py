@@ -1,13 +1,16 @@
 """Where a run's models live, and what can be found wrong before Ray is started."""
 
+import pickle
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
-from typing import Literal
+from typing import Any, Literal
 
+from coterie import envs
 from coterie.agents.engine.settings import VllmSettings
-from coterie.datatypes import UserError, refuse
+from coterie.datatypes import UserError, reason_of, refuse
+from coterie.envs.registry import PLUGINS
 from coterie.teams.players import local_models
 from coterie.teams.settings import AgentSettings
 
@@ -32,6 +35,9 @@ class ClusterSettings:
     restarts: int = 16
     """How often each process may die: another one takes its place, and what it was asked is asked
     again; 0: its death ends the run."""
+    episode_workers: int = 0
+    """Processes that play and score the episodes, on the cluster or on this machine, where the
+    command's one core is too slow for it; 0: the command does."""
 
     def __post_init__(self) -> None:
         refuse(
@@ -42,12 +48,18 @@ class ClusterSettings:
             ),
             (not 0 < self.cpus < 4096, "--cluster.cpus must be above 0"),
             (self.restarts < 0, "--cluster.restarts must not be negative"),
+            (self.episode_workers < 0, "--cluster.episode-workers must not be negative"),
         )
 
     @property
     def used(self) -> bool:
         """Whether there is a cluster at all."""
         return self.address != "none"
+
+    @property
+    def cores(self) -> int:
+        """Threads of each process, unless told otherwise."""
+        return max(1, int(self.cpus))
 
     @property
     def shares_disk(self) -> bool:
@@ -116,6 +128,47 @@ def check_cluster(
                 "--vllm.sleep-level is for an engine on its learner's GPU: leave it out, or "
                 f"--agents.{role}.engine-replicas and learner-devices"
             )
+
+
+def check_episode_workers(
+    settings: ClusterSettings, env: str, judge: str, handed: Any, *, doctor: bool
+) -> None:
+    """Refuse what other processes cannot play.
+
+    Args:
+        settings: how many there are.
+        env: the environment's name.
+        judge: the model that grades answers, if any.
+        handed: what they are sent.
+        doctor: whether models are examined.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
+    if not settings.episode_workers:
+        return
+    flag, spec = "--cluster.episode-workers", envs.spec(env)
+    ours = str(spec.factory).startswith("coterie.envs.")
+    refuse(
+        (doctor, f"--doctor examines models in this process: leave out {flag}"),
+        (
+            not (ours or ":" in env or env in PLUGINS.names()),
+            f"{flag}: other processes do not know --env {env}, which was registered in this one; "
+            "name it by its path (pkg.module:NAME), or by an entry point of its package",
+        ),
+        (
+            bool(judge and local_models({"judge": AgentSettings(judge)})),
+            f"{flag}: each of them would load --scoring.judge {judge}; serve it (coterie serve) "
+            "and say --scoring.judge server:URL?model=NAME",
+        ),
+    )
+    try:
+        pickle.dumps(handed)
+    except Exception as error:
+        raise UserError(
+            f"{flag}: the problems, or the settings of --env {env}, cannot be sent to another "
+            f"process ({reason_of(error)}); leave it out"
+        ) from None
 
 
 def has_processes(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> bool:

@@ -53,27 +53,12 @@ class Rank:
     """See :func:`coterie.models.shards.join_ranks`."""
 
 
-class Worker:
-    """Loads roles that live together; learns for those that are trained, answers for all."""
+class BaseWorker:
+    """What every process of a run is asked."""
 
-    def __init__(
-        self,
-        name: str,
-        models: Mapping[str, AgentSettings],
-        learns: Set[str],
-        learning: Learning | None,
-        *,
-        seed: int,
-        threads: int,
-        rank: Rank = Rank(),
-        vllm: VllmSettings | None = None,
-    ) -> None:
-        """``learning``: None where the learner is elsewhere, and weights are taken from it.
-        ``vllm``: how engines are run that answer, for
-        :class:`coterie.cluster.engine_worker.EngineWorker`."""
+    def __init__(self, name: str, threads: int) -> None:
         torch.set_num_threads(threads)
-        self._name, self._rank = name, rank
-        self._load = partial(hold, models, learns, learning, seed, vllm=vllm)
+        self._name = name
 
     def __repr__(self) -> str:
         return self._name
@@ -91,6 +76,29 @@ class Worker:
         context = ray.get_runtime_context()
         gpus = context.get_accelerator_ids().get("GPU", [])
         return context.get_node_id(), ray.util.get_node_ip_address(), gpus
+
+
+class Worker(BaseWorker):
+    """Loads roles that live together; learns for those that are trained, answers for all."""
+
+    def __init__(
+        self,
+        name: str,
+        models: Mapping[str, AgentSettings],
+        learns: Set[str],
+        learning: Learning | None,
+        *,
+        seed: int,
+        threads: int,
+        rank: Rank = Rank(),
+        vllm: VllmSettings | None = None,
+    ) -> None:
+        """``learning``: None where the learner is elsewhere, and weights are taken from it.
+        ``vllm``: how engines are run that answer, for
+        :class:`coterie.cluster.engine_worker.EngineWorker`."""
+        super().__init__(name, threads)
+        self._rank = rank
+        self._load = partial(hold, models, learns, learning, seed, vllm=vllm)
 
     def load(self) -> dict[str, About]:
         """Load the models, with the other ranks; by role."""

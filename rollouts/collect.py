@@ -1,13 +1,15 @@
 """Many episodes at once."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from coterie.datatypes import Episode, Policy, Problem, Sampling, Scorer, ScoreRequests, derive_seed
 from coterie.rollouts.coalesce import Coalescer
-from coterie.rollouts.play import Deadlines, TokenEnvironment, play
+from coterie.rollouts.play import Ask, Deadlines, TokenEnvironment, play
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,10 @@ class Collector:
         self.concurrency = concurrency
         self._make_env = make_env
         self._idle: list[TokenEnvironment] = []
-        self._scorer = scorer
+        self._prefetch = None
+        if scorer is not None:
+            # Scores do not depend on what they are computed with: any order will do.
+            self._prefetch = Coalescer(_prefetcher(scorer), key=lambda _: 0)
 
     async def collect(
         self, tasks: Sequence[Task], *, done: Callable[[], None] | None = None
@@ -85,39 +90,44 @@ class Collector:
             tasks: what to play.
             done: called after each finished episode (for a progress bar).
         """
-        prefetch = None
-        if self._scorer is not None:
-            # Scores do not depend on what they are computed with: any order will do.
-            prefetch = Coalescer(_prefetcher(self._scorer), key=lambda _: 0)
         episodes: list[Episode | None] = [None] * len(tasks)
         waiting = iter(enumerate(tasks))
 
         async def worker() -> None:
-            env = self._idle.pop() if self._idle else self._make_env()
-            try:
-                for place, task in waiting:
-                    episodes[place] = await play(
-                        env,
-                        self.policies,
-                        seed=task.seed,
-                        replica=task.replica,
-                        options=task.options(),
-                        sampling=self.sampling,
-                        deadlines=self.deadlines,
-                        prefetch=prefetch,
-                    )
-                    if done is not None:
-                        done()
-            finally:
-                self._idle.append(env)
+            for place, task in waiting:
+                episodes[place] = await self.play(task)
+                if done is not None:
+                    done()
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(self.concurrency, len(tasks))):
-                    group.create_task(worker())
-        except BaseExceptionGroup as several:
-            raise several.exceptions[0] from None
+        await together(worker() for _ in range(min(self.concurrency, len(tasks))))
         return [episode for episode in episodes if episode is not None]
+
+    async def play(self, task: Task, ask: Ask | None = None) -> Episode:
+        """Play one of them; ``ask`` asks others than the team."""
+        env = self._idle.pop() if self._idle else self._make_env()
+        try:
+            return await play(
+                env,
+                ask or self.policies,
+                seed=task.seed,
+                replica=task.replica,
+                options=task.options(),
+                sampling=self.sampling,
+                deadlines=self.deadlines,
+                prefetch=self._prefetch,
+            )
+        finally:
+            self._idle.append(env)
+
+
+async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """What each gives. Where one fails the others are cancelled, and its exception is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(work) for work in works]
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _prefetcher(scorer: Scorer) -> Callable[[list[ScoreRequests]], list[None]]:

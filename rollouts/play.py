@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, Protocol
 
@@ -23,6 +24,12 @@ from coterie.datatypes import (
 from coterie.rollouts.recorder import Recorder
 
 Prefetch = Callable[[ScoreRequests], Awaitable[None]]
+Asked = tuple[str, Prompt, Sampling]
+"""(role, what it is asked, how to sample its answer)"""
+Answers = tuple[list[Completion | str], float]
+"""(what each who was asked answers, or why not; seconds that this took as deadlines count them)"""
+Ask = Callable[[Sequence[Asked], float | None], Awaitable[Answers]]
+"""Has all be answered who are asked in a turn, within so many seconds."""
 
 # A limit is counted in so many pieces, none longer than a second.
 _PIECES = 20
@@ -57,7 +64,7 @@ class TokenEnvironment(Protocol):
 
 async def play(
     env: TokenEnvironment,
-    policies: Mapping[str, Policy],
+    policies: Mapping[str, Policy] | Ask,
     *,
     seed: int,
     replica: int = 0,
@@ -70,7 +77,7 @@ async def play(
 
     Args:
         env: a token view; this call owns it until it returns.
-        policies: role -> policy, for every role that may be asked.
+        policies: role -> policy, for every role that may be asked; or what asks them.
         seed: the environment's seed; with ``replica`` it also names every row's random stream.
         replica: which copy of the same (problem, seed) this is.
         options: the environment's reset options (``problem``, ``step``, ``epoch``, ``mode``).
@@ -88,19 +95,36 @@ async def play(
     last_infos: dict[str, Mapping[str, Any]] = dict(infos)
     problem = options.get("problem")
     left_s = deadlines.episode_s
+    ask: Ask = policies if callable(policies) else partial(ask_policies, policies)
 
     for _ in range(deadlines.turns):
         if not env.agents:
             break
-        asked = [agent for agent in env.agents if observations[agent].get("active", 1)]
+        agents = [agent for agent in env.agents if observations[agent].get("active", 1)]
+        asked: list[Asked] = []
+        for agent in agents:
+            recorder = recorders[agent]
+            context = np.asarray(observations[agent]["tokens"], dtype=np.int64)
+            recorder.show(context)
+            prompt = Prompt(
+                tokens=context,
+                text=str(infos[agent].get("text", "")),
+                agent=agent,
+                seed=derive_seed(seed, replica, agent, recorder.turn),
+                problem=problem,
+            )
+            asked.append((recorder.role, prompt, _limits(agent, infos[agent], sampling)))
         limit_s = min((s for s in (deadlines.call_s, left_s) if s is not None), default=None)
-        answers, waited_s = await _ask(
-            asked, observations, infos, recorders, policies,
-            problem=problem, seed=seed, replica=replica, sampling=sampling, limit_s=limit_s,
-        )  # fmt: skip
+        answers, waited_s = await ask(asked, limit_s) if asked else ([], 0.0)
+        actions: dict[str, Any] = {}
+        for agent, answer in zip(agents, answers):
+            if isinstance(answer, str):
+                recorders[agent].fail(answer)
+            else:
+                recorders[agent].add(answer)
+                actions[agent] = answer.tokens
         if left_s is not None:
             left_s = max(left_s - waited_s, 0.0)
-        actions = {agent: completion.tokens for agent, completion in answers.items()}
         if prefetch is not None and hasattr(env, "score_requests"):
             await prefetch(env.score_requests(actions))  # pyright: ignore[reportAttributeAccessIssue]
         observations, step_rewards, _, _, infos = env.step(actions)
@@ -142,57 +166,37 @@ def question_shown(problem: Problem | None, texts: Sequence[str]) -> bool:
     return any(question in "".join(text.split()) for text in texts)
 
 
-async def _ask(
-    asked: list[str],
-    observations: Mapping[str, Mapping[str, Any]],
-    infos: Mapping[str, Mapping[str, Any]],
-    recorders: Mapping[str, Recorder],
-    policies: Mapping[str, Policy],
-    *,
-    problem: Problem | None,
-    seed: int,
-    replica: int,
-    sampling: Sampling,
-    limit_s: float | None,
-) -> tuple[dict[str, Completion], float]:
-    """Ask all active agents at once: the answers, without an entry for those that fail, and the
-    seconds that this took as deadlines count them."""
-    if not asked:
-        return {}, 0.0
+async def ask_policies(
+    policies: Mapping[str, Policy], asked: Sequence[Asked], limit_s: float | None
+) -> Answers:
+    """Implements :data:`Ask`: all at once.
 
-    async def one(agent: str) -> Completion:
-        recorder = recorders[agent]
-        context = np.asarray(observations[agent]["tokens"], dtype=np.int64)
-        recorder.show(context)
-        prompt = Prompt(
-            tokens=context,
-            text=str(infos[agent].get("text", "")),
-            agent=agent,
-            seed=derive_seed(seed, replica, agent, recorder.turn),
-            problem=problem,
-        )
-        return await policies[recorder.role](prompt, _limits(agent, infos[agent], sampling))
+    Raises:
+        KeyError: a role has no policy.
+    """
 
-    calls = [asyncio.ensure_future(one(agent)) for agent in asked]
+    async def one(role: str, prompt: Prompt, sampling: Sampling) -> Completion:
+        return await policies[role](prompt, sampling)
+
+    calls = [asyncio.ensure_future(one(*each)) for each in asked]
     waited_s = 0.0
     try:
         waited_s = await wait_for_all(calls, limit_s)
     finally:
-        late = {agent for agent, call in zip(asked, calls) if call.cancel()}
+        late = [call.cancel() for call in calls]
         results = await asyncio.gather(*calls, return_exceptions=True)
-    answers: dict[str, Completion] = {}
-    for agent, result in zip(asked, results):
+    answers: list[Completion | str] = []
+    for result, cancelled in zip(results, late):
         if isinstance(result, PolicyFailure):
-            recorders[agent].fail(str(result) or "no reason given")
+            answers.append(str(result) or "no reason given")
         elif isinstance(result, TimeoutError) or (
-            isinstance(result, asyncio.CancelledError) and agent in late
+            isinstance(result, asyncio.CancelledError) and cancelled
         ):
-            recorders[agent].fail("deadline")
+            answers.append("deadline")
         elif isinstance(result, BaseException):
             raise result
         else:
-            recorders[agent].add(result)
-            answers[agent] = result
+            answers.append(result)
     return answers, waited_s
 
 

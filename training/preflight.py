@@ -10,7 +10,7 @@ from pathlib import Path
 
 from coterie import envs
 from coterie.algorithms.settings import check_moments
-from coterie.cluster.settings import check_cluster, has_processes
+from coterie.cluster.settings import check_cluster, check_episode_workers, has_processes
 from coterie.datatypes import UserError, check_no_nan, refuse
 from coterie.evaluation import evaluation_of
 from coterie.models.locate import hub_snapshot, local_folder
@@ -97,6 +97,10 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     source = problems.train.source
     training = (source[place] for place in range(source.size or 0))
     check_graders(settings.scoring, (*problems.evaluation, *training))
+    handed, judge = (settings.env, source), settings.scoring.judge
+    check_episode_workers(
+        settings.cluster, settings.choice.env, judge, handed, doctor=settings.run.doctor
+    )
     return problems
 
 

@@ -15,6 +15,8 @@ from rich.console import Console
 from coterie import envs
 from coterie.algorithms import Credit, assign_credit
 from coterie.algorithms.nonfinite import NotFinite
+from coterie.cluster.episode_worker import EnvRecipe
+from coterie.cluster.episodes import EpisodeWorkers
 from coterie.cluster.pool import pool_for
 from coterie.datatypes import Sampling, UserError
 from coterie.evaluation import evaluation_of
@@ -78,12 +80,14 @@ class Session(AbstractContextManager["Session"]):
         self._timings: dict[str, float] = {}
         self._warned: set[str] = set()
         """Roles that the user has been told of."""
-        if threads := settings.run.threads:
+        cluster, threads = settings.cluster, settings.run.threads
+        if threads:
             torch.set_num_threads(threads)
         torch.manual_seed(settings.run.seed)
 
         self._stream, rollout = problems.train, settings.rollout
         vllm = settings.vllm if settings.run.engine == "vllm" else None
+        workers = self._workers = EpisodeWorkers(cluster, settings.agents, vllm=vllm is not None)
         self.team = build_team(
             settings.agents,
             learning=Learning(
@@ -94,13 +98,18 @@ class Session(AbstractContextManager["Session"]):
             ),
             vllm=vllm,
             seed=settings.run.seed,
-            holder=pool_for(settings.cluster, settings.agents, threads, vllm, run.path),
+            holder=pool_for(cluster, settings.agents, threads, vllm, run.path, workers.actors),
         )
         closing.callback(lambda: self.run_async(self.team.aclose()))
         self.run_async(self.team.start())
-        if self.team.places:
-            self.console.print(places_table(self.team.places))
+        closing.callback(workers.close)
+        made_of = (settings.choice.roles, self.team.codecs, self._stream.source, settings.scoring)
+        recipe = EnvRecipe(settings.choice.env, settings.env, *made_of)
+        workers.open(recipe, threads)
+        if places := self._places:
+            self.console.print(places_table(places))
         self._scorer, self._graders = build_scorer(settings.scoring)
+        self.make_env = partial(recipe.make, self._scorer)
         closing.callback(self._graders.close)
         closing.callback(self._scorer.close)
         metadata = self.make_env().metadata
@@ -286,7 +295,7 @@ class Session(AbstractContextManager["Session"]):
         alone = baseline(self.settings)
         told = {"steps": steps, "dropped_prompts": self._dropped, "config": self.settings.plain()}
         told |= {"alone": asdict(alone)} if alone.metrics else {}
-        told |= {"places": places} if (places := self.team.places) else {}
+        told |= {"places": places} if (places := self._places) else {}
         result = summary(first, last, wall_s, tally.tokens) | told
         self.run.write_json("summary.json", result)
         if last:
@@ -297,19 +306,6 @@ class Session(AbstractContextManager["Session"]):
         self._tell(
             f"{steps} step{'s' * (steps != 1)}, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; "
             f"all of it is in {self.run.path}"
-        )
-
-    def make_env(self) -> Any:
-        """The run's environment, speaking the team's vocabularies."""
-        choice = self.settings.choice
-        return envs.make(
-            choice.env,
-            settings=self.settings.env,
-            # An environment from elsewhere has the roles that it has.
-            roles=choice.roles if self.settings.env is not None else None,
-            codecs=self.team.codecs,
-            scorer=self._scorer,
-            source=self._stream.source,
         )
 
     def ask(self, work: Coroutine[Any, Any, T]) -> T:
@@ -326,6 +322,10 @@ class Session(AbstractContextManager["Session"]):
         self._closing.close()
 
     @property
+    def _places(self) -> list[dict[str, str]]:
+        return self.team.places + self._workers.places
+
+    @property
     def _sampled_enough(self) -> bool:
         return 0 < self.settings.run.tokens <= self._tally.learner_tokens
 
@@ -334,7 +334,7 @@ class Session(AbstractContextManager["Session"]):
 
     def _collecting(self, temperature: float, top_p: float) -> Collector:
         rollout = self.settings.rollout
-        return Collector(
+        return self._workers.collector(
             self.make_env,
             self.team.policies,
             sampling=Sampling(MAX_NEW_TOKENS, temperature, top_p, rollout.top_k),

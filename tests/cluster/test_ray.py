@@ -65,6 +65,34 @@ def test_what_is_killed_while_it_answers_is_replaced_and_nothing_changes(
     assert killed
 
 
+def test_episode_workers_play_the_run_of_this_process_though_one_is_killed(
+    nodes: Any, play: Play, full: dict[str, bytes], tmp_path: Path
+) -> None:
+    killed: list[str] = []
+
+    def kill(session: Session, step: int) -> None:
+        actor = session._workers.actors[1]
+        begin = actor.begin
+
+        def begun(verb: str, *arguments: Any) -> Any:
+            asked = begin(verb, *arguments)
+            if verb == "play" and step == 2 and not killed:
+                import ray
+
+                ray.kill(actor.handle)
+                killed.append(actor.name)
+            return asked
+
+        actor.begin = begun
+
+    flags = (*nodes.flags, "--cluster.cpus", "0.25", "--cluster.episode-workers", "2")
+    assert play(tmp_path / "run", *flags, before=kill) == full
+    assert killed == ["episode worker 2"]
+    places = json.loads((tmp_path / "run" / "summary.json").read_text())["places"]
+    assert [row["process"] for row in places[-2:]] == ["episode worker 1", "episode worker 2"]
+    assert len({row["node"] for row in places}) == 3
+
+
 def test_a_learner_that_is_killed_while_it_learns_is_replaced_and_nothing_changes(
     nodes: Any, play: Play, full: dict[str, bytes], tmp_path: Path
 ) -> None:

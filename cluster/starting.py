@@ -1,0 +1,81 @@
+"""Processes that are given their places and started, and others in the place of those that died."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from coterie.cluster.actor import Actor, Cluster, Died
+from coterie.cluster.agreement import check_code, check_disk
+from coterie.cluster.processes import Machine
+from coterie.cluster.worker import About
+from coterie.datatypes import UserError
+
+_ATTEMPTS, _PAUSE_S = 8, 5.0
+"""To start a process again: Ray takes half a minute to see that a node has gone."""
+
+
+def give_places(
+    cluster: Cluster | Machine, needs: Sequence[tuple[Actor, Mapping[str, float]]]
+) -> None:
+    """Give each process, none of which runs yet, a place with what it needs.
+
+    Raises:
+        UserError: they find no room.
+    """
+    cluster.reserve({actor.name: need for actor, need in needs})
+    for number, (actor, need) in enumerate(needs):
+        actor.options = cluster.place(number, need)
+
+
+def start(actors: Sequence[Actor], folder: Path | None = None) -> dict[str, About]:
+    """Start these where this code runs, or others in their place, and have them load.
+
+    Args:
+        actors: whom.
+        folder: the run's, which all see; None: nobody has to.
+
+    Raises:
+        Died: one of them has gone.
+        UserError: a node has other code or another disk, or something cannot be loaded.
+    """
+    for actor in actors:
+        actor.start()
+    processes = [one for actor in actors for one in actor.processes]
+    check_code(processes)
+    if folder is not None:
+        check_disk(processes, folder / "config.json")
+    about: dict[str, About] = {}
+    for actor, begun in [(one, one.begin("load")) for one in actors]:
+        # The first of a base is the one that learns, where one does.
+        about = actor.result(begun) | about
+        actor.locate()
+    return about
+
+
+def start_again(
+    actor: Actor, error: UserError, most: int, begin: Callable[[], Any] | None = None
+) -> None:
+    """Another process in the place of ``actor``.
+
+    Args:
+        actor: it answers no more.
+        error: why.
+        most: how often it may die.
+        begin: starts another one, and brings it to where this one stood.
+
+    Raises:
+        UserError: ``error``, where it has died too often.
+    """
+    actor.restarts += 1
+    if actor.restarts > most:
+        raise error
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            (begin or partial(start, [actor]))()
+            return
+        except Died:
+            if not left:
+                raise
+        time.sleep(_PAUSE_S)
