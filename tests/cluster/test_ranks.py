@@ -172,13 +172,13 @@ def test_two_ranks_learn_as_one_process_does(
 def saved(one: Worker) -> tuple[Any, ...]:
     """A checkpoint after three steps, what was in memory then, and after one more step."""
     then = learn(one, range(3))
-    return one.write("bob", "save"), then, learn(one, range(3, 4))
+    return one.write("bob", "save", None), then, learn(one, range(3, 4))
 
 
-def resumed(one: Worker, files: Any, then: Any) -> tuple[Any, Any]:
+def resumed(one: Worker, written: Any) -> tuple[Any, Any]:
     """What is in memory behind such a checkpoint, and after one more step."""
-    one.read("bob", files)
-    one.learn("bob", "load_state_dict", pickle.dumps(then["moments"]["bob"]))
+    plain, files = written
+    one.read("bob", files, plain)
     return learn(one, range(0)), learn(one, range(3, 4))
 
 
@@ -188,15 +188,16 @@ def resumed(one: Worker, files: Any, then: Any) -> tuple[Any, Any]:
 def test_a_checkpoint_of_two_ranks_resumes_on_one_and_the_reverse(
     on_two: Any, models: Models
 ) -> None:
-    (files, then, after), (nothing, *_) = on_two(lambda rank: saved(worker(models, MORE, rank)))
+    first, second = on_two(lambda rank: saved(worker(models, MORE, rank)))
+    (written, then, after), ((_, nothing), *_) = first, second
     assert nothing == {}
-    found, later = resumed(worker(models, MORE), files, then)
+    found, later = resumed(worker(models, MORE), written)
     same(found, then)
     assert difference(later["weights"], after["weights"]) < 2e-5
 
     own, then, after = saved(worker(models, MORE))
-    assert own.keys() == files.keys()
-    (found, later), _ = on_two(lambda rank: resumed(worker(models, MORE, rank), own, then))
+    assert own[1].keys() == written[1].keys()
+    (found, later), _ = on_two(lambda rank: resumed(worker(models, MORE, rank), own))
     same(found, then)
     assert difference(later["weights"], after["weights"]) < 2e-5
 
