@@ -33,8 +33,9 @@ def write(stored: Stored, missing: Sequence[Run]) -> None:
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(_PLACE.sub(lambda m: m[1] + text + m[2], page), encoding="utf-8")
     draw(stored)
-    plain = arms(stored, "complementary", LENGTH).get("plain", {})
-    if len(plain) == len(SEEDS):
+    seeds = ROUNDS[-1].seeds["complementary", LENGTH]
+    plain = arms(stored, "complementary", LENGTH, seeds).get("plain", {})
+    if len(plain) == len(seeds):
         BASELINE.write_text(json.dumps(alone(plain), indent=2) + "\n", encoding="utf-8")
 
 

@@ -117,7 +117,8 @@ def test_what_is_shown_beside_a_run() -> None:
 
 
 def test_what_is_stored_beside_a_run_is_of_these_rows() -> None:
-    plain = tables.arms(evidence.stored(), "complementary", 330)["plain"]
+    seeds = evidence.ROUNDS[-1].seeds["complementary", 330]
+    plain = tables.arms(evidence.stored(), "complementary", 330, seeds)["plain"]
     assert json.loads(tables.BASELINE.read_text(encoding="utf-8")) == tables.alone(plain)
 
 

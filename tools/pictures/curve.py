@@ -9,9 +9,9 @@ from pictures.svg import Picture
 
 DATA = Path(__file__).parents[2] / "docs/evidence/results.jsonl"
 _RUNG, _STEPS, _BLOCK = "complementary", 330, 30
-_SEEDS = (20, 21, 22, 23, 24)
+_SEEDS = range(60, 65)
 _TOP, _BOTTOM, _WIDE = 112, 330, 250
-_ARMS = (("distillation", "taught", "", 3.4), ("plain", "alone", " dash", 0.0))
+_ARMS = (("expected", "taught", "", 3.4), ("plain", "alone", " dash", 0.0))
 
 
 def learning_curve() -> Picture:
@@ -55,7 +55,7 @@ def _panel(draw: Picture, runs: Sequence[Any], left: int, role: str, tone: str) 
         mean = [sum(values) / len(values) for values in zip(*curves)]
         draw.line([*map(place, centres, mean)], f"s-{tone}{dash}", dots, tone)
         right = [row["after"][role][0] / row["after"][role][1] for row in chosen]
-        above = arm == "distillation"
+        above = arm == "expected"
         x, y = place(_STEPS, mean[-1])
         words = f"{label} .{1000 * sum(right) / len(right):.0f}"
         draw.words(x, y - 12 if above else y + 28, words, "end bold halo", 14)
