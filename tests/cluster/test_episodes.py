@@ -31,9 +31,9 @@ from coterie.teams.graders import build_scorer
 from coterie.teams.settings import AgentSettings, ScoringSettings
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
-from examples.debate import SPEC as DEBATE
 
 Play = Callable[..., dict[str, bytes]]
+ROOT = Path(__file__).resolve().parents[2]
 TWO = ("--cluster.episode-workers", "2", "--cluster.cpus", "0.5")
 
 
@@ -266,14 +266,18 @@ async def test_one_that_dies_too_often_ends_the_run_and_another_run_starts_them_
 def test_what_workers_cannot_play_is_refused_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], sentence: str
 ) -> None:
-    spec = replace(DEBATE, name="known-here")
+    monkeypatch.syspath_prepend(str(ROOT))
+    spec = replace(registry.spec("examples.debate:SPEC"), name="known-here")
     monkeypatch.setitem(registry._SPECS, spec.name, spec)
     with pytest.raises(UserError) as refused:
         preflight(parse(list(flags)))
     assert sentence in str(refused.value)
 
 
-def test_a_judge_of_each_worker_and_what_cannot_be_sent_are_refused() -> None:
+def test_a_judge_of_each_worker_and_what_cannot_be_sent_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
     settings, check = ClusterSettings(episode_workers=1), check_episode_workers
     check(settings, "core-teaching", "server:http://127.0.0.1:9/v1?model=x", (), doctor=False)
     check(settings, "examples.debate:SPEC", "", (), doctor=False)

@@ -1,10 +1,12 @@
 """A training step on Ray beside the same step in one process: what the way there and back costs.
 
 Two runs of the same settings take their steps in turn, so that whatever else the machine does hits
-both alike; both are on this machine, with as many threads.
+both alike; both are on this machine, with as many threads. With ``--nodes`` the one on Ray has
+several, all of this machine.
 
     python tools/speed/cluster.py --sizes 127k 10m --repeat 7
     python tools/speed/cluster.py --sizes 127k --replicas 2 --beside 1
+    python tools/speed/cluster.py --sizes 25m --roles alice bob carol dora --nodes 2
 
 A row: median seconds of a step here and there, and the median of their ratios with its 95 %
 interval (bootstrap over pairs), for the whole step (checkpoint included) and by phase; and there,
@@ -14,7 +16,8 @@ the processor seconds of the command itself, which plays the episodes.
 import argparse
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +29,6 @@ from coterie.training.session import Session, open_session
 
 # hidden, layers, feed-forward, heads; None: the tiny team as it is.
 SIZES = {"127k": None, "10m": (320, 8, 960, 4), "25m": (512, 8, 1536, 8)}
-ROLES = ("alice", "bob")
 PHASES = ("sample", "credit", "update", "record", "checkpoint")
 
 
@@ -54,13 +56,34 @@ def model(size: str, folder: Path) -> str:
     return str(folder / size)
 
 
-def flags(path: Path, name: str, replicas: int, more: list[str]) -> list[str]:
+@contextmanager
+def cluster_of(nodes: int) -> Iterator[str]:
+    """The address of a Ray cluster with so many nodes on this machine, beside a head that has
+    nothing; with none, each run starts its own."""
+    if not nodes:
+        yield "local"
+        return
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": 1 << 28}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    try:
+        for _ in range(nodes):
+            cluster.add_node(num_cpus=1, object_store_memory=1 << 29)
+        yield str(cluster.address)
+    finally:
+        cluster.shutdown()
+
+
+def flags(
+    path: Path, name: str, roles: list[str], replicas: int, address: str, more: list[str]
+) -> list[str]:
     """Of one run; ``replicas``: -1 for none of Ray."""
-    said = ["--threads", "1", "--eval.no-enabled", "--run-dir", str(path), *more]
-    for role in ROLES:
+    said = ["--threads", "1", "--eval.no-enabled", "--run-dir", str(path), "--roles", *roles, *more]
+    for role in roles:
         said += [f"--agents.{role}.model", name, f"--agents.{role}.tuning", "full"]
         said += [f"--agents.{role}.engine-replicas", str(replicas)] if replicas > 0 else []
-    cluster = ["--cluster.address", "local", "--cluster.cpus", "0.25"]
+    cluster = ["--cluster.address", address, "--cluster.cpus", "0.25"]
     return said + (cluster if replicas >= 0 else [])
 
 
@@ -87,14 +110,15 @@ def interval(ratio_N: npt.NDArray[np.float64]) -> tuple[float, float, float]:
     return float(np.median(ratio_N)), float(low), float(high)
 
 
-def measure(size: str, said: argparse.Namespace) -> None:
+def measure(size: str, said: argparse.Namespace, address: str) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         root, taken = Path(folder), [[], []]
         name = model(size, root)
         more = ["--steps", str(said.repeat + 1), *said.flags.split()]
         runs = []
         for place, replicas in enumerate((said.beside, said.replicas)):
-            settings = parse(flags(root / f"run{place}", name, replicas, more))
+            path = root / f"run{place}"
+            settings = parse(flags(path, name, said.roles, replicas, address, more))
             session = stack.enter_context(open_session(settings, preflight(settings)))
             runs.append((session, stack.enter_context(session.open_logbook())))
         for number in range(1, said.repeat + 2):
@@ -115,12 +139,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["127k"])
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--roles", nargs="+", default=["alice", "bob"])
+    parser.add_argument("--nodes", type=int, default=0, help="of the cluster; 0: Ray as it starts")
     parser.add_argument("--replicas", type=int, default=0, help="of each role, there")
     parser.add_argument("--beside", type=int, default=-1, help="of each role here; -1: no Ray")
     parser.add_argument("--flags", default="", help="more of train.py's, in one word")
     said = parser.parse_args()
-    for size in said.sizes:
-        measure(size, said)
+    with cluster_of(said.nodes) as address:
+        for size in said.sizes:
+            measure(size, said, address)
 
 
 if __name__ == "__main__":
