@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import ceil
 from typing import Any
 from unittest import mock
 
@@ -49,10 +50,26 @@ class Load:
     """Whether the loss has an entropy term."""
     most: int = 1 << 20
     """Rows that an update has."""
+    prompt: int = 0
+    """Tokens at the start of a row that others may share."""
+    starts: float = 1.0
+    """Different starts a row: 1/8 where each is that of eight rows."""
 
     @property
     def rows(self) -> int:
-        return max(1, min(self.tokens // self.longest, self.most))
+        one = self.longest - self.prompt + self.starts * self.prompt
+        fit = int(self.tokens // one)
+        while self._of(fit) > self.tokens:
+            fit -= 1  # the last start is that of fewer rows
+        return max(1, min(fit, self.most))
+
+    @property
+    def computed(self) -> int:
+        """Tokens of these rows; what they share counts once."""
+        return self._of(self.rows)
+
+    def _of(self, rows: int) -> int:
+        return rows * (self.longest - self.prompt) + ceil(rows * self.starts) * self.prompt
 
 
 @dataclass(frozen=True)
@@ -124,7 +141,9 @@ def _footprint(
     learned = sum(p.nbytes for p in own)
     update, recomputes = 0, False
     if load is not None:
-        recomputes = handle.recomputes(load.rows * load.longest)
+        if not handle.packs:
+            load = replace(load, starts=1.0)  # padded rows share nothing
+        recomputes = handle.recomputes(load.computed)
         fixed = replace(spec, recompute="always" if recomputes else "never")
         depth = text.num_hidden_layers
         shallow, deeper = min(_SHALLOW, depth), min(_DEEPER, depth)
@@ -135,7 +154,7 @@ def _footprint(
                 update += more * (depth - shallow)
         except (RuntimeError, NotImplementedError, TypeError, ValueError):
             # Code that looks at numbers, which are not there: a formula for any decoder.
-            tokens = load.rows * load.longest
+            tokens = load.computed
             update = activation_bytes(text, tokens, dtype.itemsize)
             if recomputes:
                 update = update // depth + tokens * depth * text.hidden_size * dtype.itemsize
@@ -216,11 +235,16 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
         parameter.grad = torch.zeros_like(parameter)
     random = np.random.default_rng(0)
     ids_BT = torch.from_numpy(random.integers(0, handle.vocab_size, (load.rows, load.longest)))
+    starts = [int(row * load.starts) for row in range(load.rows)]
+    ids_BT[:, : load.prompt] = ids_BT[[starts.index(start) for start in starts], : load.prompt]
     answer = min(load.answer, load.longest - 1)
     if handle.packs and not (handle.tree_forward and handle.tree_forward.fits(ids_BT)):
         # Rows end to end take what two long ones do, and these are soon measured.
-        ids_BT = ids_BT.reshape(min(load.rows, 2), -1) if load.rows % 2 == 0 else ids_BT.view(1, -1)
-        answer = answer * load.rows // len(ids_BT)
+        several_rows = 2 if load.rows % 2 == 0 else 1
+        ids_BT = torch.from_numpy(
+            random.integers(0, handle.vocab_size, (several_rows, load.computed // several_rows))
+        )
+        answer = answer * load.rows // several_rows
     mask_BT = torch.zeros(len(ids_BT), ids_BT.shape[1] - 1, dtype=torch.bool)
     mask_BT[:, -answer:] = True
     living = _Living([*handle.module.parameters(), *handle.module.buffers()])

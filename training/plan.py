@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from coterie import envs
 from coterie.agents.engine.settings import VllmSettings
-from coterie.envs.contract import role_of
 from coterie.models.damage import in_one_sentence
 from coterie.models.locate import hub_snapshot, local_folder
 from coterie.models.process import quietly
@@ -22,7 +20,7 @@ from coterie.teams.models import model_spec
 from coterie.teams.players import local_models
 from coterie.teams.settings import AgentSettings
 from coterie.training.doctor.memory import found_card, optimiser_bytes
-from coterie.training.plan_hours import RolePlan, hours
+from coterie.training.plan_hours import RolePlan, hours, rows_of
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
 
@@ -150,7 +148,8 @@ def _role(
     answer = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
     read = prompt + getattr(settings.env, "read_tokens", 0)
     longest = min(agent.context or most, read + answer)
-    load, rows = None, _rows(settings, role)
+    rows, starts = rows_of(settings, role)
+    load = None
     if agent.trained:
         load = Load(
             settings.learner.micro_batch_tokens,
@@ -158,6 +157,8 @@ def _role(
             min(answer, longest - 1),
             settings.algo.entropy_coefficient != 0,
             most=max(1, -(-rows // settings.learner.minibatches)),
+            prompt=min(prompt, longest - 1),
+            starts=starts,
         )
     found = footprint(config, spec, load, dtype)
     if cpu and spec.lora is not None:
@@ -166,22 +167,6 @@ def _role(
     return RolePlan(
         rows, prompt, longest, answer, found, device, spec, agent.trained, devices=devices
     )
-
-
-def _rows(settings: TrainSettings, role: str) -> int:
-    """Rows of one step."""
-    choice = settings.choice
-    env = envs.make(
-        choice.env,
-        settings=settings.env,
-        roles=choice.roles if settings.env is not None else None,
-    )
-    agents = sum(role_of(agent) == role for agent in env.possible_agents)
-    replicas = settings.rollout.replicas or int(env.metadata.get("replicas", 1))
-    env.close()
-    learns = envs.spec(choice.env).learns
-    asked = learns is None or role in learns(settings.env)
-    return asked * settings.rollout.problems_per_step * replicas * agents
 
 
 def place(device: str, card: float | None) -> str:

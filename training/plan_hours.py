@@ -1,12 +1,16 @@
-"""Roughly how long a run takes: arithmetic and memory traffic over what cards of its size do.
+"""What a step has, and roughly how long a run takes: arithmetic and memory traffic over what cards
+of its size do.
 
 No model answers as long as it may every time, so this is the most; evaluation is not counted.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from coterie import envs
+from coterie.envs.contract import role_of
 from coterie.models.spec import ModelSpec
 from coterie.teams.footprint import Footprint
 from coterie.training.train_settings import TrainSettings
@@ -89,3 +93,28 @@ def _speeds(device: str, card: int | None) -> tuple[str, float, float]:
         return _CPU
     size = (card or 0) / 2**30
     return next(tuple(rest) for most, *rest in CARDS if size <= most)  # type: ignore[return-value]
+
+
+def rows_of(settings: TrainSettings, role: str) -> tuple[int, float]:
+    """(rows of one step, different prompts a row)."""
+    choice = settings.choice
+    env = envs.make(
+        choice.env,
+        settings=settings.env,
+        roles=choice.roles if settings.env is not None else None,
+    )
+    agents = sum(role_of(agent) == role for agent in env.possible_agents)
+    replicas = settings.rollout.replicas or int(env.metadata.get("replicas", 1))
+    # Who is asked the same at the beginning shares it, and replicas do.
+    first, _ = env.reset(seed=0)
+    asked_first = Counter(
+        seen["tokens"].tobytes()
+        for agent, seen in first.items()
+        if role_of(agent) == role and seen.get("active", 1)
+    )
+    env.close()
+    rows = max(1, replicas * agents)
+    alike = replicas * max(asked_first.values()) if asked_first else 1
+    learns = envs.spec(choice.env).learns
+    asked = learns is None or role in learns(settings.env)
+    return asked * settings.rollout.problems_per_step * rows, (rows - alike + 1) / rows

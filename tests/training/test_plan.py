@@ -1,5 +1,6 @@
 """The plan of a run: bytes by hand, against what a CPU really holds, and what is refused."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from coterie.teams.footprint import Load, footprint, measure, with_layers
 from coterie.training import plan as planning
 from coterie.training.command_line import parse
 from coterie.training.plan import GIB, plan
+from coterie.training.plan_hours import rows_of
 from coterie.training.plan_report import describe, make_fit
 
 TINY = Path(__file__).parents[2] / "models" / "tiny" / "alice"
@@ -65,6 +67,47 @@ def test_learning_takes_sixteen_bytes_a_weight_or_an_adapter() -> None:
     assert (lora.weights, lora.trained, lora.moments) == (2 * count, 4 * rank, 8 * rank)
     # 8 layers of keys and values, 2 heads of 32 numbers each, two bytes a number.
     assert lora.cache_per_token == 8 * 2 * 2 * 32 * 2
+
+
+def test_a_start_that_rows_share_counts_once() -> None:
+    # 8 rows of 1,429 tokens, 1,381 of them alike: 1,381 + 8 * 48.
+    step = Load(20_000, 1429, 48, most=8, prompt=1381, starts=1 / 8)
+    assert (step.rows, step.computed) == (8, 1765)
+    # As many as fit: 11 * 1,381 + 88 * 48 = 19,415; an 89th row needs a twelfth start.
+    many = dataclasses.replace(step, most=1000)
+    assert (many.rows, many.computed) == (88, 19_415)
+    apart = dataclasses.replace(step, starts=1.0)
+    assert (apart.rows, apart.computed) == (8, 11_432)
+    config = AutoConfig.for_model(**SHAPE)
+    spec = ModelSpec("x", recompute="never")
+    taken = [footprint(config, spec, one, torch.bfloat16).update for one in (step, apart)]
+    # Activations go with the tokens that are computed, logits with those that are scored.
+    assert 1765 / 11_432 < taken[0] / taken[1] < 0.3
+
+
+@pytest.mark.parametrize(
+    ("flags", "role", "rows", "starts"),
+    [
+        # Six traces of one problem.
+        (("--preset", "sd-e2-gsm8k"), "alice", 6, 1 / 6),
+        # Of three traces a role two are cold; the third may see a hint. 16 problems a step.
+        ((), "alice", 48, 2 / 3),
+        (("--preset", "peer-distillation"), "bob", 48, 1 / 3),
+        # A policy of 16 replicas, and 32 problems.
+        (("--preset", "eapo-r1-7b"), "policy", 512, 1 / 16),
+        # Who is asked last reads what others wrote; each of eight replicas something else.
+        (("--env", "examples.debate:SPEC", "--agents.judge.model", "tiny:bob"), "judge", 128, 1.0),
+    ],
+)
+def test_who_shares_a_prompt_is_seen_from_the_environment(
+    flags: tuple[str, ...],
+    role: str,
+    rows: int,
+    starts: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    assert rows_of(parse(list(flags)), role) == (rows, pytest.approx(starts))
 
 
 def test_recomputing_takes_less_and_more_layers_take_more() -> None:
