@@ -116,8 +116,8 @@ def phases(
     elif settings.choice.env == "eapo-consultation":
         who = ("eapo", "--preset", name, "--base", models["policy"], "--expert", models["expert"])
         who += ("--eapo", str(run), "--replies", "4", "--problems", "aime24")
-        short = ("--env.max-new-tokens", "24", "--leap.max-new-tokens", "24")
-        short += ("--leap.block-tokens", "8")
+        short = ("--env.max-new-tokens", "24", "--env.expert-max-new-tokens", "24")
+        short += ("--leap.max-new-tokens", "24", "--leap.block-tokens", "8")
     else:
         who = ("--preset", name, "--policies", *(f"{role}={run}" for role in learners))
         who += (f"base={models[first]}", "--suite")

@@ -2,10 +2,12 @@
 
 Two runs of the same settings take their steps in turn, so that whatever else the machine does hits
 both alike; both are on this machine, with as many threads. With ``--nodes`` the one on Ray has
-several, all of this machine.
+several, all of this machine. On one core (``taskset``) nothing is gained by the processes' working
+side by side, and what is left is what the way costs.
 
     python tools/speed/cluster.py --sizes 127k 10m --repeat 7
-    python tools/speed/cluster.py --sizes 127k --replicas 2 --beside 1
+    python tools/speed/cluster.py --sizes 10m --replicas 2
+    taskset -c 0 python tools/speed/cluster.py --sizes 127k 10m
     python tools/speed/cluster.py --sizes 25m --roles alice bob carol dora --nodes 2
 
 A row: median seconds of a step here and there, and the median of their ratios with its 95 %
@@ -116,7 +118,7 @@ def measure(size: str, said: argparse.Namespace, address: str) -> None:
         name = model(size, root)
         more = ["--steps", str(said.repeat + 1), *said.flags.split()]
         runs = []
-        for place, replicas in enumerate((said.beside, said.replicas)):
+        for place, replicas in enumerate((-1, said.replicas)):
             path = root / f"run{place}"
             settings = parse(flags(path, name, said.roles, replicas, address, more))
             session = stack.enter_context(open_session(settings, preflight(settings)))
@@ -142,7 +144,6 @@ def main() -> None:
     parser.add_argument("--roles", nargs="+", default=["alice", "bob"])
     parser.add_argument("--nodes", type=int, default=0, help="of the cluster; 0: Ray as it starts")
     parser.add_argument("--replicas", type=int, default=0, help="of each role, there")
-    parser.add_argument("--beside", type=int, default=-1, help="of each role here; -1: no Ray")
     parser.add_argument("--flags", default="", help="more of train.py's, in one word")
     said = parser.parse_args()
     with cluster_of(said.nodes) as address:
