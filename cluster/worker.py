@@ -158,11 +158,13 @@ class Worker(BaseWorker):
     def read(self, role: str, files: Files | Path, plain: dict[str, Any]) -> Stamp:
         """Restore what :meth:`write` gave for ``save``, or the folder where it lies."""
         trained = cast(TrainedRole, self._held.trained[role])
+        if isinstance(files, Path):
+            trained.load(files, plain)
+            return trained.loaded.handle.stamp
         with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
-            if not isinstance(files, Path):
-                for name, content in files.items():
-                    (Path(folder) / name).write_bytes(content)
-            trained.load(files if isinstance(files, Path) else Path(folder), plain)
+            for name, content in files.items():
+                (Path(folder) / name).write_bytes(content)
+            trained.load(Path(folder), plain)
         return trained.loaded.handle.stamp
 
     def weights(self, role: str) -> Weights:

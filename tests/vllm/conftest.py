@@ -1,8 +1,11 @@
 """Real engines; everything here is skipped where vLLM is not installed."""
 
 import os
+import signal
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -30,3 +33,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="not run: vLLM is not installed"))
         if item.get_closest_marker("gpu"):
             item.add_marker(GPU)
+
+
+def _kill_engine(actor: Any) -> None:
+    """What vLLM has started for it, which is its only child."""
+    process = actor.handle.process.pid
+    for child in Path(f"/proc/{process}/task").glob("*/children"):
+        for pid in child.read_text().split():
+            if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(int(pid), signal.SIGKILL)
+
+
+@pytest.fixture
+def kill_engine() -> Callable[[Any], None]:
+    """Kills the engine of a process."""
+    return _kill_engine

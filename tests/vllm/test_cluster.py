@@ -1,7 +1,6 @@
 """Real engines in other processes: actors of a Ray that starts here, and without Ray."""
 
-import os
-import signal
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,18 +23,9 @@ FLAGS = (
 ENGINES = ("engine 1 of bob", "engine 2 of bob")
 
 
-def kill_engine(actor: Any) -> None:
-    """What vLLM has started for it, which is its only child."""
-    process = actor.handle.process.pid
-    for child in Path(f"/proc/{process}/task").glob("*/children"):
-        for pid in child.read_text().split():
-            if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(int(pid), signal.SIGKILL)
-
-
 @pytest.mark.parametrize("address", ["local", "none"])
 def test_full_weights_and_adapters_answer_with_the_learners_probabilities(
-    tmp_path: Path, address: str
+    tmp_path: Path, address: str, kill_engine: Callable[[Any], None]
 ) -> None:
     if address == "local" and find_spec("ray") is None:
         pytest.skip("not run: Ray is not installed")

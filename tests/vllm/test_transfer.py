@@ -1,8 +1,6 @@
 """Full weights from a learner to engines apart from it by vLLM's NCCL transfer."""
 
 import copy
-import os
-import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -84,16 +82,9 @@ def test_every_gpu_of_every_engine_is_a_rank_and_receives_what_a_checkpoint_hold
         assert all(torch.equal(taken[name], sent[name]) for name in sent)
 
 
-def kill_engine(actor: Any) -> None:
-    """What vLLM has started for it, which is its only child."""
-    process = actor.handle.process.pid
-    for child in Path(f"/proc/{process}/task").glob("*/children"):
-        for pid in child.read_text().split():
-            if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(int(pid), signal.SIGKILL)
-
-
-def play(flags: tuple[str, ...], path: Path) -> list[dict[str, float]]:
+def play(
+    flags: tuple[str, ...], path: Path, kill_engine: Callable[[Any], None]
+) -> list[dict[str, float]]:
     """Metrics of three steps, before the last of which the last engine is killed."""
     settings = parse([*FLAGS, *flags, "--run-dir", str(path)])
     found: list[dict[str, float]] = []
@@ -117,7 +108,10 @@ def play(flags: tuple[str, ...], path: Path) -> list[dict[str, float]]:
 
 @pytest.mark.slow
 def test_engines_apart_have_the_learners_probabilities_after_each_update_and_a_kill(
-    monkeypatch: pytest.MonkeyPatch, write_shaped: Callable[..., Path], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
+    write_shaped: Callable[..., Path],
+    tmp_path: Path,
+    kill_engine: Callable[[Any], None],
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     import store_group
@@ -131,7 +125,7 @@ def test_engines_apart_have_the_learners_probabilities_after_each_update_and_a_k
     folder = write_shaped(tmp_path / "bob", "qwen3", **shape)
     flags = ("--agents.bob.model", str(folder), "--agents.bob.tuning", "full")
     two = ("--agents.bob.engine-replicas", "2", "--cluster.cpus", "0.25")
-    for metrics in play((*flags, *two), tmp_path / "run"):
+    for metrics in play((*flags, *two), tmp_path / "run", kill_engine):
         assert metrics["learner/bob/mismatch/mean"] < 1e-6
         assert metrics["learner/bob/staleness"] == 0
 
@@ -148,7 +142,11 @@ def test_engines_apart_have_the_learners_probabilities_after_each_update_and_a_k
     ],
 )
 def test_weights_go_from_gpu_to_gpu(
-    tmp_path: Path, address: str, gpus: int, flags: tuple[str, ...]
+    tmp_path: Path,
+    address: str,
+    gpus: int,
+    flags: tuple[str, ...],
+    kill_engine: Callable[[Any], None],
 ) -> None:
     if torch.cuda.device_count() < gpus:
         pytest.skip(f"not run: needs {gpus} GPUs")
@@ -156,6 +154,7 @@ def test_weights_go_from_gpu_to_gpu(
         pytest.skip("not run: Ray is not installed")
     # Steps that weights in bfloat16 show: without a transfer the mismatch is many times the bound.
     more = ("--learner.lr", "0.01", "--agents.bob.tuning", "full", "--vllm.gpu-memory", "0.3")
-    for metrics in play((*flags, *more, "--cluster.address", address), tmp_path / "run"):
+    said = (*flags, *more, "--cluster.address", address)
+    for metrics in play(said, tmp_path / "run", kill_engine):
         assert metrics["learner/bob/mismatch/mean"] < 5e-2
         assert metrics["learner/bob/staleness"] == 0
