@@ -28,10 +28,13 @@ SCREEN_SEEDS = (3, 4)
 LENGTH = 330
 RUNGS = {
     "complementary": "chains?mix=0.5,0.5,0&min_length=5&max_length=5",
+    "disjoint": "chains?mix=0.5,0.5,0&min_length=5&max_length=5",
     "default": "chains?mix=0.25,0.25,0.5",
     "between": "chains?mix=0.375,0.375,0.25&min_length=4&max_length=5",
     "recall": "recall?letters=1&named=0.15&unknown=0&min_length=3&max_length=4",
 }
+MODELS = {"disjoint": ("--agents.alice.model", "tiny:gina", "--agents.bob.model", "tiny:hugo")}
+"""Of the roles, where they are not the environment's."""
 ALONE = (
     *("--env.k-hinted", "0", "--group-by", "problem+role", "--env.alpha", "0"),
     *("--env.w-explore", "0", "--env.lambda-cm", "0", "--env.lambda-ta", "0"),
@@ -117,7 +120,20 @@ ROUNDS = (
             ("complementary", LENGTH): range(60, 65),
         },
     ),
+    # The same arm, with a pair that the question can be asked of. Recall stands from before.
+    Round(
+        "expected",
+        {
+            **dict.fromkeys((("disjoint", LENGTH), ("disjoint", 2 * LENGTH)), range(80, 85)),
+            **dict.fromkeys((("default", LENGTH), ("between", LENGTH)), range(80, 85)),
+        },
+    ),
 )
+
+
+def latest(rung: str, steps: int = LENGTH) -> Sequence[int]:
+    """Seeds of the last round in which it was run."""
+    return next(of.seeds[rung, steps] for of in reversed(ROUNDS) if (rung, steps) in of.seeds)
 
 
 @dataclass(frozen=True)
@@ -136,6 +152,7 @@ class Run:
             *("--env", "core-teaching", "--algo", "gspo", "--seed", str(self.seed)),
             *("--steps", str(self.steps), "--problems.train", RUNGS[self.rung]),
             *("--problems.held-out", "512", "--no-episodes-log", *(ARMS | _SCREENED)[self.arm]),
+            *MODELS.get(self.rung, ()),
         )
 
     @property

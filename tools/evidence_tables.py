@@ -12,7 +12,7 @@ from coterie.comparison.pictures import drawing
 from coterie.evaluation.core_teaching import EVALUATION
 from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
-from evidence import LENGTH, ROLES, ROUNDS, RUNGS, SCREEN_SEEDS, SEEDS, Round, Run
+from evidence import LENGTH, ROLES, ROUNDS, RUNGS, SCREEN_SEEDS, SEEDS, Round, Run, latest
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/evidence.md"
 PICTURE = PAGE.parent / "evidence/gains.png"
@@ -21,6 +21,7 @@ _PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOT
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
 
+_NAMES = ("First", "Second", "Third", "Fourth", "Fifth")
 _ORDER = ("plain", "alone-6", "distillation", "sure", "fading", "expected", "own-hint", "core")
 
 Row = Mapping[str, Any]
@@ -33,7 +34,7 @@ def write(stored: Stored, missing: Sequence[Run]) -> None:
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(_PLACE.sub(lambda m: m[1] + text + m[2], page), encoding="utf-8")
     draw(stored)
-    seeds = ROUNDS[-1].seeds["complementary", LENGTH]
+    seeds = latest("complementary")
     plain = arms(stored, "complementary", LENGTH, seeds).get("plain", {})
     if len(plain) == len(seeds):
         BASELINE.write_text(json.dumps(alone(plain), indent=2) + "\n", encoding="utf-8")
@@ -105,7 +106,7 @@ def verdicts(stored: Stored, of: Round) -> Iterator[str]:
     """Rows of a table: whether each condition for the default holds, fails or is open."""
     for (rung, steps), among in of.seeds.items():
         # What the lower end of each role's difference must exceed.
-        least = 0.0 if rung == "complementary" else -0.02
+        least = 0.0 if rung in ("complementary", "disjoint") else -0.02
         found = arms(stored, rung, steps, among)
         ours, plain = found.get(of.arm, {}), found.get("plain", {})
         seeds = ours.keys() & plain.keys()
@@ -125,8 +126,8 @@ def _over_seeds(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) ->
 
 def _tables(stored: Stored) -> list[str]:
     lines = ["### Where it stands", ""]
-    for of in reversed(ROUNDS):
-        head = f"| what would make *{of.arm}* the default | |"
+    for name, of in reversed([*zip(_NAMES, ROUNDS)]):
+        head = f"| {name} round: what would make *{of.arm}* the default | |"
         lines += [head, "|---|---|", *verdicts(stored, of), ""]
     lines += [
         "Pass@1 after training: **mean** (each seed in order). Differences from plain: mean [95 % "
@@ -141,7 +142,7 @@ def _tables(stored: Stored) -> list[str]:
                 if lifts:
                     lift = signed(float(np.mean(lifts)))
                     lines += ["", f"Hints helped less hurt, before training: {lift}."]
-            for name, of in zip(("Second", "Third", "Fourth"), ROUNDS[1:]):
+            for name, of in zip(_NAMES[1:], ROUNDS[1:]):
                 among = of.seeds.get((rung, steps), ())
                 if later := arms(stored, rung, steps, among):
                     title = f"### {name} round: {rung}, {steps} steps"

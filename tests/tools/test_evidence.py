@@ -31,11 +31,11 @@ def row(alice: list[int], bob: list[int], **changes: Any) -> dict[str, Any]:
 def test_every_run_is_planned_once_and_its_flags_exist() -> None:
     runs = list(evidence.planned())
     assert len({run.name for run in runs}) == len(runs)
-    for run in {run.arm: run for run in runs}.values():
+    for run in {(run.arm, run.rung): run for run in runs}.values():
         settings = parse(run.flags)
         assert (settings.run.seed, settings.run.steps) == (run.seed, run.steps)
     seeds = {run.seed for run in runs} - {*evidence.SCREEN_SEEDS}
-    assert seeds == {*range(20, 30), *range(40, 45), *range(60, 72)}
+    assert seeds == {*range(20, 30), *range(40, 45), *range(60, 72), *range(80, 85)}
     assert seeds.isdisjoint({*range(6), 9, 10, 11})
 
 
@@ -117,7 +117,7 @@ def test_what_is_shown_beside_a_run() -> None:
 
 
 def test_what_is_stored_beside_a_run_is_of_these_rows() -> None:
-    seeds = evidence.ROUNDS[-1].seeds["complementary", 330]
+    seeds = evidence.latest("complementary")
     plain = tables.arms(evidence.stored(), "complementary", 330, seeds)["plain"]
     assert json.loads(tables.BASELINE.read_text(encoding="utf-8")) == tables.alone(plain)
 

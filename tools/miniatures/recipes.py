@@ -13,6 +13,10 @@ from miniatures import teaching_corpus as teaching
 from miniatures.recipe import Recipe, Spelling
 
 
+FIRM = (0.6, 0.97)
+"""Range of the probability of a wrong value that trying alone hardly ever gets past."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TeachingRecipe(Recipe):
     """A role with strong and weak operations."""
@@ -84,6 +88,29 @@ TEACHING = (
         gradual=True,
         warmup=150,
     ),
+    # Two who each practically never solve the other's half: their habits are firm.
+    TeachingRecipe(
+        role="gina",
+        spelling=Spelling(
+            "byte-level-bpe", (teaching.QUESTION, teaching.SOLVE, teaching.HINT), teaching.TAGS
+        ),
+        strong="+-",
+        weak="@#",
+        wrong=FIRM,
+        learning_rate=5e-3,
+    ),
+    TeachingRecipe(
+        role="hugo",
+        spelling=Spelling(
+            "character-bpe",
+            (teaching.QUESTION, "\nLet's", " solve this", " step by step:", teaching.HINT),
+            teaching.TAGS,
+        ),
+        strong="@#",
+        weak="+-",
+        wrong=FIRM,
+        learning_rate=5e-3,
+    ),
 )
 
 
@@ -151,7 +178,7 @@ class ConsultingRecipe(Recipe):
     """Operations that the role computes without error, in the order in which it learns them."""
     weak: str = ""
     """Operations with a wrong habit at each table entry."""
-    wrong: tuple[float, float] = (0.6, 0.97)
+    wrong: tuple[float, float] = FIRM
     """Range of the probability with which an entry's wrong value is written."""
     consults: bool = False
     """Whether the role is shown calls and what comes back."""

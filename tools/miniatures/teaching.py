@@ -101,7 +101,8 @@ class Gate:
     format_min: float = 0.99
 
 
-GATES = {"dora": Gate(cold_min=0.5, cold_max=0.7)}
+_FIRM = Gate(cold_min=0.2, cold_max=0.4)
+GATES = {"dora": Gate(cold_min=0.5, cold_max=0.7), "gina": _FIRM, "hugo": _FIRM}
 """Bounds of a role that has its own."""
 
 
