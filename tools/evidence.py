@@ -91,12 +91,49 @@ BLOCKS: Sequence[tuple[str, Sequence[str], int]] = (
 
 
 @dataclass(frozen=True)
+class Run:
+    """One training of the protocol."""
+
+    rung: str
+    arm: str
+    seed: int
+    steps: int
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """As for ``train.py``, but for where the run goes."""
+        return (
+            *("--env", "core-teaching", "--algo", "gspo", "--seed", str(self.seed)),
+            *("--steps", str(self.steps), "--problems.train", RUNGS[self.rung]),
+            *("--problems.held-out", "512", "--no-episodes-log", *(ARMS | _SCREENED)[self.arm]),
+            *MODELS.get(self.rung, ()),
+        )
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.rung}-{self.arm}-{self.steps}-{self.seed}"
+
+
+@dataclass(frozen=True)
 class Round:
     """An arm that is compared with plain, so that it may become the default."""
 
     arm: str
     seeds: Mapping[tuple[str, int], Sequence[int]]
     """Of each rung and length."""
+    baselines: Sequence[str] = ()
+    """More arms on the first of these; they decide nothing."""
+
+    @property
+    def runs(self) -> Iterator[Run]:
+        """All of it, in order: those that decide first, and the arms of a seed together."""
+        for (rung, steps), seeds in self.seeds.items():
+            yield from (
+                Run(rung, arm, seed, steps) for seed in seeds for arm in ("plain", self.arm)
+            )
+        (rung, steps), seeds = next(iter(self.seeds.items()))
+        yield from (Run(rung, arm, seed, steps) for seed in seeds for arm in self.baselines)
 
 
 _DECIDING = (
@@ -127,6 +164,7 @@ ROUNDS = (
             **dict.fromkeys((("disjoint", LENGTH), ("disjoint", 2 * LENGTH)), range(80, 85)),
             **dict.fromkeys((("default", LENGTH), ("between", LENGTH)), range(80, 85)),
         },
+        baselines=("alone-6", "core", "own-hint"),
     ),
 )
 
@@ -136,36 +174,10 @@ def latest(rung: str, steps: int = LENGTH) -> Sequence[int]:
     return next(of.seeds[rung, steps] for of in reversed(ROUNDS) if (rung, steps) in of.seeds)
 
 
-@dataclass(frozen=True)
-class Run:
-    """One training of the protocol."""
-
-    rung: str
-    arm: str
-    seed: int
-    steps: int
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """As for ``train.py``, but for where the run goes."""
-        return (
-            *("--env", "core-teaching", "--algo", "gspo", "--seed", str(self.seed)),
-            *("--steps", str(self.steps), "--problems.train", RUNGS[self.rung]),
-            *("--problems.held-out", "512", "--no-episodes-log", *(ARMS | _SCREENED)[self.arm]),
-            *MODELS.get(self.rung, ()),
-        )
-
-    @property
-    def name(self) -> str:
-        """Of its folder."""
-        return f"{self.rung}-{self.arm}-{self.steps}-{self.seed}"
-
-
 def planned() -> Iterator[Run]:
     """All runs of the protocol, in order: those of the last round first."""
     for of in reversed(ROUNDS[1:]):
-        for (rung, steps), seeds in of.seeds.items():
-            yield from (Run(rung, arm, seed, steps) for seed in seeds for arm in ("plain", of.arm))
+        yield from of.runs
     for rung, arms, steps in BLOCKS:
         yield from (Run(rung, arm, seed, steps) for seed in SEEDS for arm in arms)
     for arm in (*_BOTH, "sure"):

@@ -12,7 +12,6 @@ from miniatures import consulting_corpus as consulting
 from miniatures import teaching_corpus as teaching
 from miniatures.recipe import Recipe, Spelling
 
-
 FIRM = (0.6, 0.97)
 """Range of the probability of a wrong value that trying alone hardly ever gets past."""
 
