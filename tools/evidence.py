@@ -162,9 +162,17 @@ ROUNDS = (
         "expected",
         {
             **dict.fromkeys((("disjoint", LENGTH), ("disjoint", 2 * LENGTH)), range(80, 85)),
-            **dict.fromkeys((("default", LENGTH), ("between", LENGTH)), range(80, 85)),
+            ("default", LENGTH): range(80, 85),
         },
         baselines=("alone-6", "core", "own-hint"),
+    ),
+    # Where five seeds cannot tell 0 from -.02.
+    Round(
+        "expected",
+        {
+            ("default", LENGTH): range(100, 112),
+            ("between", LENGTH): (*range(80, 85), *range(100, 107)),
+        },
     ),
 )
 

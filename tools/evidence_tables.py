@@ -21,7 +21,7 @@ _PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOT
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
 
-_NAMES = ("First", "Second", "Third", "Fourth", "Fifth")
+_NAMES = ("First", "Second", "Third", "Fourth", "Fifth", "Sixth")
 _ORDER = ("plain", "alone-6", "distillation", "sure", "fading", "expected", "own-hint", "core")
 
 Row = Mapping[str, Any]
