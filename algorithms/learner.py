@@ -139,7 +139,9 @@ class Learner:
         self._updates += 1
         self.model.version += self._lost == 0
         for name, past in (self._average or {}).items():
-            past.lerp_(self._parameters[name].detach(), 1 - self.algorithm.distillation.decay)
+            past.lerp_(
+                self._parameters[name].detach().to(past), 1 - self.algorithm.distillation.decay
+            )
         return {
             "loss": sum(losses) / len(losses),
             "grad_norm": max(norms, key=lambda norm: (not math.isfinite(norm), norm)),

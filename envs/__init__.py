@@ -5,6 +5,8 @@ importing this package makes every environment known to ``pettingzoo.make`` as w
 of your own is a :class:`ConversationEnv`.
 """
 
+from pathlib import Path
+
 from coterie.envs.adapt import adapt
 from coterie.envs.check import check_env
 from coterie.envs.conversation import ConversationEnv
@@ -40,6 +42,29 @@ register(
         settings=CoreTeachingSettings,
         roles=("alice", "bob"),
         evaluation="coterie.evaluation.core_teaching:EVALUATION",
+        # Peer distillation, the arm "expected" of docs/evidence.md, which beats training alone:
+        # only being right is paid, and traces of a role that has no right one are read again behind
+        # a peer's.
+        defaults={
+            # Half of the problems are one role's, and the other half practically never.
+            "problems": {"train": "chains?mix=0.5,0.5,0&min_length=5&max_length=5"},
+            "env": {
+                "k_cold": 3,
+                "k_hinted": 0,
+                "teacher": "prefer-peer",
+                "alpha": 0.0,
+                "w_explore": (0.0,),
+                "lambda_cm": (0.0,),
+                "lambda_ta": 0.0,
+                "r_teach": 0.0,
+                "reread": "unsolved",
+                # A peer that is right by luck has nothing to teach.
+                "reread_least": 0.5,
+            },
+            "algo": {"distillation": {"beta": 1.0, "likeliest": 64, "fade": 1.0}},
+            "run": {"group_by": "problem+role"},
+        },
+        baseline=Path(__file__).parent / "core_teaching/alone.json",
     )
 )
 register(

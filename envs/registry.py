@@ -4,6 +4,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -50,6 +51,9 @@ class EnvSpec:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """What a run in it does unless told otherwise: plain values by the names of the command line,
     nested (``{"rollout": {"problems_per_step": 8}, "agents": {"judge": {"trained": False}}}``)."""
+    baseline: Path | None = None
+    """JSON with what another way to train makes of the same problems (``algo``, ``command``,
+    ``seeds``, ``metrics``), to be shown beside what these defaults make of them."""
 
     @property
     def id(self) -> str:

@@ -11,7 +11,6 @@ from coterie.papers import (
     corea_deferral,
     eapo_consultation,
     eapo_tables,
-    peer_distillation,
     sd_e2,
 )
 from coterie.papers.preset import Preset, Table
@@ -19,8 +18,8 @@ from coterie.papers.preset import Preset, Table
 PRESETS: Mapping[str, Preset] = (
     core_teaching.PRESETS | corea_deferral.PRESETS | eapo_consultation.PRESETS | sd_e2.PRESETS
 )
-OWN: Mapping[str, Preset] = {"peer-distillation": peer_distillation.PRESET}
-"""Of no paper."""
+OWN: Mapping[str, Preset] = {"core-tiny": core_teaching.TINY_TEAM}
+"""Of a paper's method, and not of its models."""
 TABLES: Mapping[str, Table] = core_teaching.TABLES | corea_deferral.TABLES | eapo_tables.TABLES
 AT_SCALE: Mapping[str, Table] = (
     core_teaching.AT_SCALE | corea_deferral.AT_SCALE | eapo_tables.AT_SCALE

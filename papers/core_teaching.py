@@ -19,9 +19,11 @@ from coterie.papers.preset import (
     Variant,
 )
 
+_DISTILLED = "peer distillation, which is not in the paper, is the default"
+
 _ENV = {
-    "env.k_cold": Setting(2, "section 5, table 3"),
-    "env.k_hinted": Setting(1, "section 5, table 3"),
+    "env.k_cold": Setting(2, "section 5, table 3", _DISTILLED),
+    "env.k_hinted": Setting(1, "section 5, table 3", _DISTILLED),
     "env.hint_probability": Setting(
         0.75,
         "section 5",
@@ -33,7 +35,7 @@ _ENV = {
     "env.max_new_tokens": Setting(3072, "section 5", TINY),
     "env.eval_max_new_tokens": Setting(4096, "section 5.2", TINY),
     "env.prompt_style": Setting("plain", "appendix A.1"),
-    "env.teacher": Setting("best", "section 4"),
+    "env.teacher": Setting("best", "section 4", _DISTILLED),
     "env.teacher_score": Setting(
         "total",
         "section 4",
@@ -41,10 +43,10 @@ _ENV = {
         departs="the reference ranks by all terms",
     ),
     "env.w_exploit": Setting(1.0, "reference"),
-    "env.alpha": Setting(0.3, "section 4.1"),
+    "env.alpha": Setting(0.3, "section 4.1", _DISTILLED),
     "env.alpha_only_if_wrong": Setting(False, "eq. 2"),
     "env.partial_on_numbers": Setting(True, "eq. 2", "shared digits are no progress on a number"),
-    "env.w_explore": Setting((0.2, 0.05), "reference"),
+    "env.w_explore": Setting((0.2, 0.05), "reference", _DISTILLED),
     "env.explore_mode": Setting(
         "literal",
         "eq. 3",
@@ -56,7 +58,9 @@ _ENV = {
     ),
     "env.delta": Setting(0.15, "table 3"),
     "env.cap": Setting(10, "table 3"),
-    "env.lambda_cm": Setting((0.0, 0.1), "section 5; the first epoch's from the reference"),
+    "env.lambda_cm": Setting(
+        (0.0, 0.1), "section 5; the first epoch's from the reference", _DISTILLED
+    ),
     "env.delta_cm": Setting(0.15, "reference"),
     "env.eta": Setting(
         0.1, "reference", "below the partial credit of nearly any answer, it gates nothing"
@@ -64,16 +68,18 @@ _ENV = {
     "env.cross_requires_correct": Setting(
         False, "eq. 6", "otherwise wrong traces are paid for being far away"
     ),
-    "env.lambda_ta": Setting(0.2, "reference"),
+    "env.lambda_ta": Setting(0.2, "reference", _DISTILLED),
     "env.trace_accuracy": Setting(
         "v2",
         "version 2, reference",
         paper="eq. 5 of version 1 pays c ρ (`--env.trace-accuracy v1`), version 2 pays c (1 - ρ)",
         departs="version 2, as the reference: rare successes are paid most",
     ),
-    "env.r_teach": Setting(0.15, "table 3"),
+    "env.r_teach": Setting(0.15, "table 3", _DISTILLED),
     "env.teacher_lift": Setting(0.0, "not in the paper"),
     "env.lambda_b": Setting(0.8, "section 4.1"),
+    "env.reread": Setting("none", "not in the paper", _DISTILLED),
+    "env.reread_least": Setting(0.0, "not in the paper", _DISTILLED),
 }
 _REST = {
     "agents.tuning": Setting("lora", "section 5", "tiny models are trained whole"),
@@ -106,11 +112,17 @@ _REST = {
         "minilm", "section 5", "it would cost twenty times a tiny model's whole step"
     ),
     "run.seed": Setting(42, "reference", "any"),
-    "run.group_by": Setting("problem", "eq. 7", "the environment's own, which is the same"),
+    "run.group_by": Setting("problem", "eq. 7", _DISTILLED),
     "run.checkpoint_every": Setting(50, "ours; 100 in the reference", "tiny checkpoints are cheap"),
+}
+_UNREAD = {
+    "algo.distillation.beta": Setting(0.0, "not in the paper", _DISTILLED),
+    "algo.distillation.likeliest": Setting(0, "not in the paper", _DISTILLED),
+    "algo.distillation.fade": Setting(0.0, "not in the paper", _DISTILLED),
 }
 # Equation 7: population standard deviation over the question's traces.
 _CREDIT = {
+    **_UNREAD,
     "algo.baseline": Setting("group-mean", "eq. 7"),
     "algo.scale": Setting("group-std", "eq. 7"),
     "algo.ddof": Setting(0, "reference", "TRL's convention"),
@@ -179,6 +191,20 @@ PRESETS = {
     for data, (problems, count) in _DATA.items()
 }
 
+_OURS = "ours, for the tiny team"
+TINY_TEAM = Preset(
+    paper="arXiv:2601.21600",
+    env="core-teaching",
+    algo="gspo",
+    models={},
+    settings={
+        **{path: one for path, one in (_ENV | _UNREAD).items() if one.why == _DISTILLED},
+        "run.group_by": _REST["run.group_by"],
+        "problems.train": Setting("chains", _OURS, "what only a peer can do shows more"),
+    },
+)
+"""CoRe's two rounds and rewards with the tiny team: all but its :data:`DEPARTURES`."""
+
 DEPARTURES = (
     Departure(
         "objective",
@@ -231,7 +257,7 @@ DEPARTURES = (
 )
 
 
-_TRAIN = ("--env", "core-teaching", "--algo", "gspo")
+_TRAIN = ("--preset", "core-tiny")
 # As many traces as CoRe writes, none of them taught, each role compared with itself: by CoRe's
 # rewards, and by SD-E2's, where the team is the oracle over two models that never met.
 _ALONE = (
@@ -314,7 +340,7 @@ TABLES = {
 
 # The presets have environment, algorithm and traces; the second pair plays the same roles.
 _PRESET = dict.fromkeys(
-    ("--env", "core-teaching", "sd-e2", "--algo", "gspo", "grpo", "--env.traces=3"), ()
+    ("--preset", "core-tiny", "--env", "sd-e2", "--algo", "grpo", "--env.traces=3"), ()
 )
 _MEASURED = ("gsm8k", "math", "aime", "gpqa")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal
 
 
@@ -46,9 +45,6 @@ class Preset:
     """Algorithm -> what the paper sets of it."""
     train_role: tuple[str, ...] = ()
     """Who learns; empty: whoever learns in this environment by default."""
-    baseline: Path | None = None
-    """JSON with what another way to train makes of the same (``command``, ``seeds``, ``metrics``),
-    to be shown beside it."""
 
 
 # The papers name AdamW and no decay rates.

@@ -36,8 +36,8 @@ RUNGS = {
 MODELS = {"disjoint": ("--agents.alice.model", "tiny:gina", "--agents.bob.model", "tiny:hugo")}
 """Of the roles, where they are not the environment's."""
 ALONE = (
-    *("--env.k-hinted", "0", "--group-by", "problem+role", "--env.alpha", "0"),
-    *("--env.w-explore", "0", "--env.lambda-cm", "0", "--env.lambda-ta", "0"),
+    *("--preset", "core-tiny", "--env.k-hinted", "0", "--group-by", "problem+role"),
+    *("--env.alpha", "0", "--env.w-explore", "0", "--env.lambda-cm", "0", "--env.lambda-ta", "0"),
     *("--env.r-teach", "0"),
 )
 DISTILLED = ("--env.reread", "wrong", "--algo.distillation.beta", "1")
@@ -57,7 +57,7 @@ ARMS = {
         *("--env.reread", "unsolved", "--env.reread-least", "0.5"),
         *("--algo.distillation.likeliest", "64", "--algo.distillation.fade", "1"),
     ),
-    "core": (),
+    "core": ("--preset", "core-tiny"),
     "own-hint": (*ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *DISTILLED),
     "alone-6": (*ALONE, "--env.k-cold", "6"),
 }

@@ -16,7 +16,7 @@ from evidence import LENGTH, ROLES, ROUNDS, RUNGS, SCREEN_SEEDS, SEEDS, Round, R
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/evidence.md"
 PICTURE = PAGE.parent / "evidence/gains.png"
-BASELINE = PAGE.parents[1] / "papers/peer_distillation.json"
+BASELINE = PAGE.parents[1] / "envs/core_teaching/alone.json"
 _PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOTALL)
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
@@ -53,7 +53,8 @@ def alone(plain: Mapping[int, Row]) -> dict[str, Any]:
             if np.isfinite(one.value):
                 found.setdefault(name, []).append(one.value)
     return {
-        "command": "python train.py --preset peer-distillation --env.reread none "
+        "algo": "gspo",
+        "command": "python train.py --env core-teaching --algo gspo --env.reread none "
         "--algo.distillation.beta 0",
         "seeds": sorted(plain),
         "metrics": {name: round(float(np.mean(values)), 4) for name, values in found.items()},
@@ -151,7 +152,13 @@ def _tables(stored: Stored) -> list[str]:
         lines += ["", "### Why the first round failed", "", *_table(screen, SCREEN_SEEDS)]
     if screen := arms(stored, "complementary", LENGTH, SCREEN_SEEDS):
         lines += ["", "### Screen of other forms", "", *_table(screen, SCREEN_SEEDS)]
-    return [*lines, "", *_correlations(stored), "", "![Gain of distillation](evidence/gains.png)"]
+    return [
+        *lines,
+        "",
+        *_correlations(stored),
+        "",
+        "![Gain of peer distillation](evidence/gains.png)",
+    ]
 
 
 def _table(found: Mapping[str, Mapping[int, Row]], planned: Sequence[int]) -> list[str]:
@@ -183,22 +190,19 @@ def _table(found: Mapping[str, Mapping[int, Row]], planned: Sequence[int]) -> li
 
 
 Point = tuple[str, str, float, float]
-"""Rung, role, what may foretell the gain, the gain of distillation over plain."""
+"""Rung, role, what may foretell the gain, the gain over plain."""
 
 
-def points(
-    stored: Stored, foretell: Callable[[Mapping[str, Row], str], float | None]
-) -> list[Point]:
-    """Of each pair of runs at the default length: ``foretell`` is given the rows of a rung and seed
-    by arm, and a role; None where nothing is known."""
+def points(stored: Stored, foretell: Callable[[Row, str], float | None]) -> list[Point]:
+    """Of each pair of the last runs of a rung at the default length: ``foretell`` is given the row
+    of the last round's arm, and a role; None where nothing is known."""
     found: list[Point] = []
     for rung in RUNGS:
-        some = arms(stored, rung, LENGTH)
-        ours, plain = (some.get(arm, {}) for arm in ("distillation", "plain"))
+        some = arms(stored, rung, LENGTH, latest(rung))
+        ours, plain = (some.get(arm, {}) for arm in (ROUNDS[-1].arm, "plain"))
         for seed in sorted(ours.keys() & plain.keys()):
             for role in ROLES:
-                x = foretell({arm: r[seed] for arm, r in some.items() if seed in r}, role)
-                if x is not None:
+                if (x := foretell(ours[seed], role)) is not None:
                     found.append((rung, role, x, rate(ours[seed], role) - rate(plain[seed], role)))
     return found
 
@@ -206,11 +210,11 @@ def points(
 def _foretellers(stored: Stored) -> dict[str, list[Point]]:
     return {
         "share of problems that only the peer solves": points(
-            stored, lambda rows, role: rows["plain"]["peer_only"][role]
+            stored, lambda row, role: row["peer_only"][role]
         ),
-        # Of both roles together: only a run with hints samples under them before training.
+        # Of both roles together.
         "hints that helped less those that hurt": points(
-            stored, lambda rows, role: rows.get("core", {}).get("hint_lift")
+            stored, lambda row, role: row["hint_lift"]
         ),
     }
 
@@ -242,7 +246,7 @@ def draw(stored: Stored, path: Path = PICTURE) -> None:
             axis.tick_params(labelsize=8)
             if found:
                 axis.legend(fontsize=7, frameon=False)
-        axes[0].set_ylabel("Pass@1: distillation − plain", fontsize=8)
+        axes[0].set_ylabel("Pass@1: peer distillation − plain", fontsize=8)
 
 
 def _missing(missing: Sequence[Run]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Stored figures of a baseline, which stand in the table of a run of its preset."""
+"""Stored figures of a baseline, which stand in the table of a run by the defaults."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coterie import envs
-from coterie.training.presets import lay_over, preset
 from coterie.training.train_settings import Choice, TrainSettings, defaults
 
 _PARTS = ("env", "algo", "agents", "learner", "problems", "rollout")
@@ -34,17 +33,15 @@ class Baseline:
 
 
 def baseline(settings: TrainSettings) -> Baseline:
-    """The one stored beside the run's preset, if the run does what the preset says: any seed, but
-    no other models, problems, learning or length."""
-    if settings.choice.preset is None:
+    """The one stored beside the run's environment, if the run does what that does by default: any
+    seed, but no other models, problems, learning or length."""
+    spec = envs.spec(settings.choice.env)
+    if spec.baseline is None:
         return Baseline()
-    chosen = preset(settings.choice.preset)
-    if chosen.baseline is None:
+    stored = json.loads(spec.baseline.read_text(encoding="utf-8"))
+    usual = defaults(Choice(spec.name, stored["algo"], spec.roles))
+    if _compared(settings) != _compared(usual):
         return Baseline()
-    choice = Choice(chosen.env, chosen.algo, envs.spec(chosen.env).roles)
-    if _compared(settings) != _compared(lay_over(chosen, defaults(choice))):
-        return Baseline()
-    stored = json.loads(chosen.baseline.read_text(encoding="utf-8"))
     return Baseline(stored["metrics"], stored["command"], tuple(stored["seeds"]))
 
 

@@ -47,9 +47,10 @@ def table(kind: str, *names: str) -> str:
     """The table of one kind, as Markdown."""
     match kind, names:
         case "algorithm", (name,):
-            # As a run has it before any flag.
             run = defaults(Choice(DEFAULT_ENV, name, envs.spec(DEFAULT_ENV).roles))
-            return _markdown(_HEAD, _flags("algo", _shown(with_limit_as_length(run).algo)))
+            # As it is in any environment.
+            own = dataclasses.replace(run, algo=algorithms.get(name))
+            return _markdown(_HEAD, _flags("algo", _shown(with_limit_as_length(own).algo)))
         case "algorithms", ():
             return _comparison()
         case "algo-flags", ():

@@ -9,13 +9,10 @@ from coterie.training.baseline import baseline
 from coterie.training.command_line import parse
 from coterie.training.session import Session
 
-# As short as a test is; what is compared is told to be as it is without flags.
-USUAL = ("--preset", "peer-distillation")
-
 
 @pytest.mark.parametrize("flags", [(), ("--seed", "7", "--threads", "1", "--eval.every", "9")])
 def test_beside_a_run_that_was_told_nothing_else(flags: tuple[str, ...]) -> None:
-    found = baseline(parse([*USUAL, *flags]))
+    found = baseline(parse(flags))
     assert found.metrics["pass@1/bob"] > found.metrics["pass@1/alice"] > 0.5
     assert found.sentence.endswith(found.command)
     assert f"mean of {len(found.seeds)} seeds" in found.sentence
@@ -37,17 +34,18 @@ def test_beside_a_run_that_was_told_nothing_else(flags: tuple[str, ...]) -> None
     ],
 )
 def test_beside_no_other(flags: tuple[str, ...]) -> None:
-    assert not baseline(parse([*USUAL, *flags])).metrics
+    assert not baseline(parse(flags)).metrics
 
 
-def test_beside_none_without_the_preset() -> None:
-    assert not baseline(parse([])).metrics
+def test_beside_none_of_a_preset_or_another_environment() -> None:
+    for flags in (("--preset", "core-tiny"), ("--env", "sd-e2", "--algo", "grpo")):
+        assert not baseline(parse(flags)).metrics
     chosen = ("--preset", "core-qwen-gsm8k", "--agents.alice.model", "tiny:alice")
     assert not baseline(parse([*chosen, "--agents.bob.model", "tiny:bob"])).metrics
 
 
 def test_its_command_is_the_same_run_without_the_peer() -> None:
-    usual = parse(USUAL)
+    usual = parse([])
     program, script, *flags = shlex.split(baseline(usual).command)
     assert (program, script) == ("python", "train.py")
     alone = parse(flags)
@@ -62,7 +60,7 @@ def test_the_table_has_a_column_of_it(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    stored = baseline(parse(USUAL))
+    stored = baseline(parse([]))
     session = opened("--steps", "1", "--problems.held-out", "4", "--eval.enabled")
     monkeypatch.setattr("coterie.training.session.baseline", lambda settings: stored)
     outcomes = session.evaluate("before")

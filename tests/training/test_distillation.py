@@ -11,16 +11,19 @@ from coterie.train import main
 FLAGS = (
     *("--rollout.problems-per-step", "4", "--eval.no-enabled", "--env.k-hinted", "0"),
     *("--problems.train", "chains?mix=0.5,0.5,0&min_length=3&max_length=3"),
-    *("--env.teacher", "prefer-peer", "--env.reread", "wrong", "--algo.distillation.beta", "1"),
+    *("--env.reread", "wrong", "--env.reread-least", "0", "--algo.distillation.fade", "0"),
 )
 
 
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--algo.distillation.beta", "1"], "set it to 0, or --env.reread, such as wrong"),
-        (["--env.reread", "all"], "--env.reread all does nothing without --algo.distillation.beta"),
-        (["--env.reread-contrast"], "do nothing while reread is none"),
+        (["--env.reread", "none"], "set it to 0, or --env.reread, such as wrong"),
+        (
+            ["--algo.distillation.beta", "0"],
+            "--env.reread unsolved does nothing without --algo.distillation.beta",
+        ),
+        (["--env.reread", "none", "--env.reread-contrast"], "do nothing while reread is none"),
     ],
 )
 def test_one_without_the_other_is_refused(

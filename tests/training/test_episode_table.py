@@ -13,7 +13,7 @@ from coterie.training.session import Session
 
 
 def test_there_and_back(opened: Callable[..., Session], train: Any, tmp_path: Path) -> None:
-    session = opened("--preset", "peer-distillation", "--steps", "1")
+    session = opened("--steps", "1")
     train(session)
     lines = (session.run.path / "episodes.jsonl").read_text().splitlines()
     stored = [json.loads(line) for line in lines]

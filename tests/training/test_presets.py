@@ -2,7 +2,9 @@
 
 import pytest
 
+from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import UserError
+from coterie.envs.core_teaching.settings import CoreTeachingSettings
 from coterie.experts.naming import read_player
 from coterie.experts.settings import ServerSettings
 from coterie.papers import PRESETS
@@ -36,6 +38,8 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
     assert not env["cross_requires_correct"]
     assert env["partial_on_numbers"]
     assert (env["prompt_style"], env["teacher"], env["teacher_lift"]) == ("plain", "best", 0.0)
+    # Peer distillation is not in the paper.
+    assert (env["reread"], run.algo.distillation) == ("none", Distillation())
 
     assert (run.learner.lr, run.learner.weight_decay) == (1e-5, 0.01)
     assert (run.learner.warmup, run.learner.schedule) == (0.1, "cosine")
@@ -61,6 +65,13 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
     assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
     assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (0.04, "k3")
     assert run.algo.reduction == "sequence-mean"
+
+
+def test_the_tiny_teams_preset_is_what_the_environment_does_from_python() -> None:
+    run, usual = parse(["--preset", "core-tiny"]), parse([])
+    assert run.env == CoreTeachingSettings() != usual.env
+    assert run.algo.distillation == Distillation() != usual.algo.distillation
+    assert (run.run.group_by, usual.run.group_by) == ("problem", "problem+role")
 
 
 @pytest.mark.parametrize("name", PRESETS)

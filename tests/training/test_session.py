@@ -87,7 +87,7 @@ def test_two_adapters_learn_on_one_base_that_stays_as_it_is(opened: Opened, trai
 
 
 def test_three_roles_train_too(opened: Opened, train: Train) -> None:
-    steps = train(opened("--roles", "alice", "bob", "carol"))
+    steps = train(opened("--preset", "core-tiny", "--roles", "alice", "bob", "carol"))
     assert all(steps[1][f"learner/{role}/grad_norm"] > 0 for role in ("alice", "bob", "carol"))
     assert steps[0]["credit/group_size"] == 9
 

@@ -90,15 +90,24 @@ def test_weights_by_hand() -> None:
 
 
 def test_in_a_run(tmp_path: Path) -> None:
-    flags = ["--env.k-hinted", "0", "--steps", "2", "--rollout.problems-per-step", "4"]
+    flags = [
+        "--env.reread",
+        "none",
+        "--algo.distillation.beta",
+        "0",
+        "--steps",
+        "2",
+        "--rollout.problems-per-step",
+        "4",
+    ]
     flags += ["--eval.no-enabled", "--algo.sharing.weight", "1", "--algo.sharing.delta", "1"]
     assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     steps = [json.loads(line) for line in lines]
     assert any(step["learner/alice/sharing/rows"] > 0 for step in steps)
     for step in steps:
-        # Two cold traces each of four problems, and what is shared.
-        assert step["learner/bob/rows"] == 8 + step["learner/bob/sharing/rows"]
+        # Three cold traces each of four problems, and what is shared.
+        assert step["learner/bob/rows"] == 12 + step["learner/bob/sharing/rows"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ def core_teaching() -> Picture:
     for x, name, tone, answer, mark in (
         (24, "alice_0", "blue", "$… = 4", "✗"),
         (174, "alice_1", "blue", "$… = 1", "✗"),
-        (336, "bob_0", "orange", "$… = 0 # 6 = 2", "✓"),
+        (336, "bob_0", "orange", "$… = 0 # 6 = 8", "✓"),
         (486, "bob_1", "orange", "$… = 5", "✗"),
     ):
         draw.card(x, 90, 140 if x < 300 else 130 + 10 * (x == 336), [name, answer], tone, mark)
@@ -20,8 +20,8 @@ def core_teaching() -> Picture:
     draw.arrow((240, 260), (114, 326), tone="violet", label="coin", dashed=True)
     draw.arrow((400, 260), (526, 326), tone="violet", label="coin", dashed=True)
     draw.words(24, 284, "Round B: again", "soft")
-    draw.card(24, 328, 180, ["alice_2", "$… = 0 # 6 = 2"], "blue", "✓")
-    draw.card(436, 328, 180, ["bob_2", "$… = 0 # 6 = 2"], "orange", "✓")
+    draw.card(24, 328, 180, ["alice_2", "$… = 0 # 6 = 8"], "blue", "✓")
+    draw.card(436, 328, 180, ["bob_2", "$… = 0 # 6 = 8"], "orange", "✓")
     draw.words(320, 346, "who failed is rescued;", "soft middle", 14)
     draw.words(320, 366, "who taught is paid, too", "soft middle", 14)
     draw.arrow((114, 388), (200, 430), tone="blue")
@@ -36,6 +36,45 @@ def core_teaching() -> Picture:
         "green",
     )  # fmt: skip
     draw.words(320, 540, "Each role learns from its own traces: two models, one group.", "middle")
+    return draw
+
+
+def peer_distillation() -> Picture:
+    """A failure that is read again behind a peer's success."""
+    draw = Picture("One round of peer distillation", 640, 560)
+    draw.words(616, 36, "7 + 3 # 6 = ?", "mono end", 16)
+    draw.words(24, 76, "Everybody tries alone", "soft")
+    for x, name, tone, answer, mark in (
+        (24, "alice_0", "blue", "$… = 0 # 6 = 4", "✗"),
+        (174, "alice_1", "blue", "$… = 0 # 6 = 1", "✗"),
+        (326, "bob_0", "orange", "$… = 0 # 6 = 8", "✓"),
+        (476, "bob_1", "orange", "$… = 0 # 6 = 8", "✓"),
+    ):
+        draw.card(x, 90, 140, [name, answer], tone, mark)
+    draw.arrow((396, 150), (320, 198), tone="orange")
+    draw.card(140, 200, 360, ["Hint: bob's way, without its answer", "$7 + 3 = 0 # 6 ="], "violet")
+    draw.arrow((320, 260), (320, 296), tone="violet")
+    draw.arrow((80, 150), (80, 296), tone="blue")
+    draw.card(
+        24, 298, 592,
+        ["Alice's past weights read her failure again, behind it"],
+        "violet", height=104,
+    )  # fmt: skip
+    for place, token in enumerate(("7", "+", "3", "=", "0", "#", "6", "=", "4")):
+        wrong = place == 8
+        draw.words(52 + 34 * place, 352, token, f"mono middle{' bold f-orange' * wrong}", 17)
+        draw.words(52 + 34 * place, 384, "↓" if wrong else "·", "middle soft", 17)
+    draw.words(366, 352, "8", "mono middle bold f-green", 17)
+    draw.words(366, 384, "↑", "middle soft", 17)
+    draw.words(400, 352, "it would have", "soft", 14)
+    draw.words(400, 372, "written 8 there", "soft", 14)
+    draw.arrow((320, 402), (320, 436), tone="green")
+    draw.card(
+        90, 438, 460,
+        ["Advantage of each token", "right or wrong + what the hint would have changed"],
+        "green",
+    )  # fmt: skip
+    draw.words(320, 532, "Nothing is sampled under the hint: it costs no token.", "middle")
     return draw
 
 
@@ -194,6 +233,7 @@ def data_way() -> Picture:
 
 DRAWINGS = {
     "core-teaching": core_teaching,
+    "peer-distillation": peer_distillation,
     "corea-deferral": corea_deferral,
     "eapo-consultation": eapo_consultation,
     "sd-e2": sd_e2,
