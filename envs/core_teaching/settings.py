@@ -141,6 +141,11 @@ class CoreTeachingSettings:
         _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
         require_known("core-teaching", self)
         _require(
+            self.k_hinted > 0 or (self.learn_hinted_after == "hint" and not self.teacher_lift),
+            "learn_hinted_after cold and teacher_lift are of the second round, which k_hinted 0 "
+            "leaves out; choose k_hinted 1",
+        )
+        _require(
             self.reread != "none" or (self.reread_hint == "peer" and not self.reread_contrast),
             "reread_hint and reread_contrast do nothing while reread is none; choose reread wrong",
         )

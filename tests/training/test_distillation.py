@@ -24,6 +24,8 @@ FLAGS = (
             "--env.reread unsolved does nothing without --algo.distillation.beta",
         ),
         (["--env.reread", "none", "--env.reread-contrast"], "do nothing while reread is none"),
+        (["--env.learn-hinted-after", "cold"], "which k_hinted 0 leaves out; choose k_hinted 1"),
+        (["--env.teacher-lift", "0.1"], "which k_hinted 0 leaves out; choose k_hinted 1"),
     ],
 )
 def test_one_without_the_other_is_refused(

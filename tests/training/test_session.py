@@ -95,10 +95,11 @@ def test_three_roles_train_too(opened: Opened, train: Train) -> None:
 @pytest.mark.parametrize(
     "flags",
     [
-        ("--env.k-hinted", "0"),
+        ("--preset", "core-tiny", "--env.k-hinted", "0"),
         ("--env.k-cold", "3", "--env.k-hinted", "2", "--group-by", "problem+role"),
-        ("--env.teacher", "rotating", "--env.teacher-lift", "0.1"),
-        ("--env.teacher", "difficulty-routed", "--env.explore-mode", "literal"),
+        ("--preset", "core-tiny", "--env.teacher", "rotating", "--env.teacher-lift", "0.1"),
+        ("--preset", "core-tiny", "--env.teacher", "difficulty-routed"),
+        ("--preset", "core-tiny", "--env.explore-mode", "literal"),
         ("--env.teacher", "prefer-peer", "--env.prompt-style", "strategies"),
         ("--learner.epochs", "2", "--learner.minibatches", "2", "--algo.kl-coefficient", "0.01"),
         ("--rollout.temperature", "0.8", "--rollout.top-p", "0.9", "--rollout.top-k", "20"),
