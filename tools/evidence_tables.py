@@ -244,8 +244,7 @@ def draw(stored: Stored, path: Path = PICTURE) -> None:
             axis.axhline(0, color="grey", linewidth=0.8)
             axis.set_xlabel(name, fontsize=8)
             axis.tick_params(labelsize=8)
-            if found:
-                axis.legend(fontsize=7, frameon=False)
+        axes[0].legend(fontsize=7, frameon=False)
         axes[0].set_ylabel("Pass@1: peer distillation − plain", fontsize=8)
 
 
