@@ -134,7 +134,10 @@ def _nearly(one: dict[str, bytes], other: dict[str, bytes]) -> None:
     for name in one.keys() - {"episodes.jsonl"}:
         tensors, others = load(one[name]), load(other[name])
         assert tensors.keys() == others.keys()
-        assert all(float((tensors[k] - others[k]).abs().max()) < 2e-5 for k in tensors), name
+        # Adam's first steps go by signs: where a gradient is next to nothing, rounding decides about
+        # a part of a step, which is 1e-3.
+        bound = 2e-5 if "optimizer" in name else 1e-4
+        assert all(float((tensors[k] - others[k]).abs().max()) < bound for k in tensors), name
 
 
 def _sampled(run: dict[str, bytes]) -> tuple[list[Any], list[float]]:
