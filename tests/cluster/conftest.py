@@ -134,8 +134,8 @@ def _nearly(one: dict[str, bytes], other: dict[str, bytes]) -> None:
     for name in one.keys() - {"episodes.jsonl"}:
         tensors, others = load(one[name]), load(other[name])
         assert tensors.keys() == others.keys()
-        # Adam's first steps go by signs: where a gradient is next to nothing, rounding decides about
-        # a part of a step, which is 1e-3.
+        # Adam's first steps go by signs: where a gradient is next to nothing, rounding decides
+        # about a part of a step, which is 1e-3.
         bound = 2e-5 if "optimizer" in name else 1e-4
         assert all(float((tensors[k] - others[k]).abs().max()) < bound for k in tensors), name
 
