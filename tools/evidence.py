@@ -73,20 +73,17 @@ _SCREENED = {
     ),
 }
 _BOTH = ("plain", "distillation")
-# What is done first stands first; within a block, all arms of a seed before the next seed.
-BLOCKS: Sequence[tuple[str, Sequence[str], int]] = (
-    ("complementary", _BOTH, LENGTH),
-    ("default", _BOTH, LENGTH),
-    ("complementary", ("core",), LENGTH),
-    ("complementary", _BOTH, 2 * LENGTH),
-    ("default", ("core",), LENGTH),
-    ("complementary", ("alone-6", "own-hint"), LENGTH),
-    ("recall", _BOTH, LENGTH),
-    ("between", _BOTH, LENGTH),
-    ("default", ("alone-6", "own-hint"), LENGTH),
-    ("default", _BOTH, 2 * LENGTH),
-    ("recall", ("core", "own-hint"), LENGTH),
-    ("between", ("core", "own-hint"), LENGTH),
+# Of the first two rounds, which had failed, what was run; and the screen. Within a block, all arms
+# of a seed before the next seed.
+EARLIER: Sequence[tuple[str, Sequence[str], int, Sequence[int]]] = (
+    ("complementary", (*_BOTH, "core"), LENGTH, SEEDS),
+    ("complementary", _BOTH, 2 * LENGTH, SEEDS[:3]),
+    ("default", _BOTH, LENGTH, SEEDS),
+    ("between", ("plain",), LENGTH, SEEDS[:1]),
+    ("recall", _BOTH, LENGTH, SEEDS),
+    ("recall", ("plain", "sure"), LENGTH, (*range(25, 30), *SCREEN_SEEDS)),
+    ("complementary", ("plain", "sure"), LENGTH, range(25, 30)),
+    ("complementary", (*_BOTH, *_SCREENED), LENGTH, SCREEN_SEEDS),
 )
 
 
@@ -184,14 +181,10 @@ def latest(rung: str, steps: int = LENGTH) -> Sequence[int]:
 
 def planned() -> Iterator[Run]:
     """All runs of the protocol, in order: those of the last round first."""
-    for of in reversed(ROUNDS[1:]):
+    for of in reversed(ROUNDS[2:]):
         yield from of.runs
-    for rung, arms, steps in BLOCKS:
-        yield from (Run(rung, arm, seed, steps) for seed in SEEDS for arm in arms)
-    for arm in (*_BOTH, "sure"):
-        yield from (Run("recall", arm, seed, LENGTH) for seed in SCREEN_SEEDS)
-    for arm in (*_BOTH, *_SCREENED):
-        yield from (Run("complementary", arm, seed, LENGTH) for seed in SCREEN_SEEDS)
+    for rung, arms, steps, seeds in EARLIER:
+        yield from (Run(rung, arm, seed, steps) for seed in seeds for arm in arms)
 
 
 def stored(path: Path = RESULTS) -> dict[Run, dict[str, Any]]:
