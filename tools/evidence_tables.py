@@ -95,12 +95,18 @@ def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> 
         return ""
     found = _over_seeds(ours, plain, role)
     right = [
-        [np.array([*row[seed]["right"][role]], int) for seed in seeds] for row in (ours, plain)
+        np.concatenate([_per_problem(row[seed], role) for seed in seeds]) for row in (ours, plain)
     ]
-    problems = (np.concatenate(right[0]) - np.concatenate(right[1])) / 3
+    problems = right[0] - right[1]
     over = bootstrap(problems[:, None], lambda mean: mean[..., 0], resamples=2000)
     whole = "" if np.isnan(found.low) else f" [{signed(found.low)}, {signed(found.high)}]"
     return f"{signed(found.value)}{whole}; ({signed(over.low)}, {signed(over.high)})"
+
+
+def _per_problem(row: Row, role: str) -> np.ndarray:
+    """Share of right answers to each held-out problem."""
+    right = np.array([*row["right"][role]], int)
+    return right * len(right) / row["after"][role][1]
 
 
 def verdicts(stored: Stored, of: Round) -> Iterator[str]:

@@ -70,6 +70,10 @@ def test_differences_by_hand() -> None:
     assert 0 <= low < 1 / 3 < high < 1
     assert tables.difference(ours, plain, "bob") == "+.000 [+.000, +.000]; (+.000, +.000)"
     assert tables.difference(ours, {3: plain[1]}, "alice") == ""
+    # Six answers to each, of which as large a share is right.
+    twice = row([6, 6, 6, 6], [6, 6, 6, 6], after={"alice": [24, 24], "bob": [24, 24]})
+    found = tables.difference(dict.fromkeys(plain, twice), plain, "bob")
+    assert found == "+.000 [+.000, +.000]; (+.000, +.000)"
 
 
 @pytest.mark.parametrize(
