@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-AT_LEAST = {"pass@1/alice": 0.88, "pass@1/bob": 0.92}
+AT_LEAST = {"pass@1/alice": 0.88, "pass@1/bob": 0.92, "team_pass@2": 0.97}
 
 
 def main(run: Path) -> int:

@@ -90,16 +90,8 @@ def test_weights_by_hand() -> None:
 
 
 def test_in_a_run(tmp_path: Path) -> None:
-    flags = [
-        "--env.reread",
-        "none",
-        "--algo.distillation.beta",
-        "0",
-        "--steps",
-        "2",
-        "--rollout.problems-per-step",
-        "4",
-    ]
+    flags = ["--env.reread", "none", "--algo.distillation.beta", "0"]
+    flags += ["--steps", "2", "--rollout.problems-per-step", "4"]
     flags += ["--eval.no-enabled", "--algo.sharing.weight", "1", "--algo.sharing.delta", "1"]
     assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()

@@ -1,7 +1,7 @@
 """Every tiny role: what it is good and bad at, and how it is warm-started."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from coterie.datatypes import UserError
@@ -38,27 +38,29 @@ class TeachingRecipe(Recipe):
     """Share of a hint's values that are random, so that reading pays and computing does not."""
 
 
+_ALICE = TeachingRecipe(
+    role="alice",
+    spelling=Spelling(
+        "byte-level-bpe", (teaching.QUESTION, teaching.SOLVE, teaching.HINT), teaching.TAGS
+    ),
+    strong="+-",
+    weak="@#",
+    learning_rate=5e-3,
+)
+_BOB = TeachingRecipe(
+    role="bob",
+    spelling=Spelling(
+        "character-bpe",
+        (teaching.QUESTION, "\nLet's", " solve this", " step by step:", teaching.HINT),
+        teaching.TAGS,
+    ),
+    strong="@#",
+    weak="+-",
+    learning_rate=5e-3,
+)
 TEACHING = (
-    TeachingRecipe(
-        role="alice",
-        spelling=Spelling(
-            "byte-level-bpe", (teaching.QUESTION, teaching.SOLVE, teaching.HINT), teaching.TAGS
-        ),
-        strong="+-",
-        weak="@#",
-        learning_rate=5e-3,
-    ),
-    TeachingRecipe(
-        role="bob",
-        spelling=Spelling(
-            "character-bpe",
-            (teaching.QUESTION, "\nLet's", " solve this", " step by step:", teaching.HINT),
-            teaching.TAGS,
-        ),
-        strong="@#",
-        weak="+-",
-        learning_rate=5e-3,
-    ),
+    _ALICE,
+    _BOB,
     TeachingRecipe(
         role="carol",
         spelling=Spelling(
@@ -75,9 +77,7 @@ TEACHING = (
     # No peer of the three: a larger model that knows more, to compare a team with.
     TeachingRecipe(
         role="dora",
-        spelling=Spelling(
-            "byte-level-bpe", (teaching.QUESTION, teaching.SOLVE, teaching.HINT), teaching.TAGS
-        ),
+        spelling=_ALICE.spelling,
         strong="+-@",
         weak="#",
         hidden=96,
@@ -88,28 +88,8 @@ TEACHING = (
         warmup=150,
     ),
     # Two who each practically never solve the other's half: their habits are firm.
-    TeachingRecipe(
-        role="gina",
-        spelling=Spelling(
-            "byte-level-bpe", (teaching.QUESTION, teaching.SOLVE, teaching.HINT), teaching.TAGS
-        ),
-        strong="+-",
-        weak="@#",
-        wrong=FIRM,
-        learning_rate=5e-3,
-    ),
-    TeachingRecipe(
-        role="hugo",
-        spelling=Spelling(
-            "character-bpe",
-            (teaching.QUESTION, "\nLet's", " solve this", " step by step:", teaching.HINT),
-            teaching.TAGS,
-        ),
-        strong="@#",
-        weak="+-",
-        wrong=FIRM,
-        learning_rate=5e-3,
-    ),
+    replace(_ALICE, role="gina", wrong=FIRM),
+    replace(_BOB, role="hugo", wrong=FIRM),
 )
 
 
