@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load
 
 from coterie.cluster.actor import Actor, Died
@@ -134,10 +135,11 @@ def _nearly(one: dict[str, bytes], other: dict[str, bytes]) -> None:
     for name in one.keys() - {"episodes.jsonl"}:
         tensors, others = load(one[name]), load(other[name])
         assert tensors.keys() == others.keys()
-        # Adam's first steps go by signs: where a gradient is next to nothing, rounding decides
-        # about a part of a step, which is 1e-3.
-        bound = 2e-5 if "optimizer" in name else 1e-4
-        assert all(float((tensors[k] - others[k]).abs().max()) < bound for k in tensors), name
+        apart = torch.cat([(tensors[k] - others[k]).abs().flatten() for k in tensors])
+        # Adam's first steps go by signs: where a gradient is next to nothing, which is rare,
+        # rounding decides about a part of a step, which is 1e-3.
+        assert float((apart > 2e-5).float().mean()) < 1e-4, name
+        assert float(apart.max()) < (2e-5 if "optimizer" in name else 1e-4), name
 
 
 def _sampled(run: dict[str, bytes]) -> tuple[list[Any], list[float]]:
