@@ -1,6 +1,7 @@
 """Whether the README's main job did what the README says: ``python .ci/check_run.py RUN_DIR``.
 
-The bounds leave room for chance: one seed on another machine.
+The bounds leave room for chance: one seed on another machine. Those of the roles are far above
+where they start; the team is at the top from the start and must stay there.
 """
 
 import json
@@ -15,7 +16,7 @@ def main(run: Path) -> int:
     failed = 0
     for name, bound in AT_LEAST.items():
         before, after = summary["before"][name], summary["after"][name]
-        good = after >= bound and after > before
+        good = after >= bound
         failed += not good
         print(f"{name}: {before:.3f} -> {after:.3f} ({'at least' if good else 'BELOW'} {bound})")
     print(f"{summary['wall_s']:.0f} s, {summary['sampled_tokens']:,} sampled tokens")
