@@ -61,6 +61,7 @@ ARMS = {
     "own-hint": (*ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *DISTILLED),
     "alone-6": (*ALONE, "--env.k-cold", "6"),
 }
+_AFTER_COLD = (*ARMS["core"], "--group-by", "problem+role", "--env.learn-hinted-after", "cold")
 # Forms that are looked at once, on seeds that confirm nothing.
 _SCREENED = {
     "sharing": (*ALONE, "--env.k-cold", "3", "--algo.sharing.weight", "1"),
@@ -71,6 +72,10 @@ _SCREENED = {
         *("--algo.distillation.direction", "reward", "--algo.distillation.beta", "0.5"),
         *("--algo.distillation.bound", "0.2"),
     ),
+    "current": (*ARMS["distillation"], "--algo.distillation.reader", "current"),
+    "start": (*ARMS["distillation"], "--algo.distillation.reader", "start"),
+    "after-cold": _AFTER_COLD,
+    "after-cold-kl": (*_AFTER_COLD, "--algo.kl-coefficient", "0.04"),
 }
 _BOTH = ("plain", "distillation")
 # Of the first two rounds, which had failed, what was run; and the screen. Within a block, all arms
