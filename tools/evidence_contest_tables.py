@@ -156,18 +156,22 @@ def _consulted(stored: Stored) -> Iterator[str]:
 
     yield from ("", f"### Consultation beside imitation{_share(seeds)}", "")
     yield f"Right alone, avg@4; without any expert {_each(right('alone'))}."
-    yield from ("", "| expert | its tokens, M | consulted | imitated | consulted − imitated |")
-    yield "|---|---|---|---|---|"
+    yield ""
+    yield "| expert | its tokens, M | consulted | imitated | − imitated | − alone |"
+    yield f"|{'---|' * 6}"
     gains: dict[str, list[float]] = {}
     for kind, imitated in (*((kind, kind) for kind in EXPERTS), ("half", "right")):
         own, theirs = right(kind), right(f"imitated-{imitated}")
         asked = [found[kind][seed] for seed in seeds if seed in found.get(kind, {})]
         tokens = [row["after"]["expert_tokens"] / 1e6 for row in asked]
         told = without_zero(float(np.mean(tokens)), 2) if tokens else ""
-        name, shown = (
-            (kind, _each(own)) if kind == imitated else (f"{kind}, right solutions alone", "")
+        name, shown, learned = (
+            (kind, _each(own), _ahead(own, right("alone")))
+            if kind == imitated
+            else (f"{kind}, right solutions alone", "", "")
         )
-        yield f"| {name} | {told} | {shown} | {_each(theirs)} | {_ahead(own, theirs)} |"
+        cells = (told, shown, _each(theirs), _ahead(own, theirs), learned)
+        yield f"| {name} | {' | '.join(cells)} |"
         gains[name] = [one - other for one, other in zip(own, theirs)]
     draw(gains, "consulted.png", "avg@4: consulted − imitated")
     yield from ("", "![Consulted less imitated](evidence/consulted.png)")

@@ -3,19 +3,18 @@
 import asyncio
 import itertools
 import json
-from dataclasses import replace
+import os
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 
-from coterie.agents.engine.fleet import Fleet, Seat, transfer_of
+from coterie.agents.engine.fleet import Fleet, Seat
 from coterie.agents.engine.settings import VllmSettings
 from coterie.agents.engine.spec import engine_arguments
-from coterie.agents.engine.versions import CheckpointWriter
 from coterie.agents.local import LocalPolicy
 from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
 from coterie.models.loading import load_team
@@ -45,6 +44,12 @@ def prompts(seat: Seat, count: int = 4) -> list[Prompt]:
 
 async def answers(policy, asked: list[Prompt], sampling: Sampling) -> list[Completion]:
     return list(await asyncio.gather(*(policy(prompt, sampling) for prompt in asked)))
+
+
+def folders() -> set[Path]:
+    """For engines of this process."""
+    places = Path("/dev/shm"), Path(tempfile.gettempdir())
+    return {one for place in places for one in place.glob(f"coterie-{os.getpid()}-*")}
 
 
 def change(seat: Seat) -> None:
@@ -219,12 +224,11 @@ async def test_an_engine_that_does_not_start_leaves_nothing_behind(
         raise UserError("no")
 
     monkeypatch.setattr(file_engine, "start", refuses)
-    before = set(Path("/dev/shm").glob("coterie-*")) if _has_shm() else set()
+    before = folders()
     with pytest.raises(UserError, match="no"):
         await fleet_of({"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob")})
     assert all(engine.closed for engine in file_engine.started)
-    if _has_shm():
-        assert set(Path("/dev/shm").glob("coterie-*")) <= before
+    assert folders() <= before
 
 
 async def test_a_model_that_cannot_be_brought_into_form_says_so_and_leaves_nothing_behind(
@@ -232,13 +236,12 @@ async def test_a_model_that_cannot_be_brought_into_form_says_so_and_leaves_nothi
 ) -> None:
     """The hub's models cannot be widened, and the tiny ones are too narrow."""
     monkeypatch.setattr("coterie.agents.engine.fleet.local_folder", lambda spec: None)
-    before = set(Path("/dev/shm").glob("coterie-*")) if _has_shm() else set()
+    before = folders()
     with pytest.raises(UserError, match="name a local folder"):
         await fleet_of(
             {"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob")}, frozen=("bob",)
         )
-    if _has_shm():
-        assert set(Path("/dev/shm").glob("coterie-*")) <= before
+    assert folders() <= before
 
 
 async def test_engines_that_take_turns_are_awake_when_weights_come(
@@ -309,134 +312,6 @@ async def test_on_a_gpu_engines_that_take_turns_start_one_after_another_asleep(
     await fleet.start()
     assert said == [("start", 0), ("sleep", 0), ("start", 1), ("sleep", 1)]
     fleet.close()
-
-
-async def test_adapters_of_32_bits_are_refused_on_a_gpu(file_engine) -> None:
-    spec = ModelSpec("tiny:alice", lora=LORA)
-    loaded = load_team({"alice": spec}, {"alice"})
-    with pytest.raises(UserError, match=r"--agents\.alice\.dtype bfloat16"):
-        Fleet([Seat("alice", loaded["alice"], spec, True, "cuda:0")], VllmSettings())
-
-
-def placed_on(device: str, dtype: str, *, trained: bool = True) -> Seat:
-    """Full weights of the tiny alice, whose engine is elsewhere than they are."""
-    spec = ModelSpec("tiny:alice", dtype=dtype)  # type: ignore[arg-type]
-    loaded = load_team({"alice": spec}, {"alice"} if trained else set())
-    return Seat("alice", loaded["alice"], spec, trained, device)
-
-
-@pytest.mark.parametrize(
-    ("device", "dtype", "wanted"),
-    [
-        ("cuda:0", "auto", torch.bfloat16),
-        # Whoever asks for 32 bits gets them everywhere.
-        ("cuda:0", "float32", torch.float32),
-        ("cpu", "auto", torch.float32),
-    ],
-)
-def test_engines_get_copies_in_the_format_that_their_device_computes_in(
-    file_engine, device: str, dtype: str, wanted: torch.dtype
-) -> None:
-    """What learns is held in 32 bits; nobody samples from it there."""
-    seat = placed_on(device, dtype)
-    fleet = Fleet([seat], VllmSettings(weights="reload"))
-    spec = file_engine.started[0].spec
-    assert (spec.dtype, fleet.dtype_of("alice")) == (str(wanted).removeprefix("torch."), wanted)
-    written = load_file(Path(spec.model) / "model.safetensors")
-    held = {
-        name: p for name, p in seat.loaded.handle.module.state_dict().items() if name in written
-    }
-    assert {one.dtype for one in written.values()} == {wanted}
-    assert {one.dtype for one in held.values()} == {torch.float32}
-    # On a CPU, heads are widened.
-    same = [name for name in written if written[name].shape == held[name].shape]
-    assert len(same) > len(written) // 2
-    assert all(torch.equal(written[name], held[name].to(wanted)) for name in same)
-    fleet.close()
-
-
-def test_weights_by_transfer_are_copies_in_16_bits_too(tmp_path: Path) -> None:
-    handle = placed_on("cuda:0", "auto").loaded.handle
-    wide = CheckpointWriter(handle, tmp_path, width=None, untie=False).tensors()
-    narrow = CheckpointWriter(handle, tmp_path, width=None, untie=False, dtype=torch.bfloat16)
-    assert {tensor.dtype for _, tensor in wide} == {torch.float32}
-    for (name, held), (same, sent) in zip(wide, narrow.tensors(), strict=True):
-        assert name == same
-        assert torch.equal(sent, held.to(torch.bfloat16))
-
-
-@pytest.mark.parametrize(
-    "has", [{"use_dora": True}, {"bias": "all"}, {"modules_to_save": ["lm_head"]}]
-)
-def test_adapters_that_engines_cannot_read_are_refused(file_engine, has) -> None:
-    spec = ModelSpec("tiny:alice", lora=LORA)
-    loaded = load_team({"alice": spec}, {"alice"})
-    handle = loaded["alice"].handle
-    for name, value in has.items():
-        setattr(handle.module.peft_config[handle.adapter], name, value)  # type: ignore[index]
-    with pytest.raises(UserError, match="plain LoRA adapters"):
-        Fleet([Seat("alice", loaded["alice"], spec, True, "auto")], VllmSettings())
-
-
-def test_weights_by_transfer_are_not_written(file_engine, monkeypatch) -> None:
-    """The engine starts from the model's own files, and is handed newer weights at once."""
-    monkeypatch.setattr("coterie.agents.engine.fleet.transfer_of", lambda seat, settings: "ipc")
-    specs = {"alice": ModelSpec("tiny:alice")}
-    loaded = load_team(specs, {"alice"})
-    fleet = Fleet([Seat("alice", loaded["alice"], specs["alice"], True, "cuda:0")], VllmSettings())
-    assert file_engine.started[0].spec.model == str(TINY / "alice")
-    fleet.close()
-
-
-async def test_weights_from_another_gpu_pass_through_no_file_and_no_main_memory(
-    file_engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seat = replace(placed_on("cuda:0", "auto"), apart=True, tensor_parallel=2)
-    fleet = Fleet([seat], VllmSettings(weights="transfer"))
-    (spec,) = fleet.specs
-    assert (spec.model, spec.dtype, spec.transfer) == (str(TINY / "alice"), "bfloat16", "nccl")
-    assert seat.loaded.handle.device.type == "meta"
-    told: list[str] = []
-    monkeypatch.setattr(file_engine, "start", lambda self: None)
-    for verb in ("reload", "transfer"):
-        monkeypatch.setattr(file_engine, verb, told.append, raising=False)
-    await fleet.start()
-    # Their version is told; nothing is published from here.
-    seat.loaded.handle.version = 5
-    await fleet.refresh()
-    assert (fleet.policies["alice"].version, told) == (5, [])
-    fleet.close()
-
-
-def _has_shm() -> bool:
-    return Path("/dev/shm").is_dir()
-
-
-@pytest.mark.parametrize(
-    ("settings", "device", "wanted"),
-    [
-        (VllmSettings(), "auto", "ipc"),
-        # The model's own device, by its name.
-        (VllmSettings(), "cuda:0", "ipc"),
-        (VllmSettings(), "cuda:1", None),
-        (VllmSettings(weights="transfer"), "auto", "ipc"),
-        (VllmSettings(), "cpu", None),
-        (VllmSettings(weights="reload"), "auto", None),
-        (VllmSettings(sleep_level=1), "auto", "ipc"),
-        # Weights that were given up are read from files again, so files have to be the newest.
-        (VllmSettings(sleep_level=2), "auto", None),
-    ],
-)
-def test_tensors_are_handed_over_on_one_gpu_that_keeps_them(
-    settings: VllmSettings, device: str, wanted: str | None
-) -> None:
-    handle = SimpleNamespace(device=torch.device("cuda:0"))
-    loaded = SimpleNamespace(handle=handle)
-    seat = Seat("alice", loaded, ModelSpec("tiny:alice"), True, device)  # type: ignore[arg-type]
-    assert transfer_of(seat, settings) == wanted
-    # What is sent from elsewhere is on no GPU of this process.
-    apart = replace(seat, apart=True, tensor_parallel=2)
-    assert transfer_of(apart, settings) == ("nccl" if settings.weights == "transfer" else None)
 
 
 async def test_numbers_of_adapters_are_never_used_twice(file_engine) -> None:
