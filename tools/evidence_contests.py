@@ -26,7 +26,7 @@ _THREE = ("--problems.train", "chains?min_length=5&max_length=5", "--steps", "12
 _UNEQUAL = ("--problems.train", "chains?mix=0.25,0.25,0.5", "--steps", "120")
 _COREA = ("--env", "corea-deferral", "--algo", "grpo", "--steps", "300", "--eval.no-enabled")
 # Two responses each to 512 questions, and of plain eight to 500 further ones for probe and router.
-_CASCADES = ("corea", "--corea", "{corea}", "--rlvr", "{plain}", "--fit-questions", "500")
+_CASCADES = ("corea", "--corea", "<corea>", "--rlvr", "<plain>", "--fit-questions", "500")
 _SCORES = ("rlvr-verb", "rlvr-isotonic", "rlvr-platt", "rlvr-avgprob", "corea", "corea-ties")
 _CONTROLS = ("rlvr", "l1", "llm", "random", "always", "never", "oracle")
 _SYSTEMS = ("--resamples", "200", "--systems", *_CONTROLS, *_SCORES)
@@ -46,7 +46,7 @@ _IMITATED = ("distill", "--problems", _CHAINS, "--questions", "256", "--steps", 
 
 @dataclass(frozen=True)
 class Arm:
-    """A command; ``{ARM}`` in its flags is the folder of another arm of the seed."""
+    """A command; ``<ARM>`` in its flags is the folder of another arm of the seed."""
 
     flags: tuple[str, ...]
     program: str = "train"
@@ -56,7 +56,7 @@ class Arm:
 
 def _imitation(kind: str, *more: str) -> Arm:
     """Solutions of the same expert learned, for as many of its tokens as consulting it took."""
-    flags = (*_IMITATED, "--expert", EXPERTS[kind], "--expert-tokens", f"{{tokens of {kind}}}")
+    flags = (*_IMITATED, "--expert", EXPERTS[kind], "--expert-tokens", f"<tokens of {kind}>")
     return Arm((*flags, *more), "benchmark", "distillation.json", (kind,))
 
 
@@ -65,8 +65,8 @@ _IMITATORS = {
     "imitated-right": _imitation("half", "--only-right"),
 }
 _POLICIES = {
-    **{name: f"{{{name}}}" for name in ("alone", *EXPERTS)},
-    **{name: f"{{{name}}}/final/policy" for name in _IMITATORS},
+    **{name: f"<{name}>" for name in ("alone", *EXPERTS)},
+    **{name: f"<{name}>/final/policy" for name in _IMITATORS},
 }
 # Tokens of those who learn: of a system by itself, and of each of three stages.
 _WHOLE, _STAGE = "1200000", "400000"
@@ -152,18 +152,18 @@ CONTESTS: Mapping[str, Mapping[str, Arm]] = {
         "deferral": _erin_learns(_DEFERRAL, _WHOLE, "tiny:erin", "tiny:frank"),
         "taught": _peers(_STAGE, "143"),
         "consulted": _erin_learns(
-            _CONSULTATION, _STAGE, "{taught}/final/alice", "{taught}/final/bob", "taught"
+            _CONSULTATION, _STAGE, "<taught>/final/alice", "<taught>/final/bob", "taught"
         ),
         "calibrated": _erin_learns(
-            *(_DEFERRAL, _STAGE, "{consulted}/final/policy", "{taught}/final/bob"),
+            *(_DEFERRAL, _STAGE, "<consulted>/final/policy", "<taught>/final/bob"),
             *("consulted", "taught"),
         ),
         "of-nothing": _pair("tiny:erin", "tiny:frank"),
-        "of-peers": _pair("{peers}/final/alice", "{peers}/final/bob", "peers"),
-        "of-consultation": _pair("{consultation}/final/policy", "tiny:frank", "consultation"),
-        "of-deferral": _pair("{deferral}/final/small", "tiny:frank", "deferral"),
+        "of-peers": _pair("<peers>/final/alice", "<peers>/final/bob", "peers"),
+        "of-consultation": _pair("<consultation>/final/policy", "tiny:frank", "consultation"),
+        "of-deferral": _pair("<deferral>/final/small", "tiny:frank", "deferral"),
         "of-pipeline": _pair(
-            *("{calibrated}/final/small", "{taught}/final/bob"), "calibrated", "taught"
+            *("<calibrated>/final/small", "<taught>/final/bob"), "calibrated", "taught"
         ),
     },
 }
@@ -201,8 +201,8 @@ class Run:
 
     def _filled(self, flag: str, out: Path) -> str:
         for one in self.needed():
-            flag = flag.replace(f"{{{one.arm}}}", str(out / one.name))
-            if flag == f"{{tokens of {one.arm}}}":
+            flag = flag.replace(f"<{one.arm}>", str(out / one.name))
+            if flag == f"<tokens of {one.arm}>":
                 flag = str(expert_tokens(out / one.name))
         return flag
 

@@ -28,6 +28,8 @@ def test_every_command_is_planned_once_and_its_flags_exist(
         if job.program == "train":
             assert parse(flags).run.seed == run.seed
         elif flags[0] == "distill":
+            asked = contests.EXPERTS[run.what.needs[0]]
+            assert flags[flags.index("--expert") + 1] == asked
             assert flags[flags.index("--expert-tokens") + 1] == "300"
             assert parse_comparison(Distillation, flags[1:], "distill").steps == 1000
         elif flags[0] == "suite":
