@@ -43,7 +43,8 @@ _LARGE = {
 def write(stored: Stored, missing: Sequence[Run]) -> None:
     """Put tables and pictures into the page."""
     lines = [
-        *(*_taught(stored), *_cascades(stored), *_consulted(stored), *_together(stored)),
+        *(*_taught(stored), *_cascades(stored), *_consulted(stored)),
+        *(*_imitated_first(stored), *_together(stored)),
         *_missing(missing),
         "",
     ]
@@ -175,6 +176,27 @@ def _consulted(stored: Stored) -> Iterator[str]:
         gains[name] = [one - other for one, other in zip(own, theirs)]
     draw(gains, "consulted.png", "avg@4: consulted − imitated")
     yield from ("", "![Consulted less imitated](evidence/consulted.png)")
+
+
+def _imitated_first(stored: Stored) -> Iterator[str]:
+    """Each expert consulted, and imitated before training alone."""
+    found = arms(stored, "eapo")
+    rows, later = found.get("scored", {}), found.get("scored-then", {})
+    seeds = sorted(rows.keys() & later.keys())
+    if not seeds:
+        return
+    yield from ("", f"### Consultation beside imitation first{_share(seeds)}", "")
+    told = [later[seed]["after"]["imitated-told"] for seed in seeds]
+    yield f"Imitated as far as consulting is told: {_each(told)}."
+    yield from ("", "| expert | imitated, then alone | consulted − that |", f"|{'---|' * 3}")
+    for kind, name, then in (
+        *((kind, kind, kind) for kind in EXPERTS),
+        ("half", "half, right solutions alone", "right"),
+        ("good", "good, as far as it is told", "told"),
+    ):
+        own = [rows[seed]["after"][kind] for seed in seeds]
+        theirs = [later[seed]["after"][f"then-{then}"] for seed in seeds]
+        yield f"| {name} | {_each(theirs)} | {_ahead(own, theirs)} |"
 
 
 def _together(stored: Stored) -> Iterator[str]:

@@ -64,10 +64,36 @@ _IMITATORS = {
     **{f"imitated-{kind}": _imitation(kind) for kind in EXPERTS},
     "imitated-right": _imitation("half", "--only-right"),
 }
+_TOLD = "imitated-told"
+"""Imitates what consulting is told of the expert's replies, which are cut."""
+_AFTERWARDS = {
+    name.replace("imitated", "then"): Arm(
+        (
+            *(*_EAPO, "--env.consult", "never", "--agents.policy.tuning", "full"),
+            *("--agents.policy.model", f"<{name}>/final/policy"),
+        ),
+        needs=(name,),
+    )
+    for name in (*_IMITATORS, _TOLD)
+}
+"""Every imitator, who then trains alone for as many tokens of its own as consulting took."""
 _POLICIES = {
     **{name: f"<{name}>" for name in ("alone", *EXPERTS)},
     **{name: f"<{name}>/final/policy" for name in _IMITATORS},
 }
+_LATER = {_TOLD: f"<{_TOLD}>/final/policy", **{name: f"<{name}>" for name in _AFTERWARDS}}
+
+
+def _scored(policies: Mapping[str, str]) -> Arm:
+    """How often each is right alone."""
+    flags = (
+        *("suite", "--suite", "eapo", "--no-workflow", "--problems", _CHAINS),
+        *("--questions", "256", "--samples", "4", "--resamples", "200", "--policies"),
+        *(f"{name}={place}" for name, place in policies.items()),
+    )
+    return Arm(flags, "benchmark", "results.json", tuple(policies))
+
+
 # Tokens of those who learn: of a system by itself, and of each of three stages.
 _WHOLE, _STAGE = "1200000", "400000"
 _MIXED = "chains?mix=0.5,0.5,0&min_length=5&max_length=5"
@@ -137,14 +163,10 @@ CONTESTS: Mapping[str, Mapping[str, Arm]] = {
             kind: Arm((*_EAPO, "--agents.expert.model", expert)) for kind, expert in EXPERTS.items()
         },
         **_IMITATORS,
-        "scored": Arm(
-            (
-                *("suite", "--suite", "eapo", "--no-workflow", "--problems", _CHAINS),
-                *("--questions", "256", "--samples", "4", "--resamples", "200", "--policies"),
-                *(f"{name}={place}" for name, place in _POLICIES.items()),
-            ),
-            *("benchmark", "results.json", tuple(_POLICIES)),
-        ),
+        "scored": _scored(_POLICIES),
+        _TOLD: _imitation("good", "--max-new-tokens", "13"),
+        **_AFTERWARDS,
+        "scored-then": _scored(_LATER),
     },
     "together": {
         "peers": _peers(_WHOLE, "430"),
@@ -295,4 +317,4 @@ def _cascades(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
 
 def _scores(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
     rows = results["suites"]["eapo"]["sets"][_CHAINS]["rows"]
-    return {"after": {name: rows[name] for name in _POLICIES}}
+    return {"after": {name: row for name, row in rows.items() if name in _POLICIES | _LATER}}

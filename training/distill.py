@@ -163,7 +163,8 @@ async def _solutions(
             return None
         trace = as_trace(theirs.decode(said.tokens))
         right = not settings.only_right or checker.check(trace, problem).correct
-        return as_row(mine, text, trace, problem.id), right, len(said.tokens)
+        ends = ANSWER in trace and said.finish_reason != "length"
+        return as_row(mine, text, trace, problem.id, ends=ends), right, len(said.tokens)
 
     asked = [one(problem, copy) for problem in problems for copy in range(settings.solutions)]
     said = [row for row in await asyncio.gather(*asked) if row is not None]
@@ -172,22 +173,27 @@ async def _solutions(
 
 
 def as_trace(solution: str) -> str:
-    """An expert's solution in the form of a policy's answer: thought first, then the answer.
+    """An expert's solution in the form of a policy's answer: thought first, then the answer. One
+    that states no answer, as where it was cut off, is a thought that goes on.
 
     >>> as_trace("1 + 1 = 2\\nAnswer: 2")
     ' <think> 1 + 1 = 2 </think>\\nAnswer: 2'
+    >>> as_trace("1 + 1 = 2 + 3")
+    ' <think> 1 + 1 = 2 + 3'
     """
     thought, stated, answer = solution.rpartition(ANSWER)
     if not stated:
-        thought, answer = solution, ""
+        thought = solution
     for tag in THINK:
         thought = thought.replace(tag, " ")
-    return f" {THINK[0]} {thought.strip()} {THINK[1]}\n{ANSWER} {answer.strip()}"
+    opened = f" {THINK[0]} {thought.strip()}"
+    return f"{opened} {THINK[1]}\n{ANSWER} {answer.strip()}" if stated else opened
 
 
-def as_row(codec: Any, prompt: str, answer: str, problem: str) -> Trajectory:
-    """A row whose answer is learned, its end included."""
-    given, told = codec.open(prompt), [*codec.extend(answer), *codec.eos_ids[:1]]
+def as_row(codec: Any, prompt: str, answer: str, problem: str, *, ends: bool = True) -> Trajectory:
+    """A row whose answer is learned, and that it ends there if it ``ends``."""
+    given = codec.open(prompt)
+    told = [*codec.extend(answer), *(codec.eos_ids[:1] if ends else ())]
     tokens = np.asarray([*given, *told], dtype=np.int64)
     mask = np.arange(len(tokens)) >= len(given)
     return Trajectory(

@@ -141,7 +141,8 @@ def test_figures_by_hand() -> None:
     [
         ("1 + 1 = 2\nAnswer: 2", " <think> 1 + 1 = 2 </think>\nAnswer: 2"),
         ("<think> so </think> \nAnswer: 2", " <think> so </think>\nAnswer: 2"),
-        ("no idea", " <think> no idea </think>\nAnswer: "),
+        # Nobody is taught an empty answer.
+        ("1 + 1 = 2 + </think>", " <think> 1 + 1 = 2 +"),
     ],
 )
 def test_solutions_become_traces(solution: str, trace: str) -> None:
@@ -157,6 +158,8 @@ def test_only_the_solution_is_learned() -> None:
     assert row.mask.tolist() == [False, True, True, True]
     assert row.trainable
     assert np.isfinite(row.logprobs).all()
+    cut = as_row(Codec(), "Q", " A", "p", ends=False)
+    assert cut.tokens.tolist() == [ord("Q"), ord(" "), ord("A")]
 
 
 @pytest.mark.parametrize(
