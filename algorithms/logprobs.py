@@ -120,19 +120,23 @@ def score(
 @torch.no_grad()
 def likeliest(
     hidden_NH: Tensor,
+    target_N: Tensor,
     head: Head,
     count: int,
     *,
     temperature: float,
     logits_at_once: int = LOGITS_AT_ONCE,
-) -> tuple[Tensor, Tensor]:
-    """(N, K) ids of the likeliest tokens, and (N, K) their log-probabilities in float32; K is
-    ``count``, or the vocabulary where that is smaller."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(N, K) ids of the likeliest tokens, (N, K) their log-probabilities in float32, and (N,) those
+    of ``target_N``; K is ``count``, or the vocabulary where that is smaller."""
     found = []
-    for hidden_CH in hidden_NH.split(_at_once(head, hidden_NH, logits_at_once)):
+    size = _at_once(head, hidden_NH, logits_at_once)
+    for hidden_CH, target_C in zip(hidden_NH.split(size), target_N.split(size)):
         logp_CV = (head(hidden_CH).float() / temperature).log_softmax(-1)
-        found.append(logp_CV.topk(min(count, logp_CV.shape[-1])))
-    return torch.cat([top.indices for top in found]), torch.cat([top.values for top in found])
+        top = logp_CV.topk(min(count, logp_CV.shape[-1]))
+        found.append((top.indices, top.values, logp_CV.gather(-1, target_C[:, None]).squeeze(-1)))
+    ids_NK, logp_NK, logp_N = map(torch.cat, zip(*found))
+    return ids_NK, logp_NK, logp_N
 
 
 def _at_once(head: Head, hidden_NH: Tensor, logits_at_once: int) -> int:
@@ -169,11 +173,12 @@ def batch_logprobs(
 
 def batch_likeliest(
     model: TrainableModel, batch: Batch, count: int, *, temperature: float
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """:func:`likeliest` at the batch's sampled tokens, row by row."""
 
-    def compute() -> tuple[Tensor, Tensor]:
+    def compute() -> tuple[Tensor, Tensor, Tensor]:
         hidden_NH = model.scored_states(batch.ids_BT, batch.mask_BT)
-        return likeliest(hidden_NH, model.head, count, temperature=temperature)
+        target_N = batch.ids_BT[:, 1:][batch.mask_BT]
+        return likeliest(hidden_NH, target_N, model.head, count, temperature=temperature)
 
     return model.ranks.forward(compute)

@@ -45,10 +45,10 @@ class Rereading:
         use = [i for i, r in enumerate(rows) if r.reread_after is not None and self._fits(r)]
         if not use or not how.beta:
             return Lesson(), {}, {"distillation/rows": 0.0}
-        told = dict(zip(use, self._told([rows[i] for i in use], use, old, advantages, how)))
+        told, readers = self._told(rows, use, old, advantages, how)
         metrics = describe_bonus(how, list(told.values()), advantages[use])
         share = {"distillation/rows": len(use) / len(rows)}
-        return self._lesson(rows, told, how), told, share | metrics
+        return self._lesson(rows, told, readers), told, share | metrics
 
     def _fits(self, row: Trajectory) -> bool:
         longest = max(len(r.tokens) for r in (row.as_reread(), row.as_contrast()))
@@ -57,37 +57,38 @@ class Rereading:
     def _told(
         self,
         rows: Sequence[Trajectory],
-        places: Sequence[int],
+        use: Sequence[int],
         old: list[Tensor] | None,
         advantages: Floats,
         how: Distillation,
-    ) -> list[Tensor]:
-        behind = [row.as_reread() for row in rows]
-        # Those without a contrast are compared with themselves.
-        alone = [place for place, row in enumerate(rows) if row.contrast_after is None]
-        wrong = [row.as_contrast() for row in rows if row.contrast_after is not None]
+    ) -> tuple[Told, dict[int, Reader]]:
+        """Also what the reader holds of the likeliest tokens, where it is asked of them: of rows
+        without a contrast, which are compared with themselves."""
+        alone = [i for i in use if rows[i].contrast_after is None]
+        contrasted = [i for i in use if rows[i].contrast_after is not None]
+        asked = alone if how.likeliest else []
+        others = contrasted if how.likeliest else use
+        behind = [rows[i].as_reread() for i in others]
+        behind += [rows[i].as_contrast() for i in contrasted]
         with self.weights(how.reader):
-            found = self.scorer.logprobs(behind + wrong)
-        read = on_sampled(behind + wrong, found)
-        read, contrast = read[: len(rows)], iter(read[len(rows) :])
-        themselves = [rows[place] for place in alone]
+            found = on_sampled(behind, self.scorer.logprobs(behind))
+            held = self.scorer.likeliest([rows[i].as_reread() for i in asked], how.likeliest)
+        read, readers = dict(zip(others, found)), {}
+        for i, (ids_NK, logp_NK, logp_N) in zip(asked, held, strict=True):
+            beta_N = logp_N.new_full(logp_N.shape, how.beta)
+            read[i], readers[i] = logp_N, Reader(ids_NK, logp_NK, beta_N, how.bound)
+        themselves = [rows[i] for i in alone]
         if old is None:
             with self.weights("current"):
                 own = self.scorer.logprobs(themselves)
         else:
-            own = [old[places[place]] for place in alone]
+            own = [old[i] for i in alone]
         against = dict(zip(alone, on_sampled(themselves, own), strict=True))
-        return [
-            token_bonus(
-                how, advantages[i], one, against[place] if place in against else next(contrast)
-            )
-            for place, (i, one) in enumerate(zip(places, read, strict=True))
-        ]
+        against |= zip(contrasted, found[len(others) :], strict=True)
+        return {i: token_bonus(how, advantages[i], read[i], against[i]) for i in use}, readers
 
-    def _lesson(self, rows: Sequence[Trajectory], told: Told, how: Distillation) -> Lesson:
-        """Of the sampled tokens, or of the likeliest, where a row has no contrast."""
-        whole = [i for i in told if how.likeliest and rows[i].contrast_after is None]
-        readers = dict(zip(whole, self._readers([rows[i].as_reread() for i in whole], how)))
+    def _lesson(self, rows: Sequence[Trajectory], told: Told, readers: dict[int, Reader]) -> Lesson:
+        """Of the sampled tokens, or of the likeliest, where a row has readers."""
         bonus = [torch.zeros(len(row.tokens) - 1, device=self.scorer.model.device) for row in rows]
         for i in told.keys() - readers.keys():
             bonus[i][torch.from_numpy(rows[i].mask[1:]).to(told[i].device)] = told[i]
@@ -95,13 +96,3 @@ class Rereading:
             bonus=bonus if len(readers) < len(told) else (),
             readers=[readers.get(i) for i in range(len(rows))] if readers else (),
         )
-
-    def _readers(self, rows: Sequence[Trajectory], how: Distillation) -> list[Reader]:
-        if not rows:
-            return []
-        with self.weights(how.reader):
-            found = self.scorer.likeliest(rows, how.likeliest)
-        return [
-            Reader(ids_NK, logp_NK, logp_NK.new_full((len(ids_NK),), how.beta), how.bound)
-            for ids_NK, logp_NK in found
-        ]

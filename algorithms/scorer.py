@@ -63,20 +63,20 @@ class Scorer:
         return self.model.ranks.exchange(out)
 
     @torch.no_grad()
-    def likeliest(self, rows: Sequence[Trajectory], count: int) -> list[tuple[Tensor, Tensor]]:
-        """(N, K) of each row at its sampled tokens: the likeliest next tokens, and their
-        log-probabilities."""
+    def likeliest(self, rows: Sequence[Trajectory], count: int) -> list[tuple[Tensor, ...]]:
+        """Of each row at its sampled tokens: (N, K) the likeliest next tokens, (N, K) their
+        log-probabilities, and (N,) those of the sampled ones."""
         sizes = [scored_tokens(row) for row in rows]
         found: dict[int, Sequence[Tensor]] = {}
-        both: Sequence[Tensor] = ()
+        held: Sequence[Tensor] = ()
         for chosen, counts in self._shares(rows):
             batch = self.pad(rows, chosen)
-            both = batch_likeliest(self.model, batch, count, temperature=self.temperature)
-            parts = zip(*(one_NK.split([sizes[i] for i in chosen]) for one_NK in both))
+            held = batch_likeliest(self.model, batch, count, temperature=self.temperature)
+            parts = zip(*(one.split([sizes[i] for i in chosen]) for one in held))
             found |= dict(zip(chosen if counts else (), parts))
         # Rows of other ranks are 0 here until these have been asked.
         for i in set(range(len(rows))) - found.keys():
-            found[i] = [one_NK.new_zeros(sizes[i], one_NK.shape[1]) for one_NK in both]
+            found[i] = [one.new_zeros(sizes[i], *one.shape[1:]) for one in held]
         columns = zip(*(found[i] for i in range(len(rows))))
         return list(zip(*(self.model.ranks.exchange(list(column)) for column in columns)))
 

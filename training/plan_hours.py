@@ -68,10 +68,8 @@ def hours(
         # and token forward, 2 for gradients of activations, 2 for those of weights.
         if one.trained:
             each = 2 + 2 + 2 * (one.spec.lora is None) + 2 * found.recomputes
-            tokens = one.rows * one.longest * settings.learner.epochs
-            # Log-probabilities of the reference, and of the weights before several updates.
-            again = settings.algo.needs_reference + (settings.learner.optimizer_steps > 1)
-            work = tokens * (each + 2 * again) * found.parameters
+            each = each * settings.learner.epochs + 2 * _readings(settings)
+            work = one.rows * one.longest * each * found.parameters
             learning += work / (_OF_PEAK * peak * one.devices)
         side = min(one.rows, settings.vllm.max_sequences)
         # Every token reads the weights once for all rows, and each row's own cache.
@@ -81,6 +79,16 @@ def hours(
         sampling += passes * read / (_OF_BANDWIDTH * bandwidth)
         sampling += one.rows * one.prompt * 2 * found.parameters / (_OF_PEAK * peak)
     return settings.run.steps * (sampling + learning) / 3600
+
+
+def _readings(settings: TrainSettings) -> float:
+    """How often a step computes a row's log-probabilities without learning it, at most."""
+    algo = settings.algo
+    # Of the weights before several updates, and of the reference; of both for the reward.
+    often = (settings.learner.optimizer_steps > 1) + (algo.kl_coefficient > 0)
+    often += 2 * (algo.kl_in_reward > 0)
+    # Behind the other context, and behind the row's own or a contrast, until that has faded.
+    return often + 2 * (algo.distillation.beta > 0) * (algo.distillation.fade or 1.0)
 
 
 def card_name(device: str, card: int | None) -> str:

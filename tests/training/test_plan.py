@@ -219,6 +219,32 @@ def test_shards_take_their_part_of_weights_gradients_and_moments(tmp_path: Path)
     assert {p.what: p.size for p in engine.parts}["weights, alice"] == sizes["weights, alice"]
 
 
+@pytest.mark.parametrize(
+    ("given", "passes"),
+    [
+        (("--algo.kl-coefficient", "0.1"), 1),
+        # Under the weights of this moment, and of before training.
+        (("--algo.kl-in-reward", "0.1"), 2),
+        # Behind the other context, and behind one's own or a contrast.
+        (("--algo.distillation.beta", "1", "--algo.distillation.likeliest", "64"), 2),
+        (("--algo.distillation.beta", "1", "--algo.distillation.reader", "start"), 2),
+        (("--algo.distillation.beta", "1", "--algo.distillation.fade", "0.5"), 1),
+    ],
+)
+def test_every_reading_of_a_step_takes_its_time(
+    given: tuple[str, ...], passes: int, tmp_path: Path
+) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    common = flags(
+        folder, "--learner.epochs", "2", "--steps", "9", "--rollout.max-prompt-tokens", "80"
+    )
+    more, plain = (plan(parse([*common, *flags]), 24) for flags in (given, ()))
+    role = plain.roles["alice"]
+    # Twice a weight and token, by 40 % of what an RTX 4090 computes; whatever the epochs.
+    one = 9 * 2 * role.rows * role.longest * role.found.parameters / (0.4 * 165e12) / 3600
+    assert more.hours - plain.hours == pytest.approx(passes * one)
+
+
 def test_of_a_given_adapter_what_it_was_before_training_is_kept(tmp_path: Path) -> None:
     base = model_folder(tmp_path / "model", weights=False)
     layers = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]

@@ -1,0 +1,64 @@
+"""How often a row is read again, and that it is told the same whatever else is asked."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from coterie.algorithms import Learner, LearnerSettings, get
+from coterie.algorithms.algorithm import Distillation
+
+HINT, WRONG = np.array([7, 3, 11, 5, 2]), np.array([7, 4, 2])
+ADVANTAGES = np.linspace(-1, 1, 8)
+
+
+def reread(make_rows, contrasts: int = 0):
+    """Eight rows, of which three are read again."""
+    rows = [dataclasses.replace(row, reread_after=HINT) for row in make_rows(3)]
+    rows = [
+        dataclasses.replace(row, contrast_after=WRONG if i < contrasts else None)
+        for i, row in enumerate(rows)
+    ]
+    return rows + make_rows(8)[3:]
+
+
+def learner(model, likeliest: int) -> Learner:
+    how = Distillation(1.0, likeliest=likeliest)
+    algorithm = dataclasses.replace(get("gspo"), distillation=how)
+    return Learner(model, algorithm, LearnerSettings(), temperature=0.7)
+
+
+@pytest.mark.parametrize("likeliest", [0, 8])
+@pytest.mark.parametrize("contrasts", [0, 1, 3])
+def test_a_row_is_read_once_behind_each_context(
+    tiny, make_rows, monkeypatch, likeliest: int, contrasts: int
+) -> None:
+    model, rows, read = tiny(), reread(make_rows, contrasts), []
+    states = model.scored_states
+
+    def counted(ids_BT, mask_BT):
+        read.append(len(ids_BT))
+        return states(ids_BT, mask_BT)
+
+    monkeypatch.setattr(model, "scored_states", counted)
+    one = learner(model, likeliest)
+    one._rereading(rows, None, ADVANTAGES, 0.0)
+    # Behind the hint, and behind a contrast or its own prompt.
+    assert sum(read) == 3 + 3
+    old = one._snapshot(rows)
+    read.clear()
+    one._rereading(rows, old, ADVANTAGES, 0.0)
+    assert sum(read) == 3 + contrasts
+
+
+@pytest.mark.parametrize("contrasts", [0, 1, 3])
+def test_the_sampled_tokens_are_told_the_same_beside_the_likeliest(
+    tiny, make_rows, contrasts: int
+) -> None:
+    rows = reread(make_rows, contrasts)
+    found = [learner(tiny(), k)._rereading(rows, None, ADVANTAGES, 0.0)[1] for k in (0, 8)]
+    assert found[0].keys() == found[1].keys() == {0, 1, 2}
+    for place, value in found[0].items():
+        torch.testing.assert_close(value, found[1][place])
+        assert float(value.abs().max()) > 0.1
