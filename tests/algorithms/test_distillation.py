@@ -119,6 +119,10 @@ def test_a_contrast_stands_for_the_row_itself(tiny, make_rows) -> None:
     ]
     torch.testing.assert_close(told[5], read[0] - read[1])
     torch.testing.assert_close(told[1], read[2] - read[3])
+    # Of several optimizer steps, the first one's weights are meant, whatever they have become.
+    old = [logp - 0.1 for logp in learner._snapshot(rows)]
+    _, later, _ = learner._rereading(rows, old, NOTHING, 0.0)
+    torch.testing.assert_close([later[i] for i in (1, 3, 5)], [told[1] + 0.1, told[3], told[5]])
 
 
 def test_what_each_token_was_told_is_kept_for_the_log(tiny, make_rows) -> None:
@@ -174,9 +178,18 @@ def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
 ) -> None:
     """- beta mean_t sum_v pi(v) clip(log pi_reader(v | h) - log pi(v | x)) over the reader's
     likeliest tokens and the rest (the whole vocabulary where that is smaller), by autograd through
-    a plain forward pass. The reader has other weights: it differs by more than h."""
+    a plain forward pass. The reader has other weights: it differs by more than h. Both are of the
+    sampler's temperature; beta has faded by half, a row counts by its loss weight, and the
+    sampler's own probabilities by nothing."""
     rows = named(make_rows, 1, 4)
-    learner = Learner(tiny(), distilling(name, beta=0.7, bound=0.3, likeliest=count), PLAIN)
+    rows[4] = dataclasses.replace(rows[4], loss_weight=0.5)
+    learner = Learner(
+        tiny(),
+        distilling(name, beta=1.4, fade=1.0, bound=0.3, likeliest=count),
+        LearnerSettings(importance_correction="token-truncate"),
+        temperature=0.8,
+        total_steps=2,
+    )
     for past in learner._average.values():
         past.mul_(1.1)
     reader, model = tiny(), tiny()
@@ -184,8 +197,8 @@ def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
         p.data = learner._average[name_].clone()
 
     def behind(of, tokens: np.ndarray, mask: np.ndarray) -> torch.Tensor:
-        logp = of.module(torch.from_numpy(tokens)[None]).logits[0, :-1].log_softmax(-1)
-        return logp[torch.from_numpy(mask[1:])]
+        logits = of.module(torch.from_numpy(tokens)[None]).logits[0, :-1] / 0.8
+        return logits.log_softmax(-1)[torch.from_numpy(mask[1:])]
 
     loss = torch.zeros(())
     for row in (rows[1], rows[4]):
@@ -203,9 +216,9 @@ def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
         gain = sum(
             (own.exp() * (read - own).detach().clamp(-0.3, 0.3)).sum(1) for own, read in pieces
         )
-        loss = loss - 0.7 * gain.mean() / 8
+        loss = loss - 0.7 * row.loss_weight * gain.mean() / 8
     loss.backward()
-    lesson, told, _ = learner._rereading(rows, None, NOTHING, 0.0)
+    lesson, told, _ = learner._rereading(rows, None, NOTHING, 0.5)
     assert sorted(told) == [1, 4]
     learner._gradient(rows, NOTHING, None, None, range(8), lesson)
     found = {n: p.grad for n, p in learner.model.parameters().items()}
