@@ -48,8 +48,8 @@ async def sample_batch(
 
     Frozen roles whose rows carry no loss by the environment's own word are compared with nobody.
     A group is informative if its rewards differ, before any penalty on length as in DAPO's own
-    trainer, and somebody in it learns; what was played beyond the step's number of problems with
-    such a group is not trained on.
+    trainer, or a row of it is read again behind a hint, and somebody in it learns; what was played
+    beyond the step's number of problems with such a group is not trained on.
 
     Args:
         play: plays that many further problems.
@@ -73,6 +73,9 @@ async def sample_batch(
         informative = informative_groups(
             [row for _, row in _rows_to_compare(played, learners)], key
         )
+        distillation = algorithm.distillation
+        if distillation.beta > 0 and distillation.direction == "hint":
+            informative |= {row.groups[key] for _, row in new if row.reread_after is not None}
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
         found = [(problem, row) for problem, row in new if row.groups[key] in informative]
         kept = list(dict.fromkeys([*kept, *(problem for problem, _ in found)]))[:problems]

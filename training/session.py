@@ -250,8 +250,8 @@ class Session(AbstractContextManager["Session"]):
             frozen=self.team.policies.keys() - self.team.trained.keys(),
         )
         self._unmoved -= {row.role for row, one in zip(batch.rows, credit.advantage_B) if one}
-        if step == _SETTLED:
-            told |= why_no_signal(rows, self._unmoved)
+        self._unmoved -= {r for r in self._unmoved if learner_metrics.get(f"learner/{r}/grad_norm")}
+        told |= why_no_signal(rows, self._unmoved if step == _SETTLED else ())
         for role in sorted(told.keys() - self._warned):
             self._tell(f"step {step}: {role} {told[role]}")
         self._warned |= told.keys()

@@ -77,6 +77,16 @@ class TrainSettings:
 
 def defaults(choice: Choice) -> TrainSettings:
     """The settings of ``choice`` before any flag."""
+    settings, spec = _of_classes(choice), envs.spec(choice.env)
+    agents = {role: _agent(role, choice, spec) for role in choice.roles}
+    own = {part: values for part, values in spec.defaults.items() if part != "agents"}
+    if choice.train_role and spec.learning is not None:
+        own["env"] = {**own.get("env", {}), **spec.learning(choice.train_role)}
+    return override(dataclasses.replace(settings, agents=agents), own)
+
+
+def _of_classes(choice: Choice) -> TrainSettings:
+    """What every class of settings is by itself, whatever the environment asks for; no agents."""
     spec = envs.spec(choice.env)
     source = "--roles:"
     if choice.roles == tuple(spec.roles):
@@ -97,11 +107,11 @@ def defaults(choice: Choice) -> TrainSettings:
             f"--train-role names {', '.join(sorted(unknown))}; the roles here are "
             f"{', '.join(choice.roles)}"
         )
-    settings = TrainSettings(
+    return TrainSettings(
         choice=choice,
         env=spec.settings() if spec.settings is not None else None,
         algo=algorithms.get(choice.algo),
-        agents={role: _agent(role, choice, spec) for role in choice.roles},
+        agents={},
         learner=LearnerSettings(),
         problems=ProblemSettings(),
         scoring=ScoringSettings(),
@@ -111,10 +121,6 @@ def defaults(choice: Choice) -> TrainSettings:
         eval=EvalSettings(),
         run=RunSettings(),
     )
-    own = {part: values for part, values in spec.defaults.items() if part != "agents"}
-    if choice.train_role and spec.learning is not None:
-        own["env"] = {**own.get("env", {}), **spec.learning(choice.train_role)}
-    return override(settings, own)
 
 
 def with_limit_as_length(settings: TrainSettings) -> TrainSettings:
@@ -136,13 +142,14 @@ def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:
 
 
 def restore(plain: dict[str, Any]) -> TrainSettings:
-    """The inverse of :meth:`TrainSettings.plain`.
+    """The inverse of :meth:`TrainSettings.plain`. A setting that was not there yet when a run
+    began is what its class has, and so does nothing, whatever its environment asks for by now.
 
     Raises:
         UserError, KeyError, TypeError or AttributeError: ``plain`` is something else.
     """
     choice = override(Choice("", "", ()), plain["choice"])
-    default = defaults(choice)
+    default = _of_classes(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
     # A run from before there could be several evaluation sets.
     if isinstance(one := values["problems"].get("eval", ()), NoneType | str):

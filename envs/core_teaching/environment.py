@@ -37,7 +37,7 @@ import numpy as np
 from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.contract import role_of
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.core_teaching.hints import contrasts, hint_checks, lessons, to_reread
+from coterie.envs.core_teaching.hints import Taught, contrasts, hint_checks, lessons, to_reread
 from coterie.envs.core_teaching.scoring import (
     NO_WEIGHTS,
     TERMS,
@@ -123,12 +123,14 @@ class CoreTeachingEnv(ConversationEnv):
 
         # The best right trace, without its answer, is each role's hint.
         taught: dict[str, Lesson] = {}
-        if teaches:
+        if second:
             taught = self._lessons(problem, traces, weights, step)
+        behind: dict[str, Lesson] = {}
         reread: dict[str, str] = {}
         contrast: dict[str, str] = {}
         if rereads:
-            hints = self._reread_hints(problem, traces, taught, weights, step)
+            behind = self._reread_lessons(problem, traces, weights, step)
+            hints = {role: lesson.hint for role, lesson in behind.items()}
             reread = to_reread(traces, hints, settings.reread)
         if settings.reread_contrast:
             contrast = contrasts(traces, reread, problem.gold or "", settings, self.meters)
@@ -154,7 +156,8 @@ class CoreTeachingEnv(ConversationEnv):
 
         # All traces of the question are rewarded together.
         scores = score(traces, problem, settings, weights, self.scorer.embed) if traces else None
-        reports = {} if scores is None else report_traces(traces, scores, taught, problem)
+        read = {r: lesson for r, lesson in behind.items() if r in map(role_of, reread)}
+        reports = {} if scores is None else report_traces(traces, scores, taught, read, problem)
         names = ("correct",) if evaluating else (*TERMS, *map(term_name, settings.terms))
         terms = dict.fromkeys(self.possible_agents, dict.fromkeys(names, 0.0))
         for row, trace in enumerate(traces):
@@ -167,7 +170,7 @@ class CoreTeachingEnv(ConversationEnv):
             terms=terms,
             measured={a: reports.get(a, {"correct": False}) for a in self.possible_agents},
             episode={"mode": mode, "failed": failed}
-            | whole_episode(traces, scores, taught, reports),
+            | whole_episode(traces, scores, taught, read, reports),
             groups={
                 agent: {
                     "problem+role+context": f"{problem.id}/{role_of(agent)}/"
@@ -200,7 +203,12 @@ class CoreTeachingEnv(ConversationEnv):
         ]
 
     def _lessons(
-        self, problem: Problem, traces: list[Trace], weights: Weights, step: int
+        self,
+        problem: Problem,
+        traces: list[Trace],
+        weights: Weights,
+        step: int,
+        among: Taught = "all",
     ) -> dict[str, Lesson]:
         """Role -> what it is taught; empty where no trace is right."""
         settings, value_B = self.settings, np.ones(len(traces))
@@ -214,33 +222,22 @@ class CoreTeachingEnv(ConversationEnv):
         def states_gold(text: str) -> bool:
             return self.scorer.check(text, problem).correct
 
-        return lessons(traces, value_B, problem, settings, self.meters, states_gold, step=step)
+        how = (problem, settings, self.meters, states_gold)
+        return lessons(traces, value_B, *how, step=step, among=among)
 
-    def _reread_hints(
-        self,
-        problem: Problem,
-        traces: list[Trace],
-        taught: Mapping[str, Lesson],
-        weights: Weights,
-        step: int,
-    ) -> dict[str, str]:
+    def _reread_lessons(
+        self, problem: Problem, traces: list[Trace], weights: Weights, step: int
+    ) -> dict[str, Lesson]:
         """Role -> what its traces are read again behind."""
-        if self.settings.reread_hint == "gold":
-            return dict.fromkeys(self.roles, problem.gold) if problem.gold else {}
-        own = {role: [trace for trace in traces if trace.role == role] for role in self.roles}
-        if least := self.settings.reread_least:
-            share = {r: float(np.mean([t.verdict.correct for t in own[r]])) for r in own if own[r]}
-            own = {role: own[role] for role, right in share.items() if right >= least}
-            traces = [trace for trace in traces if trace.role in own]
-            taught = self._lessons(problem, traces, weights, step)
-        if self.settings.reread_hint == "own":
-            taught = {
-                role: lesson
-                for role, some in own.items()
-                if (lesson := self._lessons(problem, some, weights, step).get(role)) is not None
-            }
-            return {role: lesson.hint for role, lesson in taught.items()}
-        return {r: lesson.hint for r, lesson in taught.items() if role_of(lesson.teacher) != r}
+        among = self.settings.reread_hint
+        if among == "gold":
+            told = Lesson("", problem.gold or "")
+            return dict.fromkeys(self.roles, told) if problem.gold else {}
+        right = {r: [t.verdict.correct for t in traces if t.role == r] for r in self.roles}
+        least = self.settings.reread_least
+        sure = {role for role, some in right.items() if some and np.mean(some) >= least}
+        traces = [trace for trace in traces if trace.role in sure]
+        return self._lessons(problem, traces, weights, step, among)
 
     def _needed(
         self,

@@ -8,6 +8,7 @@ CoRe, arXiv:2601.21600, algorithm 1 and appendix A.1. Arithmetic may still revea
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,8 @@ from coterie.envs.core_teaching.settings import (
 from coterie.envs.reasoning import Strategy, strategies, strip_answers
 from coterie.rewards.grading.answers.extract import after_thinking, extract
 
+Taught = Literal["all", "peer", "own"]
+
 _NOISE = re.compile(r"[\s$*.。!()\[\]{}\\]+")
 
 
@@ -36,6 +39,7 @@ def lessons(
     states_gold: Callable[[str], bool],
     *,
     step: int,
+    among: Taught = "all",
 ) -> dict[str, Lesson]:
     """Role -> its lesson, for every role of ``meters`` that there is a hint for.
 
@@ -44,12 +48,19 @@ def lessons(
         meters: role -> the meter of its tokens, in the order of the roles.
         states_gold: whether a text's answer is the gold answer.
         step: whose turn it is when teachers rotate.
+        among: whose traces may teach a role: all, its peers', or its own.
     """
     taught: dict[str, Lesson] = {}
     sources: dict[int, str | None] = {}
     for role, meter in meters.items():
         place = choose_teacher(
-            traces, value_B, choice=settings.teacher, student=role, roles=tuple(meters), step=step
+            traces,
+            value_B,
+            choice=settings.teacher,
+            student=role,
+            roles=tuple(meters),
+            step=step,
+            among=among,
         )
         if place is None:
             continue
@@ -73,6 +84,7 @@ def choose_teacher(
     student: str,
     roles: Sequence[str],
     step: int,
+    among: Taught = "all",
 ) -> int | None:
     """Index of the correct cold trace that teaches the role ``student``; None if none is correct.
 
@@ -83,14 +95,19 @@ def choose_teacher(
     taught in one style, and prefers the role with the most correct traces elsewhere, whose success
     is least likely to be luck.
     """
-    correct = [place for place, trace in enumerate(traces) if trace.verdict.correct]
+    pool = [
+        place
+        for place, trace in enumerate(traces)
+        if among == "all" or (trace.role == student) == (among == "own")
+    ]
+    correct = [place for place in pool if traces[place].verdict.correct]
     if not correct:
         return None
     value_B = np.asarray(value_B, dtype=np.float64)
     by_role = {role: [place for place in correct if traces[place].role == role] for role in roles}
     turn = step % len(roles)
     in_turn = next(by_role[role] for role in [*roles[turn:], *roles[:turn]] if by_role[role])
-    easy = 2 * len(correct) >= len(traces)
+    easy = 2 * len(correct) >= len(pool)
     if choice == "prefer-peer":
         preferred = [place for place in correct if traces[place].role != student]
     elif choice == "rotating" or (choice == "difficulty-routed" and easy):

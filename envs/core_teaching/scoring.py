@@ -196,16 +196,21 @@ def texts_to_embed(
 
 
 def report_traces(
-    traces: Sequence[Trace], scores: Scores, taught: Mapping[str, Lesson], problem: Problem
+    traces: Sequence[Trace],
+    scores: Scores,
+    taught: Mapping[str, Lesson],
+    read: Mapping[str, Lesson],
+    problem: Problem,
 ) -> dict[str, dict[str, Any]]:
-    """Agent -> what is logged of its trace.
+    """Agent -> what is logged of its trace; roles were ``taught`` in the second round, and what
+    they had written was ``read`` again behind a hint.
 
     ``eligible`` traces are the denominator of the rescue rate. A ``control`` is one that would be
     eligible had its coin shown it the hint: its success is what a second try alone is worth.
     """
     tried = {trace.role for trace in traces if trace.round == COLD}
     solved = {trace.role for trace in traces if trace.round == COLD and trace.verdict.correct}
-    teachers = {lesson.teacher for lesson in taught.values()}
+    teachers = {lesson.teacher for lesson in (*taught.values(), *read.values())}
     reports: dict[str, dict[str, Any]] = {}
     for row, (trace, outcome) in enumerate(zip(traces, hint_outcomes(scores.lift_B))):
         cold_failed = trace.role in tried - solved
@@ -237,6 +242,7 @@ def whole_episode(
     traces: Sequence[Trace],
     scores: Scores | None,
     taught: Mapping[str, Lesson],
+    read: Mapping[str, Lesson],
     reports: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Measurements of the whole episode; ``scores`` is None where nobody answered."""
@@ -255,6 +261,8 @@ def whole_episode(
         "team_correct": any(any(rights) for rights in cold.values()),
         "teachers": {role: lesson.teacher for role, lesson in taught.items()},
         "hints": {role: lesson.hint for role, lesson in taught.items()},
+        "reread_teachers": {role: lesson.teacher for role, lesson in read.items()},
+        "reread_hints": {role: lesson.hint for role, lesson in read.items()},
         "hinted": count("hinted"),
         "leaked": count("leak"),
         "helped": count("hint_outcome", "helped"),

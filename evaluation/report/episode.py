@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from coterie.evaluation.report.decode import Decoder
@@ -42,13 +42,13 @@ _MARKS = (
 _GOLD = {"code": "a solution; tests decide", "judged": "right, and a judge decides"}
 _LONGEST_GOLD = 2000
 # Parts of an episode's measurements that have a place of their own on the page.
-_PLACED = ("problem", "mode", "hints", "teachers", "rounds", "cascade")
+_HINTS = ("hints", "reread_hints")
+_PLACED = ("problem", "mode", *_HINTS, "teachers", "reread_teachers", "rounds", "cascade")
 
 
 def shown_episode(record: Record, decoder: Decoder) -> Shown:
     """Everything that the page shows of one line of episodes.jsonl."""
     info = info_of(record)
-    hints, teachers = _mapping(info.get("hints")), _mapping(info.get("teachers"))
     state = _state(record) if record.get("problem_shown") is False else ""
     return all_visible(
         {
@@ -60,16 +60,21 @@ def shown_episode(record: Record, decoder: Decoder) -> Shown:
             "mode": str(record.get("mode", "")),
             "seed": str(record.get("seed", "")),
             "tags": list(tags_of(record)),
-            "hints": [
-                {"to": str(role), "by": str(teachers.get(role, "")), "text": str(text)}
-                for role, text in hints.items()
-            ],
+            "hints": [hint for name in _HINTS for hint in _hints(info, name)],
             "consults": [_round(calls) for calls in _list(info.get("rounds"))],
             "cascade": [_pairs(_mapping(one)) for one in _list(info.get("cascade"))],
             "facts": _pairs({k: v for k, v in info.items() if k not in _PLACED}),
             "traces": [_trace(row, decoder) for row in traces(record)],
         }
     )
+
+
+def _hints(info: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    """Who was told what by whom, for a second try or where a trace was read again."""
+    teachers = _mapping(info.get(name.replace("hints", "teachers")))
+    for role, text in _mapping(info.get(name)).items():
+        by, again = str(teachers.get(role, "")), name == "reread_hints"
+        yield {"to": str(role), "by": by, "text": str(text), "again": again}
 
 
 def _state(record: Record) -> str:

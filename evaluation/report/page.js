@@ -163,7 +163,8 @@ function goldBlock(gold) {
 }
 
 function hintBlock(hint) {
-  return make("div", "consult", make("p", "small", `hint for ${hint.to}` + (hint.by && `, taught by ${hint.by}`)), textBlock(`hint for ${hint.to}`, hint.text));
+  const said = `hint for ${hint.to}` + (hint.again ? ", behind which its traces are read again" : "") + (hint.by && `, taught by ${hint.by}`);
+  return make("div", "consult", make("p", "small", said), textBlock(`hint for ${hint.to}`, hint.text));
 }
 
 function roundBlock(calls, place) {

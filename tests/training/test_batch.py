@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from coterie.algorithms import Algorithm, get
+from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import Episode, Trajectory
 from coterie.training.batch import Batch, sample_batch
 
@@ -73,6 +74,25 @@ def test_a_group_in_which_nobody_learns_is_not_informative() -> None:
     batch, rounds = sampled(algorithm, 4, only_bob_varies, learners=("alice", "bob"))
     assert rounds == [4]
     assert {one.role for one in batch.rows} == {"bob"}
+
+
+def test_a_group_is_informative_if_a_hint_tells_more_than_its_rewards() -> None:
+    def read_again(algorithm: Algorithm) -> int:
+        async def play(count: int) -> list[Episode]:
+            rows = [row(f"alice_{i}", "p", 0.0) for i in range(2)]
+            rows[0] = dataclasses.replace(rows[0], reread_after=np.arange(3))
+            return [Episode("p", 0, 1, "train", tuple(rows))]
+
+        return len(asyncio.run(sample_batch(play, algorithm, "problem+role", 1, ("alice",))).rows)
+
+    told = Distillation(beta=1.0)
+    by_reward = Distillation(beta=0.5, direction="reward", bound=0.2)
+    found = [
+        read_again(dataclasses.replace(get("dapo"), max_generation_batches=1, distillation=one))
+        for one in (told, by_reward, Distillation())
+    ]
+    # Of no reward there is nothing to weigh.
+    assert found == [2, 0, 0]
 
 
 def test_informative_is_what_differs_before_the_over_long_penalty() -> None:

@@ -123,19 +123,6 @@ def test_help_shows_the_length_that_a_run_takes(capsys: pytest.CaptureFixture[st
     assert "(default: 3072)" in text[text.index("--algo.length") :][:400]
 
 
-@pytest.mark.parametrize(
-    ("stored", "eval_"), [(None, ()), ("math500", ("math500",)), (["a", "b"], ("a", "b"))]
-)
-def test_runs_from_before_there_were_several_evaluation_sets(
-    stored: object, eval_: tuple[str, ...]
-) -> None:
-    settings = parse([])
-    plain = settings.plain()
-    plain["problems"]["eval"] = stored
-    assert restore(plain).problems.eval == eval_
-    assert parse(["--problems.eval", "a", "b"]).problems.eval == ("a", "b")
-
-
 def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         parse(["--env", "core-teaching", "--env.k-colt", "3"])

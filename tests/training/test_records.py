@@ -73,13 +73,15 @@ def test_a_run_says_so_when_answers_are_garbage(
     # Two tokens cannot hold every value of a chain.
     hopeless = ["--env", "coterie.envs.tool_use:SPEC", "--agents.solver.model", "tiny:alice"]
     hopeless += ["--env.max-new-tokens", "2", "--problems.train", "chains?answer=all"]
-    for flags, role in ((hopeless, "solver"), ([], "")):
+    # Hints, or a peer's traces, may teach what rewards do not.
+    taught = {"learner/solver/grad_norm": 0.1}
+    for flags, metrics, role in ((hopeless, {}, "solver"), (hopeless, taught, ""), ([], {}, "")):
         session = opened("--steps", "4", *flags)
         with session.open_logbook() as logbook:
             for step in session.steps_left():
                 batch = session.sample(step)
                 credit = session.credit(batch)
-                session.record(step, batch, credit, {}, logbook)
+                session.record(step, batch, credit, metrics, logbook)
         out = " ".join(capsys.readouterr().out.split())
         assert out.count("has learned nothing since the first step") == bool(role)
         assert f"step 3: {role} has learned nothing" in out or not role

@@ -1,7 +1,7 @@
 """Which traces name the prompt with a peer's hint, to be read again behind it."""
 
 import dataclasses
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -9,6 +9,7 @@ from coterie import envs
 from coterie.datatypes import Problem, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.core_teaching import CoreTeachingSettings
+from coterie.envs.core_teaching.settings import TeacherChoice
 
 from .scripted import COLD, HINTED, PLAIN, RIGHT, WRONG, Played, trace
 
@@ -47,10 +48,12 @@ def reread(env: Any, answers: dict[str, str], problem: Problem, **options: Any) 
 def test_wrong_traces_of_questions_that_a_peer_solved(
     which: Any, answers: dict[str, str], found: list[str], make: Any, problem: Problem
 ) -> None:
-    env = make(dataclasses.replace(ALONE, reread=which))
-    assert reread(env, answers, problem) == dict.fromkeys(found, HINTED)
-    for mode in ("eval", "probe"):
-        assert reread(env, answers, problem, mode=mode) == {}
+    # Whoever teaches in the second round: here it is a peer.
+    for teacher in get_args(TeacherChoice):
+        env = make(dataclasses.replace(ALONE, reread=which, teacher=teacher))
+        assert reread(env, answers, problem) == dict.fromkeys(found, HINTED)
+        for mode in ("eval", "probe"):
+            assert reread(env, answers, problem, mode=mode) == {}
 
 
 @pytest.mark.parametrize(
@@ -82,6 +85,35 @@ def test_the_best_of_those_that_are_sure_enough_teaches(make: Any, problem: Prob
     answers = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": RIGHT, "bob_1": RIGHT}
     answers |= {"carol_0": WRONG, "carol_1": WRONG}
     assert [*reread(env, answers, problem)] == ["alice_1", "carol_0", "carol_1"]
+
+
+@pytest.mark.parametrize(
+    ("hint", "least", "teachers"),
+    [
+        # Alice's first trace is right, too, and she is right too seldom.
+        ("peer", 0.6, {"alice": "bob_0", "carol": "bob_0"}),
+        ("peer", 0.5, {"alice": "bob_0", "carol": "alice_0"}),
+        ("own", 0.5, {"alice": "alice_0"}),
+        ("gold", 0.5, {"alice": "", "carol": ""}),
+        # Bob has nothing to read again.
+        ("own", 0.6, {}),
+    ],
+)
+def test_the_log_has_the_hints_that_traces_are_read_behind(
+    hint: Any, least: float, teachers: dict[str, str], make: Any, problem: Problem
+) -> None:
+    some = dataclasses.replace(
+        ALONE, reread="wrong", reread_hint=hint, reread_least=least, teacher="best"
+    )
+    answers = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": RIGHT, "bob_1": RIGHT}
+    answers |= {"carol_0": WRONG, "carol_1": WRONG}
+    found = Played(make(some, roles=("alice", "bob", "carol")), answers, problem=problem)
+    assert found.episode["reread_teachers"] == teachers
+    assert {*found.episode["reread_hints"]} == {*teachers}
+    # Of a second round there is none.
+    assert found.episode["teachers"] == found.episode["hints"] == {}
+    taught = {agent for agent, info in found.infos.items() if info.get("teacher")}
+    assert taught == {*teachers.values()} - {""}
 
 
 @pytest.mark.parametrize("least", [-0.1, 1.1])

@@ -107,12 +107,16 @@ def test_hints_consults_and_cascades(show: Make, episode: Make, trace: Make) -> 
             "p",
             hints={"alice": "do this"},
             teachers={"alice": "bob_1"},
+            reread_hints={"bob": "7"},
             rounds=[calls],
             cascade=[{"deferred": True, "cost": 67.0, "answered_by": None}],
             p_hat={"small": 0.5},
         )
     )
-    assert shown["hints"] == [{"to": "alice", "by": "bob_1", "text": "do this"}]
+    assert shown["hints"] == [
+        {"to": "alice", "by": "bob_1", "text": "do this", "again": False},
+        {"to": "bob", "by": "", "text": "7", "again": True},
+    ]
     assert [call["fate"] for call in shown["consults"][0]] == [
         "let in",
         "turned away by the coin",
