@@ -60,10 +60,11 @@ class TrainableModel(Protocol):
         ...
 
     def reference(self) -> AbstractContextManager[None]:
-        """While open, the model is what it was before training (LoRA: adapter off).
+        """While open, the model is what it was before training (a new adapter is off).
 
         Raises:
-            NotImplementedError: no copy is kept (full weights); the learner then keeps its own.
+            NotImplementedError: no copy is kept (full weights, an adapter that was given); the
+                learner then keeps its own.
         """
         ...
 

@@ -47,15 +47,18 @@ class ModelHandle:
         trained: bool,
         context: int,
         adapter: str | None = None,
+        given: bool = False,
         switch: Switch | None = None,
         dtype: torch.dtype | None = None,
         recomputation: Recomputation | None = None,
         recompute: Literal["auto", "always", "never"] = "auto",
     ) -> None:
+        """``given``: the adapter is one of before, not the identity."""
         self.module = module
         self.dtype = dtype or next(module.parameters()).dtype
         """What it computes in; full weights that are trained may be held in float32 beside it."""
         self.adapter = adapter
+        self._given = given
         self.trained = trained
         self.context = context
         """Longest context in tokens, prompt and answer together."""
@@ -205,14 +208,13 @@ class ModelHandle:
 
     @contextmanager
     def reference(self) -> Iterator[None]:
-        """The weights before training answer: the adapter is off.
+        """The weights before training answer: the adapter, then the identity, is off.
 
-        Raises :class:`NotImplementedError` with full weights, of which no copy is kept.
+        Raises :class:`NotImplementedError` with full weights and with an adapter that was given, of
+        which no copy is kept.
         """
-        if self.adapter is None:
-            raise NotImplementedError(
-                "full weights keep no copy of the reference model; train with LoRA for a KL term"
-            )
+        if self.adapter is None or self._given:
+            raise NotImplementedError("no copy of the weights before training is kept")
         with self._turn(on=False), few_threads(self.device, self.weight_bytes):
             yield
 

@@ -88,6 +88,7 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
         trained=trained,
         context=_context(base.module.config, spec),
         adapter=adapter,
+        given=spec.lora is not None and spec.lora.adapter is not None,
         switch=base.switch,
         dtype=base.dtype,
         recomputation=base.recomputation,

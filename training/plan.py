@@ -217,7 +217,7 @@ def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Par
     """What the roles' models are in this process, and what their learning adds."""
     bases: set[Any] = set()
     for role, one in mine.items():
-        found, lora = one.found, one.spec.lora is not None
+        found, lora = one.found, one.spec.lora
         if settings.run.engine == "vllm" and not one.trained:
             continue  # Its engine has them alone.
         key = (one.spec.model, one.spec.revision, one.spec.dtype) if lora else role
@@ -229,7 +229,8 @@ def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Par
         if one.trained:
             moments = optimiser_bytes(found.trained, settings.learner.moments)["moments"]
             yield Part(f"moments, {role}", moments // one.devices)
-            copies = settings.algo.needs_reference and not lora
+            new = lora is not None and lora.adapter is None
+            copies = settings.algo.needs_reference and not new
             reads = settings.algo.distillation
             copies += bool(reads.beta and reads.reader == "average")
             if copies:

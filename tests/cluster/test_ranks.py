@@ -202,6 +202,16 @@ def test_a_checkpoint_of_two_ranks_resumes_on_one_and_the_reverse(
     assert difference(later["weights"], after["weights"]) < 2e-5
 
 
+@pytest.mark.slow
+def test_an_adapter_of_before_is_the_reference_of_two_ranks(on_two: Any, tmp_path: Path) -> None:
+    before = worker({"bob": ADAPTER}, GSPO)
+    learn(before, range(3))
+    before._held.loaded["bob"].handle.save(tmp_path / "adapter")
+    models = {"bob": AgentSettings(str(tmp_path / "adapter"), tuning="lora")}
+    test_two_ranks_learn_as_one_process_does(on_two, models, MORE)
+    test_a_checkpoint_of_two_ranks_resumes_on_one_and_the_reverse(on_two, models)
+
+
 def same(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Bit for bit."""
     assert difference(one["weights"], other["weights"]) == 0

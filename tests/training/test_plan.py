@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from peft import LoraConfig
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from coterie import train
@@ -216,6 +217,20 @@ def test_shards_take_their_part_of_weights_gradients_and_moments(tmp_path: Path)
     # It computes in bfloat16, and is held so where it only answers; here it was not told to.
     assert engine.device == "GPU of the engine of alice"
     assert {p.what: p.size for p in engine.parts}["weights, alice"] == sizes["weights, alice"]
+
+
+def test_of_a_given_adapter_what_it_was_before_training_is_kept(tmp_path: Path) -> None:
+    base = model_folder(tmp_path / "model", weights=False)
+    layers = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+    given = LoraConfig(r=16, base_model_name_or_path=str(base), target_modules=layers)
+    given.save_pretrained(str(tmp_path / "adapter"))
+    (tmp_path / "adapter/adapter_model.safetensors").touch()
+    for model, copies in ((base, 0), (tmp_path / "adapter", 1)):
+        settings = parse([*flags(model, "--algo.kl-coefficient", "0.1")])
+        sizes = {part.what: part.size for part in plan(settings, 24).devices[0].parts}
+        # 16 numbers for each input and each output, as above.
+        assert sizes["adapter, alice"] == 4 * 16 * (256 + 192 + 192 + 256 + 3 * 512) * 8
+        assert sizes.get("earlier weights, alice", 0) == copies * sizes["adapter, alice"]
 
 
 def test_settings_of_the_plan_are_no_settings_of_a_run() -> None:
