@@ -31,9 +31,8 @@ class Lesson:
 
     def says(self, row: int) -> bool:
         """Whether it says anything of this row."""
-        if self.readers:
-            return self.readers[row] is not None
-        return bool(self.bonus) and bool(self.bonus[row].any())
+        reader = self.readers[row] if self.readers else None
+        return reader is not None or bool(self.bonus and self.bonus[row].any())
 
 
 def on_sampled(rows: Sequence[Trajectory], logprobs: Sequence[Tensor]) -> list[Tensor]:

@@ -102,6 +102,7 @@ class Learner:
             NotFinite: the third training step running of which nothing was left, or one after
                 which the weights themselves are not finite.
         """
+        self.told = {}
         advantages = np.asarray(advantage_B, np.float64)
         learned = [t.as_learned() for t in trajectories]
         use = [i for i, t in enumerate(learned) if t.trainable and scored_tokens(t)]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from coterie.algorithms.algorithm import Distillation
-from coterie.algorithms.batching import Reader
+from coterie.algorithms.batching import Reader, scored_tokens
 from coterie.algorithms.distillation import Lesson, describe_bonus, on_sampled, token_bonus
 from coterie.algorithms.scorer import Scorer
 from coterie.datatypes import Trajectory
@@ -41,7 +41,8 @@ class Rereading:
         how = self.settings.after(done)
         if not self.settings.beta:
             return Lesson(), {}, {}
-        # Those with which the model's context has room.
+        # Those with which the model's context has room, and behind which as many tokens are scored:
+        # behind nothing, or in a row without a prompt, the first one is not.
         use = [i for i, r in enumerate(rows) if r.reread_after is not None and self._fits(r)]
         if not use or not how.beta:
             return Lesson(), {}, {"distillation/rows": 0.0}
@@ -51,8 +52,9 @@ class Rereading:
         return self._lesson(rows, told, how), told, share | metrics
 
     def _fits(self, row: Trajectory) -> bool:
-        longest = max(len(r.tokens) for r in (row.as_reread(), row.as_contrast()))
-        return longest <= self.scorer.model.context
+        room, scored = self.scorer.model.context, scored_tokens(row)
+        behind = (row.as_reread(), row.as_contrast())
+        return all(len(r.tokens) <= room and scored_tokens(r) == scored for r in behind)
 
     def _told(
         self,

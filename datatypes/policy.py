@@ -93,6 +93,11 @@ class TokenCodec(Protocol):
         """Ids are in ``range(vocab_size)``."""
         ...
 
+    @property
+    def eos_ids(self) -> Sequence[int]:
+        """Every id that ends a turn; the first is the one with which a turn ends here."""
+        ...
+
     def open(self, message: str) -> list[int]:
         """Ids of a fresh context: the user's message, rendered up to the point where the
         assistant writes."""

@@ -25,6 +25,7 @@ class BytesCodec:
     """
 
     vocab_size = END + 1
+    eos_ids = (END,)
 
     def open(self, message: str) -> list[int]:
         return list(_encode(message))

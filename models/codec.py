@@ -42,17 +42,17 @@ class HFCodec:
         self._vocab_size = max(vocab_size or 0, len(tokenizer))
         wants_template = chat == "template" or (chat == "auto" and bool(tokenizer.chat_template))
         self._frame: ChatFrame | None = read_frame(tokenizer) if wants_template else None
-        ends = set(eos_ids)
+        ends = sorted(eos_ids)
         if tokenizer.eos_token_id is not None:
-            ends.add(int(tokenizer.eos_token_id))
+            ends.insert(0, int(tokenizer.eos_token_id))
         if self._frame is not None and self._frame.between is not None:
             # The mark with which the template closes a turn, where it is a control token.
             ids = self._plain.encode_markup(self._frame.between[0])
             if ids and self._plain.is_special(ids[0]):
-                ends.add(ids[0])
-        self._eos_ids = tuple(sorted(ends))
+                ends.insert(0, ids[0])
+        self._eos_ids = tuple(dict.fromkeys(ends))
         pad = tokenizer.pad_token_id
-        self._silent = ends | ({int(pad)} if pad is not None else set())
+        self._silent = {*ends} | ({int(pad)} if pad is not None else set())
 
     @property
     def vocab_size(self) -> int:
@@ -60,7 +60,8 @@ class HFCodec:
 
     @property
     def eos_ids(self) -> tuple[int, ...]:
-        """Every id that ends a turn."""
+        """See :class:`coterie.datatypes.TokenCodec`: the template's own mark comes first, then the
+        tokenizer's."""
         return self._eos_ids
 
     def open(self, message: str) -> list[int]:

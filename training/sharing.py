@@ -30,19 +30,20 @@ def shared_rows(batch: Batch, credit: Credit, role: str, codec: TokenCodec) -> S
     """What peers wrote to the role's own prompts and earned more than their group with, in the
     role's tokens, with their advantages.
 
-    ``logprobs`` are the author's mean over its own tokens: tokenizers may differ. Rows of several
-    turns are left out.
+    ``logprobs`` are the author's mean over its own tokens: tokenizers may differ. A trace that its
+    author ended ends in the role's tokens, too, and it counts as much as its author's. Rows of
+    several turns are left out, and those whose author cannot tell its log-probabilities.
     """
     own = {row.texts[0]: row for row in batch.rows if row.role == role and _is_short(row)}
     rows: list[Trajectory] = []
     worth: list[float] = []
     for row, advantage in zip(batch.rows, credit.advantage_B, strict=True):
         mine = own.get(row.texts[0]) if row.role != role and _is_short(row) else None
-        if mine is None or advantage <= 0:
+        if mine is None or advantage <= 0 or np.isnan(row.logprobs).any():
             continue
-        start, end = mine.turns[0]
-        ended = mine.finish[0] == row.finish[0] == "eos"
-        said = [*codec.extend(row.texts[1]), *(mine.tokens[end - 1 : end] if ended else ())]
+        start = mine.turns[0][0]
+        ended = row.finish[0] == "eos"
+        said = [*codec.extend(row.texts[1]), *(codec.eos_ids[:1] if ended else ())]
         mask = np.arange(start + len(said)) >= start
         shared = replace(
             mine,
@@ -50,7 +51,7 @@ def shared_rows(batch: Batch, credit: Credit, role: str, codec: TokenCodec) -> S
             mask=mask,
             logprobs=np.where(mask, row.logprobs[row.mask].mean(), 0).astype(np.float32),
             turns=((start, start + len(said)),),
-            learned_after=None,
+            loss_weight=row.loss_weight,
             reread_after=None,
             contrast_after=None,
         )

@@ -119,6 +119,10 @@ def test_a_contrast_stands_for_the_row_itself(tiny, make_rows) -> None:
     ]
     torch.testing.assert_close(told[5], read[0] - read[1])
     torch.testing.assert_close(told[1], read[2] - read[3])
+    # Of several optimizer steps, the first one's weights are meant, whatever they have become.
+    old = [logp - 0.1 for logp in learner._snapshot(rows)]
+    _, later, _ = learner._rereading(rows, old, NOTHING, 0.0)
+    torch.testing.assert_close([later[i] for i in (1, 3, 5)], [told[1] + 0.1, told[3], told[5]])
 
 
 def test_what_each_token_was_told_is_kept_for_the_log(tiny, make_rows) -> None:
@@ -132,6 +136,9 @@ def test_what_each_token_was_told_is_kept_for_the_log(tiny, make_rows) -> None:
     assert not told_T[~rows[2].mask].any()
     record = row_record(rows[2], 0.0, told_T)
     assert [len(turn) for turn in record["token_bonus"]] == [b - a for a, b in rows[2].turns]
+    # Rows of a later update may have the id of one that is gone.
+    learner.update([], [])
+    assert learner.told == {}
 
 
 @pytest.mark.parametrize("name", ["grpo", "gspo", "cispo", "sapo", "gspo-paper"])
@@ -171,9 +178,18 @@ def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
 ) -> None:
     """- beta mean_t sum_v pi(v) clip(log pi_reader(v | h) - log pi(v | x)) over the reader's
     likeliest tokens and the rest (the whole vocabulary where that is smaller), by autograd through
-    a plain forward pass. The reader has other weights: it differs by more than h."""
+    a plain forward pass. The reader has other weights: it differs by more than h. Both are of the
+    sampler's temperature; beta has faded by half, a row counts by its loss weight, and the
+    sampler's own probabilities by nothing."""
     rows = named(make_rows, 1, 4)
-    learner = Learner(tiny(), distilling(name, beta=0.7, bound=0.3, likeliest=count), PLAIN)
+    rows[4] = dataclasses.replace(rows[4], loss_weight=0.5)
+    learner = Learner(
+        tiny(),
+        distilling(name, beta=1.4, fade=1.0, bound=0.3, likeliest=count),
+        LearnerSettings(importance_correction="token-truncate"),
+        temperature=0.8,
+        total_steps=2,
+    )
     for past in learner._average.values():
         past.mul_(1.1)
     reader, model = tiny(), tiny()
@@ -181,8 +197,8 @@ def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
         p.data = learner._average[name_].clone()
 
     def behind(of, tokens: np.ndarray, mask: np.ndarray) -> torch.Tensor:
-        logp = of.module(torch.from_numpy(tokens)[None]).logits[0, :-1].log_softmax(-1)
-        return logp[torch.from_numpy(mask[1:])]
+        logits = of.module(torch.from_numpy(tokens)[None]).logits[0, :-1] / 0.8
+        return logits.log_softmax(-1)[torch.from_numpy(mask[1:])]
 
     loss = torch.zeros(())
     for row in (rows[1], rows[4]):
@@ -200,9 +216,9 @@ def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
         gain = sum(
             (own.exp() * (read - own).detach().clamp(-0.3, 0.3)).sum(1) for own, read in pieces
         )
-        loss = loss - 0.7 * gain.mean() / 8
+        loss = loss - 0.7 * row.loss_weight * gain.mean() / 8
     loss.backward()
-    lesson, told, _ = learner._rereading(rows, None, NOTHING, 0.0)
+    lesson, told, _ = learner._rereading(rows, None, NOTHING, 0.5)
     assert sorted(told) == [1, 4]
     learner._gradient(rows, NOTHING, None, None, range(8), lesson)
     found = {n: p.grad for n, p in learner.model.parameters().items()}
@@ -226,13 +242,26 @@ def test_the_mean_over_next_tokens_by_hand() -> None:
 
 
 def test_a_contrast_is_told_token_by_token(tiny, make_rows) -> None:
-    rows = named(make_rows, 1, 5)
-    rows[5] = dataclasses.replace(rows[5], contrast_after=WRONG)
-    learner = Learner(tiny(), distilling(likeliest=8), PLAIN)
-    lesson, told, _ = learner._rereading(rows, None, NOTHING, 0.0)
-    assert [reader is not None for reader in lesson.readers] == [i == 1 for i in range(8)]
-    assert [bool(one.any()) for one in lesson.bonus] == [i == 5 for i in range(8)]
-    assert sorted(told) == [1, 5]
+    """Beside a row without one, which is told on average: the gradient is the sum of both."""
+    gradients = []
+    for which in ((1, 5), (1,), (5,)):
+        rows = named(make_rows, *which)
+        rows[5] = dataclasses.replace(rows[5], contrast_after=WRONG)
+        learner = Learner(tiny(), distilling(likeliest=8), PLAIN)
+        lesson, told, _ = learner._rereading(rows, None, NOTHING, 0.0)
+        assert [bool(lesson.readers and lesson.readers[i]) for i in which] == [
+            i == 1 for i in which
+        ]
+        assert [bool(lesson.bonus and lesson.bonus[i].any()) for i in which] == [
+            i == 5 for i in which
+        ]
+        assert sorted(told) == [*which]
+        learner._gradient(rows, NOTHING, None, None, range(8), lesson)
+        gradients.append({n: p.grad for n, p in learner.model.parameters().items()})
+    both, one, other = gradients
+    for name in both:
+        torch.testing.assert_close(both[name], one[name] + other[name], rtol=1e-4, atol=1e-7)
+        assert other[name].any()
 
 
 def test_likeliest_tokens_do_not_depend_on_how_rows_are_split(tiny, make_rows) -> None:
@@ -269,13 +298,26 @@ def test_rows_without_advantage_learn_and_are_counted(tiny, make_rows) -> None:
     assert any(not torch.equal(value, before[name]) for name, value in weights(model).items())
 
 
-def test_a_context_for_which_there_is_no_room_is_left_out(tiny, make_rows) -> None:
+@pytest.mark.parametrize("other", ["reread_after", "contrast_after"])
+def test_a_context_for_which_there_is_no_room_is_left_out(other, tiny, make_rows) -> None:
     model = tiny()
     rows = named(make_rows, 2)
-    model.context = len(rows[2].as_reread().tokens) - 1
+    rows[2] = dataclasses.replace(rows[2], **{"contrast_after": WRONG, other: np.arange(20)})
+    model.context = len(rows[2]._behind(np.arange(20)).tokens) - 1
     assert Learner(model, distilling(), PLAIN).update(rows, NOTHING)["distillation/rows"] == 0
     model.context += 1
     assert Learner(model, distilling(), PLAIN).update(rows, NOTHING)["distillation/rows"] == 1 / 8
+
+
+def test_a_row_of_which_not_the_same_tokens_are_scored_is_left_out(tiny, make_rows) -> None:
+    """Nothing predicts the first token of a context: that of a row without a prompt, or the first
+    sampled one behind nothing."""
+    rows, nothing = named(make_rows, 2), np.zeros(0, np.int64)
+    all_sampled = np.ones_like(rows[2].mask)
+    for one in ({"mask": all_sampled}, {"reread_after": nothing}, {"contrast_after": nothing}):
+        rows[2] = dataclasses.replace(named(make_rows, 2)[2], **one)
+        metrics = Learner(tiny(), distilling(), PLAIN).update(rows, NOTHING)
+        assert metrics["distillation/rows"] == 0
 
 
 def test_who_reads(tiny, make_rows) -> None:

@@ -1,6 +1,7 @@
 """Peer distillation in a run: full weights and adapters, interrupted and resumed."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from coterie.train import main
 FLAGS = (
     *("--rollout.problems-per-step", "4", "--eval.no-enabled", "--env.k-hinted", "0"),
     *("--problems.train", "chains?mix=0.5,0.5,0&min_length=3&max_length=3"),
-    *("--env.reread", "wrong", "--env.reread-least", "0", "--algo.distillation.fade", "0"),
+    *("--env.reread", "wrong", "--env.reread-least", "0"),
 )
 
 BY_REWARD = (
@@ -75,16 +76,21 @@ def test_a_run_that_is_resumed_is_the_run_that_was_not(tuning: str, tmp_path: Pa
     flags = (*FLAGS, "--agents.alice.tuning", tuning, "--agents.bob.tuning", tuning)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert main([*flags, "--steps", "3", "--run-dir", str(whole)]) == 0
-    assert main([*flags, "--steps", "2", "--run-dir", str(parts)]) == 0
-    assert main(["--resume", str(parts), "--steps", "3"]) == 0
+    # As it stood after two of its three steps, over which beta fades.
+    shutil.copytree(whole, parts)
+    for folder in ("final", "checkpoints/step-000003"):
+        shutil.rmtree(parts / folder)
+    (parts / "summary.json").unlink()
+    assert main(["--resume", str(parts)]) == 0
     files = sorted(path.relative_to(whole) for path in whole.glob("final/*/*.safetensors"))
     assert len(files) == 2
     for file in files:
         one, two = load_file(whole / file), load_file(parts / file)
         assert one.keys() == two.keys()
         assert all((one[name] == two[name]).all() for name in one)
-    steps = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
-    assert any(step["learner/alice/distillation/rows"] > 0 for step in steps)
+    steps = [json.loads(line) for line in (parts / "metrics.jsonl").read_text().splitlines()]
+    faded = [step["learner/alice/distillation/beta"] for step in steps]
+    assert faded == pytest.approx([1, 2 / 3, 1 / 3])
     rows = [
         row
         for line in (whole / "episodes.jsonl").read_text().splitlines()

@@ -40,6 +40,8 @@ def row(role: str, texts: tuple[str, ...], tokens: list[int], logprobs: list[flo
 class Letters:
     """A tokenizer of alice's: a letter is its place in the alphabet."""
 
+    eos_ids = (END, 8)
+
     def extend(self, text: str) -> list[int]:
         return [ord(letter) - ord("a") for letter in text]
 
@@ -56,14 +58,32 @@ PEER = row("bob", ("Q", "cde"), [70, 71, 72, 3, 4], [-0.4, -0.6])
 def test_a_peers_trace_stands_behind_ones_own_prompt_in_ones_own_tokens() -> None:
     other = dataclasses.replace(PEER, texts=("another question", "cde"))
     turns = dataclasses.replace(PEER, turns=((3, 4), (4, 5)))
-    rows = (OWN, PEER, PEER, other, turns)
-    worth = Credit(np.array([0.5, 1.5, -0.5, 2.0, 2.0]), {})
+    untold = dataclasses.replace(PEER, logprobs=np.where(PEER.mask, np.nan, 0))
+    rows = (OWN, PEER, PEER, PEER, other, turns, untold)
+    worth = Credit(np.array([0.5, 1.5, -0.5, 0.0, 2.0, 2.0, 2.0]), {})
     (shared,), advantages = shared_rows(batch(*rows), worth, "alice", Letters())  # type: ignore[arg-type]
     assert advantages == [1.5]
     assert (shared.role, shared.tokens.tolist()) == ("alice", [50, 51, 2, 3, 4, END])
     assert shared.mask.tolist() == [False, False, True, True, True, True]
     np.testing.assert_allclose(shared.logprobs, [0, 0, -0.5, -0.5, -0.5, -0.5])
     assert shared.turns == ((2, 6),)
+
+
+def test_what_is_the_traces_is_its_authors_and_the_prompt_ones_own() -> None:
+    """Whatever became of one's own rows behind that prompt, the last of them among these: the trace
+    ends as its author ended it, and counts as much. It is learned after the prompt after which
+    one's own are."""
+    mine = dataclasses.replace(
+        OWN, finish=("length",), loss_weight=0.8, learned_after=np.array([52, 53, 54])
+    )
+    peer = dataclasses.replace(PEER, loss_weight=0.5, learned_after=np.array([73]))
+    rows = (mine, peer, dataclasses.replace(peer, finish=("length",), loss_weight=1.0), mine)
+    worth = Credit(np.array([0.0, 1.0, 1.0, 0.0]), {})
+    (ended, cut), _ = shared_rows(batch(*rows), worth, "alice", Letters())  # type: ignore[arg-type]
+    assert (ended.tokens.tolist(), ended.loss_weight) == ([50, 51, 2, 3, 4, END], 0.5)
+    assert (cut.tokens.tolist(), cut.loss_weight) == ([50, 51, 2, 3, 4], 1.0)
+    assert ended.as_learned().tokens.tolist() == [52, 53, 54, 2, 3, 4, END]
+    assert ended.as_learned().turns == ((3, 7),)
 
 
 def learner(*means: float, context: int = 99) -> Any:

@@ -52,7 +52,8 @@ def test_wrong_traces_of_questions_that_a_peer_solved(
     for teacher in get_args(TeacherChoice):
         env = make(dataclasses.replace(ALONE, reread=which, teacher=teacher))
         assert reread(env, answers, problem) == dict.fromkeys(found, HINTED)
-        assert reread(env, answers, problem, mode="eval") == {}
+        for mode in ("eval", "probe"):
+            assert reread(env, answers, problem, mode=mode) == {}
 
 
 @pytest.mark.parametrize(
