@@ -144,7 +144,7 @@ class Distillation:
     the reader's K likeliest and all others together (SDPO's logit-level form): less noise, and what
     is taken from one token goes where the reader would have it."""
     fade: float = 0.0
-    """Share of the run after which beta has fallen to 0, evenly; 0: it stays."""
+    """Share of --steps after which beta has fallen to 0, evenly; 0: it stays."""
     reader: Literal["average", "current", "start"] = "average"
     """Whose weights read: an average of the role's past ones, those of this moment (which feed on
     themselves, and may fall), or those before training."""

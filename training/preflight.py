@@ -13,6 +13,7 @@ from coterie.algorithms.settings import check_moments
 from coterie.cluster.settings import check_cluster, check_episode_workers, has_processes
 from coterie.datatypes import UserError, check_no_nan, refuse
 from coterie.evaluation import evaluation_of
+from coterie.experts.naming import is_player
 from coterie.models.locate import hub_snapshot, local_folder
 from coterie.models.spec import ModelSpec
 from coterie.problems.prepare import PreparedProblems, prepare
@@ -36,7 +37,6 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     """
     check_no_nan(settings)
     run, rollout = settings.run, settings.rollout
-    reread, beta = getattr(settings.env, "reread", None), settings.algo.distillation.beta
     refuse(
         (
             run.threads > _MOST_THREADS,
@@ -55,17 +55,8 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
             not any(agent.trained for agent in settings.agents.values()),
             "no role is trained; name one with --train-role",
         ),
-        (
-            reread == "none" and beta > 0,
-            "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
-            "--env.reread, such as wrong",
-        ),
-        (
-            reread not in (None, "none") and beta == 0,
-            f"--env.reread {reread} does nothing without --algo.distillation.beta, such as 1; "
-            "without both: --env.reread none",
-        ),
         *_idle_learners(settings),
+        *_nothing_to_teach(settings),
     )
     check_trackers(run.track)
     check_environment(settings)
@@ -120,6 +111,40 @@ def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
             f"{role} is trained, but {', '.join(asked)} alone can learn here; name who "
             "learns with --train-role",
         )
+
+
+def _nothing_to_teach(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
+    """Forms of learning from peers for which there is nothing to read."""
+    choice, distillation = settings.choice, settings.algo.distillation
+    reread, shares = getattr(settings.env, "reread", None), settings.algo.sharing.weight > 0
+    teaches = reread is not None or not str(envs.spec(choice.env).factory).startswith("coterie.")
+    yield (
+        reread == "none" and distillation.beta > 0,
+        "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
+        "--env.reread, such as wrong",
+    )
+    yield (
+        reread not in (None, "none") and distillation.beta == 0,
+        f"--env.reread {reread} does nothing without --algo.distillation.beta, such as 1; "
+        "without both: --env.reread none",
+    )
+    yield (
+        reread in ("unsolved", "alike")
+        and distillation.direction == "reward"
+        and settings.run.group_by != "problem",
+        f"--algo.distillation.direction reward weighs what a trace was paid, and --env.reread "
+        f"{reread} names traces of which all of a role's are paid alike: take --env.reread all",
+    )
+    yield (
+        not teaches and (distillation.beta > 0 or shares),
+        f"{choice.env} has no traces of peers to learn from: leave out --algo.distillation.beta "
+        "and --algo.sharing.weight, or take --env core-teaching",
+    )
+    yield (
+        shares and sum(not is_player(agent.model) for agent in settings.agents.values()) < 2,
+        "--algo.sharing.weight needs a peer that tells the probabilities of what it wrote: give a "
+        "second role a model",
+    )
 
 
 def check_environment(settings: TrainSettings) -> None:

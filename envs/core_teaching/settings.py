@@ -113,7 +113,7 @@ class CoreTeachingSettings:
     own right trace (SDPO, arXiv:2601.20802), or the gold answer."""
     reread_least: float = 0.0
     """Least share of right cold traces that a role needs for one of them to be that hint: of a role
-    that is right by luck, it would be taken for reasoning."""
+    that is right by luck, it would be taken for reasoning. The gold answer is nobody's luck."""
     reread_contrast: bool = False
     """Compare with the reading behind a wrong trace of somebody, a peer's if there is one, in place
     of the prompt alone (RLCSD, arXiv:2606.11709); traces for which there is none are left out."""
