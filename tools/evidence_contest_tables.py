@@ -190,8 +190,8 @@ def _imitated_first(stored: Stored) -> Iterator[str]:
     yield f"Imitated as far as consulting is told: {_each(told)}."
     yield from ("", "| expert | imitated, then alone | consulted − that |", f"|{'---|' * 3}")
     for kind, name, then in (
-        *((kind, kind, kind) for kind in EXPERTS),
-        ("half", "half, right solutions alone", "right"),
+        ("answer", "answer", "answer"),
+        ("weak", "weak", "weak"),
         ("good", "good, as far as it is told", "told"),
     ):
         own = [rows[seed]["after"][kind] for seed in seeds]

@@ -74,9 +74,9 @@ _AFTERWARDS = {
         ),
         needs=(name,),
     )
-    for name in (*_IMITATORS, _TOLD)
+    for name in ("imitated-answer", "imitated-weak", _TOLD)
 }
-"""Every imitator, who then trains alone for as many tokens of its own as consulting took."""
+"""Imitators, who then train alone for as many tokens of their own as consulting took."""
 _POLICIES = {
     **{name: f"<{name}>" for name in ("alone", *EXPERTS)},
     **{name: f"<{name}>/final/policy" for name in _IMITATORS},
