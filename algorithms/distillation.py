@@ -104,14 +104,11 @@ def describe_bonus(
 def by_trajectory(
     given: Sequence[Trajectory], told: Mapping[int, Tensor]
 ) -> dict[int, npt.NDArray[np.float64]]:
-    """``id(trajectory)`` -> (T,) what each of its tokens was told; for those of ``told``, by place.
-
-    The first token of a context is never scored.
-    """
+    """``id(trajectory)`` -> (T,) what each of its tokens was told; ``told``: by place."""
     found: dict[int, npt.NDArray[np.float64]] = {}
     for i, value_N in told.items():
         row = given[i]
         value_T = np.zeros(len(row.tokens))
-        value_T[np.flatnonzero(row.mask)[-len(value_N) :]] = value_N.cpu().numpy()
+        value_T[row.mask] = value_N.cpu().numpy()
         found[id(row)] = value_T
     return found

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from coterie.algorithms.algorithm import Distillation
-from coterie.algorithms.batching import Reader, scored_tokens
+from coterie.algorithms.batching import Reader
 from coterie.algorithms.distillation import Lesson, describe_bonus, on_sampled, token_bonus
 from coterie.algorithms.scorer import Scorer
 from coterie.datatypes import Trajectory
@@ -41,8 +41,8 @@ class Rereading:
         how = self.settings.after(done)
         if not self.settings.beta:
             return Lesson(), {}, {}
-        # Those with which the model's context has room, and behind which as many tokens are scored:
-        # behind nothing, or in a row without a prompt, the first one is not.
+        # Those with which the model's context has room, and which stand behind something each time:
+        # nothing predicts a first token.
         use = [i for i, r in enumerate(rows) if r.reread_after is not None and self._fits(r)]
         if not use or not how.beta:
             return Lesson(), {}, {"distillation/rows": 0.0}
@@ -52,9 +52,8 @@ class Rereading:
         return self._lesson(rows, told, readers), told, share | metrics
 
     def _fits(self, row: Trajectory) -> bool:
-        room, scored = self.scorer.model.context, scored_tokens(row)
-        behind = (row.as_reread(), row.as_contrast())
-        return all(len(r.tokens) <= room and scored_tokens(r) == scored for r in behind)
+        room, contexts = self.scorer.model.context, (row, row.as_reread(), row.as_contrast())
+        return all(len(one.tokens) <= room and not one.mask[0] for one in contexts)
 
     def _told(
         self,

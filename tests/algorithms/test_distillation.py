@@ -309,12 +309,17 @@ def test_a_context_for_which_there_is_no_room_is_left_out(other, tiny, make_rows
     assert Learner(model, distilling(), PLAIN).update(rows, NOTHING)["distillation/rows"] == 1 / 8
 
 
-def test_a_row_of_which_not_the_same_tokens_are_scored_is_left_out(tiny, make_rows) -> None:
+def test_a_row_that_once_stands_behind_nothing_is_left_out(tiny, make_rows) -> None:
     """Nothing predicts the first token of a context: that of a row without a prompt, or the first
     sampled one behind nothing."""
     rows, nothing = named(make_rows, 2), np.zeros(0, np.int64)
-    all_sampled = np.ones_like(rows[2].mask)
-    for one in ({"mask": all_sampled}, {"reread_after": nothing}, {"contrast_after": nothing}):
+    unprompted = {"mask": np.ones_like(rows[2].mask)}
+    for one in (
+        {"reread_after": nothing},
+        {"contrast_after": nothing},
+        unprompted,
+        {**unprompted, "contrast_after": WRONG},
+    ):
         rows[2] = dataclasses.replace(named(make_rows, 2)[2], **one)
         metrics = Learner(tiny(), distilling(), PLAIN).update(rows, NOTHING)
         assert metrics["distillation/rows"] == 0
