@@ -125,16 +125,14 @@ class CoreTeachingEnv(ConversationEnv):
         taught: dict[str, Lesson] = {}
         if second:
             taught = self._lessons(problem, traces, weights, step)
-        behind: dict[str, Lesson] = {}
-        reread: dict[str, str] = {}
+        reread: dict[str, Lesson] = {}
         contrast: dict[str, str] = {}
         if rereads:
             behind = self._reread_lessons(problem, traces, weights, step)
-            hints = {role: lesson.hint for role, lesson in behind.items()}
-            reread = to_reread(traces, hints, settings.reread)
+            reread = to_reread(traces, behind, settings.reread)
         if settings.reread_contrast:
             contrast = contrasts(traces, reread, problem.gold or "", settings, self.meters)
-            reread = {agent: hint for agent, hint in reread.items() if agent in contrast}
+            reread = {agent: lesson for agent, lesson in reread.items() if agent in contrast}
 
         if second:
             # Round B: everyone tries once more; a coin per trace says whether it sees the hint.
@@ -156,7 +154,7 @@ class CoreTeachingEnv(ConversationEnv):
 
         # All traces of the question are rewarded together.
         scores = score(traces, problem, settings, weights, self.scorer.embed) if traces else None
-        read = {r: lesson for r, lesson in behind.items() if r in map(role_of, reread)}
+        read = {role_of(agent): lesson for agent, lesson in reread.items()}
         reports = {} if scores is None else report_traces(traces, scores, taught, read, problem)
         names = ("correct",) if evaluating else (*TERMS, *map(term_name, settings.terms))
         terms = dict.fromkeys(self.possible_agents, dict.fromkeys(names, 0.0))
@@ -183,7 +181,7 @@ class CoreTeachingEnv(ConversationEnv):
             learned_after=dict.fromkeys(seen, cold.text)
             if settings.learn_hinted_after == "cold"
             else {},
-            reread_after={agent: ask(hint).text for agent, hint in reread.items()},
+            reread_after={agent: ask(lesson.hint).text for agent, lesson in reread.items()},
             contrast_after={agent: ask(hint).text for agent, hint in contrast.items()},
         )
 

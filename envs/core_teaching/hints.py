@@ -93,7 +93,8 @@ def choose_teacher(
     ``roles[step % N]``, then the next one, until one has a correct trace. ``difficulty-routed``
     does that where at least half of the cold traces are right, so that easy questions are not all
     taught in one style, and prefers the role with the most correct traces elsewhere, whose success
-    is least likely to be luck.
+    is least likely to be luck. All of that is ``among`` all traces, the student's peers', or its
+    own.
     """
     pool = [
         place
@@ -120,14 +121,16 @@ def choose_teacher(
     return max(preferred or correct, key=lambda place: value_B[place])
 
 
-def to_reread(traces: Sequence[Trace], hints: Mapping[str, str], which: Reread) -> dict[str, str]:
-    """Agent -> its role's hint, for cold traces that are read once more behind it."""
+def to_reread(
+    traces: Sequence[Trace], taught: Mapping[str, Lesson], which: Reread
+) -> dict[str, Lesson]:
+    """Agent -> its role's lesson, for cold traces that are read once more behind its hint."""
     right = {trace.role for trace in traces if trace.verdict.correct}
     wrong = {trace.role for trace in traces if not trace.verdict.correct}
     return {
-        trace.agent: hints[trace.role]
+        trace.agent: taught[trace.role]
         for trace in traces
-        if trace.role in hints
+        if trace.role in taught
         if which == "all"
         or (which == "wrong" and not trace.verdict.correct)
         or (which == "unsolved" and trace.role not in right)

@@ -41,9 +41,10 @@ _MARKS = (
 # Kind of answer -> what its gold is called; any other kind's is what is right.
 _GOLD = {"code": "a solution; tests decide", "judged": "right, and a judge decides"}
 _LONGEST_GOLD = 2000
+# What was told, for a second try and where a trace was read again -> by whom.
+_HINTS = {"hints": "teachers", "reread_hints": "reread_teachers"}
 # Parts of an episode's measurements that have a place of their own on the page.
-_HINTS = ("hints", "reread_hints")
-_PLACED = ("problem", "mode", *_HINTS, "teachers", "reread_teachers", "rounds", "cascade")
+_PLACED = ("problem", "mode", *_HINTS, *_HINTS.values(), "rounds", "cascade")
 
 
 def shown_episode(record: Record, decoder: Decoder) -> Shown:
@@ -71,7 +72,7 @@ def shown_episode(record: Record, decoder: Decoder) -> Shown:
 
 def _hints(info: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """Who was told what by whom, for a second try or where a trace was read again."""
-    teachers = _mapping(info.get(name.replace("hints", "teachers")))
+    teachers = _mapping(info.get(_HINTS[name]))
     for role, text in _mapping(info.get(name)).items():
         by, again = str(teachers.get(role, "")), name == "reread_hints"
         yield {"to": str(role), "by": by, "text": str(text), "again": again}
