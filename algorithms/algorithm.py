@@ -132,22 +132,16 @@ class Distillation:
 
     beta: float = 0.0
     """Weight of the difference; 0 is off."""
-    direction: Literal["hint", "reward"] = "hint"
-    """hint: the difference itself. reward: it says how much, and the sign of A which way; A is
-    multiplied by ``1 - beta + beta clip(exp(sign(A) d_t), 1 - bound, 1 + bound)`` (RLSD,
-    arXiv:2604.03128, with beta .5 and bound .2)."""
     bound: float = 2.0
-    """The difference counts as at most this, in nats; with direction reward, the weight's largest
-    distance from 1."""
+    """The difference counts as at most this, in nats."""
     likeliest: int = 0
     """0: the difference is that of the sampled token. K: it is the mean over the next token, from
     the reader's K likeliest and all others together (SDPO's logit-level form): less noise, and what
     is taken from one token goes where the reader would have it."""
     fade: float = 0.0
     """Share of --steps after which beta has fallen to 0, evenly; 0: it stays."""
-    reader: Literal["average", "current", "start"] = "average"
-    """Whose weights read: an average of the role's past ones, those of this moment (which feed on
-    themselves, and may fall), or those before training."""
+    reader: Literal["average", "start"] = "average"
+    """Whose weights read: an average of the role's past ones, or those before training."""
     decay: float = 0.95
     """What a step leaves of the average of past weights."""
 
@@ -157,45 +151,13 @@ class Distillation:
             (not 0 < self.bound < math.inf, "algo.distillation.bound must be above 0"),
             (not 0 <= self.decay < 1, "algo.distillation.decay must be at least 0 and below 1"),
             (self.likeliest < 0, "algo.distillation.likeliest must not be negative"),
-            (
-                self.likeliest > 0 and self.direction == "reward",
-                "algo.distillation.direction reward weighs the sampled token's reward: leave it at "
-                "hint, or algo.distillation.likeliest at 0",
-            ),
             (not 0 <= self.fade <= 1, "algo.distillation.fade is a share of the run, 0 to 1"),
-            (
-                self.direction == "reward" and max(self.beta, self.bound) > 1,
-                "algo.distillation.direction reward needs beta and bound of at most 1, such as .5 "
-                "and .2: beyond, a weight would turn the reward's direction round",
-            ),
         )
 
     def after(self, done: float) -> "Distillation":
         """With beta as it is when this share of the run is over."""
         left = max(0.0, 1 - done / self.fade) if self.fade else 1.0
         return replace(self, beta=self.beta * left)
-
-
-@dataclass(frozen=True)
-class Sharing:
-    """A role also learns what peers wrote to its prompts and earned more than their group with,
-    weighted by ``weight s^(1 + alpha)``, s = (pi / pi_peer)^(1/|y|), each in its own tokens; where
-    s is not within [1 - delta, 1] it learns nothing of it (HACPO, arXiv:2603.02604: exponential
-    importance sampling and clipping; its weights by capability are left out)."""
-
-    weight: float = 0.0
-    """Loss weight of a peer's trace; 0 is off."""
-    alpha: float = 1.0
-    """How strongly an unlikely trace is held back."""
-    delta: float = 0.2
-    """How far below 1 the ratio may lie."""
-
-    def __post_init__(self) -> None:
-        refuse(
-            (not 0 <= self.weight < math.inf, "algo.sharing.weight must not be negative"),
-            (not 0 <= self.alpha < math.inf, "algo.sharing.alpha must not be negative"),
-            (not 0 < self.delta <= 1, "algo.sharing.delta must lie above 0 and be at most 1"),
-        )
 
 
 @dataclass(frozen=True)
@@ -237,7 +199,6 @@ class Algorithm:
     entropy_coefficient: float = 0.0
     """Weight of a bonus on the mean entropy of sampled positions; 0 is off."""
     distillation: Distillation = field(default_factory=Distillation)
-    sharing: Sharing = field(default_factory=Sharing)
     dynamic_sampling: bool = False
     """Train on groups whose rewards differ only, the over-long penalty not counted, and sample
     again until there are enough (DAPO, arXiv:2503.14476)."""

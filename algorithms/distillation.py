@@ -14,7 +14,6 @@ from coterie.datatypes import Trajectory
 
 # N sampled tokens of a row; K likeliest tokens; V vocabulary
 
-_LIMIT = 20.0  # nats: beyond, an exponential says nothing more
 _FAR = 80.0  # nats: exp of less is 0 in float32
 _LEAST = 1e-6  # what rounding leaves of a probability
 _AT_BOUND = 1 - 1e-5
@@ -43,21 +42,15 @@ def on_sampled(rows: Sequence[Trajectory], logprobs: Sequence[Tensor]) -> list[T
     ]
 
 
-def token_bonus(how: Distillation, advantage: float, read_N: Tensor, against_N: Tensor) -> Tensor:
-    """(N,) what is added to a row's advantage, token by token.
+def token_bonus(settings: Distillation, read_N: Tensor, own_N: Tensor) -> Tensor:
+    """(N,) what is added to a row's advantage, token by token: ``beta clip(d_t, -bound, bound)``.
 
     Args:
-        how: beta, direction and bound.
-        advantage: the row's.
+        settings: beta and bound.
         read_N: the reader's log-probabilities behind the other context.
-        against_N: what they are compared with: the row's own, or the reader's behind a contrast.
+        own_N: the row's own.
     """
-    if how.direction == "hint":  # beta clip(d_t, -c, c)
-        return how.beta * _clipped(read_N, against_N, how.bound)
-    # beta A (clip(exp(sign(A) d_t), 1 - c, 1 + c) - 1)      RLSD, arXiv:2604.03128
-    towards_N = float(np.sign(advantage)) * _clipped(read_N, against_N, _LIMIT)
-    weight_N = towards_N.exp().clamp(1 - how.bound, 1 + how.bound)
-    return how.beta * advantage * (weight_N - 1)
+    return settings.beta * _clipped(read_N, own_N, settings.bound)
 
 
 def expected_difference(logp_NV: Tensor, reader: Reader) -> Tensor:
@@ -85,19 +78,15 @@ def _rest(logp_NK: Tensor) -> Tensor:
     return (1 - logp_NK.exp().sum(-1)).clamp(min=_LEAST)
 
 
-def describe_bonus(
-    how: Distillation, told: Sequence[Tensor], advantages: npt.NDArray[np.float64]
-) -> dict[str, float]:
+def describe_bonus(settings: Distillation, bonuses: Sequence[Tensor]) -> dict[str, float]:
     """Metrics over the sampled tokens of rows that were read again."""
-    value_N = torch.cat(list(told)).cpu()
-    scale = np.abs(advantages) if how.direction == "reward" else np.ones(len(told))
-    most_N = how.beta * how.bound * np.repeat(scale, [len(one) for one in told])
-    bounded_N = (value_N.abs().numpy() >= _AT_BOUND * most_N) & (most_N > 0)
+    bonus_N = torch.cat(list(bonuses)).cpu()
+    bounded_N = bonus_N.abs().numpy() >= _AT_BOUND * settings.beta * settings.bound
     return {
-        "distillation/mean": float(value_N.mean()),
-        "distillation/size": float(value_N.abs().mean()),
+        "distillation/mean": float(bonus_N.mean()),
+        "distillation/size": float(bonus_N.abs().mean()),
         "distillation/bounded": float(bounded_N.mean()),
-        "distillation/beta": how.beta,
+        "distillation/beta": settings.beta,
     }
 
 

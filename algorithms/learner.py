@@ -15,7 +15,7 @@ from torch import Tensor
 
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.batching import Batch, scored_tokens, split_evenly
-from coterie.algorithms.distillation import Lesson, by_trajectory, on_sampled
+from coterie.algorithms.distillation import Lesson, by_trajectory
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from coterie.algorithms.objective import SUMS, Totals, describe, objective
@@ -114,7 +114,7 @@ class Learner:
             old = self._snapshot(rows) if several else None
         ref = self._reference(rows) if self.algorithm.kl_coefficient else None
         done = self._updates / (self._total or 1)
-        lesson, told, read = self._rereading(rows, old, advantages, done)
+        lesson, told, read = self._rereading(rows, old, done)
         self.told = by_trajectory([trajectories[i] for i in use], told)
         counts, skipped = _counts(rows, self.model.version), self._skipped
         sums, peaks, losses, norms = torch.zeros(len(SUMS)), torch.zeros(2), [], []
@@ -164,13 +164,6 @@ class Learner:
             for i, row, new, ref in zip(use, rows, now, self._reference(rows)):
                 out_B[i] = float((new - ref)[torch.from_numpy(row.mask[1:]).to(new.device)].sum())
         return out_B
-
-    def mean_logprobs(self, rows: Sequence[Trajectory]) -> Floats:
-        """(B,) each row's mean log-probability of its own tokens, under the weights of this moment;
-        other conditions on rows as for :meth:`update`."""
-        with self.model.active():
-            now = on_sampled(rows, self._snapshot(rows))
-        return np.array([float(one.mean()) for one in now])
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors by name, and plain JSON data; with the weights, all that an update depends on.

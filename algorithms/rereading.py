@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -15,7 +13,6 @@ from coterie.algorithms.distillation import Lesson, describe_bonus, on_sampled, 
 from coterie.algorithms.scorer import Scorer
 from coterie.datatypes import Trajectory
 
-Floats = npt.NDArray[np.float64]
 Told = dict[int, Tensor]
 """Place of a row -> (N,) what reading it again says of its sampled tokens."""
 
@@ -30,7 +27,7 @@ class Rereading:
     """While open, the model has the weights of that name: start, average or current."""
 
     def __call__(
-        self, rows: Sequence[Trajectory], old: list[Tensor] | None, advantages: Floats, done: float
+        self, rows: Sequence[Trajectory], old: list[Tensor] | None, done: float
     ) -> tuple[Lesson, Told, dict[str, float]]:
         """What is learned of every row; what its sampled tokens were told; and metrics of it.
 
@@ -46,13 +43,13 @@ class Rereading:
         use = [i for i, r in enumerate(rows) if r.reread_after is not None and self._fits(r)]
         if not use or not how.beta:
             return Lesson(), {}, {"distillation/rows": 0.0}
-        told, readers = self._told(rows, use, old, advantages, how)
-        metrics = describe_bonus(how, list(told.values()), advantages[use])
+        told, readers = self._told(rows, use, old, how)
+        metrics = describe_bonus(how, list(told.values()))
         share = {"distillation/rows": len(use) / len(rows)}
         return self._lesson(rows, told, readers), told, share | metrics
 
     def _fits(self, row: Trajectory) -> bool:
-        room, contexts = self.scorer.model.context, (row, row.as_reread(), row.as_contrast())
+        room, contexts = self.scorer.model.context, (row, row.as_reread())
         return all(len(one.tokens) <= room and not one.mask[0] for one in contexts)
 
     def _told(
@@ -60,40 +57,34 @@ class Rereading:
         rows: Sequence[Trajectory],
         use: Sequence[int],
         old: list[Tensor] | None,
-        advantages: Floats,
-        how: Distillation,
+        settings: Distillation,
     ) -> tuple[Told, dict[int, Reader]]:
-        """Also what the reader holds of the likeliest tokens, where it is asked of them: of rows
-        without a contrast, which are compared with themselves."""
-        alone = [i for i in use if rows[i].contrast_after is None]
-        contrasted = [i for i in use if rows[i].contrast_after is not None]
-        asked = alone if how.likeliest else []
-        others = contrasted if how.likeliest else use
-        behind = [rows[i].as_reread() for i in others]
-        behind += [rows[i].as_contrast() for i in contrasted]
-        with self.weights(how.reader):
-            found = on_sampled(behind, self.scorer.logprobs(behind))
-            held = self.scorer.likeliest([rows[i].as_reread() for i in asked], how.likeliest)
-        read, readers = dict(zip(others, found)), {}
-        for i, (ids_NK, logp_NK, logp_N) in zip(asked, held, strict=True):
-            beta_N = logp_N.new_full(logp_N.shape, how.beta)
-            read[i], readers[i] = logp_N, Reader(ids_NK, logp_NK, beta_N, how.bound)
-        themselves = [rows[i] for i in alone]
+        """Also what the reader holds of the likeliest tokens, where it is asked of them."""
+        behind = [rows[i].as_reread() for i in use]
+        read, readers = {}, {}
+        with self.weights(settings.reader):
+            if settings.likeliest:
+                tokens = self.scorer.likeliest(behind, settings.likeliest)
+                for i, (ids_NK, logp_NK, logp_N) in zip(use, tokens, strict=True):
+                    beta_N = logp_N.new_full(logp_N.shape, settings.beta)
+                    read[i] = logp_N
+                    readers[i] = Reader(ids_NK, logp_NK, beta_N, settings.bound)
+            else:
+                read = dict(zip(use, on_sampled(behind, self.scorer.logprobs(behind)), strict=True))
+        themselves = [rows[i] for i in use]
         if old is None:
             with self.weights("current"):
                 own = self.scorer.logprobs(themselves)
         else:
-            own = [old[i] for i in alone]
-        against = dict(zip(alone, on_sampled(themselves, own), strict=True))
-        against |= zip(contrasted, found[len(others) :], strict=True)
-        return {i: token_bonus(how, advantages[i], read[i], against[i]) for i in use}, readers
+            own = [old[i] for i in use]
+        own = on_sampled(themselves, own)
+        return {i: token_bonus(settings, read[i], own_N) for i, own_N in zip(use, own)}, readers
 
     def _lesson(self, rows: Sequence[Trajectory], told: Told, readers: dict[int, Reader]) -> Lesson:
-        """Of the sampled tokens, or of the likeliest, where a row has readers."""
+        """Of the likeliest tokens, or of the sampled ones."""
+        if readers:
+            return Lesson(readers=[readers.get(i) for i in range(len(rows))])
         bonus = [torch.zeros(len(row.tokens) - 1, device=self.scorer.model.device) for row in rows]
-        for i in told.keys() - readers.keys():
-            bonus[i][torch.from_numpy(rows[i].mask[1:]).to(told[i].device)] = told[i]
-        return Lesson(
-            bonus=bonus if len(readers) < len(told) else (),
-            readers=[readers.get(i) for i in range(len(rows))] if readers else (),
-        )
+        for i, bonus_N in told.items():
+            bonus[i][torch.from_numpy(rows[i].mask[1:]).to(bonus_N.device)] = bonus_N
+        return Lesson(bonus=bonus)

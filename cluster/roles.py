@@ -49,10 +49,6 @@ class RemoteRole:
         """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
         return self._do("divergences", trajectories)
 
-    def mean_logprobs(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
-        """See :meth:`coterie.algorithms.learner.Learner.mean_logprobs`."""
-        return self._do("mean_logprobs", trajectories)
-
     def save(self, directory: Path) -> dict[str, Any]:
         """See :meth:`coterie.teams.trained.TrainedRole.save`."""
         return self._write("save", directory)

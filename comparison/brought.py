@@ -10,6 +10,7 @@ from coterie.datatypes import UserError
 from coterie.datatypes.flags import parse_flags
 from coterie.training.plain import override
 from coterie.training.presets import lay_over, preset
+from coterie.training.retired import Retired
 from coterie.training.rundir import RunDirectory
 from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
 
@@ -164,6 +165,8 @@ def _run_settings(run: Path) -> TrainSettings | None:
         return None
     try:
         return restore(config)
+    except Retired:
+        raise
     except (UserError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{run / 'config.json'} does not say how {run} was asked ({error}); name "

@@ -55,9 +55,6 @@ class Trajectory:
     reread_after: npt.NDArray[np.int64] | None = None
     """Ids behind which the row is read once more, in place of those before its first sampled token:
     a context that its author did not have, for algorithms that distil; None: it is not."""
-    contrast_after: npt.NDArray[np.int64] | None = None
-    """Ids behind which it is read for comparison with :attr:`reread_after`, such as a wrong hint;
-    None: it is compared with itself."""
 
     @property
     def trainable(self) -> bool:
@@ -75,10 +72,6 @@ class Trajectory:
     def as_reread(self) -> "Trajectory":
         """This row behind the context of :attr:`reread_after`."""
         return self._behind(self.reread_after)
-
-    def as_contrast(self) -> "Trajectory":
-        """This row behind the context of :attr:`contrast_after`."""
-        return self._behind(self.contrast_after)
 
     def _behind(self, before: npt.NDArray[np.int64] | None) -> "Trajectory":
         if before is None or not self.mask.any():

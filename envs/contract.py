@@ -16,7 +16,7 @@ import orjson
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is what it must be, and what that is."""
 
-CONTEXTS = frozenset({"learned_after", "reread_after", "contrast_after"})
+CONTEXTS = frozenset({"learned_after", "reread_after"})
 """What an info calls other contexts of the agent's row: text, which a token view turns into ids."""
 
 _RESULTS = {

@@ -71,8 +71,6 @@ class Outcome:
     reread_after: Mapping[str, str] = field(default_factory=dict)
     """Agent -> a context that it did not have, behind which what it wrote is read once more, for
     algorithms that distil (``--algo.distillation.beta``)."""
-    contrast_after: Mapping[str, str] = field(default_factory=dict)
-    """Agent -> one with which that reading is compared, in place of the one that it had."""
     truncated: Collection[str] = ()
     """Agents that were cut off and did not come to an end."""
     failed: Mapping[str, bool] | None = None

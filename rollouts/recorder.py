@@ -15,7 +15,6 @@ _STRUCTURAL = (
     "loss_weight",
     "learned_after",
     "reread_after",
-    "contrast_after",
     "episode",
     "max_new_tokens",
     "stop",
@@ -101,7 +100,6 @@ class Recorder:
                 info=measured,
                 learned_after=info.get("learned_after"),
                 reread_after=info.get("reread_after"),
-                contrast_after=info.get("contrast_after"),
             )
             for row in rows
         ]

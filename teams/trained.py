@@ -48,14 +48,6 @@ class TrainedRole:
         """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
         return self.learner.divergences(trajectories)
 
-    @property
-    def context(self) -> int:
-        return self.loaded.handle.context
-
-    def mean_logprobs(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
-        """See :meth:`coterie.algorithms.learner.Learner.mean_logprobs`."""
-        return self.learner.mean_logprobs(trajectories)
-
     def save(self, directory: Path) -> dict[str, Any]:
         """Write the weights (or the adapter) as they are held, and the optimiser's moments, so that
         training can go on; returns what else that needs, as JSON has it. Of several ranks the first

@@ -64,19 +64,12 @@ ARMS = {
 _AFTER_COLD = (*ARMS["core"], "--group-by", "problem+role", "--env.learn-hinted-after", "cold")
 # Forms that are looked at once, on seeds that confirm nothing.
 _SCREENED = {
-    "sharing": (*ALONE, "--env.k-cold", "3", "--algo.sharing.weight", "1"),
-    "contrast": (*ARMS["distillation"], "--env.reread-contrast"),
-    "gold-hint": (*ARMS["distillation"], "--env.reread-hint", "gold"),
-    "reward": (
-        *(*ALONE, "--env.k-cold", "3", "--env.teacher", "prefer-peer", "--env.reread", "all"),
-        *("--algo.distillation.direction", "reward", "--algo.distillation.beta", "0.5"),
-        *("--algo.distillation.bound", "0.2"),
-    ),
-    "current": (*ARMS["distillation"], "--algo.distillation.reader", "current"),
     "start": (*ARMS["distillation"], "--algo.distillation.reader", "start"),
     "after-cold": _AFTER_COLD,
     "after-cold-kl": (*_AFTER_COLD, "--algo.kl-coefficient", "0.04"),
 }
+GONE = ("sharing", "contrast", "gold-hint", "reward", "current")
+"""Screened arms whose settings are gone. Each stored row has its command and its commit."""
 _BOTH = ("plain", "distillation")
 # Of the first two rounds, which had failed, what was run; and the screen. Within a block, all arms
 # of a seed before the next seed.
@@ -88,7 +81,7 @@ EARLIER: Sequence[tuple[str, Sequence[str], int, Sequence[int]]] = (
     ("recall", _BOTH, LENGTH, SEEDS),
     ("recall", ("plain", "sure"), LENGTH, (*range(25, 30), *SCREEN_SEEDS)),
     ("complementary", ("plain", "sure"), LENGTH, range(25, 30)),
-    ("complementary", (*_BOTH, *_SCREENED), LENGTH, SCREEN_SEEDS),
+    ("complementary", (*_BOTH, *_SCREENED, *GONE), LENGTH, SCREEN_SEEDS),
 )
 
 

@@ -73,8 +73,7 @@ async def sample_batch(
         informative = informative_groups(
             [row for _, row in _rows_to_compare(played, learners)], key
         )
-        distillation = algorithm.distillation
-        if distillation.beta > 0 and distillation.direction == "hint":
+        if algorithm.distillation.beta > 0:
             informative |= {row.groups[key] for _, row in new if row.reread_after is not None}
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
         found = [(problem, row) for problem, row in new if row.groups[key] in informative]

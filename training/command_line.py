@@ -22,6 +22,7 @@ from coterie.datatypes.flags import parse_flags
 from coterie.teams.settings import AgentSettings
 from coterie.training.config_file import as_toml, read_config
 from coterie.training.presets import KNOWN, lay_over, preset
+from coterie.training.retired import Retired
 from coterie.training.settings import RunSettings
 from coterie.training.train_settings import (
     Choice,
@@ -125,6 +126,8 @@ def read_run(directory: Path) -> TrainSettings:
 
         RunDirectory.reopen(directory)
         raise UserError(f"{path} cannot be read") from None
+    except Retired:
+        raise
     except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is damaged or of another version ({error})") from None
 

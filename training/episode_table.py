@@ -38,7 +38,6 @@ _ROW = {
 # Of rows that are read again behind another context alone.
 _OF_SOME = {
     "reread_after": List(Value("int64")),
-    "contrast_after": List(Value("int64")),
     "token_bonus": List(List(Value("float64"))),
 }
 _AS_JSON = ("reward_terms", "groups", "info")

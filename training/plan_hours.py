@@ -87,7 +87,7 @@ def _readings(settings: TrainSettings) -> float:
     # Of the weights before several updates, and of the reference; of both for the reward.
     often = (settings.learner.optimizer_steps > 1) + (algo.kl_coefficient > 0)
     often += 2 * (algo.kl_in_reward > 0)
-    # Behind the other context, and behind the row's own or a contrast, until that has faded.
+    # Behind the other context, and behind the row's own, until that has faded.
     return often + 2 * (algo.distillation.beta > 0) * (algo.distillation.fade or 1.0)
 
 

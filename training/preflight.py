@@ -13,7 +13,6 @@ from coterie.algorithms.settings import check_moments
 from coterie.cluster.settings import check_cluster, check_episode_workers, has_processes
 from coterie.datatypes import UserError, check_no_nan, refuse
 from coterie.evaluation import evaluation_of
-from coterie.experts.naming import is_player
 from coterie.models.locate import hub_snapshot, local_folder
 from coterie.models.spec import ModelSpec
 from coterie.problems.prepare import PreparedProblems, prepare
@@ -116,7 +115,7 @@ def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
 def _nothing_to_teach(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
     """Forms of learning from peers for which there is nothing to read."""
     choice, distillation = settings.choice, settings.algo.distillation
-    reread, shares = getattr(settings.env, "reread", None), settings.algo.sharing.weight > 0
+    reread = getattr(settings.env, "reread", None)
     teaches = reread is not None or not str(envs.spec(choice.env).factory).startswith("coterie.")
     yield (
         reread == "none" and distillation.beta > 0,
@@ -129,21 +128,9 @@ def _nothing_to_teach(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
         "without both: --env.reread none",
     )
     yield (
-        reread in ("unsolved", "alike")
-        and distillation.direction == "reward"
-        and settings.run.group_by != "problem",
-        f"--algo.distillation.direction reward weighs what a trace was paid, and --env.reread "
-        f"{reread} names traces of which all of a role's are paid alike: take --env.reread all",
-    )
-    yield (
-        not teaches and (distillation.beta > 0 or shares),
-        f"{choice.env} has no traces of peers to learn from: leave out --algo.distillation.beta "
-        "and --algo.sharing.weight, or take --env core-teaching",
-    )
-    yield (
-        shares and sum(not is_player(agent.model) for agent in settings.agents.values()) < 2,
-        "--algo.sharing.weight needs a peer that tells the probabilities of what it wrote: give a "
-        "second role a model",
+        not teaches and distillation.beta > 0,
+        f"{choice.env} has no traces of peers to learn from: leave out --algo.distillation.beta, "
+        "or take --env core-teaching",
     )
 
 

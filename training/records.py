@@ -70,7 +70,6 @@ def row_record(
         "tokens": row.tokens,
         "learned_after": row.learned_after,
         **({} if row.reread_after is None else {"reread_after": row.reread_after}),
-        **({} if row.contrast_after is None else {"contrast_after": row.contrast_after}),
         "turns": [list(span) for span in row.turns],
         "finish": list(row.finish),
         # Six decimals say more than float32 holds for the logs' readers.

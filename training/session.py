@@ -30,7 +30,13 @@ from coterie.teams.players import player_counters
 from coterie.teams.team import Learning, Learns, build_team
 from coterie.training import checkpoint
 from coterie.training.baseline import baseline
-from coterie.training.batch import Batch, advantages_by_row, with_divergences, without_stale
+from coterie.training.batch import (
+    Batch,
+    advantages_by_row,
+    rows_of,
+    with_divergences,
+    without_stale,
+)
 from coterie.training.examiner import Examiner
 from coterie.training.logbook import Logbook
 from coterie.training.origins import check_unchanged, write_environment
@@ -47,7 +53,6 @@ from coterie.training.records import (
 from coterie.training.rundir import LOGS, RunDirectory, default_path
 from coterie.training.sampling import StepSampler
 from coterie.training.settings import MAX_NEW_TOKENS
-from coterie.training.sharing import rows_to_learn
 from coterie.training.summary import Tally, places_table, summary
 from coterie.training.trackers import Trackers, episode_rows
 from coterie.training.train_settings import TrainSettings
@@ -195,10 +200,8 @@ class Session(AbstractContextManager["Session"]):
         step = self._progress.step + 1
 
         def learned(role: str, trained: Learns) -> dict[str, float]:
-            how, codec = self.settings.algo.sharing, self.team.codecs[role]
-            rows, found = rows_to_learn(how, batch, credit, role, trained, codec)
             try:
-                return found | trained.update(*rows)
+                return trained.update(*rows_of(batch, credit, role))
             except NotFinite as why:
                 raise not_finite(self.run, role, step, why) from None
 

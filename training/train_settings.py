@@ -19,6 +19,7 @@ from coterie.models.locate import TINY
 from coterie.problems.prepare import ProblemSettings
 from coterie.teams.settings import AgentSettings, ScoringSettings
 from coterie.training.plain import override, to_plain
+from coterie.training.retired import without_retired
 from coterie.training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings, RunSettings
 
 # Files, flags and attributes are called after roles; Python reads some letters as others.
@@ -146,8 +147,10 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
     began is what its class has, and so does nothing, whatever its environment asks for by now.
 
     Raises:
+        Retired: the run used a setting that is gone.
         UserError, KeyError, TypeError or AttributeError: ``plain`` is something else.
     """
+    plain = without_retired(plain)
     choice = override(Choice("", "", ()), plain["choice"])
     default = _of_classes(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}

@@ -37,7 +37,7 @@ import numpy as np
 from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.contract import role_of
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.core_teaching.hints import Taught, contrasts, hint_checks, lessons, to_reread
+from coterie.envs.core_teaching.hints import Taught, hint_checks, lessons, to_reread
 from coterie.envs.core_teaching.scoring import (
     NO_WEIGHTS,
     TERMS,
@@ -126,13 +126,9 @@ class CoreTeachingEnv(ConversationEnv):
         if second:
             taught = self._lessons(problem, traces, weights, step)
         reread: dict[str, Lesson] = {}
-        contrast: dict[str, str] = {}
         if rereads:
             behind = self._reread_lessons(problem, traces, weights, step)
             reread = to_reread(traces, behind, settings.reread)
-        if settings.reread_contrast:
-            contrast = contrasts(traces, reread, problem.gold or "", settings, self.meters)
-            reread = {agent: lesson for agent, lesson in reread.items() if agent in contrast}
 
         if second:
             # Round B: everyone tries once more; a coin per trace says whether it sees the hint.
@@ -182,7 +178,6 @@ class CoreTeachingEnv(ConversationEnv):
             if settings.learn_hinted_after == "cold"
             else {},
             reread_after={agent: ask(lesson.hint).text for agent, lesson in reread.items()},
-            contrast_after={agent: ask(hint).text for agent, hint in contrast.items()},
         )
 
     def _read(
@@ -227,15 +222,11 @@ class CoreTeachingEnv(ConversationEnv):
         self, problem: Problem, traces: list[Trace], weights: Weights, step: int
     ) -> dict[str, Lesson]:
         """Role -> what its traces are read again behind."""
-        among = self.settings.reread_hint
-        if among == "gold":
-            told = Lesson("", problem.gold or "")
-            return dict.fromkeys(self.roles, told) if problem.gold else {}
         right = {r: [t.verdict.correct for t in traces if t.role == r] for r in self.roles}
         least = self.settings.reread_least
         sure = {role for role, some in right.items() if some and np.mean(some) >= least}
         traces = [trace for trace in traces if trace.role in sure]
-        return self._lessons(problem, traces, weights, step, among)
+        return self._lessons(problem, traces, weights, step, self.settings.reread_hint)
 
     def _needed(
         self,

@@ -138,29 +138,6 @@ def to_reread(
     }
 
 
-def contrasts(
-    traces: Sequence[Trace],
-    reread: Collection[str],
-    gold: str,
-    settings: CoreTeachingSettings,
-    meters: Mapping[str, TextMeter],
-) -> dict[str, str]:
-    """Agent of ``reread`` -> a hint made of somebody else's wrong trace, a peer's if there is one
-    (RLCSD, arXiv:2606.11709, which has those of the same policy); left out where there is none."""
-    found: dict[str, str] = {}
-    for trace in traces:
-        others = [t for t in traces if t.agent != trace.agent and not t.verdict.correct]
-        others.sort(key=lambda other: other.role == trace.role)
-        for other in others if trace.agent in reread else ():
-            blocks = strategies(text := after_thinking(other.text))
-            source, answers = blocks[0].text if blocks else text, (gold, other.verdict.answer or "")
-            how = (meters[trace.role], settings.hint_tokens, settings.truncate)
-            if (hint := build_hint(source, answers, *how)) is not None:
-                found[trace.agent] = hint
-                break
-    return found
-
-
 def hint_source(text: str, answer: str | None, states_gold: Callable[[str], bool]) -> str | None:
     """The part of a correct trace that a hint is made of: its first strategy whose own outcome is
     right, or the whole trace where it has no strategies; None if no strategy is right.

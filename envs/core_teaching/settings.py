@@ -17,7 +17,7 @@ ExplorePool = Literal["question", "model"]
 End = Literal["head", "tail"]
 HintedContext = Literal["hint", "cold"]
 Reread = Literal["none", "wrong", "unsolved", "alike", "all"]
-RereadHint = Literal["peer", "own", "gold"]
+RereadHint = Literal["peer", "own"]
 
 _require = partial(require, "core-teaching")
 
@@ -109,14 +109,11 @@ class CoreTeachingSettings:
     of a role whose traces are all right or all wrong, so that its rewards say nothing (alike), or
     all. Not in the paper."""
     reread_hint: RereadHint = "peer"
-    """What they are read behind: a peer's right trace (of questions that a peer has solved), one's
-    own right trace (SDPO, arXiv:2601.20802), or the gold answer."""
+    """What they are read behind: a peer's right trace (of questions that a peer has solved), or
+    one's own (SDPO, arXiv:2601.20802)."""
     reread_least: float = 0.0
     """Least share of right cold traces that a role needs for one of them to be that hint: of a role
-    that is right by luck, it would be taken for reasoning. The gold answer is nobody's luck."""
-    reread_contrast: bool = False
-    """Compare with the reading behind a wrong trace of somebody, a peer's if there is one, in place
-    of the prompt alone (RLCSD, arXiv:2606.11709); traces for which there is none are left out."""
+    that is right by luck, it would be taken for reasoning."""
 
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("k_cold", "hint_tokens", "max_new_tokens", "cap"), 1)
@@ -146,8 +143,8 @@ class CoreTeachingSettings:
             "leaves out; choose k_hinted 1",
         )
         _require(
-            self.reread != "none" or (self.reread_hint == "peer" and not self.reread_contrast),
-            "reread_hint and reread_contrast do nothing while reread is none; choose reread wrong",
+            self.reread != "none" or self.reread_hint == "peer",
+            "reread_hint does nothing while reread is none; choose reread wrong",
         )
         _require(
             self.reread_hint != "own" or self.reread == "wrong",

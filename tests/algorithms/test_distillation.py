@@ -11,7 +11,6 @@ from coterie.algorithms import Algorithm, Learner, LearnerSettings, get
 from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.batching import Reader
 from coterie.algorithms.distillation import (
-    describe_bonus,
     expected_difference,
     on_sampled,
     token_bonus,
@@ -21,7 +20,6 @@ from coterie.training.records import row_record
 
 PLAIN = LearnerSettings(importance_correction="none")
 HINTED = np.array([7, 3, 11, 5, 2])
-WRONG = np.array([7, 4, 2])
 NOTHING = np.zeros(8)
 
 
@@ -63,26 +61,10 @@ def test_by_hand(make_rows) -> None:
     assert read.tolist() == [-2, -0.5, -4.5]
     how = Distillation(beta=0.5, bound=2.0)
     # -2 + 1 = -1; -.5 + 3 = 2.5, at most 2; -4.5 + .5 = -4, at least -2; half of each.
-    assert token_bonus(how, 0.0, read, own).tolist() == [-0.5, 1.0, -1.0]
+    assert token_bonus(how, read, own).tolist() == [-0.5, 1.0, -1.0]
     # A token that either finds impossible says nothing if both do.
     own[0] = read[0] = -np.inf
-    assert token_bonus(how, 0.0, read, own)[0] == 0
-
-
-def test_direction_of_the_reward_by_hand() -> None:
-    """A (1 - .5 + .5 clip(exp(sign(A) d), .8, 1.2)) - A, with d = log 1.1, log 2 and -log 1.25."""
-    how = Distillation(beta=0.5, bound=0.2, direction="reward")
-    read, own = torch.tensor([1.1, 2.0, 0.8]).log(), torch.zeros(3)
-    # exp(d) is 1.1, 2 (at most 1.2) and .8; half of 2 times .1, .2 and -.2.
-    right = token_bonus(how, 2.0, read, own)
-    torch.testing.assert_close(right, torch.tensor([0.1, 0.2, -0.2]))
-    # exp(-d) is 1 / 1.1, 1 / 2 (at least .8) and 1.25 (at most 1.2); half of -2 (. - 1).
-    wrong = token_bonus(how, -2.0, read, own)
-    torch.testing.assert_close(wrong, torch.tensor([1 - 1 / 1.1, 0.2, -0.2]))
-    assert token_bonus(how, 0.0, read, own).tolist() == [0, 0, 0]
-    metrics = describe_bonus(how, [right, wrong[:1]], np.array([2.0, -2.0]))
-    assert metrics["distillation/bounded"] == 2 / 4
-    assert metrics["distillation/mean"] == pytest.approx((0.1 + 0.2 - 0.2 + 1 - 1 / 1.1) / 4)
+    assert token_bonus(how, read, own)[0] == 0
 
 
 def test_beta_fades() -> None:
@@ -102,27 +84,6 @@ def test_a_faded_beta_reads_nothing(tiny, make_rows) -> None:
 def test_a_share_of_the_run_needs_its_length(tiny) -> None:
     with pytest.raises(UserError, match="fade need the number"):
         Learner(tiny(), distilling(fade=1.0), PLAIN)
-
-
-def test_a_contrast_stands_for_the_row_itself(tiny, make_rows) -> None:
-    """Behind one context twice, nothing differs; behind two, it is their difference."""
-    rows = named(make_rows, 1, 3, 5)
-    rows[3] = dataclasses.replace(rows[3], contrast_after=HINTED)
-    rows[5] = dataclasses.replace(rows[5], contrast_after=WRONG)
-    learner = Learner(tiny(), distilling(beta=1.0, bound=9.0), PLAIN)
-    _, told, _ = learner._rereading(rows, None, NOTHING, 0.0)
-    assert sorted(told) == [1, 3, 5]
-    assert told[3].abs().max() < 1e-5
-    read = [
-        on_sampled([one], [logprobs(learner.model, one.tokens)])[0].detach()
-        for one in (rows[5].as_reread(), rows[5].as_contrast(), rows[1].as_reread(), rows[1])
-    ]
-    torch.testing.assert_close(told[5], read[0] - read[1])
-    torch.testing.assert_close(told[1], read[2] - read[3])
-    # Of several optimizer steps, the first one's weights are meant, whatever they have become.
-    old = [logp - 0.1 for logp in learner._snapshot(rows)]
-    _, later, _ = learner._rereading(rows, old, NOTHING, 0.0)
-    torch.testing.assert_close([later[i] for i in (1, 3, 5)], [told[1] + 0.1, told[3], told[5]])
 
 
 def test_what_each_token_was_told_is_kept_for_the_log(tiny, make_rows) -> None:
@@ -164,8 +125,8 @@ def test_the_gradient_is_that_of_the_formula(name: str, tiny, make_rows) -> None
     loss.backward()
     expected = {n: p.grad.clone() for n, p in model.parameters().items()}
 
-    learner = Learner(tiny(), distilling(name, beta=0.7, bound=0.3, reader="current"), PLAIN)
-    lesson, _, _ = learner._rereading(rows, None, advantages, 0.0)
+    learner = Learner(tiny(), distilling(name, beta=0.7, bound=0.3), PLAIN)
+    lesson, _, _ = learner._rereading(rows, None, 0.0)
     learner._gradient(rows, advantages, None, None, range(8), lesson)
     for n, p in learner.model.parameters().items():
         torch.testing.assert_close(p.grad, expected[n], rtol=1e-4, atol=1e-7)
@@ -218,7 +179,7 @@ def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
         )
         loss = loss - 0.7 * row.loss_weight * gain.mean() / 8
     loss.backward()
-    lesson, told, _ = learner._rereading(rows, None, NOTHING, 0.5)
+    lesson, told, _ = learner._rereading(rows, None, 0.5)
     assert sorted(told) == [1, 4]
     learner._gradient(rows, NOTHING, None, None, range(8), lesson)
     found = {n: p.grad for n, p in learner.model.parameters().items()}
@@ -239,29 +200,6 @@ def test_the_mean_over_next_tokens_by_hand() -> None:
     assert found == pytest.approx(0.3 * math.log(2) + 0.7 * math.log(0.4 / 0.7), abs=1e-5)
     impossible = torch.tensor([[0.0, 1.0, 0.0]]).log()
     assert expected_difference(impossible, whole).isfinite().all()
-
-
-def test_a_contrast_is_told_token_by_token(tiny, make_rows) -> None:
-    """Beside a row without one, which is told on average: the gradient is the sum of both."""
-    gradients = []
-    for which in ((1, 5), (1,), (5,)):
-        rows = named(make_rows, *which)
-        rows[5] = dataclasses.replace(rows[5], contrast_after=WRONG)
-        learner = Learner(tiny(), distilling(likeliest=8), PLAIN)
-        lesson, told, _ = learner._rereading(rows, None, NOTHING, 0.0)
-        assert [bool(lesson.readers and lesson.readers[i]) for i in which] == [
-            i == 1 for i in which
-        ]
-        assert [bool(lesson.bonus and lesson.bonus[i].any()) for i in which] == [
-            i == 5 for i in which
-        ]
-        assert sorted(told) == [*which]
-        learner._gradient(rows, NOTHING, None, None, range(8), lesson)
-        gradients.append({n: p.grad for n, p in learner.model.parameters().items()})
-    both, one, other = gradients
-    for name in both:
-        torch.testing.assert_close(both[name], one[name] + other[name], rtol=1e-4, atol=1e-7)
-        assert other[name].any()
 
 
 def test_likeliest_tokens_do_not_depend_on_how_rows_are_split(tiny, make_rows) -> None:
@@ -298,11 +236,10 @@ def test_rows_without_advantage_learn_and_are_counted(tiny, make_rows) -> None:
     assert any(not torch.equal(value, before[name]) for name, value in weights(model).items())
 
 
-@pytest.mark.parametrize("other", ["reread_after", "contrast_after"])
-def test_a_context_for_which_there_is_no_room_is_left_out(other, tiny, make_rows) -> None:
+def test_a_context_for_which_there_is_no_room_is_left_out(tiny, make_rows) -> None:
     model = tiny()
     rows = named(make_rows, 2)
-    rows[2] = dataclasses.replace(rows[2], **{"contrast_after": WRONG, other: np.arange(20)})
+    rows[2] = dataclasses.replace(rows[2], reread_after=np.arange(20))
     model.context = len(rows[2]._behind(np.arange(20)).tokens) - 1
     assert Learner(model, distilling(), PLAIN).update(rows, NOTHING)["distillation/rows"] == 0
     model.context += 1
@@ -314,12 +251,7 @@ def test_a_row_that_once_stands_behind_nothing_is_left_out(tiny, make_rows) -> N
     sampled one behind nothing."""
     rows, nothing = named(make_rows, 2), np.zeros(0, np.int64)
     unprompted = {"mask": np.ones_like(rows[2].mask)}
-    for one in (
-        {"reread_after": nothing},
-        {"contrast_after": nothing},
-        unprompted,
-        {**unprompted, "contrast_after": WRONG},
-    ):
+    for one in ({"reread_after": nothing}, unprompted):
         rows[2] = dataclasses.replace(named(make_rows, 2)[2], **one)
         metrics = Learner(tiny(), distilling(), PLAIN).update(rows, NOTHING)
         assert metrics["distillation/rows"] == 0
@@ -330,22 +262,21 @@ def test_who_reads(tiny, make_rows) -> None:
     the start not at all."""
     rows, found = named(make_rows, 0, 3), {}
     advantages = np.linspace(-1, 1, 8)
-    for reader in ("average", "current", "start"):
+    for reader in ("average", "start"):
         model = tiny()
         learner = Learner(model, distilling(reader=reader), PLAIN)
         start = weights(model)
-        _, first, _ = learner._rereading(rows, None, advantages, 0.0)
+        _, first, _ = learner._rereading(rows, None, 0.0)
         learner.update(rows, advantages)
-        _, second, _ = learner._rereading(rows, None, advantages, 0.0)
+        _, second, _ = learner._rereading(rows, None, 0.0)
         found[reader] = (first, second)
         if reader == "average":
             for name, value in weights(model).items():
                 expected = 0.95 * start[name] + 0.05 * value
                 torch.testing.assert_close(learner._average[name], expected)
-    for reader in ("current", "start"):
-        for place, one in found["average"][0].items():
-            torch.testing.assert_close(one, found[reader][0][place])
-        assert not torch.allclose(found["average"][1][0], found[reader][1][0], atol=1e-5)
+    for place, one in found["average"][0].items():
+        torch.testing.assert_close(one, found["start"][0][place])
+    assert not torch.allclose(found["average"][1][0], found["start"][1][0], atol=1e-5)
 
 
 def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
@@ -369,11 +300,8 @@ def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
         ({"bound": 0.0}, "bound must be above 0"),
         ({"decay": 1.0}, "decay must be at least 0 and below 1"),
         ({"likeliest": -1}, "likeliest must not be negative"),
-        ({"likeliest": 4, "direction": "reward", "bound": 0.2}, "likeliest at 0"),
         ({"fade": -1}, "fade is a share"),
         ({"fade": 50}, "fade is a share"),
-        ({"direction": "reward", "bound": 2.0}, "beta and bound of at most 1"),
-        ({"direction": "reward", "bound": 0.2, "beta": 1.5}, "beta and bound of at most 1"),
     ],
 )
 def test_what_cannot_be(how, sentence: str) -> None:

@@ -9,17 +9,12 @@ import torch
 from coterie.algorithms import Learner, LearnerSettings, get
 from coterie.algorithms.algorithm import Distillation
 
-HINT, WRONG = np.array([7, 3, 11, 5, 2]), np.array([7, 4, 2])
-ADVANTAGES = np.linspace(-1, 1, 8)
+HINT = np.array([7, 3, 11, 5, 2])
 
 
-def reread(make_rows, contrasts: int = 0):
+def reread(make_rows):
     """Eight rows, of which three are read again."""
     rows = [dataclasses.replace(row, reread_after=HINT) for row in make_rows(3)]
-    rows = [
-        dataclasses.replace(row, contrast_after=WRONG if i < contrasts else None)
-        for i, row in enumerate(rows)
-    ]
     return rows + make_rows(8)[3:]
 
 
@@ -30,11 +25,10 @@ def learner(model, likeliest: int) -> Learner:
 
 
 @pytest.mark.parametrize("likeliest", [0, 8])
-@pytest.mark.parametrize("contrasts", [0, 1, 3])
 def test_a_row_is_read_once_behind_each_context(
-    tiny, make_rows, monkeypatch, likeliest: int, contrasts: int
+    tiny, make_rows, monkeypatch, likeliest: int
 ) -> None:
-    model, rows, read = tiny(), reread(make_rows, contrasts), []
+    model, rows, read = tiny(), reread(make_rows), []
     states = model.scored_states
 
     def counted(ids_BT, mask_BT):
@@ -43,21 +37,18 @@ def test_a_row_is_read_once_behind_each_context(
 
     monkeypatch.setattr(model, "scored_states", counted)
     one = learner(model, likeliest)
-    one._rereading(rows, None, ADVANTAGES, 0.0)
-    # Behind the hint, and behind a contrast or its own prompt.
+    one._rereading(rows, None, 0.0)
+    # Behind the hint, and behind its own prompt.
     assert sum(read) == 3 + 3
     old = one._snapshot(rows)
     read.clear()
-    one._rereading(rows, old, ADVANTAGES, 0.0)
-    assert sum(read) == 3 + contrasts
+    one._rereading(rows, old, 0.0)
+    assert sum(read) == 3
 
 
-@pytest.mark.parametrize("contrasts", [0, 1, 3])
-def test_the_sampled_tokens_are_told_the_same_beside_the_likeliest(
-    tiny, make_rows, contrasts: int
-) -> None:
-    rows = reread(make_rows, contrasts)
-    found = [learner(tiny(), k)._rereading(rows, None, ADVANTAGES, 0.0)[1] for k in (0, 8)]
+def test_the_sampled_tokens_are_told_the_same_beside_the_likeliest(tiny, make_rows) -> None:
+    rows = reread(make_rows)
+    found = [learner(tiny(), k)._rereading(rows, None, 0.0)[1] for k in (0, 8)]
     assert found[0].keys() == found[1].keys() == {0, 1, 2}
     for place, value in found[0].items():
         torch.testing.assert_close(value, found[1][place])

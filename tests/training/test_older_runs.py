@@ -1,14 +1,17 @@
 """Runs whose config.json was written before some settings were there."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coterie.training.command_line import parse
+from coterie.datatypes import UserError
+from coterie.training.command_line import parse, read_run
 from coterie.training.train_settings import restore
 
-PEERS = ("reread", "reread_hint", "reread_least", "reread_contrast")
+PEERS = ("reread", "reread_hint", "reread_least")
 
 
 def stored(argv: list[str]) -> dict[str, Any]:
@@ -42,11 +45,56 @@ def test_a_run_from_before_a_setting_goes_on_without_it() -> None:
 def test_a_run_from_before_peer_distillation_goes_on_without_it() -> None:
     settings = parse(["--preset", "core-tiny"])
     plain = settings.plain()
-    for name in ("distillation", "sharing"):
-        del plain["algo"][name]
+    del plain["algo"]["distillation"]
     for name in PEERS:
         del plain["env"][name]
     again = restore(plain)
     assert again.algo.distillation.beta == 0
     assert again.env == settings.env
     assert again == settings
+
+
+GONE = {
+    ("algo", "sharing"): {"weight": 0.0, "alpha": 1.0, "delta": 0.2},
+    ("algo", "distillation"): {"direction": "hint"},
+    ("env",): {"reread_contrast": False},
+}
+"""What a run of version 0.1.0 has stored of settings that are gone, all of them off."""
+
+
+def of_version_one(argv: list[str]) -> dict[str, Any]:
+    plain = stored(argv)
+    for path, values in GONE.items():
+        holder = plain
+        for name in path:
+            holder = holder.setdefault(name, {})
+        holder.update(values)
+    return plain
+
+
+def test_a_setting_that_is_gone_and_was_off_is_not_missed() -> None:
+    assert restore(of_version_one([])) == parse([])
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "sentence"),
+    [
+        (("algo", "sharing", "weight"), 1.0, "--algo.sharing.weight 1.0; learning peers' traces"),
+        (("algo", "distillation", "direction"), "reward", "weighing the reward by a hint is gone"),
+        (("algo", "distillation", "reader"), "current", "are gone: use average"),
+        (("env", "reread_contrast"), True, "--env.reread-contrast True; comparing with a wrong"),
+        (("env", "reread_hint"), "gold", "the gold answer as a hint is gone: use peer or own"),
+    ],
+)
+def test_a_run_with_a_setting_that_is_gone_is_refused(
+    path: tuple[str, ...], value: Any, sentence: str, tmp_path: Path
+) -> None:
+    plain = of_version_one([])
+    holder = plain
+    for name in path[:-1]:
+        holder = holder[name]
+    holder[path[-1]] = value
+    (tmp_path / "config.json").write_text(json.dumps(plain))
+    with pytest.raises(UserError, match=re.escape(sentence)) as raised:
+        read_run(tmp_path)
+    assert "damaged" not in str(raised.value)

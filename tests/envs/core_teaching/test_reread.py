@@ -11,7 +11,7 @@ from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.core_teaching import CoreTeachingSettings
 from coterie.envs.core_teaching.settings import TeacherChoice
 
-from .scripted import COLD, HINTED, PLAIN, RIGHT, WRONG, Played, trace
+from .scripted import COLD, HINTED, PLAIN, RIGHT, WRONG, Played
 
 ALONE = dataclasses.replace(PLAIN, k_cold=2, k_hinted=0, teacher="prefer-peer")
 BOTH = {"alice_0": WRONG, "alice_1": WRONG, "bob_0": WRONG, "bob_1": RIGHT}
@@ -65,8 +65,6 @@ def test_wrong_traces_of_questions_that_a_peer_solved(
         (1.0, "peer", {**BOTH, "bob_0": RIGHT}, ["alice_0", "alice_1"]),
         (0.5, "own", MIXED, ["alice_1", "bob_0"]),
         (0.51, "own", MIXED, []),
-        # The gold answer is nobody's luck.
-        (1.0, "gold", MIXED, ["alice_1", "bob_0"]),
     ],
 )
 def test_hints_of_roles_that_are_right_often_enough(
@@ -94,7 +92,6 @@ def test_the_best_of_those_that_are_sure_enough_teaches(make: Any, problem: Prob
         ("peer", 0.6, {"alice": "bob_0", "carol": "bob_0"}),
         ("peer", 0.5, {"alice": "bob_0", "carol": "alice_0"}),
         ("own", 0.5, {"alice": "alice_0"}),
-        ("gold", 0.5, {"alice": "", "carol": ""}),
         # Bob has nothing to read again.
         ("own", 0.6, {}),
     ],
@@ -113,7 +110,7 @@ def test_the_log_has_the_hints_that_traces_are_read_behind(
     # Of a second round there is none.
     assert found.episode["teachers"] == found.episode["hints"] == {}
     taught = {agent for agent, info in found.infos.items() if info.get("teacher")}
-    assert taught == {*teachers.values()} - {""}
+    assert taught == {*teachers.values()}
 
 
 @pytest.mark.parametrize("least", [-0.1, 1.1])
@@ -147,7 +144,6 @@ def test_the_context_is_told_in_the_tokens_of_its_author(scorer: Any, problem: P
         # Bob's wrong trace has a right one beside it, alice's have none.
         ("own", BOTH, {"bob_0": HINTED}),
         ("own", MIXED, {"alice_1": HINTED, "bob_0": HINTED}),
-        ("gold", dict.fromkeys(BOTH, WRONG), dict.fromkeys(BOTH, hinted("2"))),
     ],
 )
 def test_hints_that_are_no_peers(
@@ -155,25 +151,6 @@ def test_hints_that_are_no_peers(
 ) -> None:
     env = make(dataclasses.replace(ALONE, reread="wrong", reread_hint=hint))
     assert reread(env, answers, problem) == found
-
-
-def test_contrast_with_a_wrong_trace_of_somebody_else(make: Any, problem: Problem) -> None:
-    """Alice's own wrong traces serve where bob has none; a row's own never does."""
-    env = make(dataclasses.replace(ALONE, reread="wrong", reread_contrast=True))
-    worked = {"alice_0": trace(5), "alice_1": trace(6, "7 + 8 = 9 - 3 =")}
-    infos = Played(env, {**worked, "bob_0": RIGHT, "bob_1": RIGHT}, problem=problem).infos
-    contrast = {agent: info.get("contrast_after") for agent, info in infos.items()}
-    assert contrast == {
-        "alice_0": hinted("7 + 8 = 9 - 3 ="),
-        "alice_1": hinted("7 + 8 = 5 - 3 ="),
-        "bob_0": None,
-        "bob_1": None,
-    }
-    # With a wrong trace of a peer, that one; the only wrong trace has nothing to be compared with.
-    infos = Played(env, {**BOTH, "bob_0": worked["alice_1"]}, problem=problem).infos
-    assert infos["alice_0"]["contrast_after"] == hinted("7 + 8 = 9 - 3 =")
-    one = {**dict.fromkeys(BOTH, RIGHT), "alice_0": WRONG}
-    assert reread(env, one, problem) == {}
 
 
 def test_right_traces_are_not_read_behind_themselves() -> None:
