@@ -31,6 +31,7 @@ from coterie.evaluation.evaluation import (
 )
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
 from coterie.evaluation.metrics.passk import pass_at_k, union
+from coterie.evaluation.reading import Mark, Phase, Reading, Tag
 from coterie.rewards.rescue import COLD, HINT, hint_lift, hint_outcomes, rescue_candidates
 
 
@@ -220,6 +221,31 @@ def _share(episode: Episode, name: str) -> float | None:
     return float(np.mean([bool(row.info[name]) for row in hinted])) if hinted else None
 
 
+READING = Reading(
+    tags=(
+        Tag("rescued", "a hint turned a failure into a success", (("rescued", True),)),
+        Tag("hurt", "a trace did worse for its hint", (("hint_outcome", "hurt"),)),
+        Tag("leaked", "a hint states the answer", (("leak", True),)),
+    ),
+    marks=(
+        Mark("hinted", True, "hinted"),
+        Mark("control", True, "second try without a hint"),
+        Mark("rescued", True, "rescued", "good"),
+        Mark("hint_outcome", "hurt", "hurt by its hint", "bad"),
+        Mark("hint_outcome", "helped", "helped by its hint", "good"),
+        Mark("leak", True, "its hint states the answer", "warn"),
+        Mark("teacher", True, "teacher"),
+    ),
+    phases=(
+        Phase("round", "Round A: alone", "A"),
+        Phase("round", "Round B: again, with or without a hint", "B"),
+    ),
+)
 EVALUATION = Evaluation(
-    examine=examine, estimate=estimate, rows=rows, headline=headline, pictures=pictures
+    examine=examine,
+    estimate=estimate,
+    rows=rows,
+    headline=headline,
+    pictures=pictures,
+    reading=READING,
 )

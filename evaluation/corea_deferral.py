@@ -16,6 +16,7 @@ from coterie.evaluation.evaluation import Dots, Evaluation, Outcomes, Picture, P
 from coterie.evaluation.metrics.calibration import bin_index
 from coterie.evaluation.metrics.intervals import resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats
+from coterie.evaluation.reading import Mark, Phase, Reading, Tag
 
 Table = list[list[float | None]]
 
@@ -151,6 +152,22 @@ def _rename(measured: dict[str, Resampled], small: str, large: str) -> dict[str,
     return {names.get(name, name): value for name, value in measured.items()}
 
 
+READING = Reading(
+    tags=(Tag("deferred", "an answer was handed on to the large model", (("deferred", True),)),),
+    marks=(
+        Mark("deferred", True, "deferred", "warn"),
+        Mark("stated", False, "no confidence stated", "warn"),
+    ),
+    phases=(
+        Phase("deferred", "First answers"),
+        Phase("stated", "Answers to what was deferred"),
+    ),
+)
 EVALUATION = Evaluation(
-    examine=examine, estimate=estimate, rows=rows, headline=headline, pictures=pictures
+    examine=examine,
+    estimate=estimate,
+    rows=rows,
+    headline=headline,
+    pictures=pictures,
+    reading=READING,
 )

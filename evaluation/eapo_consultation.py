@@ -28,6 +28,7 @@ from coterie.evaluation.evaluation import (
 )
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
 from coterie.evaluation.metrics.passk import pass_at_k
+from coterie.evaluation.reading import Mark, Phase, Reading, Tag
 
 # Q problems, N samples of each, R resamples
 
@@ -222,6 +223,26 @@ def _value(row: Trajectory, key: str) -> float | None:
     return None if row.status != "ok" or value is None else float(value)
 
 
+READING = Reading(
+    tags=(
+        Tag(
+            "leaked",
+            "an expert's reply that was let in states the answer",
+            (("answer_in_returns", True),),
+        ),
+        Tag("consulted", "experts were asked", (("consulted", True),)),
+    ),
+    marks=(
+        Mark("consulted", True, "consulted"),
+        Mark("answer_in_returns", True, "was told the answer", "warn"),
+        Mark("formatted", False, "format broken", "bad"),
+        Mark("exhausted", True, "budget spent", "warn"),
+    ),
+    phases=(
+        Phase("consulted", "The policy's conversation"),
+        Phase("asked", "Experts, who see one query each"),
+    ),
+)
 EVALUATION = Evaluation(
     examine=examine,
     estimate=estimate,
@@ -229,4 +250,5 @@ EVALUATION = Evaluation(
     headline=headline,
     pictures=pictures,
     further=further,
+    reading=READING,
 )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from coterie.datatypes import Episode, Problem
 from coterie.evaluation.metrics.intervals import Resampled, mean_intervals
 from coterie.evaluation.metrics.means import Floats, as_floats
+from coterie.evaluation.reading import Reading
 
 # Q problems, M columns, R resamples
 
@@ -80,6 +81,9 @@ class Evaluation:
     """Outcomes by name (``before``, ``after``) -> what a report shows of them."""
     further: Callable[[Iterable[str]], list[Row]] = lambda metrics: []
     """Names of all metrics that were found -> more lines, for what is known only then."""
+
+    reading: Reading = field(default_factory=Reading)
+    """Tags, marks and phases of its episodes in a report."""
 
     def table(self, roles: Sequence[str], *measured: Mapping[str, Any]) -> list[Row]:
         """All lines of the table; ``measured`` are mappings by metric, such as of two moments."""

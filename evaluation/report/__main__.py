@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from coterie.datatypes import UserError
-from coterie.evaluation.report.scan import TAG_NAMES, WHICH
+from coterie.evaluation.report.scan import WHICH
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,7 +49,7 @@ def _parse(argv: Sequence[str]) -> tuple[Path, Path, dict[str, Any]]:
     parser.add_argument(
         "--which", choices=WHICH, default="spaced", help="evenly spaced over the run, first or last"
     )
-    parser.add_argument("--only", choices=TAG_NAMES, help="only episodes of this kind")
+    parser.add_argument("--only", metavar="TAG", help="only episodes with this tag, such as failed")
     parser.add_argument(
         "--megabytes",
         type=float,

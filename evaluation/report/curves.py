@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.evaluation.report.scan import TAG_NAMES, Entry
+from coterie.evaluation.report.scan import Entry
 
 _MOST_POINTS = 240
 """A panel is about as many pixels wide."""
@@ -92,10 +92,10 @@ def _grouped(
     return grouped
 
 
-def tag_panel(entries: Sequence[Entry]) -> Panel | None:
+def tag_panel(entries: Sequence[Entry], names: Sequence[str]) -> Panel | None:
     """Share of each step's episodes that have each tag; None where none has any."""
     count: dict[int, int] = {}
-    tagged: dict[str, dict[int, int]] = {name: {} for name in TAG_NAMES}
+    tagged: dict[str, dict[int, int]] = {name: {} for name in names}
     for entry in entries:
         count[entry.step] = count.get(entry.step, 0) + 1
         for name in entry.tags:

@@ -3,41 +3,16 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from coterie.evaluation.reading import Mark, Reading
 from coterie.evaluation.report.decode import Decoder
-from coterie.evaluation.report.scan import Record, info_of, tags_of, traces
+from coterie.evaluation.report.scan import Record, info_of, traces
 
 Shown = dict[str, Any]
 
-# What was measured -> the phase of the episode that the trace belongs to; the first that applies.
-_PHASES: tuple[tuple[Callable[[Record], bool], str], ...] = (
-    (lambda info: info.get("round") == "A", "Round A: alone"),
-    (lambda info: info.get("round") == "B", "Round B: again, with or without a hint"),
-    (lambda info: "deferred" in info, "First answers"),
-    (lambda info: "stated" in info, "Answers to what was deferred"),
-    (lambda info: "consulted" in info, "The policy's conversation"),
-    (lambda info: "asked" in info, "Experts, who see one query each"),
-)
-# (what was measured, its value, what is said of the trace, how it looks)
-_MARKS = (
-    ("correct", True, "right", "good"),
-    ("correct", False, "wrong", "bad"),
-    ("hinted", True, "hinted", ""),
-    ("control", True, "second try without a hint", ""),
-    ("rescued", True, "rescued", "good"),
-    ("hint_outcome", "hurt", "hurt by its hint", "bad"),
-    ("hint_outcome", "helped", "helped by its hint", "good"),
-    ("leak", True, "its hint states the answer", "warn"),
-    ("teacher", True, "teacher", ""),
-    ("deferred", True, "deferred", "warn"),
-    ("stated", False, "no confidence stated", "warn"),
-    ("consulted", True, "consulted", ""),
-    ("answer_in_returns", True, "was told the answer", "warn"),
-    ("formatted", False, "format broken", "bad"),
-    ("exhausted", True, "budget spent", "warn"),
-)
+_VERDICTS = (Mark("correct", True, "right", "good"), Mark("correct", False, "wrong", "bad"))
 # Kind of answer -> what its gold is called; any other kind's is what is right.
 _GOLD = {"code": "a solution; tests decide", "judged": "right, and a judge decides"}
 _LONGEST_GOLD = 2000
@@ -47,8 +22,17 @@ _HINTS = {"hints": "teachers", "reread_hints": "reread_teachers"}
 _PLACED = ("problem", "mode", *_HINTS, *_HINTS.values(), "rounds", "cascade")
 
 
-def shown_episode(record: Record, decoder: Decoder) -> Shown:
-    """Everything that the page shows of one line of episodes.jsonl."""
+def shown_episode(
+    record: Record, decoder: Decoder, reading: Reading, tags: Sequence[str] = ()
+) -> Shown:
+    """Everything that the page shows of one line of episodes.jsonl.
+
+    Args:
+        record: the line.
+        decoder: what turns ids into text.
+        reading: marks and phases of its environment.
+        tags: those that it has.
+    """
     info = info_of(record)
     state = _state(record) if record.get("problem_shown") is False else ""
     return all_visible(
@@ -60,12 +44,12 @@ def shown_episode(record: Record, decoder: Decoder) -> Shown:
             "gold": None if state else _gold(record),
             "mode": str(record.get("mode", "")),
             "seed": str(record.get("seed", "")),
-            "tags": list(tags_of(record)),
+            "tags": list(tags),
             "hints": [hint for name in _HINTS for hint in _hints(info, name)],
             "consults": [_round(calls) for calls in _list(info.get("rounds"))],
             "cascade": [_pairs(_mapping(one)) for one in _list(info.get("cascade"))],
             "facts": _pairs({k: v for k, v in info.items() if k not in _PLACED}),
-            "traces": [_trace(row, decoder) for row in traces(record)],
+            "traces": [_trace(row, decoder, reading) for row in traces(record)],
         }
     )
 
@@ -97,15 +81,16 @@ def _gold(record: Record) -> Shown | None:
     return {"label": label, "text": gold[:_LONGEST_GOLD] + more}
 
 
-def _trace(row: Record, decoder: Decoder) -> Shown:
+def _trace(row: Record, decoder: Decoder, reading: Reading) -> Shown:
     info = info_of(row)
+    marks = (*_VERDICTS, *reading.marks)
     agent = str(row.get("agent", ""))
     status, advantage = str(row.get("status", "")), _number(row.get("advantage"))
     weight = _number(row.get("loss_weight"))
     return {
         "agent": agent,
         "role": agent.rpartition("_")[0] or agent,
-        "phase": next((name for applies, name in _PHASES if applies(info)), ""),
+        "phase": next((p.text for p in reading.phases if p.applies(info)), ""),
         "status": status,
         "reward": _number(row.get("reward")),
         "terms": [
@@ -117,7 +102,7 @@ def _trace(row: Record, decoder: Decoder) -> Shown:
         "loss": status == "ok" and advantage is not None and weight != 0,
         "confidence": _number(info.get("confidence")),
         "answer": None if info.get("answer") is None else str(info["answer"]),
-        "marks": [[text, tone] for key, value, text, tone in _MARKS if info.get(key) == value],
+        "marks": [[m.text, m.tone] for m in marks if info.get(m.measured) == m.value],
         "pieces": _pieces(row, agent.rpartition("_")[0] or agent, decoder),
         "info": _pairs(info),
     }

@@ -3,14 +3,16 @@
 import base64
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from coterie.datatypes import UserError
 from coterie.evaluation.evaluation import Bars, Evaluation, Picture
+from coterie.evaluation.reading import Reading
 from coterie.evaluation.report.chart import HEIGHT, WIDTH, Chart, chart
 from coterie.evaluation.report.curves import Curves, Panel, curves, held_out, tag_panel
 from coterie.evaluation.report.decode import Decoder
@@ -23,8 +25,7 @@ from coterie.evaluation.report.episode import (
 )
 from coterie.evaluation.report.rundata import EPISODES, RunData, evaluation_for, result
 from coterie.evaluation.report.scan import (
-    TAG_NAMES,
-    TAGS,
+    FAILED,
     Entry,
     Scan,
     Which,
@@ -56,13 +57,17 @@ def page(
     notes = list(run.missing)
     roles = [str(role) for role in run.setting("choice", "roles", default=[])]
     evaluation = evaluation_for(run)
-    found = scan(run.path / EPISODES)
+    reading = evaluation.reading if evaluation else Reading()
+    found = scan(run.path / EPISODES, reading.tags)
+    tags = [tag.name for tag in (*reading.tags, FAILED)]
+    if only is not None and only not in tags:
+        raise UserError(f"--only {only}: episodes of this run can be {', '.join(tags)}")
     chosen = choose(found.entries, episodes, which, only) if found else []
-    shown = _episodes(run, found, chosen, megabytes, notes)
+    shown = _episodes(run, found, chosen, megabytes, notes, reading)
     style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     learning = curves(run.metrics, roles, _main(evaluation, roles))
-    tagged = tag_panel(found.entries) if found else None
-    charts = _charts(learning, tagged, held_out(run.evaluations, roles), roles)
+    tagged = tag_panel(found.entries, tags) if found else None
+    charts = _charts(learning, tagged, held_out(run.evaluations, roles), roles, tags)
     drawn = [one.data for _, some in charts for one in some]
     return _template().render(
         run=run,
@@ -94,7 +99,12 @@ def page(
 
 
 def _episodes(
-    run: RunData, found: Scan | None, chosen: list[Entry], megabytes: float, notes: list[str]
+    run: RunData,
+    found: Scan | None,
+    chosen: list[Entry],
+    megabytes: float,
+    notes: list[str],
+    reading: Reading,
 ) -> list[Shown]:
     """The chosen episodes, as many as there is room for; what is left out is told in ``notes``."""
     if found is None or not found.entries:
@@ -104,7 +114,11 @@ def _episodes(
     if found.unreadable:
         notes.append(f"{found.unreadable} lines of {EPISODES} hold no episode that can be read.")
     decoder = Decoder(run.path, run.setting("agents", default={}))
-    shown = [shown_episode(record, decoder) for record in records(run.path / EPISODES, chosen)]
+    lines = records(run.path / EPISODES, chosen)
+    shown = [
+        shown_episode(record, decoder, reading, entry.tags)
+        for record, entry in zip(lines, chosen, strict=True)
+    ]
     room = int(megabytes * 2**20)
     size = sum(len(script_json(one).encode()) for one in shown)
     if size > room:
@@ -141,12 +155,16 @@ def _main(evaluation: Evaluation | None, roles: list[str]) -> set[str]:
 
 
 def _charts(
-    learning: Curves, tagged: Panel | None, held: list[Panel], roles: list[str]
+    learning: Curves,
+    tagged: Panel | None,
+    held: list[Panel],
+    roles: list[str],
+    tags: Sequence[str],
 ) -> list[tuple[str, list[Chart]]]:
     """(heading, charts); the first heading is empty and its charts are always open."""
     main = [chart(panel, roles) for panel in (*held[:1], *learning.main)]
     if tagged is not None:
-        main.append(chart(tagged, TAG_NAMES))
+        main.append(chart(tagged, tags))
     more = [(name, [chart(panel, roles) for panel in some]) for name, some in learning.more.items()]
     return [("", main), ("held out", [chart(panel, roles) for panel in held[1:]]), *more]
 
@@ -193,7 +211,7 @@ def _places(run: RunData) -> list[list[str]]:
 
 def _counts(found: Scan | None, episodes: list[Shown]) -> list[tuple[str, str, int, int]]:
     """(tag, its meaning, episodes here, episodes of the run)."""
-    entries, tags = (found.entries, found.tags) if found else ([], TAGS)
+    entries, tags = (found.entries, found.tags) if found else ([], (FAILED,))
     return [
         (
             tag.name,

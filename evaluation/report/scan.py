@@ -1,57 +1,30 @@
 """One pass over episodes.jsonl, which may be larger than memory: where each episode stands,
 the tags that it can be chosen by, and the choice."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 import orjson
 
+from coterie.evaluation.reading import Tag
+
 Record = Mapping[str, Any]
 """One line of episodes.jsonl."""
 
 
-@dataclass(frozen=True)
-class Tag:
-    """A property of episodes."""
-
-    name: str
-    meaning: str
-    of_trace: Callable[[Record], bool]
-    """Whether one trace of an episode gives it the tag."""
-    measured: tuple[str, ...] = ()
-    """What an environment that can give it measures, one of these; empty: any environment can."""
+FAILED = Tag("failed", "somebody who was asked did not answer", (("failed", True),))
+"""The tag that episodes of every environment can have."""
 
 
-def _has(name: str, value: Any = True) -> Callable[[Record], bool]:
-    return lambda trace: info_of(trace).get(name) == value
-
-
-def _has_failed(trace: Record) -> bool:
-    return trace.get("status") != "ok" or info_of(trace).get("failed") is True
-
-
-TAGS = (
-    Tag("rescued", "a hint turned a failure into a success", _has("rescued"), ("rescued",)),
-    Tag("hurt", "a trace did worse for its hint", _has("hint_outcome", "hurt"), ("hint_outcome",)),
-    Tag(
-        "leaked",
-        "a hint, or an expert's reply that was let in, states the answer",
-        lambda trace: _has("leak")(trace) or _has("answer_in_returns")(trace),
-        ("leak", "answer_in_returns"),
-    ),
-    Tag("deferred", "an answer was handed on to the large model", _has("deferred"), ("deferred",)),
-    Tag("consulted", "experts were asked", _has("consulted"), ("consulted",)),
-    Tag("failed", "somebody who was asked did not answer", _has_failed),
-)
-TAG_NAMES = tuple(tag.name for tag in TAGS)
-
-
-def tags_of(record: Record) -> tuple[str, ...]:
-    """The names of an episode's tags."""
+def tags_of(record: Record, tags: Sequence[Tag]) -> tuple[str, ...]:
+    """The names of an episode's tags, of all that its environment has."""
     rows = traces(record)
-    return tuple(tag.name for tag in TAGS if any(tag.of_trace(row) for row in rows))
+    names = [tag.name for tag in tags if any(tag.applies(info_of(row)) for row in rows)]
+    if FAILED.name not in names and any(row.get("status") != "ok" for row in rows):
+        names.append(FAILED.name)
+    return tuple(names)
 
 
 def traces(record: Record) -> list[Record]:
@@ -86,25 +59,23 @@ class Scan:
     entries: list[Entry]
     unreadable: int
     """Lines that hold no episode: cut off by a kill, or damaged."""
-    tags: tuple[Tag, ...] = TAGS
+    tags: tuple[Tag, ...]
     """Those that episodes of this environment can have."""
 
 
-def scan(path: Path) -> Scan | None:
+def scan(path: Path, tags: Sequence[Tag]) -> Scan | None:
     """Read every line once, one at a time; None without a log."""
+    tags = (*tags, FAILED)
     if not path.is_file():
         return None
     entries: list[Entry] = []
-    measured: set[str] = set()
     lines = offset = 0
     with path.open("rb") as file:
         for line in file:
             lines += 1
             if (record := _episode(line)) is not None:
-                entries.append(Entry(offset, record["step"], tags_of(record)))
-                measured.update(*(info_of(row) for row in traces(record)))
+                entries.append(Entry(offset, record["step"], tags_of(record, tags)))
             offset += len(line)
-    tags = tuple(tag for tag in TAGS if not tag.measured or measured.intersection(tag.measured))
     return Scan(entries, lines - len(entries), tags)
 
 

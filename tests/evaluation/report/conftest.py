@@ -1,5 +1,6 @@
 """A run directory written by hand, with everything in it that a model could write to do harm."""
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,10 @@ import pytest
 from tokenizers import Tokenizer
 
 from coterie import models
+from coterie.evaluation import core_teaching, corea_deferral, eapo_consultation
+from coterie.evaluation.reading import Reading, Tag
 
+ENVIRONMENTS = (core_teaching, corea_deferral, eapo_consultation)
 TINY = Path(models.__file__).parent / "tiny"
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)><!--"
 UNSEEN = "a\u202eb\x1b[31mc\u200bd"
@@ -46,6 +50,18 @@ TAGGED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("failed", {"failed": True}),
 )
 
+ALL = Reading(
+    tags=(
+        *core_teaching.READING.tags[:2],
+        Tag("leaked", "an answer is given away", (("leak", True), ("answer_in_returns", True))),
+        *corea_deferral.READING.tags,
+        *eapo_consultation.READING.tags[1:],
+    ),
+    marks=tuple(m for e in ENVIRONMENTS for m in e.READING.marks),
+    phases=tuple(p for e in ENVIRONMENTS for p in e.READING.phases),
+)
+"""Everything that any of our environments has."""
+
 Episode = Callable[..., dict[str, Any]]
 Run = Callable[..., Path]
 
@@ -73,6 +89,14 @@ def _trace(agent: str, given: str, sampled: str, **changes: Any) -> dict[str, An
 
 
 @pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
+    """All tags, marks and phases; runs of core-teaching have them while it is used."""
+    everything = dataclasses.replace(core_teaching.EVALUATION, reading=ALL)
+    monkeypatch.setattr(core_teaching, "EVALUATION", everything)
+    return ALL
+
+
+@pytest.fixture
 def trace() -> Callable[..., dict[str, Any]]:
     """(agent, given, sampled, **changes) -> a trajectory of the log."""
     return _trace
@@ -96,7 +120,7 @@ def episode() -> Episode:
 
 
 @pytest.fixture
-def run(tmp_path: Path, episode: Episode) -> Run:
+def run(tmp_path: Path, episode: Episode, reading: Reading) -> Run:
     """Writes a whole run; (episodes=..., without=...) leaves files out."""
 
     def write(episodes: list[Any] | None = None, without: tuple[str, ...] = ()) -> Path:

@@ -85,9 +85,9 @@ def test_labels_of_an_axis_fit_beside_it() -> None:
 
 def test_share_of_episodes_by_tag() -> None:
     entries = [Entry(0, 1, ("hurt",)), Entry(0, 1, ()), Entry(0, 2, ("hurt",)), Entry(0, 2, ())]
-    panel = tag_panel([*entries, Entry(0, 3, ())])
+    panel = tag_panel([*entries, Entry(0, 3, ())], ["hurt", "leaked"])
     assert panel == Panel("share of episodes", [Series("hurt", [1, 2, 3], [0.5, 0.5, 0.0])])
-    assert tag_panel([Entry(0, 1, ())]) is None
+    assert tag_panel([Entry(0, 1, ())], ["hurt"]) is None
 
 
 def test_running_mean_keeps_its_ends() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from coterie.evaluation.reading import Reading
 from coterie.evaluation.report.decode import Decoder
 from coterie.evaluation.report.episode import shown_episode
 
@@ -11,9 +12,9 @@ Make = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def show(tmp_path: Path) -> Make:
+def show(tmp_path: Path, reading: Reading) -> Make:
     decoder = Decoder(tmp_path, {"alice": {"model": "tiny:alice"}, "bob": {"model": "tiny:bob"}})
-    return lambda record: shown_episode(record, decoder)
+    return lambda record: shown_episode(record, decoder, reading)
 
 
 def test_a_trace_is_shown_token_by_token(show: Make, episode: Make, trace: Make) -> None:
@@ -87,11 +88,13 @@ def test_spans_that_do_not_fit_leave_the_text(
 
 def test_without_a_tokenizer_the_text_is_left(tmp_path: Path, episode: Make, trace: Make) -> None:
     decoder = Decoder(tmp_path, {"alice": {"model": "/nowhere"}})
-    shown = shown_episode(episode(1, "p", trace("alice_0", "7", " 7")), decoder)["traces"][0]
+    shown = shown_episode(episode(1, "p", trace("alice_0", "7", " 7")), decoder, Reading())[
+        "traces"
+    ][0]
     assert [piece["kind"] for piece in shown["pieces"]] == ["given", "written"]
     # Two pieces in a row were given: nobody knows any more which is which.
     row = trace("alice_0", "7", " 7", texts=["a", "b", "c"])
-    shown = shown_episode(episode(1, "p", row), decoder)["traces"][0]
+    shown = shown_episode(episode(1, "p", row), decoder, Reading())["traces"][0]
     assert [piece["kind"] for piece in shown["pieces"]] == ["text", "text", "text"]
 
 

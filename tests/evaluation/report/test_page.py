@@ -1,6 +1,7 @@
 """The file as text: what a browser need not be asked about."""
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -11,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from coterie.datatypes import UserError
+from coterie.evaluation import core_teaching
+from coterie.evaluation.reading import Mark, Phase, Reading, Tag
 from coterie.evaluation.report.page import page
 from coterie.evaluation.report.rundata import read_run
-from coterie.evaluation.report.scan import TAG_NAMES
 
 Run = Callable[..., Path]
 
@@ -53,7 +56,14 @@ def test_result_curves_pictures_and_episodes_are_there(run: Run) -> None:
     assert (
         html.count("<polyline") == 2 + 1 + 6 + 1
     )  # reward, correct, tags, time: too few to smooth
-    assert [one["problem"] for one in data_of(html)["episodes"]] == list(TAG_NAMES)
+    assert [one["problem"] for one in data_of(html)["episodes"]] == [
+        "rescued",
+        "hurt",
+        "leaked",
+        "deferred",
+        "consulted",
+        "failed",
+    ]
 
 
 def test_nothing_comes_from_elsewhere(run: Run) -> None:
@@ -132,11 +142,29 @@ def test_counts_here_and_in_the_whole_run(run: Run) -> None:
     assert [name for name, a in buttons.items() if "disabled" not in a] == ["rescued", "failed"]
 
 
-def test_filters_of_other_environments_are_not_offered(run: Run, episode: Any, trace: Any) -> None:
-    row = trace("alice_0", "7", "7", info={"hint_outcome": None, "rescued": False})
-    html = written(run([episode(1, "p", row)]))
+def test_an_environment_names_its_own_filters(
+    run: Run, episode: Any, trace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one from elsewhere does, in the `Evaluation` that its `EnvSpec` names."""
+    own = Reading(
+        tags=(Tag("agreed", "two wrote the same", (("same", True),)),),
+        marks=(Mark("same", True, "agrees", "good"),),
+        phases=(Phase("turn", "The second word", 2),),
+    )
+    plugin = dataclasses.replace(core_teaching.EVALUATION, reading=own)
+    path = run([episode(1, "p", trace("alice_0", "7", "7", info={"same": True, "turn": 2}))])
+    monkeypatch.setattr(core_teaching, "EVALUATION", plugin)
+    html = written(path, only="agreed")
     offered = [a["data-tag"] for _, a in Elements(html).found if "data-tag" in a]
-    assert offered == ["rescued", "hurt", "failed"]
+    assert offered == ["agreed", "failed"]
+    (shown,) = data_of(html)["episodes"]
+    assert shown["tags"] == ["agreed"]
+    assert (shown["traces"][0]["marks"], shown["traces"][0]["phase"]) == (
+        [["agrees", "good"]],
+        "The second word",
+    )
+    with pytest.raises(UserError, match="--only hurt: episodes of this run can be agreed, failed"):
+        written(path, only="hurt")
 
 
 def test_a_run_that_paid_nothing_new_is_not_called_empty(run: Run) -> None:

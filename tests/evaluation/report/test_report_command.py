@@ -39,7 +39,7 @@ def test_every_flag_reaches_the_page(run: Run) -> None:
         (["--megabytes", "0"], "--megabytes is 0.0; say more than 0"),
         (["--megabytes", "nan"], "--megabytes is nan"),
         (["--which", "best"], "invalid choice: 'best'"),
-        (["--only", "good"], "invalid choice: 'good'"),
+        (["--only", "good"], "--only good: episodes of this run can be rescued, hurt"),
         (["--episode", "3"], "unrecognized arguments: --episode"),
     ],
 )
