@@ -10,10 +10,10 @@ from pathlib import Path
 from coterie.envs.adapt import adapt
 from coterie.envs.check import check_env
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.core_teaching.settings import CoreTeachingSettings
+from coterie.envs.core_teaching.settings import CoreTeachingSettings, check_rereading
 from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
-from coterie.envs.registry import EnvSpec, make, names, register, spec
+from coterie.envs.registry import EnvSpec, make, names, reads_nothing_again, register, spec
 from coterie.envs.sd_e2.settings import SdE2Settings
 from coterie.envs.turns import Answers, Ask, Conversation, Fresh, Outcome, Turn
 
@@ -42,6 +42,8 @@ register(
         settings=CoreTeachingSettings,
         roles=("alice", "bob"),
         evaluation="coterie.evaluation.core_teaching:EVALUATION",
+        rereads=lambda settings: settings.reread != "none",
+        check=check_rereading,
         # Peer distillation, the arm "expected" of docs/evidence.md, which beats training alone:
         # only being right is paid, and traces of a role that has no right one are read again behind
         # a peer's.
@@ -75,6 +77,7 @@ register(
         settings=CoreaDeferralSettings,
         roles=("small", "large"),
         evaluation="coterie.evaluation.corea_deferral:EVALUATION",
+        rereads=reads_nothing_again,
         learns=lambda settings: settings.learners,
         learning=lambda roles: {"learners": roles},
         defaults={
@@ -95,6 +98,7 @@ register(
         settings=EapoConsultationSettings,
         roles=("policy", "expert"),
         evaluation="coterie.evaluation.eapo_consultation:EVALUATION",
+        rereads=reads_nothing_again,
         learns=lambda settings: ("policy",),
         defaults={
             "problems": {
@@ -123,5 +127,6 @@ register(
         settings=SdE2Settings,
         roles=("alice",),
         evaluation="coterie.evaluation.sd_e2:EVALUATION",
+        rereads=reads_nothing_again,
     )
 )

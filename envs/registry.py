@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -48,6 +48,13 @@ class EnvSpec:
     learning: Callable[[tuple[str, ...]], Mapping[str, Any]] | None = None
     """The roles that ``--train-role`` names -> settings that follow from it, unless told otherwise;
     none without it."""
+    rereads: Callable[[Any], bool] | None = None
+    """Its settings -> whether it names contexts behind which traces are read again
+    (``Outcome.reread_after``), for ``--algo.distillation.beta``; None: nobody knows beforehand. A
+    class that is named by its path may have it as an attribute."""
+    check: Callable[[Any, Any], Iterable[tuple[bool, str]]] | None = None
+    """(its settings, all settings of a run) -> (whether something cannot be, the sentence that
+    refuses it), asked before any model is loaded."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """What a run in it does unless told otherwise: plain values by the names of the command line,
     nested (``{"rollout": {"problems_per_step": 8}, "agents": {"judge": {"trained": False}}}``)."""
@@ -59,6 +66,11 @@ class EnvSpec:
     def id(self) -> str:
         """Its id in PettingZoo's registry, such as ``core-teaching-v0``."""
         return f"{self.name}-v{self.version}"
+
+
+def reads_nothing_again(settings: Any) -> bool:
+    """:attr:`EnvSpec.rereads` of an environment that never names such a context."""
+    return False
 
 
 _SPECS: dict[str, EnvSpec] = {}
@@ -177,7 +189,8 @@ def _find(name: str) -> tuple[EnvSpec, str]:
             f"{title} is a {type(found).__name__}; it must be a coterie.EnvSpec, a PettingZoo "
             "environment class or a function that makes one."
         )
-    return EnvSpec(name=name, version=0, factory=path), title
+    rereads = getattr(found, "rereads", None)
+    return EnvSpec(name=name, version=0, factory=path, rereads=rereads), title
 
 
 def _build(

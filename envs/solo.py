@@ -20,6 +20,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, UserError
 from coterie.envs.conversation import ConversationEnv
+from coterie.envs.registry import reads_nothing_again
 from coterie.envs.turns import Conversation, Outcome
 from coterie.rewards.grading.answers.confidence import parse_confidence
 
@@ -49,6 +50,7 @@ class SoloEnv(ConversationEnv):
     metadata: dict[str, Any] = {**ConversationEnv.metadata, "name": "solo_v0"}  # noqa: RUF012
     settings_class = SoloSettings
     default_roles = ("solver",)
+    rereads = staticmethod(reads_nothing_again)
 
     def conversation(
         self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator

@@ -22,7 +22,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, ScoreRequests, check_no_nan, refuse
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.registry import EnvSpec
+from coterie.envs.registry import EnvSpec, reads_nothing_again
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
 from coterie.rewards.grading.programs.console import output_of
 from coterie.rewards.grading.programs.sandbox import Limits
@@ -125,4 +125,5 @@ SPEC = EnvSpec(
     factory="coterie.envs.tool_use:ToolUseEnv",
     settings=ToolUseSettings,
     roles=ToolUseEnv.default_roles,
+    rereads=reads_nothing_again,
 )

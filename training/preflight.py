@@ -55,7 +55,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
             "no role is trained; name one with --train-role",
         ),
         *_idle_learners(settings),
-        *_nothing_to_teach(settings),
+        *_not_for_this_environment(settings),
     )
     check_trackers(run.track)
     check_environment(settings)
@@ -112,25 +112,17 @@ def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
         )
 
 
-def _nothing_to_teach(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
-    """Forms of learning from peers for which there is nothing to read."""
-    choice, distillation = settings.choice, settings.algo.distillation
-    reread = getattr(settings.env, "reread", None)
-    teaches = reread is not None or not str(envs.spec(choice.env).factory).startswith("coterie.")
+def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
+    """What the environment itself refuses, and rereading where nothing is there to be read."""
+    spec = envs.spec(settings.choice.env)
+    if spec.check is not None:
+        yield from spec.check(settings.env, settings)
     yield (
-        reread == "none" and distillation.beta > 0,
-        "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
-        "--env.reread, such as wrong",
-    )
-    yield (
-        reread not in (None, "none") and distillation.beta == 0,
-        f"--env.reread {reread} does nothing without --algo.distillation.beta, such as 1; "
-        "without both: --env.reread none",
-    )
-    yield (
-        not teaches and distillation.beta > 0,
-        f"{choice.env} has no traces of peers to learn from: leave out --algo.distillation.beta, "
-        "or take --env core-teaching",
+        settings.algo.distillation.beta > 0
+        and spec.rereads is not None
+        and not spec.rereads(settings.env),
+        f"{settings.choice.env} has no traces of peers to learn from: leave out "
+        "--algo.distillation.beta, or take --env core-teaching",
     )
 
 

@@ -1,8 +1,9 @@
 """Every knob of the core-teaching environment, and what each reward term is worth when."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from coterie.datatypes import check_least
 from coterie.envs.core_teaching.terms import term_name
@@ -161,6 +162,21 @@ class CoreTeachingSettings:
     def probed(self) -> bool:
         """Whether a probe has second tries: those of training, or else the last cold trace."""
         return self.k_hinted > 0 or self.k_cold > 1
+
+
+def check_rereading(settings: CoreTeachingSettings, run: Any) -> Iterator[tuple[bool, str]]:
+    """:attr:`coterie.envs.EnvSpec.check`: traces are read again, and learned from, or neither."""
+    beta = run.algo.distillation.beta
+    yield (
+        settings.reread == "none" and beta > 0,
+        "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
+        "--env.reread, such as wrong",
+    )
+    yield (
+        settings.reread != "none" and beta == 0,
+        f"--env.reread {settings.reread} does nothing without --algo.distillation.beta, such as "
+        "1; without both: --env.reread none",
+    )
 
 
 @dataclass(frozen=True)

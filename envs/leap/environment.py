@@ -33,6 +33,7 @@ from coterie.envs.conversation import ConversationEnv
 from coterie.envs.leap.settings import LeapSettings, Router
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
+from coterie.envs.registry import reads_nothing_again
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
 from coterie.rewards.consultation import ANSWER, final_answer
 from coterie.rewards.overlap import squad_f1
@@ -118,6 +119,7 @@ class LeapEnv(ConversationEnv):
     settings: LeapSettings
     settings_class = LeapSettings
     default_roles = ("policy",)
+    rereads = staticmethod(reads_nothing_again)
 
     def check_roles(self) -> None:
         if len(self.roles) != 1:

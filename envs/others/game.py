@@ -17,7 +17,7 @@ import numpy as np
 from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, check_no_nan, refuse
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.guarded import describe
-from coterie.envs.registry import EnvSpec
+from coterie.envs.registry import EnvSpec, reads_nothing_again
 from coterie.envs.turns import Ask, Conversation, Outcome, Turn
 
 _NUMBER = re.compile(r"\d{1,9}")
@@ -210,4 +210,5 @@ def game_spec(
         return GameEnv(name, make_game, settings, **services)
 
     defaults = {"agents": agents, "rollout": {"temperature": 1.5}}
-    return EnvSpec(name, 0, factory, settings, players, defaults=defaults)
+    again = reads_nothing_again
+    return EnvSpec(name, 0, factory, settings, players, rereads=again, defaults=defaults)

@@ -2,12 +2,17 @@
 
 import json
 import shutil
+import sys
+import types
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
 
+from coterie.envs import EnvSpec
 from coterie.train import main
+from coterie.training.train_settings import TrainSettings
 
 FLAGS = (
     *("--rollout.problems-per-step", "4", "--eval.no-enabled", "--env.k-hinted", "0"),
@@ -30,6 +35,20 @@ FLAGS = (
         (
             ["--env", "corea-deferral", "--algo.distillation.beta", "1"],
             "corea-deferral has no traces of peers to learn from: leave out --algo.distillation",
+        ),
+        *(
+            (
+                ["--env", name, "--algo.distillation.beta", "1", *more],
+                f"{name} has no traces of peers to learn from: leave out --algo.distillation",
+            )
+            for name, *more in (
+                ("eapo-consultation",),
+                ("sd-e2",),
+                ("coterie.envs.tool_use:SPEC", "--agents.solver.model", "tiny:alice"),
+                ("coterie.envs.solo:SoloEnv", "--agents.solver.model", "tiny:alice"),
+                ("coterie.envs.leap:LeapEnv",),
+                ("gymnasium:FrozenLake-v1",),
+            )
         ),
     ],
 )
@@ -78,3 +97,18 @@ def test_a_run_that_is_resumed_is_the_run_that_was_not(tuning: str, tmp_path: Pa
     assert any("reread_after" in row for row in rows)
     assert all(("token_bonus" in row) == ("reread_after" in row) for row in rows)
     assert not any("reread_after" in row for row in rows if row["info"]["correct"])
+
+
+def test_an_environment_from_elsewhere_refuses_what_cannot_be(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def check(settings: object, run: TrainSettings) -> Iterator[tuple[bool, str]]:
+        yield run.run.steps > 2, f"{run.choice.env} is learned in two steps: --steps 2"
+
+    module = types.ModuleType("short_ones")
+    spec = EnvSpec("solo", 0, "coterie.envs.solo:SoloEnv", roles=("solver",), check=check)
+    monkeypatch.setattr(module, "SPEC", spec, raising=False)
+    monkeypatch.setitem(sys.modules, "short_ones", module)
+    flags = ["--env", "short_ones:SPEC", "--agents.solver.model", "tiny:alice", "--steps"]
+    assert main([*flags, "3"]) == 2
+    assert "short_ones:SPEC is learned in two steps: --steps 2" in capfd.readouterr().err
