@@ -4,10 +4,12 @@ from typing import Literal
 
 from coterie.datatypes import AnswerKind, Problem
 
-StrategyStyle = Literal["plain", "strategies"]
-"""plain: CoRe's own prompts; strategies: ask for strategy blocks and a final answer."""
-ExpertStyle = Literal["plain", "panel"]
-"""plain: one short line, for tiny models; panel: EAPO's own prompts."""
+StrategyStyle = Literal["plain", "answer", "strategies"]
+"""plain: CoRe's own prompts; answer: the question, and a sentence that asks for the answer in a
+form that is read; strategies: ask for strategy blocks and a final answer."""
+ExpertStyle = Literal["plain", "answer", "panel"]
+"""plain: one short line, for tiny models; answer: as in :data:`StrategyStyle`; panel: EAPO's own
+prompts."""
 
 # CoRe, arXiv:2601.21600, appendix A.1
 _PLAIN_COLD = "Question: {question}\nLet's solve this step by step:"
@@ -38,6 +40,24 @@ _ANSWER_FORM: dict[AnswerKind, str] = {
     "judged": "Give every answer in as few words as possible.",
     "code": "Give every answer as one fenced block of Python that holds the whole function.",
 }
+_ASKED_FOR: dict[AnswerKind, str] = {
+    "number": "the number",
+    "choice": "the letter of the option",
+    "list": "the values, separated by commas",
+}
+_CODE = "Think step by step, and end with one fenced block of Python that holds the whole function."
+
+
+def answer_sentence(kind: AnswerKind) -> str:
+    """How a model is told to end, so that the checker finds its answer.
+
+    >>> answer_sentence("number")
+    'Think step by step, and end with the line "Answer: " followed by the number.'
+    """
+    if kind == "code":
+        return _CODE
+    what = _ASKED_FOR.get(kind, "the answer")
+    return f'Think step by step, and end with the line "Answer: " followed by {what}.'
 
 
 def strategy_prompt(problem: Problem, style: StrategyStyle, hint: str | None = None) -> str:
@@ -45,6 +65,9 @@ def strategy_prompt(problem: Problem, style: StrategyStyle, hint: str | None = N
     if style == "plain":
         template = _PLAIN_COLD if hint is None else _PLAIN_HINT
         return template.format(question=problem.question, hint=hint)
+    if style == "answer":
+        hints = () if hint is None else (f"Hint:\n{hint}",)
+        return "\n\n".join((problem.question, *hints, answer_sentence(problem.kind)))
     return _STRATEGIES.format(
         question=problem.question,
         answer_form=_ANSWER_FORM[problem.kind],
@@ -60,6 +83,8 @@ ALONE = (
 )
 
 
-def lone_prompt(question: str, style: ExpertStyle) -> str:
+def lone_prompt(question: str, style: ExpertStyle, kind: AnswerKind = "math") -> str:
     """The message of EAPO's policy on its own, of an expert, and of LeaP's paths."""
+    if style == "answer":
+        return f"{question}\n\n{answer_sentence(kind)}"
     return f"Question: {question}\nSolve:" if style == "plain" else f"{ALONE}\n\n{question}"

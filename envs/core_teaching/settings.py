@@ -45,7 +45,8 @@ class CoreTeachingSettings:
     stop: tuple[str, ...] = ()
     """Strings that end a trace."""
     prompt_style: StrategyStyle = "plain"
-    """plain: the paper's prompts; strategies: asks for strategy blocks and a final answer."""
+    """plain: the paper's prompts; answer: the question, and one sentence that asks for a last line
+    with the answer; strategies: asks for strategy blocks and a final answer."""
     teacher: TeacherChoice = "best"
     """Whose correct cold trace becomes the hint. best: the best of all. prefer-peer: the best of
     another role than the student's, if there is one. rotating: roles come first in turn, by step.

@@ -166,10 +166,11 @@ class EapoConsultationEnv(ConversationEnv):
     def _opening(self, problem: Problem, consult: Consult) -> str:
         settings, question = self.settings, problem.question
         if consult != "free":
-            return lone_prompt(question, settings.prompt_style)
+            return lone_prompt(question, settings.prompt_style, problem.kind)
         return training_prompt(
             question,
             settings.prompt_style,
+            kind=problem.kind,
             experts=settings.experts,
             at_once=settings.parallel,
             budget=settings.budget,

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from coterie.datatypes import AnswerKind
 from coterie.envs.bytes_codec import TextMeter
-from coterie.envs.prompts import ExpertStyle
+from coterie.envs.prompts import ExpertStyle, answer_sentence
 from coterie.rewards.consultation import ANSWER, CALLS, RETURNS, THINK, read
 
 Status = Literal["OK", "UNAVAILABLE", "ERROR", "BUDGET_EXHAUSTED"]
@@ -71,15 +72,31 @@ NomanLand"}}] </agent_calls>
 main export is widgets."}] </agent_returns>
 <think> I see. Expert 1 says the capital is NomanCity and the main export is widgets. </think>"""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+# The same, told to a chat model in two sentences.
+_SHORT_PANEL = """\
+{question}
+
+{sentence}
+If you are not sure, ask an expert (1 to {experts}) first, as in <agent_calls>[{{"expert_id": 1, \
+"input_parameters": {{"query": "your question"}}}}]</agent_calls>; the reply follows."""
 _PLAIN_PANEL = "Question: {question}\nExperts: 1 to {experts}\nSolve:"
 
 
 def training_prompt(
-    question: str, style: ExpertStyle, *, experts: int, at_once: int, budget: int
+    question: str,
+    style: ExpertStyle,
+    *,
+    experts: int,
+    at_once: int,
+    budget: int,
+    kind: AnswerKind = "math",
 ) -> str:
     """The policy's message where experts can be consulted, ``at_once`` of them in one block."""
     if style == "plain":
         return _PLAIN_PANEL.format(question=question, experts=experts)
+    if style == "answer":
+        sentence = answer_sentence(kind)
+        return _SHORT_PANEL.format(question=question, sentence=sentence, experts=experts)
     ids = ", ".join(map(str, range(1, experts + 1)))
     *first, last = ids.split(", ")
     comma = "," if len(first) > 1 else ""

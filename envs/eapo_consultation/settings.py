@@ -87,8 +87,9 @@ class EapoConsultationSettings:
     tells them apart, and dividing by their deviation makes it as large as being right."""
 
     prompt_style: ExpertStyle = "plain"
-    """plain: one short line, for tiny models; panel: the paper's prompt, which explains the experts
-    and their protocol."""
+    """plain: one short line, for tiny models; answer: the question, and one sentence each that asks
+    for a last line with the answer and says how to ask an expert; panel: the paper's prompt, which
+    explains the experts and their protocol."""
     opens_thinking: bool = False
     """Whether the chat template ends with an open think tag, as DeepSeek-R1's does."""
     max_new_tokens: int = 96

@@ -134,7 +134,7 @@ class LeapEnv(ConversationEnv):
         settings = self.settings
         paths = {agent: Path() for agent in self.possible_agents}
         going_on, pauses = list(paths), 0
-        question = lone_prompt(problem.question, settings.prompt_style)
+        question = lone_prompt(problem.question, settings.prompt_style, problem.kind)
         texts: dict[str, str] = dict.fromkeys(paths, question)
         piece: Piece = "message"
 

@@ -23,7 +23,8 @@ class SdE2Settings:
     """Strings that end a trace."""
     prompt_style: StrategyStyle = "plain"
     """strategies: asks for strategy blocks, which is what the method is about; plain: the prompt
-    that the tiny team can read, and which it answers without blocks."""
+    that the tiny team can read, and which it answers without blocks; answer: the question, and one
+    sentence that asks for a last line with the answer."""
     normalise: bool = True
     """Put each term on one scale before they are added up: its distance from the mean of the role's
     traces of the question, in standard deviations."""
