@@ -22,6 +22,7 @@ from coterie.algorithms.settings import LearnerSettings
 if TYPE_CHECKING:
     from coterie.algorithms.learner import Learner
     from coterie.algorithms.logprobs import TrainableModel
+    from coterie.algorithms.surrogates import Terms, surrogate, token_ratio
 
 __all__ = [
     "ALGORITHMS",
@@ -35,12 +36,15 @@ __all__ = [
     "SequenceWeight",
     "SoftGate",
     "Surrogate",
+    "Terms",
     "TrainableModel",
     "assign_credit",
     "get",
     "informative_groups",
     "names",
     "register",
+    "surrogate",
+    "token_ratio",
     "with_divergence_penalty",
     "with_overlong_penalty",
 ]
@@ -55,4 +59,8 @@ def __getattr__(name: str) -> Any:
         from coterie.algorithms.logprobs import TrainableModel
 
         return TrainableModel
+    if name in ("Terms", "surrogate", "token_ratio"):
+        from coterie.algorithms import surrogates
+
+        return getattr(surrogates, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,14 +9,15 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from coterie.datatypes import UserError, refuse
+from coterie.datatypes import UserError, check_literals, refuse
 from coterie.datatypes.plugins import Plugins, load
 
 
 @dataclass(frozen=True)
 class Surrogate:
     """What is maximised in place of the expected advantage: a frozen dataclass of its numbers, for
-    which :mod:`coterie.algorithms.surrogates` has a function."""
+    which :mod:`coterie.algorithms.surrogates` has a function. One of your own derives from this
+    class, so that a run's ``config.json`` can be read back."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class ClippedRatio(Surrogate):
     arXiv:1912.09729); default: it has no such bound."""
 
     def __post_init__(self) -> None:
+        check_literals(self, "algo.surrogate.")
         _check_bounds(self.low, self.high)
         refuse(
             (
@@ -146,6 +148,7 @@ class Distillation:
     """What a step leaves of the average of past weights."""
 
     def __post_init__(self) -> None:
+        check_literals(self, "algo.distillation.")
         refuse(
             (not 0 <= self.beta < math.inf, "algo.distillation.beta must not be negative"),
             (not 0 < self.bound < math.inf, "algo.distillation.bound must be above 0"),
@@ -176,6 +179,9 @@ class Algorithm:
     """Reward terms are added up before they are compared, or each is compared and scaled within its
     group, and their sum by the batch (GDPO, arXiv:2601.05242): then every term counts the same,
     whatever its weight."""
+    advantage: str = ""
+    """pkg.module:function of your own, in place of baseline and scale: it is given the rewards and
+    the groups' numbers, an array (M,) each, and gives the advantages (M,)."""
     ddof: Literal[0, 1] = 1
     """Standard deviation of the population (0) or its unbiased estimate (1)."""
     epsilon: float = 1e-4
@@ -215,6 +221,7 @@ class Algorithm:
     """Size of the complete penalty."""
 
     def __post_init__(self) -> None:
+        check_literals(self, "algo.")
         sizes = {
             "epsilon": self.epsilon,
             "kl-coefficient": self.kl_coefficient,
@@ -223,6 +230,15 @@ class Algorithm:
         }
         refuse(
             *((not 0 <= v < math.inf, f"algo.{k} must not be negative") for k, v in sizes.items()),
+            (
+                not _is_surrogate(self.surrogate),
+                f"algo.surrogate is a {type(self.surrogate).__name__}: derive it from "
+                "coterie.algorithms.Surrogate and make it a frozen dataclass",
+            ),
+            (
+                bool(self.advantage) and self.combine == "normalise-then-sum",
+                "algo.advantage compares whole rewards; leave algo.combine at sum-then-normalise",
+            ),
             (
                 not math.isfinite(self.entropy_coefficient),
                 "algo.entropy-coefficient must be a finite number",
@@ -277,6 +293,11 @@ class Algorithm:
         """Whether anything is compared with the model before training."""
         reads = self.distillation.beta and self.distillation.reader == "start"
         return bool(self.kl_coefficient or self.kl_in_reward or reads)
+
+
+def _is_surrogate(value: object) -> bool:
+    own = vars(type(value)).get("__dataclass_params__")
+    return isinstance(value, Surrogate) and own is not None and own.frozen
 
 
 # One divisor for every row; what matters is that it does not depend on the row.

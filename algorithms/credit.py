@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from coterie.algorithms.algorithm import Algorithm
 from coterie.datatypes import Trajectory, UserError
+from coterie.datatypes.plugins import load
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -101,7 +102,13 @@ def scale_by_batch(difference_N: Floats, group_N: Ints, *, ddof: int, epsilon: f
 
 
 def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
-    """Advantages of ``algorithm`` for rewards whose groups are number from 0."""
+    """Advantages of ``algorithm`` for rewards whose groups are number from 0.
+
+    Raises:
+        UserError: its own function for them fails, or gives something else.
+    """
+    if algorithm.advantage:
+        return own_advantage(algorithm.advantage, reward_N, group_N)
     difference_N = centre(reward_N, group_N, algorithm.baseline)
     spread = {"ddof": algorithm.ddof, "epsilon": algorithm.epsilon}
     match algorithm.scale:
@@ -111,6 +118,28 @@ def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
             return scale_by_batch(difference_N, group_N, **spread)
         case "none":
             return difference_N
+
+
+def own_advantage(path: str, reward_N: Floats, group_N: Ints) -> Floats:
+    """What the function at ``path`` (``pkg.module:function``) makes of rewards and groups.
+
+    Raises:
+        UserError: it cannot be loaded, fails, or gives no finite number for each.
+    """
+    title = f"algo.advantage {path!r}"
+    function = load(path, title)
+    if not callable(function):
+        raise UserError(f"{title} is a {type(function).__name__}; it must be a function")
+    try:
+        advantage_N = np.asarray(function(reward_N.copy(), group_N.copy()), np.float64)
+    except Exception as error:
+        raise UserError(f"{title} raised {type(error).__name__}: {str(error)[:300]}") from error
+    if advantage_N.shape != reward_N.shape or not np.isfinite(advantage_N).all():
+        raise UserError(
+            f"{title} gave {advantage_N!r:.200}; it must give {len(reward_N)} finite numbers, one "
+            "for each reward"
+        )
+    return advantage_N
 
 
 def advantages_of_terms(term_NK: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:

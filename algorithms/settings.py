@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
 
-from coterie.datatypes import UserError, check_no_nan, refuse
+from coterie.datatypes import UserError, check_literals, check_no_nan, refuse
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class LearnerSettings:
     no entropy bonus); metrics then describe the other rows."""
 
     def __post_init__(self) -> None:
+        check_literals(self, "learner.")
         check_no_nan(self, "--learner.")
         refuse(
             (not 0 < self.lr < math.inf, "learner.lr must be above 0"),

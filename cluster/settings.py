@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from coterie import envs
 from coterie.agents.engine.settings import VllmSettings
-from coterie.datatypes import UserError, reason_of, refuse
+from coterie.datatypes import UserError, check_literals, reason_of, refuse
 from coterie.envs.registry import PLUGINS
 from coterie.teams.players import local_models
 from coterie.teams.settings import AgentSettings
@@ -40,6 +40,7 @@ class ClusterSettings:
     command's one core is too slow for it; 0: the command does."""
 
     def __post_init__(self) -> None:
+        check_literals(self, "cluster.")
         refuse(
             (
                 not _ADDRESS.fullmatch(self.address),

@@ -15,7 +15,7 @@ from rich.table import Table
 from coterie import envs
 from coterie.comparison.output import make_table, write_json
 from coterie.comparison.settings import check_positive
-from coterie.datatypes import UserError, fits, user_path
+from coterie.datatypes import UserError, check_literals, fits, user_path
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
 from coterie.training.rundir import RunDirectory
@@ -42,6 +42,9 @@ class PairedComparison:
     """Bootstrap resamples over problems."""
     out: Path | None = None
     """A file for every metric and difference as JSON; none without a name."""
+
+    def __post_init__(self) -> None:
+        check_literals(self, "--")
 
 
 def compare(settings: PairedComparison) -> None:

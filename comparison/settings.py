@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.comparison.policies import NamedPolicy
-from coterie.datatypes import UserError, user_path
+from coterie.datatypes import UserError, check_literals, user_path
 from coterie.teams.models import check_engines
 from coterie.teams.settings import ScoringSettings
 from coterie.training.settings import check_resamples, check_temperature
@@ -40,6 +40,9 @@ class Asking:
     """How engines are run."""
     scoring: ScoringSettings = field(default_factory=ScoringSettings)
     """How answers are checked, and who grades programs and free text."""
+
+    def __post_init__(self) -> None:
+        check_literals(self, "--")
 
     def check(self, *positive: str) -> None:
         """Refuse what cannot be; ``positive`` names more settings that must be at least 1.

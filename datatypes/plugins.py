@@ -60,7 +60,8 @@ class Plugins:
             return found[0].value, f"{self.kind} {name!r} ({origin(found[0])})"
         if ":" in name:
             return name, f"{self.kind} {name!r}"
-        listed = f"unknown {self.kind} {name!r}; known: {', '.join(known)}; or use pkg.module:NAME"
+        ways = f"known: {', '.join(known)}; or use" if known else "use"
+        listed = f"unknown {self.kind} {name!r}; {ways} pkg.module:NAME"
         raise UserError("; ".join([listed, *self.unreadable()]) + ".")
 
 

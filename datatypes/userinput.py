@@ -6,6 +6,7 @@ import math
 import reprlib
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as AnySequence
+from functools import lru_cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -43,6 +44,34 @@ def check_least(settings: Any, leasts: Mapping[str, float], *, at: str = "") -> 
         value = getattr(settings, name)
         if not value >= least:
             raise UserError(f"{at}{name} is {value}: it must be at least {least:g}")
+
+
+def check_literals(settings: Any, at: str = "") -> None:
+    """Refuse a field whose value its ``Literal`` does not have, however the settings were built.
+
+    Args:
+        settings: a dataclass.
+        at: what the flags of ``settings`` begin with, such as ``algo.``.
+
+    Raises:
+        UserError: a sentence with the values that it has.
+    """
+    for name, hint in _literal_fields(type(settings)).items():
+        if not fits(value := getattr(settings, name), hint):
+            flag = f"{at}{name.replace('_', '-')}"
+            raise UserError(f"{flag} is {reprlib.repr(value)}; it must be {_describe(hint)}")
+
+
+@lru_cache
+def _literal_fields(kind: type) -> dict[str, Any]:
+    """Name -> type of the fields that may hold one of a few values only."""
+    hints = get_type_hints(kind, include_extras=True)
+    names = [field.name for field in dataclasses.fields(kind)]
+    return {name: hints[name] for name in names if _names_values(hints[name])}
+
+
+def _names_values(hint: Any) -> bool:
+    return get_origin(hint) is Literal or any(map(_names_values, get_args(hint)))
 
 
 def check_no_nan(settings: Any, at: str = "--") -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from coterie.envs.adapt import adapt
 from coterie.envs.check import check_env
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.core_teaching.settings import CoreTeachingSettings, check_rereading
+from coterie.envs.core_teaching.check import check as core_teaching_check
+from coterie.envs.core_teaching.settings import CoreTeachingSettings
 from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.registry import EnvSpec, make, names, reads_nothing_again, register, spec
@@ -43,7 +44,7 @@ register(
         roles=("alice", "bob"),
         evaluation="coterie.evaluation.core_teaching:EVALUATION",
         rereads=lambda settings: settings.reread != "none",
-        check=check_rereading,
+        check=core_teaching_check,
         # Peer distillation, the arm "expected" of docs/evidence.md, which beats training alone:
         # only being right is paid, and traces of a role that has no right one are read again behind
         # a peer's.

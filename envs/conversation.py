@@ -41,8 +41,9 @@ class ConversationEnv(ProblemEnv):
         # Episodes of one problem that are compared with each other.
         "replicas": 8,
     }
-    settings_class: type
-    """Frozen dataclass with at least ``max_new_tokens``, each field a flag ``--env.FIELD``."""
+    settings_class: type | None = None
+    """Frozen dataclass, each field a flag ``--env.FIELD`` (see :class:`EnvSpec`); with a field
+    ``max_new_tokens``, that is the longest answer. None: there are no settings."""
     default_roles: tuple[str, ...]
     """Who takes part when nobody is named; as many as must be at least."""
     more_roles: bool = False
@@ -74,7 +75,9 @@ class ConversationEnv(ProblemEnv):
             UserError: roles that this environment cannot have, the same one twice, or an unknown
                 render mode.
         """
-        self.settings: Any = self.settings_class() if settings is None else settings
+        if settings is None and self.settings_class is not None:
+            settings = self.settings_class()
+        self.settings: Any = settings
         self.roles = self.default_roles if roles is None else tuple(roles)
         self.check_roles()
         self._agents_of = {
@@ -264,7 +267,10 @@ class ConversationEnv(ProblemEnv):
             if ask:
                 limit, stop = ask.max_new_tokens, ask.stop
                 info["piece"] = ask.piece
-                info["max_new_tokens"] = self.settings.max_new_tokens if limit is None else limit
+                if limit is None:
+                    limit = getattr(self.settings, "max_new_tokens", None)
+                if limit is not None:
+                    info["max_new_tokens"] = limit
                 stop = getattr(self.settings, "stop", None) if stop is None else stop
                 if stop is not None:
                     # Anything else is left for the contract's own rules to refuse.

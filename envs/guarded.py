@@ -3,7 +3,7 @@
 Whatever it does wrong ends in one sentence that names it; what it does right passes as it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from gymnasium import Space
@@ -18,6 +18,7 @@ from coterie.envs.contract import (
     why_no_reward,
     why_no_text,
     why_no_truth,
+    why_not_paid,
 )
 
 _CHECK = "mend it, and run coterie check"
@@ -47,6 +48,8 @@ class Guarded(ParallelEnv[str, Any, Any]):
         self.possible_agents = list(env.possible_agents)
         self.agents: list[str] = []
         self._text, self._tokens = text, tokens
+        self._paid: dict[str, float] = {}
+        """What each agent was paid in this episode."""
 
     @property
     def unwrapped(self) -> Any:
@@ -59,6 +62,7 @@ class Guarded(ParallelEnv[str, Any, Any]):
         return self.env.action_space(agent)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        self._paid = {}
         result = self._call("reset", seed=seed, options=options)
         self._hold(why_no_result("reset", result))
         observations, infos = result
@@ -73,13 +77,12 @@ class Guarded(ParallelEnv[str, Any, Any]):
         for agent, reward in rewards.items():
             if why := why_no_reward(agent, reward):
                 raise UserError(f"{self.title}: {why}.")
-        return (
-            observations,
-            {agent: float(reward) for agent, reward in rewards.items()},
-            self._truths("terminations", terminations),
-            self._truths("truncations", truncations),
-            self._infos(observations, infos),
-        )
+        paid = {agent: float(reward) for agent, reward in rewards.items()}
+        ended = self._truths("terminations", terminations)
+        cut = self._truths("truncations", truncations)
+        infos = self._infos(observations, infos)
+        self._pay(paid, {agent for agent in paid if ended.get(agent) or cut.get(agent)}, infos)
+        return observations, paid, ended, cut, infos
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
         """What ``step(actions)`` will ask of the scorer."""
@@ -107,6 +110,16 @@ class Guarded(ParallelEnv[str, Any, Any]):
         self.agents = list(living)
         for agent, observation in observations.items() if self._text else ():
             self._hold(why_no_text(agent, observation))
+
+    def _pay(
+        self, paid: Mapping[str, float], over: Collection[str], infos: Mapping[str, Mapping]
+    ) -> None:
+        """Add up rewards; for whom the episode is over they are what ``reward_terms`` sum to."""
+        for agent, reward in paid.items():
+            self._paid[agent] = self._paid.get(agent, 0.0) + reward
+            terms = infos.get(agent, {}).get("reward_terms")
+            if agent in over and terms:
+                self._hold(why_not_paid(agent, terms, self._paid[agent]))
 
     def _truths(self, name: str, ends: Mapping[str, Any]) -> dict[str, bool]:
         return {agent: self._truth(f"{name}[{agent!r}]", end) for agent, end in ends.items()}

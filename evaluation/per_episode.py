@@ -81,8 +81,9 @@ def _number(name: str, value: Any) -> float | None:
 
 def measure(episode: Episode) -> dict[str, float | None]:
     """By the names of the training log: ``reward/ROLE``, its mean over roles ``reward/team``,
-    ``reward/ROLE/TERM`` where there are several terms, ``measured/ROLE/NAME``, and
-    ``failed/team``, the share of traces that were asked for and did not come."""
+    ``reward/ROLE/TERM`` where there are several terms, ``measured/ROLE/NAME``, ``episode/NAME`` for
+    numbers and truths in ``Outcome.episode``, and ``failed/team``, the share of traces that were
+    asked for and did not come."""
     by_role: dict[str, list[Trajectory]] = {}
     # Each agent once, however many rows its contexts made.
     for row in {row.agent: row for row in episode.trajectories}.values():
@@ -103,6 +104,9 @@ def measure(episode: Episode) -> dict[str, float | None]:
             # Who failed is said once, below.
             if values and name != "failed":
                 found[f"measured/{role}/{name}"] = _mean(values)
+    for name, value in episode.info.items():
+        if _is_number(value):
+            found[f"episode/{name}"] = float(value)
     found["failed/team"] = _mean(row.status != "ok" for row in episode.trajectories)
     return found
 
@@ -111,6 +115,8 @@ def line(metric: str) -> Row:
     """``reward/alice/final`` as ``Reward alice: final``."""
     kind, role, *name = metric.split("/", 2)
     better = {"reward": "higher", "failed": "lower"}.get(kind, "neither")
+    if kind == "episode":
+        return Row(metric.partition("/")[2], metric, better)
     if kind == "measured":
         return Row(f"{name[0]} {role}", metric, better)
     return Row(": ".join([f"{kind.capitalize()} {role}", *name]), metric, better)

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import tyro
 
 from coterie.agents.engine.processes import end_with_parent
-from coterie.datatypes import UserError, reason_of, refuse, user_path
+from coterie.datatypes import UserError, check_literals, reason_of, refuse, user_path
 from coterie.datatypes.flags import parse_flags
 
 # A prompt that is read in parts costs its request a number of its stream, which vLLM then winds
@@ -58,6 +58,9 @@ class ServeSettings:
     """GPUs that the model spans."""
     log: Literal["ERROR", "WARNING", "INFO", "DEBUG"] = "ERROR"
     """What the server writes to the terminal."""
+
+    def __post_init__(self) -> None:
+        check_literals(self, "--")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from coterie.datatypes import UserError, check_least, refuse
+from coterie.datatypes import UserError, check_least, check_literals, refuse
 
 # Names in other scripts are written in their ASCII form (xn--...).
 _HOST = re.compile(r"(?!.{254})[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?", re.ASCII)
@@ -70,6 +70,7 @@ class ServerSettings:
     """Folder in which replies are kept by exact request; empty keeps none."""
 
     def __post_init__(self) -> None:
+        check_literals(self)
         _check_url(self.base_url)
         if not self.model:
             raise UserError(f"the server at {self.base_url} needs a model name: set model")
@@ -138,6 +139,7 @@ class ScriptedSettings:
     """Seconds that pass before any of them answers."""
 
     def __post_init__(self) -> None:
+        check_literals(self)
         if not 0.0 <= self.p_right <= 1.0:
             raise UserError(f"p_right is a probability between 0 and 1, not {self.p_right}")
         check_least(self, {"delay_s": 0})

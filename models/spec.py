@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from coterie.datatypes import refuse
+from coterie.datatypes import check_literals, refuse
 
 ChatMode = Literal["auto", "template", "plain"]
 DtypeName = Literal["auto", "float32", "bfloat16", "float16"]
@@ -71,6 +71,7 @@ class ModelSpec:
     """Branch, tag or commit on the hub."""
 
     def __post_init__(self) -> None:
+        check_literals(self)
         refuse(
             (
                 self.context is not None and self.context < 2,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import Problem, UserError, check_literals
 from coterie.problems.source import Generated
 
 Family = Literal["P", "T", "X"]
@@ -75,6 +75,7 @@ class ChainSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_literals(self)
         if self.answer not in get_args(Answer):
             raise UserError(f"chains: answer={self.answer} is unknown; choose last or all")
         if len(self.mix) != 3 or min(self.mix) < 0 or not 0 < sum(self.mix) < float("inf"):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from coterie.datatypes import Problem, UserError, refuse
+from coterie.datatypes import Problem, UserError, check_literals, refuse
 from coterie.problems.files import Columns
 from coterie.problems.hub import ELSEWHERE, Purpose, known_overlap
 from coterie.problems.opening import open_source
@@ -47,6 +47,7 @@ class ProblemSettings:
     data sets that are known to overlap are treated so in any case."""
 
     def __post_init__(self) -> None:
+        check_literals(self, "problems.")
         refuse(
             (
                 self.held_out is not None and self.held_out < 1,

@@ -6,7 +6,7 @@ Each field's docstring is its help text on the command line.
 from dataclasses import dataclass
 from typing import Literal
 
-from coterie.datatypes import check_no_nan, refuse
+from coterie.datatypes import check_literals, check_no_nan, refuse
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,9 @@ class AgentSettings:
     trust_remote_code: bool = False
     """Run code that comes with the checkpoint. Only for models whose authors you trust."""
 
+    def __post_init__(self) -> None:
+        check_literals(self)
+
 
 @dataclass(frozen=True)
 class ScoringSettings:
@@ -81,6 +84,7 @@ class ScoringSettings:
     """Longest reply of the judge; a grade that does not fit is none."""
 
     def __post_init__(self) -> None:
+        check_literals(self, "scoring.")
         check_no_nan(self, "--scoring.")
         refuse(
             (self.workers < 1, "--scoring.workers must be at least 1"),

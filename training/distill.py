@@ -20,6 +20,7 @@ from coterie.datatypes import (
     Sampling,
     Trajectory,
     UserError,
+    check_literals,
     derive_seed,
 )
 from coterie.envs.prompts import ExpertStyle, lone_prompt
@@ -76,6 +77,9 @@ class Distillation:
     """Learn only solutions that end in the gold answer, which a reward would tell too."""
     seed: int = 0
     """Everything random derives from it."""
+
+    def __post_init__(self) -> None:
+        check_literals(self, "--")
 
 
 def distill(settings: Distillation) -> None:

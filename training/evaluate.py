@@ -15,7 +15,15 @@ from rich.table import Table
 from rich.text import Text
 
 from coterie import envs
-from coterie.datatypes import Problem, Sampling, UserError, check_no_nan, derive_seed, user_path
+from coterie.datatypes import (
+    Problem,
+    Sampling,
+    UserError,
+    check_literals,
+    check_no_nan,
+    derive_seed,
+    user_path,
+)
 from coterie.datatypes.flags import parse_flags
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
@@ -53,6 +61,7 @@ class Again:
     """What samples from models, as in the run unless given."""
 
     def __post_init__(self) -> None:
+        check_literals(self, "--")
         check_seeds([self.seed])
         if self.samples < 1:
             raise UserError("--samples must be at least 1")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coterie import envs
+from coterie.algorithms.own import try_own_parts
 from coterie.algorithms.settings import check_moments
 from coterie.cluster.settings import check_cluster, check_episode_workers, has_processes
 from coterie.datatypes import UserError, check_no_nan, refuse
@@ -21,7 +22,7 @@ from coterie.teams.models import check_engines, check_models, model_spec
 from coterie.teams.players import local_models
 from coterie.training.rundir import check_new
 from coterie.training.trackers import check_trackers
-from coterie.training.train_settings import TrainSettings
+from coterie.training.train_settings import TrainSettings, check_readable
 
 _SMALL = 256 << 20
 """Bytes of weights below which nobody need reckon whether a run fits."""
@@ -57,6 +58,8 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         *_idle_learners(settings),
         *_not_for_this_environment(settings),
     )
+    check_readable(settings)
+    try_own_parts(settings.algo)
     check_trackers(run.track)
     check_environment(settings)
     check_cluster(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from coterie.datatypes import UserError, check_no_nan, refuse
+from coterie.datatypes import UserError, check_literals, check_no_nan, refuse
 from coterie.evaluation.metrics.intervals import MOST_RESAMPLES
 
 
@@ -179,6 +179,7 @@ class RunSettings:
     """Where numbers and tables of episodes go besides: wandb, trackio. Offline without a login."""
 
     def __post_init__(self) -> None:
+        check_literals(self, "--")
         refuse(
             (self.steps < 1, f"--steps is {self.steps}; it must be at least 1"),
             (self.tokens < 0, "--tokens must not be negative; 0 leaves the end to --steps"),

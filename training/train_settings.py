@@ -1,6 +1,7 @@
 """Everything that a run is told, as one record."""
 
 import dataclasses
+import json
 import keyword
 import re
 from dataclasses import dataclass
@@ -140,6 +141,32 @@ def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:
     if choice.train_role:
         agent = dataclasses.replace(agent, trained=role in choice.train_role)
     return agent
+
+
+def check_readable(settings: TrainSettings) -> None:
+    """Refuse settings of somebody else's that ``config.json`` could not give back.
+
+    Raises:
+        UserError: it names the setting.
+    """
+    choice = settings.choice
+    parts = {f"--algo {choice.algo}": (algorithms.get(choice.algo), settings.algo)}
+    if settings.env is not None:
+        parts[f"--env {choice.env}"] = type(settings.env)(), settings.env
+    for title, (default, chosen) in parts.items():
+        for field in dataclasses.fields(chosen):
+            value = getattr(chosen, field.name)
+            try:
+                stored = json.loads(json.dumps(to_plain(value)))
+                again = getattr(override(default, {field.name: stored}), field.name)
+            except (UserError, TypeError, ValueError) as error:
+                again = error
+            if again != value:
+                raise UserError(
+                    f"{title}: its setting {field.name} is {value!r:.100}, which config.json "
+                    "cannot hold, so that the run could not be resumed; use numbers, text, truth "
+                    "values, tuples of them, and frozen dataclasses"
+                )
 
 
 def restore(plain: dict[str, Any]) -> TrainSettings:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
 
-from coterie.datatypes import UserError, refuse
+from coterie.datatypes import UserError, check_literals, refuse
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class VllmSettings:
     """What engines write to the terminal."""
 
     def __post_init__(self) -> None:
+        check_literals(self, "vllm.")
         refuse(
             (not 0 < self.gpu_memory <= 1, "--vllm.gpu-memory is a share: above 0, at most 1"),
             (self.cpu_cache_gb < 1, "--vllm.cpu-cache-gb must be at least 1"),

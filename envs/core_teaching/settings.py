@@ -1,9 +1,8 @@
 """Every knob of the core-teaching environment, and what each reward term is worth when."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from coterie.datatypes import check_least
 from coterie.envs.core_teaching.terms import term_name
@@ -95,8 +94,9 @@ class CoreTeachingSettings:
     """Pays the teacher's trace for what its hint changed in the other roles' success. Not in the
     paper."""
     terms: tuple[str, ...] = ()
-    """Reward terms of your own, NAME=WEIGHT each: NAME is pkg.module:function, which is given the
-    traces of a question and the problem, and gives each trace a number."""
+    """Reward terms of your own, NAME=WEIGHT each, or NAME, which weighs 1: NAME is
+    pkg.module:function, which is given the traces of a question and the problem, and gives each
+    trace a number."""
     lambda_b: float = 0.8
     """Loss weight of second-round traces."""
     learn_hinted_after: HintedContext = "hint"
@@ -163,21 +163,6 @@ class CoreTeachingSettings:
     def probed(self) -> bool:
         """Whether a probe has second tries: those of training, or else the last cold trace."""
         return self.k_hinted > 0 or self.k_cold > 1
-
-
-def check_rereading(settings: CoreTeachingSettings, run: Any) -> Iterator[tuple[bool, str]]:
-    """:attr:`coterie.envs.EnvSpec.check`: traces are read again, and learned from, or neither."""
-    beta = run.algo.distillation.beta
-    yield (
-        settings.reread == "none" and beta > 0,
-        "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
-        "--env.reread, such as wrong",
-    )
-    yield (
-        settings.reread != "none" and beta == 0,
-        f"--env.reread {settings.reread} does nothing without --algo.distillation.beta, such as "
-        "1; without both: --env.reread none",
-    )
 
 
 @dataclass(frozen=True)

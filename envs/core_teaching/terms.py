@@ -27,9 +27,9 @@ def find_term(named: str) -> tuple[str, float, Term]:
     Raises:
         UserError: there is none, it is no function, or the weight is no number.
     """
-    name, _, weight = named.partition("=")
+    name, equals, weight = named.partition("=")
     try:
-        value = float(weight or 1)
+        value = float(weight if equals else 1)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

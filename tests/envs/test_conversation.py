@@ -1,6 +1,10 @@
+import json
 import re
+import sys
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +14,7 @@ from coterie.datatypes import Problem, ScoreRequests, UserError
 from coterie.envs import Ask, ConversationEnv, Fresh, Outcome, Turn, check_env
 from coterie.envs.sd_e2 import SdE2Env
 from coterie.envs.token_view import TokenView
+from coterie.train import main
 
 
 @dataclass(frozen=True)
@@ -389,3 +394,41 @@ def test_a_fault_of_our_own_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("coterie.envs.sd_e2.environment.score", None)
     with pytest.raises(TypeError):
         env.step({"alice_0": "2"})
+
+
+class Bare(ConversationEnv):
+    """Nothing but who takes part and what is said."""
+
+    title = "bare"
+    default_roles = ("a",)
+
+    def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
+        answers = yield {"a_0": problem.question}
+        right = float("2" in answers.get("a_0", ""))
+        return Outcome(
+            {"a_0": {"right": right}}, episode={"asked": 1, "even": right > 0, "by": "a"}
+        )
+
+
+def test_settings_may_be_left_out() -> None:
+    env = Bare()
+    _, infos = env.reset(seed=0, options={"problem": problem()})
+    assert infos["a_0"] == {"piece": "message"}
+    check_env(TokenView(Bare()))
+
+
+def test_what_an_outcome_counts_of_an_episode_is_in_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = types.ModuleType("bare_ones")
+    monkeypatch.setattr(module, "Bare", Bare, raising=False)
+    monkeypatch.setitem(sys.modules, "bare_ones", module)
+    flags = ["--env", "bare_ones:Bare", "--agents.a.model", "tiny:alice", "--steps", "1"]
+    flags += ["--rollout.problems-per-step", "2", "--problems.held-out", "4"]
+    assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["after"]["episode/asked"] == 1
+    assert summary["after"]["episode/even"] == summary["after"]["reward/a"]
+    assert "episode/by" not in summary["after"]
+    labels = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert {"asked", "even"} <= {*labels}

@@ -91,17 +91,23 @@ def test_an_info_that_keeps_the_contract_passes_with_pythons_numbers() -> None:
     info = {
         "max_new_tokens": np.int64(4),
         "stop": ("\n",),
-        "reward_terms": {"right": np.float32(0.5), "cost": -1},
+        "reward_terms": {"right": np.float32(1.5), "cost": -0.5},
         "groups": {"problem+role": "p/guest"},
         "loss_weight": np.float64(0.0),
         "episode": {"turns": 1},
     }
     kept = played(Plain(info=info))
     assert kept["max_new_tokens"] == 4
-    assert kept["reward_terms"] == {"right": 0.5, "cost": -1}
+    assert kept["reward_terms"] == {"right": 1.5, "cost": -0.5}
     assert kept["loss_weight"] == 0.0
     numbers = (kept["max_new_tokens"], kept["reward_terms"]["right"], kept["loss_weight"])
     assert [type(number) for number in numbers] == [int, float, float]
+
+
+def test_reward_terms_that_do_not_sum_to_the_reward_are_refused() -> None:
+    sentence = "the reward_terms of guest_0 sum to 0.5, but it was paid 1.0; mend it, and run coter"
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        played(Plain(info={"reward_terms": {"right": 0.5}}))
 
 
 def test_who_is_not_asked_has_no_limits() -> None:

@@ -14,6 +14,9 @@ def brevity(traces, problem):
 def short(traces, problem): return [1.0]
 def endless(traces, problem): return [float("inf") for _ in traces]
 def failing(traces, problem): return {}["x"]
+def nan(traces, problem): return [float("nan") for _ in traces]
+def none(): return []
+def by_index(traces, problem): return [trace.verdict.answer.strip() == "4" for trace in traces]
 def rescue(traces, problem): return [0.0 for _ in traces]
 NUMBER = 5
 """
@@ -51,6 +54,11 @@ def test_a_term_is_weighted_added_and_logged(tmp_path: Path) -> None:
         (["my_terms:short"], "finite numbers, one for each trace"),
         (["my_terms:endless"], "finite numbers, one for each trace"),
         (["my_terms:failing"], "raised KeyError: 'x'"),
+        (["my_terms:nan"], "finite numbers, one for each trace"),
+        (["my_terms:none"], "raised TypeError: none() takes 0 positional arguments but 2 were"),
+        (["my_terms:by_index"], "raised AttributeError: 'NoneType' object has no attribute"),
+        (["my_terms:brevity="], "write NAME=WEIGHT"),
+        (["nope"], "unknown reward term 'nope'; use pkg.module:NAME"),
     ],
 )
 def test_what_is_no_term(
@@ -58,4 +66,14 @@ def test_what_is_no_term(
 ) -> None:
     flags = ("--env.terms", *terms, *SMALL, "--run-dir", str(tmp_path / "run"))
     assert main(flags) == 2
+    assert not (tmp_path / "run").exists()
     assert sentence in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_name_alone_weighs_one(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert main(["--env.terms", "my_terms:brevity", *SMALL, "--run-dir", str(run)]) == 0
+    episode = json.loads((run / "episodes.jsonl").read_text().splitlines()[0])
+    for row in episode["trajectories"]:
+        words = len("".join(row["texts"][1:]).split())
+        assert row["reward_terms"]["brevity"] == pytest.approx(1 / (1 + words))

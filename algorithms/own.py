@@ -1,0 +1,49 @@
+"""An algorithm's own parts, tried once before a model is loaded."""
+
+import numpy as np
+
+from coterie.algorithms.algorithm import Algorithm
+from coterie.algorithms.credit import own_advantage
+from coterie.datatypes import UserError
+
+
+def try_own_parts(algorithm: Algorithm) -> None:
+    """Call an own advantage and an own surrogate on small inputs.
+
+    Raises:
+        UserError: one of them fails, or gives something else than it must.
+    """
+    if algorithm.advantage:
+        # Two groups: one whose rewards differ, one whose rewards are equal.
+        rewards = np.array([1.0, 0.0, 0.5, 0.25, 0.25])
+        own_advantage(algorithm.advantage, rewards, np.array([0, 0, 0, 1, 1]))
+    if type(algorithm.surrogate).__module__ != Algorithm.__module__:
+        _try_surrogate(algorithm)
+
+
+def _try_surrogate(algorithm: Algorithm) -> None:
+    """Two rows of three tokens, with an advantage of each sign."""
+    import torch
+
+    from coterie.algorithms.surrogates import Terms, surrogate
+
+    choice = algorithm.surrogate
+    name = f"algo.surrogate {type(choice).__name__}"
+    if surrogate.dispatch(type(choice)) is surrogate.dispatch(object):
+        raise UserError(
+            f"{name} has no formula: decorate a function of it with "
+            "coterie.algorithms.surrogate.register"
+        )
+    logp_BT = torch.full((2, 3), -1.0, requires_grad=True)
+    old_BT = torch.tensor([[-1.0, -1.5, -0.5], [-1.0, -2.0, -1.0]])
+    mask_BT = torch.tensor([[True, True, True], [True, True, False]])
+    try:
+        terms = surrogate(choice, logp_BT, old_BT, torch.tensor([[1.0], [-1.0]]), mask_BT)
+    except Exception as error:
+        raise UserError(f"{name} raised {type(error).__name__}: {str(error)[:300]}") from error
+    shapes = [getattr(part, "shape", None) for part in terms] if isinstance(terms, Terms) else []
+    if shapes != [logp_BT.shape] * 3:
+        raise UserError(f"{name} must give coterie.algorithms.Terms: three tensors (B, T)")
+    loss_BT = terms.loss_BT[mask_BT]
+    if not loss_BT.isfinite().all() or not loss_BT.requires_grad:
+        raise UserError(f"{name} must give a finite loss that depends on the log-probabilities")
