@@ -7,7 +7,7 @@ WORKDIR /coterie
 # With the index of builds without CUDA, which pytorch.org's installation page names, torch is a
 # tenth as large: --build-arg PIP_EXTRA_INDEX_URL=...
 ARG PIP_EXTRA_INDEX_URL=""
-RUN pip install "torch>=2.13,<2.14"
+RUN pip install "torch>=2.11,<2.14"
 COPY . .
 RUN pip install -e . && useradd --create-home --uid 1000 learner && mkdir runs && chown 1000 runs
 USER 1000

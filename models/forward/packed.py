@@ -11,6 +11,7 @@ width, Q queries and K keys of one segment.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -177,8 +178,12 @@ def _on_gpu(
             "keys": np.cumsum([0, *(s.keys for s in packed.segments)], dtype=np.int32),
         }
         packed.on_device.update({n: torch.from_numpy(x).to(q_1HSE.device) for n, x in told.items()})
-    where = packed.on_device
+    where, groups, more = packed.on_device, q_1HSE.shape[1] // k_1JSE.shape[1], {}
     k, v = (x[0].transpose(0, 1).index_select(0, where["order"]) for x in (k_1JSE, v_1JSE))
+    if groups > 1 and "enable_gqa" in signature(varlen_attn).parameters:
+        more["enable_gqa"] = True
+    elif groups > 1:  # torch before 2.12
+        k, v = (x.repeat_interleave(groups, 1) for x in (k, v))
     out_SHE: Any = varlen_attn(
         q_1HSE[0].transpose(0, 1).contiguous(),
         k,
@@ -189,7 +194,7 @@ def _on_gpu(
         max(s.keys for s in packed.segments),
         scale=scaling,
         window_size=(window - 1 if window else -1, 0),
-        enable_gqa=q_1HSE.shape[1] != k_1JSE.shape[1],
+        **more,
     )
     return out_SHE[None]
 

@@ -129,17 +129,29 @@ def test_a_kernel_that_computes_something_else_is_not_used(checkpoint, monkeypat
     assert not packing_agrees(handle)
 
 
+_OF_2_11 = ("query", "key", "value", "cu_seq_q", "cu_seq_k", "max_q", "max_k")
+_OF_2_11 += ("return_aux", "scale", "window_size")
+
+
+@pytest.mark.parametrize("older", [False, True], ids=["here", "torch 2.11"])
 @pytest.mark.parametrize("window", [None, 8])
-def test_a_gpus_kernel_is_asked_what_the_cpu_computes(monkeypatch, window: int | None) -> None:
+def test_a_gpus_kernel_is_asked_what_the_cpu_computes(
+    monkeypatch, window: int | None, older: bool
+) -> None:
     """By its own signature, and with an implementation by its documentation: row i's queries are
-    the last ones of its keys, and see as far back as the window says."""
+    the last ones of its keys, and see as far back as the window says. torch 2.11 knows no groups of
+    heads."""
     from torch.nn.attention import varlen
 
     signature = inspect.signature(varlen.varlen_attn)
+    if older:
+        known = [one for name, one in signature.parameters.items() if name in _OF_2_11]
+        signature = signature.replace(parameters=known)
 
     def by_the_book(*args: object, **kwargs: object) -> torch.Tensor:
         told = signature.bind(*args, **kwargs).arguments
         groups = told["query"].shape[1] // told["key"].shape[1]
+        assert groups == 1 or told["enable_gqa"]
         k, v = (told[name].repeat_interleave(groups, 1) for name in ("key", "value"))
         rows = list(zip(told["cu_seq_q"].tolist(), told["cu_seq_k"].tolist()))
         assert told["max_q"] == max(b[0] - a[0] for a, b in pairwise(rows))
@@ -156,6 +168,7 @@ def test_a_gpus_kernel_is_asked_what_the_cpu_computes(monkeypatch, window: int |
             found.append(torch.einsum("hqk,khe->qhe", weight, v[k0:k1]))
         return torch.cat(found)
 
+    by_the_book.__signature__ = signature  # type: ignore[attr-defined]
     monkeypatch.setattr(varlen, "varlen_attn", by_the_book)
     ids, mask = rows_of(1)
     found = pack(ids.numpy(), mask.numpy())

@@ -106,10 +106,10 @@ def advantages(count: int) -> np.ndarray:
     return np.where(np.arange(count) % 2, 1.0, -1.0)
 
 
-def ours(module: Any, tuning: str, recompute: Any) -> Update:
-    """This repository's learner."""
+def ours(module: Any, tuning: str, recompute: Any, dtype: torch.dtype | None = None) -> Update:
+    """This repository's learner; ``dtype``: what it computes in, where weights are held in more."""
     adapter = "alice" if tuning == "lora" else None
-    held = {"adapter": adapter, "recompute": recompute}
+    held = {"adapter": adapter, "recompute": recompute, "dtype": dtype}
     handle = ModelHandle(module, tokenizer=None, trained=True, context=1 << 20, **held)
     learner = Learner(handle, get("grpo"), SETTINGS)
 
@@ -119,16 +119,17 @@ def ours(module: Any, tuning: str, recompute: Any) -> Update:
     return update
 
 
-def trl(module: Any, prompt: int) -> Update:
-    """TRL's loss on a trainer of its own, its AdamW behind it."""
+def trl(module: Any, prompt: int, dtype: torch.dtype | None = None) -> Update:
+    """TRL's loss on a trainer of its own, its AdamW behind it; ``dtype`` as for :func:`ours`."""
     from datasets import Dataset
     from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.grpo_trainer import GRPOTrainer
 
+    device = next(module.parameters()).device
     config = GRPOConfig(
         output_dir=tempfile.mkdtemp(),
-        use_cpu=True,
-        bf16=False,
+        use_cpu=device.type == "cpu",
+        bf16=dtype is not None,
         gradient_checkpointing=True,
         num_generations=2,
         per_device_train_batch_size=2,
@@ -158,15 +159,19 @@ def trl(module: Any, prompt: int) -> Update:
         for i, row in enumerate(made):
             ids[i, : len(row.tokens)] = torch.from_numpy(row.tokens)
             mask[i, : len(row.tokens)] = 1
+        advantage_B = torch.from_numpy(advantages(len(made))).float().to(device)
+        ids, mask = ids.to(device), mask.to(device)
         inputs = {
             "prompt_ids": ids[:, :prompt],
             "prompt_mask": mask[:, :prompt],
             "completion_ids": ids[:, prompt:],
             "completion_mask": mask[:, prompt:],
-            "advantages": torch.from_numpy(advantages(len(made))).float(),
+            "advantages": advantage_B,
             "num_items_in_batch": mask[:, prompt:].sum(),
         }
-        trainer.compute_loss(model, inputs).backward()
+        with torch.autocast(device.type, dtype=dtype, enabled=dtype is not None):
+            loss = trainer.compute_loss(model, inputs)
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), SETTINGS.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()

@@ -1,0 +1,231 @@
+"""Wheels for a machine without an index, and parts that are measured there one after another."""
+
+import argparse
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from packaging.requirements import Requirement
+
+from coterie.datatypes import UserError
+
+ROOT = Path(__file__).parents[2]
+gathering = importlib.import_module("gpu.gather")
+running = importlib.import_module("gpu.running")
+
+
+def test_what_a_machine_has_is_read_from_pip_or_from_names() -> None:
+    lines = ["# there", "torch==2.11.0+cu130", "NumPy", "huggingface_hub  1.33.0", "-e .", ""]
+    lines.append("mine @ file:///there")
+    assert gathering.installed(lines) == {
+        "torch": "2.11.0+cu130", "numpy": None, "huggingface-hub": "1.33.0", "mine": None,
+    }  # fmt: skip
+    for bad in ("torch>=2", "what is this", "torch==new"):
+        with pytest.raises(UserError, match=bad.replace(" ", ".")):
+            gathering.installed([bad])
+
+
+def test_a_build_for_cuda_is_the_version_that_it_is_of() -> None:
+    target = gathering.Target(has={"torch": "2.11.0+cu130", "numpy": None})
+    assert not target.lacks(Requirement("torch>=2.11,<2.14"))
+    assert target.lacks(Requirement("torch>=2.12"))
+    assert not target.lacks(Requirement("numpy>=9"))  # nobody says which
+    assert target.lacks(Requirement("trl"))
+
+
+def fake_index(packages: dict[str, tuple[str, tuple[str, ...], int]]):
+    """Name -> (version, needs, bytes of padding), as something that is fetched from."""
+    asked: list[str] = []
+
+    def fetch(one: Requirement, folder: Path) -> Path | None:
+        asked.append(one.name)
+        if one.name not in packages:
+            return None
+        version, needs, padding = packages[one.name]
+        path = folder / f"{one.name}-{version}-py3-none-any.whl"
+        told = [f"Name: {one.name}", f"Version: {version}", *(f"Requires-Dist: {n}" for n in needs)]
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(f"{one.name}-{version}.dist-info/METADATA", "\n".join(told))
+            archive.writestr("data", os.urandom(padding))
+        return path
+
+    return fetch, asked
+
+
+def test_what_is_missing_comes_with_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = [Requirement(name) for name in ("torch>=2.11", "a[more]>=1", "large", "nowhere")]
+    monkeypatch.setattr(gathering, "wanted", lambda: first)
+    needs = ("b", "torch>=2", "c; python_version < '3.12'", "d; extra == 'more'", "e; extra == 'x'")
+    needs += ("f; sys_platform == 'win32'", "old>=3")
+    packages = {
+        "a": ("1.5", needs, 0),
+        "b": ("2", ("a>=1",), 0),
+        "d": ("1", (), 0),
+        "old": ("3.1", (), 0),
+        "large": ("1", (), 3 << 20),
+    }
+    fetch, asked = fake_index(packages)
+    target = gathering.Target(has={"torch": "2.11.0", "old": "2.0"})
+    found = gathering.gather(target, tmp_path, 2, fetch)
+    assert asked == ["a", "large", "nowhere", "b", "d", "old"]
+    assert sorted(found.wheels) == ["a", "b", "d", "old"]
+    assert found.left_out == {
+        "large": "its wheel has 3 MiB",
+        "nowhere": "no wheel of nowhere for Python 3.12 can be had",
+    }
+    assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == set(found.wheels)
+    # Two versions of one package cannot both be there.
+    packages["b"] = ("2", ("d>=2",), 0)
+    with pytest.raises(UserError, match="d 1 was taken, and something needs d>=2"):
+        gathering.gather(target, tmp_path, 2, fetch)
+
+
+def test_all_that_this_project_needs_is_wanted() -> None:
+    wanted = {one.name for one in gathering.wanted()}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {Requirement(text).name for text in project["dependencies"]} <= wanted
+    assert wanted >= set(gathering.OF_THE_TESTS)
+
+
+def a_tree(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts that write, fail and hang, in the place of ours."""
+    folder = root / "tools" / "gpu"
+    folder.mkdir(parents=True)
+    (folder / "__main__.py").write_text(
+        "import json, pathlib, sys, time\n"
+        "name, scratch = sys.argv[2], pathlib.Path(sys.argv[4])\n"
+        "if name == 'hangs': time.sleep(60)\n"
+        "if name == 'fails': print('what went wrong'); sys.exit(3)\n"
+        "(scratch / 'result.json').write_text(json.dumps({'argv': sys.argv[5:]}))\n"
+    )
+    monkeypatch.setattr(running, "ROOT", root)
+    parts = [
+        SimpleNamespace(name=n, limit_s=s) for n, s in (("fails", 30), ("hangs", 6), ("a", 30))
+    ]
+    monkeypatch.setattr(running, "PARTS", parts)
+
+
+def options(out: Path, **more: object) -> argparse.Namespace:
+    told = {"parts": None, "out": out, "seconds": 60.0, "wheels": None, "small": True}
+    return argparse.Namespace(**told | more)
+
+
+def test_a_part_that_fails_or_hangs_takes_no_other_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_tree(tmp_path / "tree", monkeypatch)
+    assert running.run_all(options(tmp_path / "out")) == 1
+    found = json.loads((tmp_path / "out/figures.json").read_text())
+    assert found["small"]
+    parts = found["parts"]
+    assert parts["fails"]["error"] == "exit code 3"
+    assert parts["fails"]["said"] == ["what went wrong"]
+    assert parts["hangs"]["error"] == "ended after 6 s"
+    assert parts["hangs"]["seconds"] < 20
+    assert parts["a"]["argv"] == ["--small"]
+    text = (tmp_path / "out/figures.md").read_text()
+    assert "- fails: exit code 3" in text
+    assert "- a:" not in text
+
+
+def test_the_time_is_shared_and_what_is_unknown_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_tree(tmp_path / "tree", monkeypatch)
+    told = options(tmp_path / "out", seconds=0.0, parts=["a"])
+    assert running.run_all(told) == 1
+    found = json.loads((tmp_path / "out/figures.json").read_text())
+    assert found["parts"] == {"a": {"error": "no time was left", "seconds": 0.0}}
+    with pytest.raises(UserError, match="--parts b: known are fails hangs a"):
+        running.run_all(options(tmp_path / "out", parts=["b"]))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"--out .*file/x cannot be written"):
+        running.run_all(options(tmp_path / "file" / "x"))
+    with pytest.raises(UserError, match="holds no wheels"):
+        running.run_all(options(tmp_path / "out", wheels=tmp_path))
+
+
+def test_an_updates_operations_by_hand() -> None:
+    from gpu.arithmetic import operations
+
+    # A block: queries and their output 4 x 4 each, keys and values 4 x 2 each, feed-forward
+    # 3 x 4 x 6: 120 weights, in 2 blocks. Head: 4 x 10.
+    config = SimpleNamespace(
+        hidden_size=4,
+        intermediate_size=6,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        num_hidden_layers=2,
+        vocab_size=10,
+    )
+    forward = 2 * (2 * 120 * 7 + 40 * 3)
+    assert operations(config, 7, 3, full=True) == 3 * forward
+    assert operations(config, 7, 3, full=False) == 2 * forward
+
+
+def test_shapes_are_of_the_sizes_that_they_are_called() -> None:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from gpu.shapes import WORK, config_of
+
+    for shape, billions in (("0.5b", 0.494), ("3b", 3.086), ("small", 0.0002)):
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config_of(shape))
+        assert sum(p.numel() for p in model.parameters()) / 1e9 == pytest.approx(billions, rel=0.2)
+        assert WORK[shape].new > 0
+
+
+def test_figures_become_tables() -> None:
+    from gpu.table import table
+
+    machine = {"device": "a GPU", "torch": "2.11", "transformers": "5.17", "trl": None}
+    step = {"rows": 96, "sample_s": 1.5, "share_of_ceiling": 0.356, "alice/mismatch/mean": 0.0012}
+    parts = {
+        "machine": machine | {"ceiling_tflops": 780.0},
+        "tests": {
+            "passed": 9,
+            "failed": [{}],
+            "skipped": {"not run": 3},
+            "error": "1 tests failed",
+        },
+        "step-3b-lora": step,
+    }
+    text = table({"small": False, "parts": parts})
+    assert "bfloat16: 780.0 TFLOP/s." in text
+    assert "9 passed, 1 failed, 3 skipped" in text
+    assert "| 3b-lora | 96 | 1.50 |" in text
+    assert "| 36% | 0.0012 |" in text
+    assert "- tests: 1 tests failed" in text
+    assert table({"small": True, "parts": {}}) == "\n"
+    widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
+    assert len(widths) == 1
+
+
+@pytest.mark.slow
+def test_the_whole_is_rehearsed_on_a_cpu(tmp_path: Path) -> None:
+    command = [sys.executable, "tools/gpu", "run", "--small", "--out", str(tmp_path)]
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=False)
+    found = json.loads((tmp_path / "figures.json").read_text())
+    assert (done.returncode, found["small"]) == (0, True)
+    parts = found["parts"]
+    assert not parts["tests"]["failed"]
+    for tuning in ("lora", "full"):
+        step = parts[f"step-0.5b-{tuning}"]
+        # What is sampled has the learner's probabilities after two updates.
+        for role in ("alice", "bob"):
+            assert step[f"{role}/mismatch/mean"] < 1e-4
+            assert step[f"{role}/grad_norm"] > 0
+        assert 0.3 < step["update_of_plan"] < 1.2
+        assert parts[f"trl-3b-{tuning}"]["ours_s"] > 0
+    assert parts["sampler-0.5b"]["fused_tokens_s"] > 0

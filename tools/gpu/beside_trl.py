@@ -1,0 +1,66 @@
+"""One update of the same rows by this project's learner and by TRL's GRPOTrainer.
+
+Both compute in bfloat16 from the same random weights: full weights are held in float32 (TRL's
+within ``torch.autocast``), an adapter in float32 on a base in bfloat16. TRL computes activations
+twice, here ``auto`` decides.
+"""
+
+import gc
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+from coterie.models.blocks import compute_in
+from coterie.models.lora import add_adapter
+from coterie.models.spec import LoraSpec
+from coterie.training.doctor.memory import most_taken
+from gpu.arithmetic import ceiling
+from gpu.shapes import device, make, settle
+from speed import memory
+
+_ROWS = {"small": (8, 16, 8), "0.5b": (32, 256, 512), "3b": (16, 256, 512)}
+"""Rows of one group, tokens of their prompt, and of the longest answer."""
+
+
+def measure(shape: str, tuning: str) -> dict[str, Any]:
+    """Seconds and bytes beside weights and moments, of each side; the faster of two updates."""
+    warnings.simplefilter("ignore")
+    count, prompt, longest = _ROWS[shape]
+    found: dict[str, Any] = {"rows": count, "ceiling_tflops": ceiling() / 1e12}
+    for side in ("ours", "trl"):
+        wide = torch.float32 if tuning == "full" else torch.bfloat16
+        module: Any = make(shape, wide)
+        vocabulary = module.config.vocab_size
+        made = memory.rows(vocabulary, prompt, _lengths(count, longest))
+        found["tokens"] = sum(len(row.tokens) for row in made)
+        if tuning == "lora":
+            module = add_adapter(module, "alice", LoraSpec(), 0)
+        if side == "ours":
+            if tuning == "full":
+                compute_in(module, torch.bfloat16)
+            update = memory.ours(module, tuning, "auto", torch.bfloat16)
+        else:
+            update = memory.trl(module, prompt, torch.bfloat16)
+        update(memory.rows(vocabulary, prompt, [4, 4]))
+        seconds = []
+        with most_taken(device()) as taken:
+            for _ in range(2):
+                settle()
+                start = time.perf_counter()
+                update(made)
+                settle()
+                seconds.append(time.perf_counter() - start)
+        found[f"{side}_s"] = min(seconds)
+        found[f"{side}_gib"] = sum(taken) / 2**30
+        del module, update
+        gc.collect()
+        torch.cuda.empty_cache()
+    found["times_as_fast"] = found["trl_s"] / found["ours_s"]
+    return found
+
+
+def _lengths(count: int, longest: int) -> list[int]:
+    return [int(length) for length in np.linspace(longest / 4, longest, count)]

@@ -1,0 +1,103 @@
+"""What is measured, the most important first; each part is a process of its own."""
+
+import argparse
+import json
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+RESULT = "result.json"
+"""In a part's scratch folder: what it found."""
+_PACKAGES = ("torch", "transformers", "peft", "accelerate", "trl", "numpy", "bitsandbytes")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of them."""
+
+    name: str
+    limit_s: float
+    """It is ended after so many seconds."""
+    work: Callable[[Path, bool], dict[str, Any]]
+    """A scratch folder that all parts share, and whether to rehearse -> figures."""
+
+
+def _machine(scratch: Path, small: bool) -> dict[str, Any]:
+    import torch
+
+    from gpu.arithmetic import ceiling
+
+    found: dict[str, Any] = {"python": platform.python_version(), "processors": os.cpu_count()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    found["cuda"] = torch.version.cuda
+    if torch.cuda.is_available():
+        known = torch.cuda.get_device_properties(0)
+        found |= {"device": known.name, "device_gib": known.total_memory / 2**30}
+    else:
+        found["device"] = "cpu"
+    return found | {"ceiling_tflops": ceiling() / 1e12}
+
+
+def _tests(scratch: Path, small: bool) -> dict[str, Any]:
+    from gpu.tests import measure
+
+    return measure(scratch)
+
+
+def _step(shape: str, tuning: str) -> Callable[[Path, bool], dict[str, Any]]:
+    def work(scratch: Path, small: bool) -> dict[str, Any]:
+        from gpu.step import measure
+
+        return measure("small" if small else shape, tuning, scratch)
+
+    return work
+
+
+def _sampler(shape: str) -> Callable[[Path, bool], dict[str, Any]]:
+    def work(scratch: Path, small: bool) -> dict[str, Any]:
+        from gpu.sampling import measure
+
+        return measure("small" if small else shape, scratch)
+
+    return work
+
+
+def _trl(shape: str, tuning: str) -> Callable[[Path, bool], dict[str, Any]]:
+    def work(scratch: Path, small: bool) -> dict[str, Any]:
+        from gpu.beside_trl import measure
+
+        return measure("small" if small else shape, tuning)
+
+    return work
+
+
+PARTS = (
+    Part("machine", 60, _machine),
+    Part("tests", 150, _tests),
+    Part("step-0.5b-lora", 100, _step("0.5b", "lora")),
+    Part("step-0.5b-full", 100, _step("0.5b", "full")),
+    Part("step-3b-lora", 120, _step("3b", "lora")),
+    Part("step-3b-full", 120, _step("3b", "full")),
+    Part("trl-0.5b-lora", 80, _trl("0.5b", "lora")),
+    Part("trl-0.5b-full", 80, _trl("0.5b", "full")),
+    Part("trl-3b-lora", 80, _trl("3b", "lora")),
+    Part("sampler-0.5b", 60, _sampler("0.5b")),
+    Part("sampler-3b", 60, _sampler("3b")),
+    Part("trl-3b-full", 80, _trl("3b", "full")),
+)
+
+
+def measure(options: argparse.Namespace) -> int:
+    """One part, in this process; its figures go into the scratch folder."""
+    part = next(one for one in PARTS if one.name == options.name)
+    found = part.work(options.scratch, options.small)
+    (options.scratch / RESULT).write_text(json.dumps(found), encoding="utf-8")
+    return 0

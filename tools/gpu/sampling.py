@@ -1,0 +1,44 @@
+"""Tokens a second of this process's sampler."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.datatypes import Sampling, derive_seed
+from coterie.models.loading import load_team
+from coterie.models.sampler import Request, Sampler
+from coterie.models.spec import ModelSpec
+from gpu.shapes import WORK, checkpoint, device, settle
+
+_PROMPT = 128
+
+
+def measure(shape: str, scratch: Path) -> dict[str, Any]:
+    """Of rows with prompts of their own, by the decoder on fused weights, where the model is not
+    too large for a copy, and by the model's own forward pass."""
+    spec = ModelSpec(str(checkpoint(shape, scratch / shape)), device=str(device()))
+    handle = load_team({"a": spec}, set())["a"].handle
+    work, found = WORK[shape], {}
+    for name, fused in (("fused", True), ("forward", False)):
+        sampler = Sampler(handle, lambda ids: "", (), fused=fused)
+        if fused and not sampler.fused:
+            continue  # beyond 4 GiB there is no copy
+        new = work.new if fused else max(16, work.new // 8)
+        sampler.sample(_requests(handle.vocab_size, 2, 8))
+        settle()
+        start = time.perf_counter()
+        answers = sampler.sample(_requests(handle.vocab_size, work.sampled, new))
+        seconds = time.perf_counter() - start
+        found[f"{name}_tokens_s"] = sum(len(one.tokens) for one in answers) / seconds
+        found[f"{name}_rows"] = work.sampled
+    return found
+
+
+def _requests(vocabulary: int, rows: int, new: int) -> list[Request]:
+    rng = np.random.default_rng(0)
+    return [
+        Request(rng.integers(0, vocabulary, _PROMPT), derive_seed(0, row), Sampling(new))
+        for row in range(rows)
+    ]

@@ -1,0 +1,129 @@
+"""A training step of core-teaching with two roles of one shape, as a run has it, and its memory
+beside the plan.
+
+Answers of a random model are all wrong, which leaves nothing to learn: every other row's advantage
+is set to 1 and the rest to -1, so that the update is a whole one.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from coterie.models.forward.packed import pack
+from coterie.training.command_line import parse
+from coterie.training.doctor.memory import most_taken
+from coterie.training.plan import DevicePlan, plan
+from coterie.training.preflight import preflight
+from coterie.training.session import Session, open_session
+from gpu.arithmetic import ceiling, operations
+from gpu.shapes import WORK, checkpoint, device, settle
+from speed.memory import resident
+
+GIB = 2**30
+_WARM_UP = 2
+"""Steps before the one that is measured: moments are made in the first."""
+
+
+def flags(shape: str, tuning: str, model: Path, run: Path) -> list[str]:
+    """Of ``train.py``."""
+    work, here = WORK[shape], str(device())
+    found = ["--env", "core-teaching", "--algo", "gspo", "--run-dir", str(run)]
+    found += ["--steps", str(_WARM_UP + 1), "--eval.no-enabled", "--learner.no-skip-idle-rows"]
+    found += ["--rollout.problems-per-step", str(work.problems), "--learner.lr", "1e-5"]
+    found += ["--env.max-new-tokens", str(work.new)]
+    for role in ("alice", "bob"):
+        for name, value in (("model", str(model)), ("tuning", tuning), ("device", here)):
+            found += [f"--agents.{role}.{name}", value]
+    return found
+
+
+def measure(shape: str, tuning: str, scratch: Path) -> dict[str, Any]:
+    """Figures of one step; bytes in GiB, times in seconds."""
+    model = checkpoint(shape, scratch / shape)
+    settings = parse(flags(shape, tuning, model, scratch / f"run-{shape}-{tuning}"))
+    most = ceiling()
+    with ExitStack() as closing:
+        session = closing.enter_context(open_session(settings, preflight(settings)))
+        found: dict[str, Any] = {}
+        metrics, longest = {}, 0
+        for number in range(1, _WARM_UP + 2):
+            metrics, longest = _step(session, number, found)
+        config = session.team.loaded["alice"].handle.causal_lm.config
+        planned = plan(settings, None, longest).devices[0]
+    work = operations(config, found["learned_tokens"], found["scored"], full=tuning == "full")
+    found["ceiling_tflops"] = most / 1e12
+    found["share_of_ceiling"] = work / found["update_s"] / most
+    found |= _beside(planned, found)
+    for role in ("alice", "bob"):
+        for name in ("grad_norm", "mismatch/mean", "mismatch/max"):
+            found[f"{role}/{name}"] = metrics[f"learner/{role}/{name}"]
+    return found
+
+
+def _step(session: Session, number: int, found: dict[str, Any]) -> tuple[dict[str, float], int]:
+    """One step, measured into ``found``; its metrics, and the longest prompt of its rows."""
+    with _measured(found, "sample"):
+        batch = session.sample(number)
+    rows = batch.rows
+    credit = session.credit(batch)
+    each = np.where(np.arange(len(rows)) % 2, 1.0, -1.0)
+    with _counted(session, found), _measured(found, "update"):
+        metrics = session.update(batch, replace(credit, advantage_B=each))
+    found["rows"] = len(rows)
+    found["sampled_tokens"] = int(sum(row.mask.sum() for row in rows))
+    found["sampled_tokens_s"] = found["sampled_tokens"] / found["sample_s"]
+    found["learned_tokens_s"] = found["learned_tokens"] / found["update_s"]
+    return metrics, max(int(np.argmax(row.mask)) for row in rows)
+
+
+@contextmanager
+def _measured(found: dict[str, Any], what: str) -> Iterator[None]:
+    here = device()
+    before = torch.cuda.memory_allocated(here) if here.type == "cuda" else resident("VmRSS")
+    settle()
+    start = time.perf_counter()
+    with most_taken(here) as taken:
+        yield
+        settle()
+        found[f"{what}_s"] = time.perf_counter() - start
+    found[f"{what}_gib"] = (before + sum(taken)) / GIB
+
+
+@contextmanager
+def _counted(session: Session, found: dict[str, Any]) -> Iterator[None]:
+    """Counts tokens that updates compute with a gradient, and those that they score."""
+    found |= {"learned_tokens": 0, "scored": 0}
+    handles = [session.team.loaded[role].handle for role in session.team.trained]
+    with ExitStack() as closing:
+        for handle in handles:
+            plain = handle.scored_states
+
+            def counted(ids: Any, mask: Any, plain: Any = plain, handle: Any = handle) -> Any:
+                if torch.is_grad_enabled():
+                    packed = pack(ids.cpu().numpy(), mask.cpu().numpy())
+                    found["learned_tokens"] += (
+                        len(packed.ids_S) if handle.shares_from is not None else ids.numel()
+                    )
+                    found["scored"] += len(packed.scored_N)
+                return plain(ids, mask)
+
+            vars(handle)["scored_states"] = counted
+            closing.callback(vars(handle).pop, "scored_states")
+        yield
+
+
+def _beside(planned: DevicePlan, found: dict[str, Any]) -> dict[str, float]:
+    """What was planned, and what was measured as a share of it; on a GPU without CUDA's own."""
+    told: dict[str, float] = {}
+    own = sum(part.size for part in planned.parts if part.what == "CUDA")
+    for phase, when in (("sample", "sampling"), ("update", "learning")):
+        size = sum(part.size for part in planned.parts if part.when in ("always", when)) - own
+        told[f"{phase}_planned_gib"] = size / GIB
+        told[f"{phase}_of_plan"] = found[f"{phase}_gib"] * GIB / size
+    return told
