@@ -22,6 +22,7 @@ from coterie.agents.local import LocalPolicy
 from coterie.datatypes import TokenCodec
 from coterie.models.checksums import sha256_of
 from coterie.models.shards import gather, join_ranks
+from coterie.models.threads import fix_threads
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Learning, hold
 from coterie.teams.trained import TrainedRole
@@ -57,7 +58,7 @@ class BaseWorker:
     """What every process of a run is asked."""
 
     def __init__(self, name: str, threads: int) -> None:
-        torch.set_num_threads(threads)
+        fix_threads(threads)
         self._name = name
 
     def __repr__(self) -> str:

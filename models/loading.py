@@ -14,9 +14,11 @@ from coterie.models.family import cap_scores, pin_rope
 from coterie.models.handle import ModelHandle, Switch
 from coterie.models.locate import check, local_folder
 from coterie.models.lora import add_adapter
+from coterie.models.number_format import number_format_of
 from coterie.models.process import quietly
 from coterie.models.shards import Ranks, joined
-from coterie.models.spec import ModelSpec
+from coterie.models.spec import TINY_BYTES, ModelSpec
+from coterie.models.threads import Load, use_free_threads
 
 _NO_LIMIT = 1 << 20
 _SAME_DIRECTION = 0.99
@@ -49,6 +51,7 @@ def load_team(
         raise UserError(f"no model is given for trained roles {', '.join(sorted(unknown))}")
     for role, spec in specs.items():
         check(spec, role=role, trained=role in trained)
+    load = Load.now()
     bases: dict[tuple[Any, ...], _Base] = {}
     roles: dict[str, tuple[_Base, ModelSpec]] = {}
     for role, spec in specs.items():
@@ -66,6 +69,9 @@ def load_team(
     if joined():
         for base, spec in {id(base): (base, spec) for base, spec in roles.values()}.values():
             _shard(base, spec, [found[role].handle for role in roles if roles[role][0] is base])
+    handles = [one.handle for one in found.values()]
+    if any(one.device.type == "cpu" and one.weight_bytes > TINY_BYTES for one in handles):
+        use_free_threads(load)
     return found
 
 
@@ -265,6 +271,4 @@ def _device(spec: ModelSpec) -> torch.device:
 
 def number_format(spec: ModelSpec) -> torch.dtype:
     """What is computed in."""
-    if spec.dtype == "auto":
-        return torch.float32 if _device(spec).type == "cpu" else torch.bfloat16
-    return getattr(torch, spec.dtype)
+    return getattr(torch, number_format_of(spec).name)

@@ -7,17 +7,17 @@ from unittest.mock import patch
 
 import torch
 
-# Below this size a decoding step, and much of an update, is a few dozen tiny operations: a second
-# thread gains little, and where another process keeps its core busy every one of them waits for it
-# (an update of the tiny team then took 3 to 6 s instead of 0.2).
-_TINY_BYTES = 8 << 20
+from coterie.models.spec import TINY_BYTES
 
 
 @contextmanager
 def few_threads(device: torch.device, weight_bytes: int) -> Iterator[None]:
     """One thread inside for tiny models on a CPU; whatever is set for all others."""
+    # Below that size a decoding step, and much of an update, is a few dozen tiny operations: a
+    # second thread gains little, and where another process keeps its core busy every one of them
+    # waits for it.
     threads = torch.get_num_threads()
-    if device.type != "cpu" or weight_bytes > _TINY_BYTES or threads == 1:
+    if device.type != "cpu" or weight_bytes > TINY_BYTES or threads == 1:
         yield
         return
     torch.set_num_threads(1)

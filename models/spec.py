@@ -9,6 +9,8 @@ ChatMode = Literal["auto", "template", "plain"]
 DtypeName = Literal["auto", "float32", "bfloat16", "float16"]
 
 ALL_LINEAR = "all-linear"
+TINY_BYTES = 8 << 20
+"""Weights of a tiny model at most: it computes in float32, on one thread of a CPU."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,9 @@ class ModelSpec:
     """How messages are rendered: through the tokenizer's chat template, as plain text, or by the
     template where the tokenizer has one."""
     dtype: DtypeName = "auto"
-    """What is computed in; auto: float32 on the CPU, else bfloat16. Weights are held in it too;
-    full weights that learn, in float32."""
+    """What is computed in; auto: bfloat16 on a GPU and on a processor that multiplies in it,
+    float32 on others and for tiny models. Weights are held in it too; full weights that learn, in
+    float32."""
     device: str = "auto"
     """``cpu``, ``cuda``, ``cuda:1``; auto: a GPU if there is one."""
     recompute: Literal["auto", "always", "never"] = "auto"

@@ -28,6 +28,7 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
         program: begins every sentence.
         interrupted: what to say after Ctrl-C.
     """
+    wait_passively()
     try:
         for stream in (sys.stdout, sys.stderr):
             # A terminal that lacks a letter shows another one.
@@ -53,6 +54,13 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
             raise
         print(f"{program}: {sentence}", file=sys.stderr)
         return 2
+
+
+def wait_passively() -> None:
+    """Have torch's threads, here and in processes to come, sleep while they wait for each other,
+    unless the user wants otherwise: beside busy processes they would spin for a core that another
+    one has. To be called before torch is imported."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:

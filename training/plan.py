@@ -12,6 +12,7 @@ from typing import Any, Literal
 from coterie.agents.engine.settings import VllmSettings
 from coterie.models.damage import in_one_sentence
 from coterie.models.locate import hub_snapshot, local_folder
+from coterie.models.number_format import number_format_of
 from coterie.models.process import quietly
 from coterie.models.spec import ModelSpec
 from coterie.papers.models import CONFIGS
@@ -138,10 +139,9 @@ def _role(
     spec = model_spec(agent)
     device = place(agent.device, card)
     cpu = device == "cpu"
-    auto = torch.float32 if cpu else torch.bfloat16
     devices = 1 if cpu else agent.learner_devices  # on a CPU, shards share one memory
     owner = spec.model if spec.lora else role
-    dtype = auto if spec.dtype == "auto" else getattr(torch, spec.dtype)
+    dtype = getattr(torch, number_format_of(dataclasses.replace(spec, device=device)).name)
     config = config_of(spec)
     most = getattr(config.get_text_config(), "max_position_embeddings", None) or 1 << 20
     prompt = prompt or settings.rollout.max_prompt_tokens or PROMPT

@@ -22,6 +22,7 @@ from coterie.datatypes import Sampling, UserError
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Outcomes
 from coterie.evaluation.table import comparison
+from coterie.models.threads import fix_threads
 from coterie.problems.prepare import PreparedProblems
 from coterie.rollouts import Collector, Deadlines
 from coterie.teams.graders import build_scorer
@@ -37,6 +38,7 @@ from coterie.training.batch import (
     with_divergences,
     without_stale,
 )
+from coterie.training.computing import tell_computing
 from coterie.training.examiner import Examiner
 from coterie.training.logbook import Logbook
 from coterie.training.origins import check_unchanged, write_environment
@@ -86,8 +88,7 @@ class Session(AbstractContextManager["Session"]):
         self._warned: set[str] = set()
         """Roles that the user has been told of."""
         cluster, threads = settings.cluster, settings.run.threads
-        if threads:
-            torch.set_num_threads(threads)
+        fix_threads(threads)
         torch.manual_seed(settings.run.seed)
 
         self._stream, rollout = problems.train, settings.rollout
@@ -107,6 +108,7 @@ class Session(AbstractContextManager["Session"]):
         )
         closing.callback(lambda: self.run_async(self.team.aclose()))
         self.run_async(self.team.start())
+        tell_computing(self.team, settings.agents, self._tell)
         closing.callback(workers.close)
         made_of = (settings.choice.roles, self.team.codecs, self._stream.source, settings.scoring)
         recipe = EnvRecipe(settings.choice.env, settings.env, *made_of)

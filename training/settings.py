@@ -170,7 +170,8 @@ class RunSettings:
     card: float | None = None
     """GiB of each GPU that --plan reckons with; default: what is here."""
     threads: int = 0
-    """CPU threads for tensor operations, 0: one per core; models below 8 MiB take one."""
+    """CPU threads for tensor operations; 0: as many as other programs leave free while the models
+    are loaded. Models below 8 MiB take one."""
     episodes_log: bool = True
     """Write every training episode to episodes.jsonl."""
     transcripts_every: int = 10

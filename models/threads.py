@@ -1,0 +1,82 @@
+"""How many threads torch computes with: what the user names, or as many as other programs leave."""
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+_STAT = Path("/proc/stat")
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+_fixed = False
+
+
+def fix_threads(count: int) -> None:
+    """Compute with ``count`` threads from now on, whatever else the machine does; 0 fixes none."""
+    global _fixed
+    if count:
+        _fixed = True
+        torch.set_num_threads(count)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the processors of this process have done up to a moment, all in seconds."""
+
+    clock: float
+    idle: float
+    """Summed over the processors that this process may use; nan where the system does not say."""
+    own: float
+    """Processor time of this process and of its children that have ended."""
+
+    @staticmethod
+    def now() -> "Load":
+        """Up to this moment."""
+        return Load(time.perf_counter(), _idle_s(_usable()), sum(os.times()[:4]))
+
+
+def use_free_threads(since: Load) -> int:
+    """Compute with as many threads as processors were idle or ours ``since`` then, at least one;
+    gives their number. A number that was named, here or by OMP_NUM_THREADS, stays."""
+    count = torch.get_num_threads()
+    if not _fixed and "OMP_NUM_THREADS" not in os.environ:
+        count = min(count, free_threads(since, Load.now(), len(_usable()), _quota()))
+        torch.set_num_threads(count)
+    return count
+
+
+def free_threads(since: Load, now: Load, processors: int, quota: float) -> int:
+    """Of ``processors`` those that others left free between two moments, to the nearest whole
+    number, within the ``quota`` that this process's group has; at least one."""
+    passed = now.clock - since.clock
+    free = (now.idle - since.idle + now.own - since.own) / passed if passed > 0 else processors
+    # Where the system does not tell, free is nan, which is not less than anything.
+    most = processors if not free < processors else round(free)
+    return max(1, min(most, int(quota) if quota < processors else processors))
+
+
+def _usable() -> set[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def _idle_s(processors: set[int]) -> float:
+    """Columns 4 and 5 of each processor's line, idle and waiting for a disk (proc_stat(5))."""
+    try:
+        lines = [line.split() for line in _STAT.read_text().splitlines()]
+    except OSError:
+        return float("nan")
+    names = {f"cpu{one}" for one in processors}
+    ticks = sum(int(x) for name, *columns in lines if name in names for x in columns[3:5])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _quota() -> float:
+    """Processors' worth of time that the control group grants; infinite without a limit."""
+    try:
+        granted, period = _QUOTA.read_text().split()
+    except (OSError, ValueError):
+        return float("inf")
+    return float("inf") if granted == "max" else int(granted) / int(period)

@@ -1,0 +1,77 @@
+"""As many threads as other programs leave free."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from coterie.models.threads import Load, free_threads
+
+START = Load(clock=10.0, idle=100.0, own=5.0)
+
+
+@pytest.mark.parametrize(
+    ("idle", "own", "processors", "quota", "threads"),
+    [
+        (4.0, 0.0, 2, float("inf"), 2),  # 2 s of two processors: all of it idle
+        (2.1, 1.9, 2, float("inf"), 2),  # one idle, one ours
+        (0.2, 1.9, 2, float("inf"), 1),  # one ours, the other somebody else's
+        (0.0, 0.4, 2, float("inf"), 1),  # three others and we on two
+        (11.0, 0.0, 8, float("inf"), 6),  # 5.5 of eight, to the even neighbour
+        (16.0, 0.0, 8, 2.5, 2),  # a container is granted two and a half
+        (float("nan"), 1.0, 2, float("inf"), 2),  # nobody tells
+    ],
+)
+def test_what_was_idle_or_ours_is_free(idle, own, processors, quota, threads) -> None:
+    now = Load(clock=12.0, idle=100.0 + idle, own=5.0 + own)
+    assert free_threads(START, now, processors, quota) == threads
+
+
+def test_time_that_has_not_passed_says_nothing() -> None:
+    assert free_threads(START, START, 3, float("inf")) == 3
+
+
+def _after(code: str, **env: str) -> str:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=clean | env, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+_CHOOSE = (
+    "import torch; from coterie.models import threads; torch.set_num_threads(2); {}"
+    "threads.free_threads = lambda *_: 1; print(threads.use_free_threads(threads.Load.now()))"
+)
+
+
+def test_a_number_that_was_named_stays() -> None:
+    assert _after(_CHOOSE.format("")) == "1"
+    assert _after(_CHOOSE.format("threads.fix_threads(0); ")) == "1"
+    assert _after(_CHOOSE.format("threads.fix_threads(2); ")) == "2"
+    assert _after(_CHOOSE.format(""), OMP_NUM_THREADS="2") == "2"
+
+
+@pytest.mark.parametrize("program", ["train", "benchmark", "__main__"])
+@pytest.mark.parametrize("said", [None, "active"])
+def test_threads_wait_passively_from_before_torch_is_imported(program: str, said) -> None:
+    code = (
+        "import os, sys\n"
+        "class Watch:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'torch':\n"
+        "            print(os.environ.get('OMP_WAIT_POLICY')); sys.stdout.flush(); os._exit(0)\n"
+        "sys.meta_path.insert(0, Watch())\n"
+        f"import coterie.{program} as program\n"
+        f"program.main({['train'] * (program == '__main__')} + {_ARGUMENTS[program]})"
+    )
+    named = {} if said is None else {"OMP_WAIT_POLICY": said}
+    assert _after(code, **named) == (said or "passive")
+
+
+_ARGUMENTS = {
+    "train": ["--plan"],
+    "benchmark": ["eapo"],
+    "__main__": ["--plan"],
+}

@@ -1,0 +1,33 @@
+"""What the run says of how its models compute on a processor."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+
+import torch
+
+from coterie.models.number_format import number_format_of
+from coterie.models.spec import TINY_BYTES
+from coterie.teams.models import model_spec
+from coterie.teams.players import local_models
+from coterie.teams.settings import AgentSettings
+from coterie.teams.team import Team
+
+
+def tell_computing(
+    team: Team, agents: Mapping[str, AgentSettings], tell: Callable[[str], object]
+) -> None:
+    """Say which models compute in what, why, and on how many threads: of those in this process
+    that are not tiny and on no GPU."""
+    named: dict[str, list[str]] = defaultdict(list)
+    for role, agent in local_models(agents).items():
+        one = team.loaded.get(role)
+        if one is None or one.handle.device.type != "cpu" or one.handle.weight_bytes <= TINY_BYTES:
+            continue
+        chosen = number_format_of(model_spec(agent))
+        named[f"{chosen.name} ({chosen.why})"].append(role)
+    threads = torch.get_num_threads()
+    for how, roles in named.items():
+        tell(
+            f"{', '.join(roles)} compute{'s' * (len(roles) == 1)} in {how}, on {threads} "
+            f"thread{'s' * (threads != 1)}"
+        )
