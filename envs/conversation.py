@@ -44,7 +44,7 @@ class ConversationEnv(ProblemEnv):
     settings_class: type | None = None
     """Frozen dataclass, each field a flag ``--env.FIELD`` (see :class:`EnvSpec`); with a field
     ``max_new_tokens``, that is the longest answer. None: there are no settings."""
-    default_roles: tuple[str, ...]
+    default_roles: tuple[str, ...] = ()
     """Who takes part when nobody is named; as many as must be at least."""
     more_roles: bool = False
     """Whether more may take part than that."""
@@ -78,6 +78,9 @@ class ConversationEnv(ProblemEnv):
         if settings is None and self.settings_class is not None:
             settings = self.settings_class()
         self.settings: Any = settings
+        self.title = self.title or type(self).__name__
+        if not self.default_roles:
+            raise UserError(f'{self.title}: say who takes part: default_roles = ("alice", "bob").')
         self.roles = self.default_roles if roles is None else tuple(roles)
         self.check_roles()
         self._agents_of = {

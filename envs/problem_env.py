@@ -33,7 +33,7 @@ class ProblemEnv(SpacedEnv):
         "render_fps": 1,
         "is_parallelizable": True,
     }
-    title: str
+    title: str = ""
     """Its registered name, with which its error messages begin."""
 
     def __init__(

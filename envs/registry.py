@@ -1,5 +1,6 @@
 """Environments by name, by packaging entry point, and by path."""
 
+import dataclasses
 import inspect
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -183,6 +184,13 @@ def _find(name: str) -> tuple[EnvSpec, str]:
             raise UserError(f"{title} is an EnvSpec named {found.name!r}; give both one name.")
         if found.settings is not None and not is_dataclass(found.settings):
             raise UserError(f"{title}: EnvSpec.settings must be a dataclass, each field a flag.")
+        for name in ("learns", "learning", "rereads", "check"):
+            if (hook := getattr(found, name)) is not None and not callable(hook):
+                raise UserError(f"{title}: EnvSpec.{name} is {hook!r:.80}; it must be a function.")
+        if lacking := _without_default(found.settings):
+            raise UserError(
+                f"{title}: give every setting a default; {', '.join(lacking)} has none."
+            )
         return found, title
     if not callable(found):
         raise UserError(
@@ -191,6 +199,32 @@ def _find(name: str) -> tuple[EnvSpec, str]:
         )
     rereads = getattr(found, "rereads", None)
     return EnvSpec(name=name, version=0, factory=path, rereads=rereads), title
+
+
+def _without_default(settings: type | None) -> list[str]:
+    """Fields of a dataclass that must be given."""
+    missing = dataclasses.MISSING
+    return [
+        field.name
+        for field in (dataclasses.fields(settings) if settings is not None else ())
+        if field.init and field.default is missing and field.default_factory is missing
+    ]
+
+
+def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
+    """What a function of an :class:`EnvSpec` (``learns``, ``rereads``, ``check``, ...) gives; what
+    ``check`` yields, as a list.
+
+    Raises:
+        UserError: it fails, or its own refusal.
+    """
+    try:
+        found = getattr(spec, name)(*arguments)
+        return [(bool(wrong), str(why)) for wrong, why in found] if name == "check" else found
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"env {spec.name!r}: EnvSpec.{name} failed: {describe(error)}.") from error
 
 
 def _build(

@@ -13,6 +13,7 @@ from coterie.algorithms.own import try_own_parts
 from coterie.algorithms.settings import check_moments
 from coterie.cluster.settings import check_cluster, check_episode_workers, has_processes
 from coterie.datatypes import UserError, check_no_nan, refuse
+from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
 from coterie.models.locate import hub_snapshot, local_folder
 from coterie.models.spec import ModelSpec
@@ -105,8 +106,8 @@ def _is_small(spec: ModelSpec) -> bool:
 
 def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
     """Roles that would learn in an environment that does not ask them in training."""
-    learns = envs.spec(settings.choice.env).learns
-    asked = tuple(settings.agents) if learns is None else learns(settings.env)
+    spec = envs.spec(settings.choice.env)
+    asked = tuple(ask(spec, "learns", settings.env) if spec.learns else settings.agents)
     for role, agent in settings.agents.items():
         yield (
             agent.trained and role not in asked,
@@ -119,11 +120,11 @@ def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, s
     """What the environment itself refuses, and rereading where nothing is there to be read."""
     spec = envs.spec(settings.choice.env)
     if spec.check is not None:
-        yield from spec.check(settings.env, settings)
+        yield from ask(spec, "check", settings.env, settings)
     yield (
         settings.algo.distillation.beta > 0
         and spec.rereads is not None
-        and not spec.rereads(settings.env),
+        and not ask(spec, "rereads", settings.env),
         f"{settings.choice.env} has no traces of peers to learn from: leave out "
         "--algo.distillation.beta, or take --env core-teaching",
     )

@@ -16,6 +16,7 @@ from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.cluster.settings import ClusterSettings
 from coterie.datatypes import UserError
+from coterie.envs.registry import ask
 from coterie.models.locate import TINY
 from coterie.problems.prepare import ProblemSettings
 from coterie.teams.settings import AgentSettings, ScoringSettings
@@ -83,7 +84,7 @@ def defaults(choice: Choice) -> TrainSettings:
     agents = {role: _agent(role, choice, spec) for role in choice.roles}
     own = {part: values for part, values in spec.defaults.items() if part != "agents"}
     if choice.train_role and spec.learning is not None:
-        own["env"] = {**own.get("env", {}), **spec.learning(choice.train_role)}
+        own["env"] = {**own.get("env", {}), **ask(spec, "learning", choice.train_role)}
     return override(dataclasses.replace(settings, agents=agents), own)
 
 

@@ -61,7 +61,7 @@ def own_terms(
     for one in named:
         name, weight, term = find_term(one)
         try:
-            value_B = np.asarray(term(traces, problem), dtype=np.float64)
+            value_B = np.asarray(term([*traces], problem), dtype=np.float64)
         except Exception as error:
             raise UserError(
                 f"reward term {one!r} raised {type(error).__name__}: {str(error)[:300]}"

@@ -1,0 +1,169 @@
+"""What others bring and what is wrong with it: one sentence, exit code 2, and no run directory."""
+
+from pathlib import Path
+
+import pytest
+
+from coterie.train import main
+
+PLUGIN = """
+import enum
+from dataclasses import dataclass
+
+from coterie.algorithms import Algorithm, Surrogate, Terms, surrogate
+from coterie.envs import ConversationEnv, EnvSpec, Outcome
+
+
+@dataclass(frozen=True)
+class NoneLoss(Surrogate):
+    weight: float = 1.0
+
+
+@surrogate.register
+def none_loss(choice: NoneLoss, logp_BT, old_BT, advantage, mask_BT):
+    return None
+
+
+@dataclass(frozen=True)
+class NanLoss(Surrogate):
+    weight: float = float("nan")
+
+
+@surrogate.register
+def nan_loss(choice: NanLoss, logp_BT, old_BT, advantage, mask_BT):
+    return Terms(choice.weight * logp_BT, logp_BT.detach(), mask_BT)
+
+
+@dataclass(frozen=True)
+class RowLoss(Surrogate):
+    weight: float = 1.0
+
+
+@surrogate.register
+def row_loss(choice: RowLoss, logp_BT, old_BT, advantage, mask_BT):
+    return Terms(logp_BT.sum(-1), logp_BT.detach(), mask_BT)
+
+
+NONE, NAN, ROW = (Algorithm(surrogate=kind()) for kind in (NoneLoss, NanLoss, RowLoss))
+
+
+def function():
+    return Algorithm()
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+@dataclass(frozen=True)
+class EnumSettings:
+    color: Color = Color.RED
+
+
+@dataclass(frozen=True)
+class NeedsSettings:
+    rounds: int
+
+
+class Talk(ConversationEnv):
+    default_roles = ("a",)
+
+    def conversation(self, problem, options, random):
+        yield {"a_0": problem.question}
+        return Outcome({"a_0": {"right": 1.0}})
+
+
+class Colored(Talk):
+    settings_class = EnumSettings
+
+
+class Needing(Talk):
+    settings_class = NeedsSettings
+
+
+class NoRoles(Talk):
+    default_roles = ()
+
+
+class NoTurn(Talk):
+    def conversation(self, problem, options, random):
+        return Outcome({"a_0": {"right": 1.0}})
+
+
+class BadTerms(Talk):
+    def conversation(self, problem, options, random):
+        yield {"a_0": problem.question}
+        return Outcome({"a_0": {"right": "much"}})
+
+
+def failing(settings, run):
+    raise RuntimeError("boom")
+
+
+def sentence(settings, run):
+    return "a sentence"
+
+
+def spec(**more):
+    return EnvSpec("talk", 0, "bad_plugin:Talk", roles=("a",), **more)
+
+
+COLORED = EnvSpec("talk", 0, "bad_plugin:Colored", EnumSettings, ("a",))
+NEEDING = EnvSpec("talk", 0, "bad_plugin:Needing", NeedsSettings, ("a",))
+FAILING, SENTENCE = spec(check=failing), spec(check=sentence)
+TRUE = spec(rereads=True)
+LEARNS = spec(learns=lambda settings: settings.nobody)
+MISSPELT = spec(defaults={"rollout": {"problem_per_step": 3}})
+
+
+def letters(traces, problem):
+    return ["a" for _ in traces]
+
+
+def clearing(traces, problem):
+    traces.clear()
+    return []
+
+
+def text(reward_M, group_M):
+    return "x"
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ("--algo bad_plugin:NONE", "must give coterie.algorithms.Terms: three tensors (B, T)"),
+        ("--algo bad_plugin:NAN", "--algo.surrogate.weight is not a number (nan)"),
+        ("--algo bad_plugin:ROW", "must give coterie.algorithms.Terms: three tensors (B, T)"),
+        ("--algo bad_plugin:function", "is a function; it must be a coterie.algorithms.Algorithm"),
+        ("--env bad_plugin:COLORED", "its setting color is <Color.RED: 1>, which config.json cann"),
+        ("--env bad_plugin:NEEDING", "give every setting a default; rounds has none"),
+        ("--env bad_plugin:NoRoles", 'NoRoles: say who takes part: default_roles = ("alice", "bo'),
+        ("--env bad_plugin:NoTurn", "NoTurn: conversation()"),
+        ("--env bad_plugin:BadTerms", "it must be a dictionary of finite numbers by name"),
+        ("--env bad_plugin:FAILING", "EnvSpec.check failed: RuntimeError: boom"),
+        ("--env bad_plugin:SENTENCE", "EnvSpec.check failed: ValueError"),
+        ("--env bad_plugin:TRUE", "EnvSpec.rereads is True; it must be a function"),
+        ("--env bad_plugin:LEARNS", "EnvSpec.learns failed: AttributeError"),
+        ("--env bad_plugin:MISSPELT", "no setting is called rollout.problem_per_step; near it: p"),
+        ("--env.terms bad_plugin:letters", "raised ValueError: could not convert string to float"),
+        ("--env.terms bad_plugin:clearing", "it must give 4 finite numbers, one for each trace"),
+        ("--algo.advantage bad_plugin:text", "raised ValueError: could not convert string to flo"),
+    ],
+)
+def test_a_bad_plugin_is_refused_in_one_sentence(
+    flags: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "bad_plugin.py").write_text(PLUGIN, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run = tmp_path / "run"
+    model = ["--agents.a.model", "tiny:alice"] if "--env " in flags else []
+    assert main([*flags.split(), *model, "--steps", "1", "--run-dir", str(run)]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
