@@ -14,8 +14,8 @@ from coterie.datatypes.problem import Problem
 FinishReason = Literal["eos", "stop", "length"]
 MOVES = "Moves: "
 """Begins the line in which a prompt lists legal moves: numbers, or words in brackets."""
-_MOVES = re.compile(rf"^{MOVES.strip()}((?: (?:\d+|\[[^\[\]\n]+\]))+)", re.MULTILINE)
-_MOVE = re.compile(r"\d+|\[[^\[\]]+\]")
+_MOVES = re.compile(rf"^{MOVES.strip()}((?: (?:-?\d+|\[[^\[\]\n]+\]))+)", re.MULTILINE)
+_MOVE = re.compile(r"-?\d+|\[[^\[\]]+\]")
 
 
 def listed_moves(text: str) -> list[str]:

@@ -72,11 +72,18 @@ def action_kind(space: Space[Any]) -> Kind | None:
     return "text" if isinstance(space.sample(), str) else None
 
 
+def is_of_integers(space: Space[Any]) -> bool:
+    """Whether an action is one integer, or a fixed number of them."""
+    whole = isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "iu"
+    return whole or isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
+
+
 def adapt(
     env: Any,
     codecs: Mapping[str, TokenCodec] | None = None,
     *,
     view: Literal["token", "text"] = "token",
+    name: str = "NAME",
 ) -> ParallelEnv[str, dict[str, Any], Any]:
     """View a plain ``ParallelEnv`` or ``AECEnv`` through the environment contract.
 
@@ -91,6 +98,7 @@ def adapt(
         env: anything of PettingZoo's with text or token actions.
         codecs: role -> codec; a token environment must have their vocabularies.
         view: ``text`` leaves a text environment in strings.
+        name: what ``--env`` calls it, for messages.
 
     Raises:
         UserError: another kind of environment, actions or observations.
@@ -104,7 +112,7 @@ def adapt(
             env = aec_to_parallel(env) if cyclic else turn_based_aec_to_parallel(env)
     if not isinstance(env, ParallelEnv):
         raise UserError(f"{type(env).__name__} is neither a PettingZoo ParallelEnv nor an AECEnv.")
-    adapted = _Adapted(env)
+    adapted = _Adapted(env, name)
     if adapted.kind == "tokens":
         _check_vocabularies(adapted, codecs or {})
         if view == "text":
@@ -116,7 +124,7 @@ def adapt(
 class _Adapted(SpacedEnv):
     """``Dict(text, active)`` or ``Dict(tokens, active)`` over a plain environment."""
 
-    def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
+    def __init__(self, env: ParallelEnv[str, Any, Any], name: str) -> None:
         self.env = env
         self.render_mode = getattr(env, "render_mode", None)
         self.possible_agents = list(env.possible_agents)
@@ -127,10 +135,15 @@ class _Adapted(SpacedEnv):
         }
         for agent, kind in kinds.items():
             if kind is None:
+                integers = all(
+                    is_of_integers(env.action_space(other)) for other in self.possible_agents
+                )
+                way_out = f" --env discrete:{name} asks for them in text."
                 raise UserError(
                     f"{_name(env)}: the actions of {agent} are {env.action_space(agent)}; an "
                     "environment for language models needs text, or token arrays of any length "
                     "(gymnasium's Sequence(Discrete(V)) or coterie.envs.spaces.TokenSpace)."
+                    f"{way_out if integers else ''}"
                 )
         if len(set(kinds.values())) != 1:
             raise UserError(f"{_name(env)}: some agents speak text and others tokens; choose one.")

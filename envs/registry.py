@@ -5,6 +5,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -105,7 +106,8 @@ def spec(name: str) -> EnvSpec:
     attribute is an :class:`EnvSpec` or makes an environment.
 
     Raises:
-        UserError: an unknown name, or one whose registration is broken, with the cause.
+        UserError: an unknown name, one whose registration is broken, or an environment that is
+            not of text or tokens, with the cause.
     """
     if name in _SPECS:
         for entry in PLUGINS.entries(name):
@@ -119,6 +121,8 @@ def spec(name: str) -> EnvSpec:
         return found
     env = _build(found, title)
     try:
+        if not is_text_env(env):
+            adapt(env, name=name)  # refuses what nobody can play, before it is asked who plays
         return replace(found, roles=roles_of(env.possible_agents))
     finally:
         call(env, "close")
@@ -159,14 +163,25 @@ def make(
     env = _build(found, title, wanted, offered)
     if view == "text":
         if not is_text_env(env):
-            env = adapt(env, view="text")
+            env = adapt(env, view="text", name=name)
         return env
     if not is_text_env(env):
-        env = adapt(env, codecs)
+        env = adapt(env, codecs, name=name)
     else:
         # Our own are held to the contract by tests, once and for all.
         env = TokenView(env if name in _SPECS else Guarded(env, text=True), codecs)
     return PaddedView(env) if view == "padded" else env
+
+
+def make_plain(name: str, options: Mapping[str, Any], *, title: str) -> Any:
+    """What ``name`` makes of these keywords, as its author wrote it and whatever its actions are.
+
+    Raises:
+        UserError: it makes neither a ``ParallelEnv`` nor an ``AECEnv``, or takes no such keyword.
+    """
+    found, _ = _find(name)
+    make_env = load(found.factory, title) if isinstance(found.factory, str) else found.factory
+    return _build(replace(found, factory=partial(make_env, **options)), title)
 
 
 def _find(name: str) -> tuple[EnvSpec, str]:

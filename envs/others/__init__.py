@@ -2,7 +2,8 @@
 
 A name is ``KIND:ID``, with options of the package's own behind a question mark
 (``pettingzoo:classic/rps_v2?max_cycles=3``). Each kind is an optional extra of this package and is
-imported when it is first asked for.
+imported when it is first asked for. ``discrete:`` takes an environment of the user's own by the
+name that ``--env`` takes.
 """
 
 import ast
@@ -26,6 +27,7 @@ class _Kind(NamedTuple):
 KINDS = {
     "pettingzoo": _Kind("pygame", "games", "coterie.envs.others.pettingzoo_game"),
     "gymnasium": _Kind("gymnasium", "", "coterie.envs.others.gymnasium_game"),
+    "discrete": _Kind("pettingzoo", "", "coterie.envs.others.discrete_game"),
     "textarena": _Kind("textarena", "textarena", "coterie.envs.others.textarena_game"),
     "verifiers": _Kind("verifiers", "verifiers", "coterie.envs.others.verifiers_game"),
 }

@@ -20,6 +20,8 @@ from coterie.envs.guarded import describe
 from coterie.envs.registry import EnvSpec, reads_nothing_again
 from coterie.envs.turns import Ask, Conversation, Outcome, Turn
 
+ILLEGAL_REWARD = -1.0
+"""What an answer costs that is no legal move, where the package has no word on it."""
 _NUMBER = re.compile(r"\d{1,9}")
 _MODEL = {"model": "tiny:dora"}  # the one of the tiny models that explores most
 _EVERYONE = "player"  # the role that plays every seat, as the pages call it
@@ -30,8 +32,8 @@ class Game(ABC):
 
     players: Sequence[str]
     """Everyone who sits at the table, in the package's order."""
-    cooperative: bool = False
-    """Whether all are paid alike, so that nobody wins."""
+    contest: bool = True
+    """Whether who is paid most has won; not where all are paid alike, or nobody knows."""
 
     @abstractmethod
     def reset(self, seed: int) -> None:
@@ -48,6 +50,12 @@ class Game(ABC):
     @abstractmethod
     def moves(self) -> Sequence[str]:
         """The legal moves as they are written; empty where the game does not list them."""
+
+    def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
+        """Everyone who moves at once, in the order of :meth:`play` -> what they see and their legal
+        moves; nobody when the game is over."""
+        player = self.turn()
+        return {} if player is None else {player: (self.view(), self.moves())}
 
     @abstractmethod
     def play(self, answer: str) -> bool:
@@ -144,24 +152,27 @@ class GameEnv(ConversationEnv):
         seats = dict(zip(game.players, agents))
         moves, illegal = Counter[str](), Counter[str]()
         game.reset(self.episode_seed % 2**31)
-        while (player := game.turn()) is not None and moves.total() < self.settings.max_moves:
-            legal = game.moves()
-            listed = f"\n{MOVES}{' '.join(legal)}" if legal else ""
-            ask = Ask(f"{game.view()}{listed}{self.settings.ending}", "fresh")
-            answers = yield Turn({seats[player]: ask}, lambda answers: ScoreRequests())
-            moves[player] += 1
-            illegal[player] += not game.play(answers.get(seats[player], ""))
+        while (shown := game.asks()) and moves.total() < self.settings.max_moves:
+            asks = {seats[player]: self._ask(*position) for player, position in shown.items()}
+            answers = yield Turn(asks, lambda answers: ScoreRequests())
+            for player in shown:
+                moves[player] += 1
+                illegal[player] += not game.play(answers.get(seats[player], ""))
         paid, cut = game.rewards(), game.turn() is not None
         measured = {
             agent: {
                 "moves": moves[player],
                 "illegal": float(illegal[player] > 0),
-                **({} if game.cooperative else result(player, paid)),
+                **(result(player, paid) if game.contest else {}),
             }
             for player, agent in seats.items()
         }
         terms = {agent: {"game": float(paid[player])} for player, agent in seats.items()}
         return Outcome(terms, measured, truncated=agents if cut else ())
+
+    def _ask(self, view: str, legal: Sequence[str]) -> Ask:
+        listed = f"\n{MOVES}{' '.join(legal)}" if legal else ""
+        return Ask(f"{view}{listed}{self.settings.ending}", "fresh")
 
 
 def result(player: str, paid: Mapping[str, float]) -> dict[str, Any]:

@@ -14,10 +14,9 @@ from gymnasium import spaces
 
 from coterie.datatypes import UserError, suggest
 from coterie.envs.adapt import action_kind
-from coterie.envs.others.game import Game, game_spec, read_move
+from coterie.envs.others.game import ILLEGAL_REWARD, Game, game_spec, read_move
 from coterie.envs.registry import EnvSpec
 
-_ILLEGAL_REWARD = -1.0
 _PLAYER = "player"
 
 
@@ -78,7 +77,7 @@ class GymnasiumGame(Game):
         if isinstance(self._space, spaces.Discrete):
             move = read_move(answer, self.moves())
             if move is None:
-                self._paid, self._over = self._paid + _ILLEGAL_REWARD, True
+                self._paid, self._over = self._paid + ILLEGAL_REWARD, True
                 return False
             move = int(move)
         self._seen, reward, ended, cut, self._info = self.env.step(move)
@@ -98,5 +97,6 @@ def tell(seen: Any) -> str:
     if isinstance(seen, tuple):
         return " ".join(map(tell, seen))
     values = np.asarray(seen)
+    form = ".3g" if values.dtype.kind == "f" else ""
     rows = values.reshape(-1, values.shape[-1]) if values.ndim > 1 else values.reshape(1, -1)
-    return "\n".join(" ".join(f"{value:.3g}" for value in row) for row in rows)
+    return "\n".join(" ".join(f"{value:{form}}" for value in row) for row in rows)

@@ -18,10 +18,10 @@ from pettingzoo.env_registry.registration import aec_registry
 from pettingzoo.utils.env_logger import EnvLogger
 
 from coterie.datatypes import UserError, suggest
-from coterie.envs.others.game import Game, game_spec, read_move
+from coterie.envs.others.aec_game import AECGame, mask_of
+from coterie.envs.others.game import game_spec, read_move
 from coterie.envs.registry import EnvSpec
 
-_ILLEGAL_REWARD = -1.0
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 # An illegal move is a number in the log, not a line on the terminal.
 EnvLogger.suppress_output()
@@ -32,7 +32,7 @@ def spec(name: str, identity: str, options: Mapping[str, Any]) -> EnvSpec:
     return game_spec(name, lambda settings: PettingZooGame(name, identity, options))
 
 
-class PettingZooGame(Game):
+class PettingZooGame(AECGame):
     """An AEC game with a discrete action space for each player."""
 
     def __init__(self, name: str, identity: str, options: Mapping[str, Any]) -> None:
@@ -51,66 +51,32 @@ class PettingZooGame(Game):
             raise UserError(f"env {name!r}: PettingZoo has no such game; {near}.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.env: Any = pettingzoo.make("aec", found, **options)
-        self.players = list(self.env.possible_agents)
+            super().__init__(pettingzoo.make("aec", found, **options))
         for player in self.players:
             if not isinstance(self.env.action_space(player), spaces.Discrete):
                 raise UserError(
                     f"env {name!r}: {player} acts in {self.env.action_space(player)}; a game in "
                     "text needs discrete actions."
                 )
-        self.cooperative = found.startswith("classic/hanabi")
+        self.contest = not found.startswith("classic/hanabi")
         self._tell = _VIEWS.get(found.removeprefix("classic/").split("-")[0], tell_numbers)
-        self._paid: dict[str, float] = {}
-        self._over = True
-
-    def reset(self, seed: int) -> None:
-        self.env.reset(seed=seed)
-        self._paid, self._over = dict.fromkeys(self.players, 0.0), False
-
-    def turn(self) -> str | None:
-        # What a player was paid is told when it would move again, its last sum when it is dead.
-        while not self._over and self.env.agents:
-            player = self.env.agent_selection
-            _, _, ended, cut, _ = self.env.last(observe=False)
-            if not ended and not cut:
-                return player
-            self._collect()
-            self.env.step(None)
-        return None
 
     def view(self) -> str:
         return self._tell(self.env, self.env.observe(self.env.agent_selection))
 
     def moves(self) -> Sequence[str]:
         space = self.env.action_space(self.env.agent_selection)
-        mask = self._mask()
+        mask = mask_of(*self.position())
         return [str(place) for place in range(space.n) if mask is None or mask[place]]
 
     def play(self, answer: str) -> bool:
-        move, mask = read_move(answer, self.moves()), self._mask()
+        move, mask = read_move(answer, self.moves()), mask_of(*self.position())
         if move is None and (mask is None or all(mask)):
-            self._paid[self.env.agent_selection] += _ILLEGAL_REWARD
-            self._over = True
+            self.forfeit()
         else:
-            self._collect()
             # Any illegal move stands for one that cannot be read.
-            self.env.step(int(np.flatnonzero(~np.asarray(mask, bool))[0] if move is None else move))
+            self.act(int(np.flatnonzero(~np.asarray(mask, bool))[0] if move is None else move))
         return move is not None
-
-    def rewards(self) -> Mapping[str, float]:
-        # A game that was cut off owes what nobody came to collect.
-        owed = self.env.unwrapped._cumulative_rewards if self.env.agents else {}
-        return {player: paid + float(owed.get(player, 0)) for player, paid in self._paid.items()}
-
-    def _collect(self) -> None:
-        """Book what the player at hand was paid since it last moved."""
-        self._paid[self.env.agent_selection] += float(self.env.last(observe=False)[1])
-
-    def _mask(self) -> Any:
-        seen, info = self.env.observe(self.env.agent_selection), self.env.last(observe=False)[4]
-        seen = seen if isinstance(seen, Mapping) else {}
-        return seen.get("action_mask", info.get("action_mask"))
 
 
 def tell_board(env: Any, seen: Any) -> str:

@@ -4,11 +4,13 @@ import importlib.util
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 from gymnasium import spaces
 
 from coterie import envs
 from coterie.datatypes import UserError
+from coterie.envs.others.gymnasium_game import tell
 
 LAKE = "gymnasium:FrozenLake-v1?is_slippery=False"
 
@@ -62,6 +64,12 @@ class Echo(gymnasium.Env[Any, Any]):
 
     def step(self, action: str) -> Any:
         return {"word": "", "at": [0, 0]}, float(action == "lake"), True, False, {}
+
+
+def test_whole_numbers_are_told_to_the_last_digit() -> None:
+    assert tell(np.array([[1234, 1235], [7, -40000]])) == "1234 1235\n7 -40000"
+    assert tell(np.array([True, False])) == "True False"
+    assert tell((12345, 0.123456)) == "12345 0.123"
 
 
 def test_actions_in_text(monkeypatch: pytest.MonkeyPatch) -> None:
