@@ -23,6 +23,7 @@ def _train(argv: Sequence[str]) -> int:
         return evaluate(argv)
 
     from coterie.training.command_line import parse
+    from coterie.training.model_defaults import sentence
 
     settings = parse(argv)
     if settings.run.plan:
@@ -30,6 +31,8 @@ def _train(argv: Sequence[str]) -> int:
 
         return show_plan(settings)
 
+    if settings.choice.resume is None and (told := sentence(settings)):
+        print(told, flush=True)
     # What takes time to import waits until everything that can be checked has been.
     from coterie.training.preflight import preflight
 

@@ -247,5 +247,6 @@ EVALUATION = Evaluation(
     rows=rows,
     headline=headline,
     pictures=pictures,
+    answers=lambda roles, own: len(roles) * (own.k_cold + own.k_hinted) * (1 + own.probed),
     reading=READING,
 )

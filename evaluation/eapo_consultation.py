@@ -250,5 +250,6 @@ EVALUATION = Evaluation(
     headline=headline,
     pictures=pictures,
     further=further,
+    answers=lambda roles, own: 2 * own.eval_samples,
     reading=READING,
 )

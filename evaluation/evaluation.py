@@ -81,7 +81,9 @@ class Evaluation:
     """Outcomes by name (``before``, ``after``) -> what a report shows of them."""
     further: Callable[[Iterable[str]], list[Row]] = lambda metrics: []
     """Names of all metrics that were found -> more lines, for what is known only then."""
-
+    answers: Callable[[Sequence[str], Any], int] = lambda roles, settings: len(roles)
+    """(roles, the environment's settings) -> how many answers of models one held-out problem takes,
+    about."""
     reading: Reading = field(default_factory=Reading)
     """Tags, marks and phases of its episodes in a report."""
 

@@ -45,6 +45,8 @@ class Preset:
     """Algorithm -> what the paper sets of it."""
     train_role: tuple[str, ...] = ()
     """Who learns; empty: whoever learns in this environment by default."""
+    anywhere: bool = False
+    """Whether it holds in every environment; ``env`` is then what it takes by itself."""
 
 
 # The papers name AdamW and no decay rates.

@@ -207,7 +207,7 @@ def _sentence(hub_set: HubSet, name: str, config: str | None, split: str, error:
     if isinstance(error, (ConnectionError, OSError)) and not isinstance(error, FileNotFoundError):
         return (
             f"{name} could not be fetched from the hub ({reason}); check the network, or download "
-            f"{terms} elsewhere and name a JSONL or Parquet file instead"
+            f"{terms} elsewhere and name the file: --problems.train FILE.jsonl"
         )
     return f"{name} could not be loaded ({type(error).__name__}: {reason}); see {terms}"
 

@@ -8,7 +8,7 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +21,7 @@ from coterie.datatypes import UserError, user_path
 from coterie.datatypes.flags import parse_flags
 from coterie.teams.settings import AgentSettings
 from coterie.training.config_file import as_toml, read_config
+from coterie.training.model_defaults import fitted, sentence, with_short_evaluation
 from coterie.training.presets import KNOWN, lay_over, preset
 from coterie.training.retired import Retired
 from coterie.training.settings import RunSettings
@@ -58,19 +59,52 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     chosen = preset(str(named["preset"])) if "preset" in named else None
     env = str(named.get("env", chosen.env if chosen else DEFAULT_ENV))
     algo = str(named.get("algo", chosen.algo if chosen else DEFAULT_ALGO))
-    if chosen and env != chosen.env:
+    if chosen and env != chosen.env and not chosen.anywhere:
         raise UserError(f"preset {named['preset']} is for --env {chosen.env}, not for {env}")
     roles = tuple(named.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
     learners = tuple(named.get("train_role", chosen.train_role if chosen else ()))  # type: ignore[arg-type]
     choice = Choice(env, algo, roles, learners, named.get("preset"))  # type: ignore[arg-type]
+
+    def named_over(default: TrainSettings) -> TrainSettings:
+        default = lay_over(chosen, default) if chosen else default
+        return file.lay_over(default) if file else default
+
     default = defaults(choice)
-    default = lay_over(chosen, default) if chosen else default
-    laid = file.lay_over(default) if file else default
+    default = fitted(default, _models(named_over(default).agents, rest))
+    laid = named_over(default)
     settings = _from_flags(laid, rest, has_length=bool(file and file.sets_length))
+    settings = with_short_evaluation(settings)
     if printing:
+        if told := sentence(settings):
+            print(f"# {told}")
         print(as_toml(settings, default), end="")
         sys.exit(0)
     return settings
+
+
+def _models(agents: Mapping[str, AgentSettings], args: list[str]) -> dict[str, AgentSettings]:
+    """``agents`` with what the flags say of their models; what is wrong with a flag is said where
+    all of them are read."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=None)
+    for role in agents:
+        for name in ("model", "tuning", "revision"):
+            parser.add_argument(f"--agents.{role}.{name}", nargs="?", dest=f"{role}.{name}")
+        for flag, value in (("trained", True), ("no-trained", False)):
+            dest = f"{role}.trained"
+            parser.add_argument(
+                f"--agents.{role}.{flag}", action="store_const", const=value, dest=dest
+            )
+    given = vars(parser.parse_known_args(args)[0])
+    found: dict[str, AgentSettings] = {}
+    for role, agent in agents.items():
+        named = {
+            name: value
+            for name in ("model", "tuning", "revision", "trained")
+            if (value := given[f"{role}.{name}"]) is not None
+        }
+        if isinstance(model := named.get("model", agent.model), str) and model.strip():
+            found[role] = dataclasses.replace(agent, **named)
+    return found
 
 
 def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings:

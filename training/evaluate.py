@@ -38,6 +38,7 @@ from coterie.teams.team import build_team
 from coterie.training.command_line import choose, read_run
 from coterie.training.disk import make_folder, write_whole
 from coterie.training.examiner import Examiner
+from coterie.training.model_defaults import fitted
 from coterie.training.preflight import check_environment
 from coterie.training.rundir import RunDirectory
 from coterie.training.settings import MAX_NEW_TOKENS, RunSettings, check_seeds
@@ -122,7 +123,8 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
     settings = dataclasses.replace(stored, agents=_players(run, stored, env, flags))
     if env and env != stored.choice.env:
         choice = Choice(env, stored.choice.algo, tuple(settings.agents))
-        settings = dataclasses.replace(settings, choice=choice, env=defaults(choice).env)
+        fit = fitted(defaults(choice), settings.agents)
+        settings = dataclasses.replace(settings, choice=choice, env=fit.env)
     roles = dataclasses.make_dataclass(
         "Agents", [(r, AgentSettings, one) for r, one in settings.agents.items()], frozen=True
     )

@@ -46,6 +46,26 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
     return dataclasses.replace(default, **changes)  # type: ignore[type-var]
 
 
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"env.k_cold": 2}`` -> ``{"env": {"k_cold": 2}}``."""
+    found: dict[str, Any] = {}
+    for path, value in values.items():
+        *parts, name = path.split(".")
+        inner = found
+        for part in parts:
+            inner = inner.setdefault(part, {})
+        inner[name] = value
+    return found
+
+
+def flat(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
+    """The inverse of :func:`nested`."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= flat(value, f"{at}{name}.") if isinstance(value, Mapping) else {at + name: value}
+    return found
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """``name``, and what may have been meant: names near it, or else all that are known."""
     near = difflib.get_close_matches(name, known := sorted(known), n=3)

@@ -3,12 +3,11 @@
 import dataclasses
 import difflib
 from collections.abc import Mapping
-from typing import Any
 
 from coterie.datatypes import UserError
 from coterie.papers import OWN, PRESETS
 from coterie.papers.preset import Preset, Setting
-from coterie.training.plain import override
+from coterie.training.plain import nested, override
 from coterie.training.train_settings import TrainSettings
 
 KNOWN: Mapping[str, Preset] = {**PRESETS, **OWN}
@@ -37,22 +36,11 @@ def settings_of(chosen: Preset, algo: str) -> dict[str, Setting]:
 
 def lay_over(chosen: Preset, default: TrainSettings) -> TrainSettings:
     """``default`` with the paper's values laid over it."""
-    values = _nest(settings_of(chosen, default.choice.algo))
+    named = settings_of(chosen, default.choice.algo)
+    values = nested({path: setting.value for path, setting in named.items()})
     every = values.pop("agents", {})
     agents = {
         role: dataclasses.replace(agent, model=chosen.models.get(role, agent.model), **every)
         for role, agent in default.agents.items()
     }
     return dataclasses.replace(override(default, values), agents=agents)
-
-
-def _nest(settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """``env.k_cold`` -> ``{"env": {"k_cold": ...}}``."""
-    nested: dict[str, Any] = {}
-    for path, setting in settings.items():
-        *parts, name = path.split(".")
-        inner = nested
-        for part in parts:
-            inner = inner.setdefault(part, {})
-        inner[name] = setting.value
-    return nested

@@ -1,0 +1,210 @@
+"""Settings that nobody named follow from the models: tiny ones keep what the environments say."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie import envs
+from coterie.papers import PRESETS
+from coterie.problems.hub import HUB_SETS
+from coterie.teams.settings import AgentSettings
+from coterie.training.command_line import parse
+from coterie.training.model_defaults import BY_ENV, EVERYWHERE, held_out, rate_of, sentence
+from coterie.training.plain import flat
+from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> str:
+    """The header of a model with 135 million weights."""
+    return header_of(tmp_path / "real", 135_000_000)
+
+
+def header_of(folder: Path, weights: int) -> str:
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "llama"}')
+    tensor = {"dtype": "F32", "shape": [weights], "data_offsets": [0, 0]}
+    header = json.dumps({"w": tensor}).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    return str(folder)
+
+
+def run_of(env: str, model: str, *flags: str) -> TrainSettings:
+    models = [word for r in envs.spec(env).roles for word in (f"--agents.{r}.model", model)]
+    return parse(["--env", env, *models, *flags])
+
+
+def at(settings: TrainSettings, name: str) -> Any:
+    return flat(settings.plain()).get(name)
+
+
+@pytest.mark.parametrize("env", BY_ENV)
+def test_tiny_teams_keep_what_their_environment_says(env: str, tmp_path: Path) -> None:
+    usual = defaults(Choice(env, "gspo", envs.spec(env).roles))
+    assert parse(["--env", env]) == usual
+    # An export of such a model, or another one of its size, is tiny too.
+    exported = header_of(tmp_path / "export", 150_000)
+    tiny = run_of(env, exported)
+    assert (tiny.env, tiny.learner, tiny.problems, tiny.run) == (
+        usual.env,
+        usual.learner,
+        usual.problems,
+        usual.run,
+    )
+    assert sentence(tiny) == ""
+
+
+@pytest.mark.parametrize("env", BY_ENV)
+def test_others_get_what_the_tables_say(env: str, real: str) -> None:
+    run = run_of(env, real)
+    table = {**EVERYWHERE, **BY_ENV[env]}
+    table.pop("problems.held_out", None)  # follows from the run's length
+    for name, value in table.items():
+        assert at(run, name) == (list(value) if isinstance(value, tuple) else value), name
+    assert run.learner.lr == 2e-4
+    assert run.problems.train in HUB_SETS
+    assert at(run, "env.max_new_tokens") >= 256
+    assert at(run, "env.prompt_style") in ("answer", None)  # corea-deferral asks in any case
+    group = {"core-teaching": "k_cold", "eapo-consultation": "group_size"}.get(env, "traces")
+    assert 4 <= at(run, f"env.{group}") <= 8
+
+
+def test_one_larger_model_is_enough(real: str) -> None:
+    run = parse(["--agents.bob.model", real])
+    assert run.agents["alice"].model == "tiny:alice"
+    assert run.env.prompt_style == "answer"
+    frozen = parse(["--agents.bob.model", real, "--train-role", "alice"])
+    assert frozen.env.prompt_style == "answer"
+
+
+def test_what_is_named_wins(real: str, tmp_path: Path) -> None:
+    named = ["--env.k-cold", "3", "--learner.lr", "3e-3", "--problems.train", "chains"]
+    more = ["--env.prompt-style", "plain", "--steps", "7", "--problems.held-out", "5"]
+    run = run_of("core-teaching", real, *named, *more)
+    assert (run.env.k_cold, run.learner.lr, run.problems.train) == (3, 3e-3, "chains")
+    assert (run.env.prompt_style, run.run.steps, run.problems.held_out) == ("plain", 7, 5)
+    file = tmp_path / "run.toml"
+    file.write_text(f'[agents.bob]\nmodel = "{real}"\n[env]\nmax_new_tokens = 99\n')
+    run = parse(["--config", str(file)])
+    assert (run.env.max_new_tokens, run.env.prompt_style) == (99, "answer")
+    # A preset that is no paper's names some, and the model decides the rest.
+    run = run_of("core-teaching", real, "--preset", "core-tiny")
+    assert (run.env.k_cold, run.env.max_new_tokens, run.problems.train) == (2, 512, "chains")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_papers_preset_is_the_papers(name: str) -> None:
+    run = parse(["--preset", name])
+    style = PRESETS[name].settings.get("env.prompt_style")
+    assert at(run, "env.prompt_style") == (style.value if style else None)
+    count, usual = (
+        PRESETS[name].settings.get("problems.held_out"),
+        envs.spec(run.choice.env).defaults,
+    )
+    expected = count.value if count else usual["problems"].get("held_out") if usual else None
+    assert run.problems.held_out == expected
+    assert sentence(run) == ""
+    assert run.learner.lr == PRESETS[name].settings["learner.lr"].value
+
+
+@pytest.mark.parametrize(
+    ("weights", "tuning", "rate"),
+    [
+        (135e6, "auto", 2e-4),
+        (135e6, "full", 1e-5),
+        (1.5e9, "lora", 1e-4),
+        (1.5e9, "full", 5e-6),
+        (8e9, "auto", 5e-5),
+        (8e9, "full", 2e-6),
+        (7e10, "full", 1e-6),
+    ],
+)
+def test_learning_rates(weights: float, tuning: Any, rate: float, tmp_path: Path) -> None:
+    large = AgentSettings(header_of(tmp_path / "l", int(weights)), tuning=tuning)
+    small = AgentSettings(header_of(tmp_path / "s", 10_000_000))
+    assert rate_of([small, large]) == rate
+
+
+def test_the_rate_is_for_who_learns(tmp_path: Path, real: str) -> None:
+    large = header_of(tmp_path / "l", 8_000_000_000)
+    flags = ["--agents.alice.model", real, "--agents.bob.model", large]
+    assert parse(flags).learner.lr == 5e-5
+    assert parse([*flags, "--train-role", "alice"]).learner.lr == 2e-4
+    assert parse([*flags, "--agents.bob.no-trained"]).learner.lr == 2e-4
+    full = parse([*flags, "--agents.bob.no-trained", "--agents.alice.tuning=full"])
+    assert (full.learner.lr, full.run.checkpoint_every) == (1e-5, 10)
+    # A model of which nothing is known is taken for one of seven billion.
+    assert parse(["--agents.alice.model", "nobody/knows"]).learner.lr == 5e-5
+
+
+def test_evaluations_take_a_tenth_of_the_run(real: str) -> None:
+    # 200 steps of 64 answers, each worth two that are only sampled, are 25,600; a tenth of them is
+    # 2,560 for two evaluations, which ask 16 times about each problem.
+    assert held_out(200, 64, 2, 16) == 80
+    assert held_out(200, 64, 6, 16) == 26
+    assert held_out(1, 64, 2, 16) == 8  # fewer say nothing
+    assert held_out(10**6, 64, 2, 16) == 512
+    run = run_of("core-teaching", real)
+    # 8 problems, 4 traces of 2 roles; evaluated and probed.
+    assert run.problems.held_out == 80
+    assert run_of("core-teaching", real, "--steps", "100").problems.held_out == 40
+    assert run_of("core-teaching", real, "--eval.every", "50").problems.held_out == 32  # 2 + 3
+    wide = run_of("core-teaching", real, "--rollout.problems-per-step", "16")
+    assert wide.problems.held_out == 160
+    # 8 conversations of the policy; 4 alone and 4 assisted.
+    assert run_of("eapo-consultation", real).problems.held_out == 160
+    # 8 traces of the small role; 2 of each role.
+    assert run_of("corea-deferral", real).problems.held_out == 320
+    # 6 traces; 2.
+    assert run_of("sd-e2", real).problems.held_out == 480
+
+
+def test_a_line_says_what_was_chosen_and_the_file_shows_it(
+    real: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of("core-teaching", real, "--env.k-cold", "3")
+    told = sentence(run)
+    assert "\n" not in told
+    assert "135 million weights" in told
+    for flag in ("--learner.lr 0.0002", "--problems.train gsm8k", "--problems.held-out 80"):
+        assert flag in told
+    assert "--env.k-cold" not in told
+    with pytest.raises(SystemExit):
+        run_of("core-teaching", real, "--env.k-cold", "3", "--print-config")
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"# {told}\n[choice]")
+    assert 'prompt_style = "answer"' in printed
+
+
+def test_a_stored_run_keeps_what_it_had(real: str) -> None:
+    stored = json.loads(
+        json.dumps(defaults(Choice("core-teaching", "gspo", ("alice", "bob"))).plain())
+    )
+    stored["agents"]["alice"]["model"] = real
+    run = restore(stored)
+    assert (run.env.prompt_style, run.learner.lr, run.problems.held_out) == ("plain", 1e-3, None)
+
+
+def test_small_real_models_have_a_preset_in_every_environment() -> None:
+    for env in BY_ENV:
+        run = parse(["--preset", "real-small", "--env", env])
+        assert all("Instruct" in agent.model for agent in run.agents.values())
+        assert (run.env.max_new_tokens, run.learner.lr) == (256, 2e-4)
+        assert run.problems.train.startswith("hub:")
+
+
+def test_an_environment_of_others_keeps_what_it_names(
+    real: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = envs.EnvSpec(
+        name="of-others",
+        version=0,
+        factory="coterie.envs.solo:SoloEnv",
+        roles=("solver",),
+        defaults={"learner": {"lr": 3e-6}, "problems": {"train": "recall"}},
+    )
+    monkeypatch.setitem(envs.registry._SPECS, "of-others", spec)
+    run = run_of("of-others", real)
+    assert (run.learner.lr, run.problems.train, run.run.steps) == (3e-6, "recall", 200)

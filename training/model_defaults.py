@@ -1,0 +1,193 @@
+"""What a run does unless told otherwise where its models are no tiny ones, as data.
+
+The environments' own defaults (``EnvSpec.defaults``) suit models of an eighth of a million weights:
+they cannot read instructions, answer in 48 tokens and learn at rates that break larger ones. As
+soon as one model that is sampled or learns has more weights than that, these tables hold.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from coterie import envs
+from coterie.envs.contract import role_of
+from coterie.evaluation import evaluation_of
+from coterie.experts.naming import is_player
+from coterie.models.size import count_weights, is_tiny
+from coterie.papers import PRESETS
+from coterie.problems.split import HELD_OUT
+from coterie.teams.settings import AgentSettings
+from coterie.training.plain import flat, nested, override, to_plain
+from coterie.training.train_settings import TrainSettings
+
+Values = Mapping[str, Any]
+"""Dotted name -> value."""
+
+EVERYWHERE: Values = {
+    "problems.train": "gsm8k",
+    "rollout.problems_per_step": 8,
+    "run.steps": 200,
+}
+"""In every environment; one that is not ours wins with what it says itself."""
+
+BY_ENV: Mapping[str, Values] = {
+    # Peer distillation stays as it is: four cold traces, the wrong ones read again.
+    "core-teaching": {
+        "env.prompt_style": "answer",
+        "env.max_new_tokens": 512,
+        "env.hint_tokens": 256,
+        "env.k_cold": 4,
+    },
+    # Its prompt asks for a box and a confidence in any case; they end an answer by themselves.
+    "corea-deferral": {
+        "env.max_new_tokens": 512,
+        "env.stop": (),
+        "learner.schedule": "constant",
+    },
+    # Help fades over the same share of the run as the tiny team's.
+    "eapo-consultation": {
+        "env.prompt_style": "answer",
+        "env.max_new_tokens": 512,
+        "env.expert_max_new_tokens": 256,
+        "env.reply_tokens": 256,
+        "env.eval_samples": 4,
+        "env.accept_span": 120.0,
+        "env.penalty_start": 120,
+        "problems.held_out": None,  # as many as the run's length allows
+    },
+    "sd-e2": {"env.prompt_style": "answer", "env.max_new_tokens": 512},
+}
+"""What an environment's settings are instead of its own."""
+
+RATES: tuple[tuple[float, float, float], ...] = (
+    (5e8, 2e-4, 1e-5),
+    (2e9, 1e-4, 5e-6),
+    (1e10, 5e-5, 2e-6),
+    (math.inf, 5e-5, 1e-6),
+)
+"""Weights below which it holds, learning rate of LoRA, and of full weights.
+
+verifiers (docs/training.md): 1e-5 to 1e-4 for LoRA, 1e-6 to 1e-5 for full weights. TRL, "LoRA
+Without Regret": 5e-5 for LoRA on .6 billion weights, 1e-6 for full weights of 3 billion. Schulman
+et al. 2025 (doi:10.64434/tml.20250929): LoRA wants ten times the rate of full weights. Adapters on
+.135 billion did not move in 17 steps at 1e-4, and held at 1e-3 (measured here)."""
+
+UNKNOWN_SIZE = 7e9
+"""Weights of a model that does not say how many it has."""
+
+EVALUATION_SHARE = 0.1
+"""Of a run's time, that all of its evaluations may take together."""
+LEARNED_WORTH = 2.0
+"""Answers that are only sampled in the time of one that is sampled and learned."""
+FEWEST_HELD_OUT = 8
+"""Problems without which an evaluation says nothing, however short the run."""
+
+
+def fitting(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Values:
+    """What stands in place of ``settings``, which nobody named yet, as the models of ``agents`` ask
+    for; nothing where all of them are tiny, or with the preset of a paper."""
+    env = settings.choice.env
+    models = [one for one in agents.values() if not is_player(one.model)]
+    if settings.choice.preset in PRESETS or all(is_tiny(one.model, one.revision) for one in models):
+        return {}
+    learning = [one for one in models if one.trained]
+    values = {**EVERYWHERE, "learner.lr": rate_of(learning), **BY_ENV.get(env, {})}
+    if any(one.tuning == "full" for one in learning):
+        # Weights and their moments: twelve bytes for each.
+        values["run.checkpoint_every"] = 10
+    own = set() if env in BY_ENV else set(flat(envs.spec(env).defaults))
+    return {name: value for name, value in values.items() if name not in own}
+
+
+def rate_of(learning: Collection[AgentSettings]) -> float:
+    """The learning rate for the largest of the models that learn."""
+    counted = (count_weights(one.model, one.revision) for one in learning)
+    largest = max((weights or UNKNOWN_SIZE for weights in counted), default=UNKNOWN_SIZE)
+    _, lora, full = next(row for row in RATES if largest < row[0])
+    return full if any(one.tuning == "full" for one in learning) else lora
+
+
+def fitted(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> TrainSettings:
+    """``settings``, before anything is named, for the models of ``agents``."""
+    return override(settings, nested(fitting(settings, agents)))
+
+
+def with_short_evaluation(settings: TrainSettings) -> TrainSettings:
+    """``settings`` that hold out as many problems as may be evaluated in their share of the run,
+    unless that is named, or all models are tiny."""
+    problems, spec = settings.problems, envs.spec(settings.choice.env)
+    if problems.held_out is not None or not fitting(settings, settings.agents):
+        return settings
+    often = 2 + (settings.run.steps - 1) // settings.eval.every if settings.eval.every else 2
+    each = evaluation_of(spec).answers(settings.choice.roles, settings.env)
+    count = held_out(settings.run.steps, answers_of_step(settings), often, each)
+    sets = max(1, len(problems.eval))
+    return replace(settings, problems=replace(problems, held_out=max(1, count // sets)))
+
+
+def held_out(steps: int, answers: int, often: int, each: int) -> int:
+    """Evaluation problems, of which ``often`` evaluations take their share of a run.
+
+    Args:
+        steps: of the run.
+        answers: sampled and learned in one of them.
+        often: how many evaluations there are.
+        each: answers that one evaluation asks for about one problem.
+
+    >>> held_out(200, 64, 2, 16)  # .1 * 2 * 200 * 64 / (2 * 16)
+    80
+    """
+    most = EVALUATION_SHARE * LEARNED_WORTH * steps * answers / (often * each)
+    return min(HELD_OUT, max(FEWEST_HELD_OUT, int(most)))
+
+
+def answers_of_step(settings: TrainSettings) -> int:
+    """Answers of the roles that learn in one training step."""
+    choice = settings.choice
+    env = envs.make(
+        choice.env,
+        settings=settings.env,
+        roles=choice.roles if settings.env is not None else None,
+    )
+    learners = {role for role, agent in settings.agents.items() if agent.trained}
+    asked = sum(role_of(agent) in learners for agent in env.possible_agents)
+    replicas = settings.rollout.replicas or int(env.metadata.get("replicas", 1))
+    env.close()
+    return settings.rollout.problems_per_step * replicas * asked
+
+
+def sentence(settings: TrainSettings) -> str:
+    """What was chosen for the models of a run and why, as flags; empty where all are tiny."""
+    values: Values = fitting(settings, settings.agents)
+    if not values:
+        return ""
+    plain = flat(settings.plain())
+    if settings.problems.held_out is not None:
+        values = {**values, "problems.held_out": settings.problems.held_out}
+    taken = {name: value for name, value in to_plain(values).items() if plain.get(name) == value}
+    return (
+        f"Settings that nobody named, for models of {_sizes(settings)} weights: "
+        f"{' '.join(_flag(name, value) for name, value in taken.items())} (the learning rate for "
+        "the largest that learns, all evaluations together a tenth of the run; --print-config "
+        "shows every setting)"
+    )
+
+
+def _sizes(settings: TrainSettings) -> str:
+    told: dict[str, None] = {}
+    for agent in settings.agents.values():
+        if not is_player(agent.model):
+            weights = count_weights(agent.model, agent.revision)
+            told[_size(weights) if weights else "an unknown number of"] = None
+    return " and ".join(told)
+
+
+def _size(weights: int) -> str:
+    billions = weights / 1e9
+    return f"{billions:.2g} billion" if billions >= 1 else f"{weights / 1e6:.3g} million"
+
+
+def _flag(name: str, value: Any) -> str:
+    path = name.removeprefix("run.").replace("_", "-")
+    return f"--{path}" if value == [] else f"--{path} {value}"
