@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from coterie import envs
+from coterie.envs import registry
 from coterie.papers import PRESETS
 from coterie.problems.hub import HUB_SETS
 from coterie.teams.settings import AgentSettings
@@ -205,6 +206,6 @@ def test_an_environment_of_others_keeps_what_it_names(
         roles=("solver",),
         defaults={"learner": {"lr": 3e-6}, "problems": {"train": "recall"}},
     )
-    monkeypatch.setitem(envs.registry._SPECS, "of-others", spec)
+    monkeypatch.setitem(registry._SPECS, "of-others", spec)
     run = run_of("of-others", real)
     assert (run.learner.lr, run.problems.train, run.run.steps) == (3e-6, "recall", 200)
