@@ -50,6 +50,7 @@ def _train(argv: Sequence[str]) -> int:
         interrupt.begin()
         try:
             before = session.evaluate("before")
+            warmed_up = session.warm_up(interrupt.check)
             with session.open_logbook() as logbook:
                 for step in session.steps_left():
                     interrupt.check()
@@ -62,7 +63,7 @@ def _train(argv: Sequence[str]) -> int:
                     session.checkpoint(step)
             interrupt.check()
             after = session.evaluate("after")
-            session.conclude(before, after)
+            session.conclude(before, warmed_up, after)
             interrupt.over = True
         except Stop:
             session.save()

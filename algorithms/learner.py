@@ -5,7 +5,7 @@ Legend: B rows, T tokens.
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -49,11 +49,13 @@ class Learner:
         *,
         temperature: float = 1.0,
         total_steps: int | None = None,
+        moves_first: bool = False,
     ) -> None:
         """Args:
             temperature: what rows are sampled at; the learner's logits are divided by it. Greedy
                 rows (0) carry log-probabilities at temperature 1.
             total_steps: training steps of the whole run, for schedules.
+            moves_first: the weights change before training begins, which :meth:`begin` says.
 
         Raises:
             UserError: a schedule needs ``total_steps``, or nothing is trainable.
@@ -75,7 +77,7 @@ class Learner:
         if not self._parameters:
             raise UserError("this model has no trainable parameters; a frozen role has no learner")
         self._optimizer = make_optimizer(list(self._parameters.values()), settings)
-        self._start = self._frozen_start()
+        self._start = self._frozen_start(copied=moves_first)
         self._average: dict[str, Tensor] | None = None
         """Of past weights, where these read rows again."""
         if algorithm.distillation.beta and algorithm.distillation.reader == "average":
@@ -152,6 +154,12 @@ class Learner:
             **counts,
             "skipped_steps": float(self._skipped),
         }
+
+    def begin(self) -> None:
+        """Count the weights of this moment as those from before training."""
+        for kept in self._kept().values():
+            for name, value in kept.items():
+                value.copy_(self._parameters[name].detach())
 
     def divergences(self, trajectories: Sequence[Trajectory]) -> Floats:
         """(B,) each row's sum of log pi - log pi_ref over its own tokens, under the weights of this
@@ -310,15 +318,15 @@ class Learner:
         with self._as("start"):
             return self._snapshot(rows)
 
-    def _frozen_start(self) -> dict[str, Tensor] | None:
-        """A copy of the parameters, where a reference is needed and the model keeps none."""
+    def _frozen_start(self, *, copied: bool) -> dict[str, Tensor] | None:
+        """A copy of the parameters, where a reference is needed and the model keeps none, or where
+        one has to be ``copied``."""
         if not self.algorithm.needs_reference:
             return None
-        try:
-            with self.model.reference():
+        if not copied:
+            with suppress(NotImplementedError), self.model.reference():
                 return None
-        except NotImplementedError:
-            return {name: p.detach().clone() for name, p in self._parameters.items()}
+        return {name: p.detach().clone() for name, p in self._parameters.items()}
 
 
 def _counts(rows: Sequence[Trajectory], version: int) -> dict[str, float]:

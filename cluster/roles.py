@@ -45,6 +45,14 @@ class RemoteRole:
         self.told = {id(trajectories[place]): value for place, value in told.items()}
         return metrics
 
+    def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]:
+        """See :meth:`coterie.teams.trained.TrainedRole.imitate`."""
+        return self._do("imitate", rows)
+
+    def begin(self) -> None:
+        """See :meth:`coterie.teams.trained.TrainedRole.begin`."""
+        self._do("begin")
+
     def divergences(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
         """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
         return self._do("divergences", trajectories)

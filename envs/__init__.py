@@ -16,6 +16,7 @@ from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.registry import EnvSpec, make, names, reads_nothing_again, register, spec
 from coterie.envs.sd_e2.settings import SdE2Settings
+from coterie.envs.solo import SoloSettings
 from coterie.envs.turns import Answers, Ask, Conversation, Fresh, Outcome, Turn
 
 __all__ = [
@@ -129,5 +130,15 @@ register(
         roles=("alice",),
         evaluation="coterie.evaluation.sd_e2:EVALUATION",
         rereads=reads_nothing_again,
+    )
+)
+register(
+    EnvSpec(
+        name="solo",
+        version=0,
+        factory="coterie.envs.solo:SoloEnv",
+        settings=SoloSettings,
+        roles=("solver",),
+        evaluation="coterie.evaluation.solo:EVALUATION",
     )
 )

@@ -2,7 +2,7 @@
 
 | | |
 |---|---|
-| Creation | ``coterie.make("coterie.envs.solo:SoloEnv")`` |
+| Creation | ``coterie.make("solo")``, ``pettingzoo.make("parallel", "solo-v0")`` |
 | Actions | text; tokens in the token view |
 | Parallel API | yes |
 | Agents | ``solver_0`` |
@@ -35,12 +35,16 @@ class SoloSettings:
     """The message; ``{question}`` stands for the problem."""
     max_new_tokens: int = 4096
     """Longest answer."""
+    eval_answers: int = 1
+    """Answers to each held-out problem in evaluation."""
 
     def __post_init__(self) -> None:
         if "{question}" not in self.prompt:
             raise UserError("solo: prompt must say where the problem goes: write {question} in it")
         if self.max_new_tokens < 1:
             raise UserError("solo: max_new_tokens must be at least 1")
+        if self.eval_answers < 1:
+            raise UserError("solo: eval_answers must be at least 1")
 
 
 class SoloEnv(ConversationEnv):
@@ -65,6 +69,7 @@ class SoloEnv(ConversationEnv):
         verdict = self.scorer.check(text, problem)
         measured = {
             "correct": bool(verdict.correct),
+            "stated": verdict.answer is not None,
             "answer": verdict.answer,
             "method": verdict.method,
             "confidence": parse_confidence(text),

@@ -50,6 +50,7 @@ def without_zero(value: float, decimals: int = 2, sign: str = "") -> str:
 
 
 HEADINGS = ("held out, cold", "before", "after", "change")
+WARMED_UP = "warmed up"
 _COLOURS = {"better": "green", "worse": "red"}
 
 
@@ -65,19 +66,27 @@ class Line:
     """``better`` or ``worse`` where the interval of the change leaves out zero; else empty."""
     metric: str = ""
     """What is measured, by its name."""
+    warmed_up: str = ""
+    """Behind the warm-up, where there was one: the change is the one from there."""
 
 
 def lines(
-    before: Mapping[str, Resampled], after: Mapping[str, Resampled], rows: Sequence[Row]
+    before: Mapping[str, Resampled],
+    after: Mapping[str, Resampled],
+    rows: Sequence[Row],
+    warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
 ) -> list[Line]:
     """Value with its 95 % interval before, after, and their difference, which is paired by problem;
-    for the rows that were measured at all."""
+    for the rows that were measured at all. Where there was a warm-up, the difference is what came
+    after it."""
     found: list[Line] = []
     for row in rows:
         first, last = before.get(row.metric), after.get(row.metric)
+        since = (warmed_up or before).get(row.metric)
         if first or last:
-            change = _change(first, last, row) if first and last else ("", "")
-            found.append(Line(row.label, _cell(first), _cell(last), *change, row.metric))
+            change = _change(since, last, row) if since and last else ("", "")
+            middle = _cell(warmed_up.get(row.metric))
+            found.append(Line(row.label, _cell(first), _cell(last), *change, row.metric, middle))
     return found
 
 
@@ -86,15 +95,24 @@ def comparison(
     after: Mapping[str, Resampled],
     rows: Sequence[Row],
     alone: Mapping[str, float] = MappingProxyType({}),
+    warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
 ) -> Table:
     """The lines for a terminal: a change whose interval leaves out zero is green for better, red
-    for worse. ``alone`` are a baseline's figures after training, in a last column."""
+    for worse. ``alone`` are a baseline's figures after training, in a last column; ``warmed_up``
+    are those behind the warm-up, from where the change counts; what was before it then stands
+    without its interval."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, heading in enumerate((*HEADINGS, "alone") if alone else HEADINGS):
+    headings = [*HEADINGS, *(["alone"] if alone else [])]
+    if warmed_up:
+        headings[2:2] = [WARMED_UP]
+    for place, heading in enumerate(headings):
         # In a narrow terminal it is the labels that break, never the numbers.
         table.add_column(heading, justify="right" if place else "left", no_wrap=place > 0)
-    for line in lines(before, after, rows):
-        numbers = [_markup(cell) for cell in (line.before, line.after, line.change)]
+    for line in lines(before, after, rows, warmed_up):
+        cells = [line.before, line.after, line.change]
+        if warmed_up:  # whose table has a column more in as much room
+            cells[:1] = [line.before.partition(" ")[0], line.warmed_up]
+        numbers = [_markup(cell) for cell in cells]
         if colour := _COLOURS.get(line.verdict):
             numbers[-1] = f"[{colour}]{numbers[-1]}[/{colour}]"
         if alone:

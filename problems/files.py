@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem, UserError, user_path
 from coterie.problems.formats import Format, pair_format, read_row, recognise
 from coterie.problems.gold import UnusableRowError
+from coterie.problems.solutions import worked_solution
 from coterie.problems.source import ProblemSet
+from coterie.problems.where import Where
 
 LINES = (".jsonl", ".ndjson")
 DOCUMENT = ".json"
@@ -165,6 +167,10 @@ class Columns:
     """Column of the answer; None recognises it."""
     kind: AnswerKind | None = None
     """How answers are compared; None reads it off the answers."""
+    where: Where | None = None
+    """Which rows are taken; None takes all."""
+    worked: bool = False
+    """Whether problems carry their worked solutions (``meta["solution"]``)."""
 
     def __post_init__(self) -> None:
         if self.kind not in {None, "math", "number", "list", "text", "qa", "judged"}:
@@ -206,9 +212,12 @@ def read_problems(
     columns = columns or Columns()
     problems: list[Problem] = []
     seen: set[str] = set()
+    met: dict[str, None] = {}
     for position, (place, row) in enumerate(rows):
         if form is None:
             form = choose_format(name, row, columns)
+        if columns.where and not columns.where.keeps(f"{name} {place}", row, met):
+            continue
         missing = [column for column in form.columns if column not in row]
         if missing:
             raise UserError(f"{name} {place}: no column {missing[0]!r}; found {_names(row)}")
@@ -234,7 +243,11 @@ def read_problems(
             continue
         if form.deduplicate:
             seen.add(problem.question)
+        if columns.worked and (solution := worked_solution(row, problem.gold)):
+            problem = replace(problem, meta={**problem.meta, "solution": solution})
         problems.append(problem)
+    if columns.where and met and not problems:
+        raise columns.where.refusal(name, met)
     if not problems:
         raise UserError(f"{name} holds no problems; it needs at least one")
     return ProblemSet(name, problems)

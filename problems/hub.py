@@ -8,6 +8,7 @@ from typing import Any, Literal
 from coterie.datatypes import UserError
 from coterie.problems.files import Columns, choose_format, read_problems
 from coterie.problems.formats import BY_NAME, META_COLUMNS, Format
+from coterie.problems.solutions import COLUMNS as SOLUTION_COLUMNS
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import part
 
@@ -168,6 +169,8 @@ def _rows(
         if form is not None and set(form.columns) <= set(table.column_names):
             # Reading what is not used (solutions, images) would cost most of the time.
             used = {*form.columns, *form.optional, *META_COLUMNS}
+            used |= {columns.where.column} if columns.where else set()
+            used |= set(SOLUTION_COLUMNS) if columns.worked else set()
             table = table.select_columns([c for c in table.column_names if c in used])
         place = f"{config} row" if config else "row"
         for number, row in enumerate(table, start=1):

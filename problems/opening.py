@@ -6,6 +6,7 @@
     recall                                recall?named=0.5&unknown=0
     reasoning-gym:gcd                     reasoning-gym:chain_sum?min_terms=2&max_terms=4
     my/problems.jsonl                     my/problems.parquet?question=task&answer=result
+    my/problems.jsonl?where=level:1|2     rows whose column holds one of these values
     gsm8k                                 math500?revision=0a1b2c3
     hub:owner/name?config=main&split=train&question=task&answer=result
 """
@@ -23,13 +24,15 @@ from coterie.problems.gym import GymSource
 from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, pin
 from coterie.problems.recall import RecallSettings, RecallSource
 from coterie.problems.source import ProblemSource
+from coterie.problems.where import read_where
 
 Settings = TypeVar("Settings")
 
 _GYM = "reasoning-gym:"
 _HUB = "hub:"
 _REPO = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
-_HUB_OPTIONS = ("split", "config", "revision", "order", "question", "answer")
+_FILE_OPTIONS = ("question", "answer", "where")
+_HUB_OPTIONS = ("split", "config", "revision", "order", *_FILE_OPTIONS)
 
 
 def open_source(
@@ -72,7 +75,7 @@ def open_source(
             raise UserError(f"{text!r}: write hub:OWNER/NAME, such as hub:openai/gsm8k")
         return _open_hub(HubSet(repo), head, options, columns, purpose, choice_seed)
     if _looks_like_path(head):
-        _known(text, options, ("question", "answer"))
+        _known(text, options, _FILE_OPTIONS)
         return load_file(head, _columns(options, columns), choice_seed=choice_seed)
     names = ["chains", "recall", *HUB_SETS, *ELSEWHERE]
     raise UserError(
@@ -163,11 +166,12 @@ def _columns(options: Mapping[str, str], columns: Columns) -> Columns:
         columns,
         question=options.get("question", columns.question),
         answer=options.get("answer", columns.answer),
+        where=read_where(options["where"]) if "where" in options else None,
     )
 
 
 def _refuse_columns(text: str, columns: Columns) -> None:
-    if columns != Columns():
+    if dataclasses.replace(columns, worked=False) != Columns():
         raise UserError(f"{text} generates its problems; leave out the options about columns")
 
 

@@ -1,6 +1,7 @@
 """From settings to what a run needs: a stream to train on and problems to measure with."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from coterie.datatypes import Problem, UserError, check_literals, refuse
@@ -75,10 +76,12 @@ class PreparedProblems:
     """Set by set; different from all of ``train`` by canonical form, and from each other within a
     set."""
     fingerprints: dict[str, str]
-    """SHA-256 of the sources, under ``train`` and ``eval``, of several sets ``eval NAME``: data
-    hashes for the log."""
+    """SHA-256 of the sources, under ``train`` and ``eval``, of several sets ``eval NAME``, or under
+    the flag that names them: data hashes for the log."""
     removed: int | None
     """Rows of a finite training source that evaluation took out; None for a generator."""
+    worked: Mapping[str, ProblemStream] = field(default_factory=dict)
+    """Role -> problems whose solutions it imitates before training; none of them evaluates."""
 
 
 def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:

@@ -18,6 +18,9 @@ class AgentSettings:
     may be played by scripted:KIND, server:ADDRESS?model=NAME or pool:ONE|TWO instead."""
     trained: bool = True
     """Whether this role learns; a frozen role only answers."""
+    warmup: str = ""
+    """Worked solutions that this role alone imitates before reward training (--warmup.steps), in
+    place of --warmup.problems; none: it imitates nothing."""
     tuning: Literal["auto", "full", "lora"] = "auto"
     """Full weights or LoRA; auto: full for tiny models, LoRA for all others."""
     lora_rank: int = 16

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.algorithms.imitation import LIKELIHOOD, Imitation
 from coterie.datatypes import Policy, TokenCodec, Trajectory
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import TranslatedPolicy
@@ -40,6 +41,8 @@ class Learning:
     """Temperature of the learner's probabilities."""
     total_steps: int
     """Updates until the end of the learning rate's schedule."""
+    imitation: Imitation | None = None
+    """What comes before; None: nothing does."""
 
 
 class Learns(Protocol):
@@ -63,6 +66,10 @@ class Learns(Protocol):
     def update(
         self, trajectories: Sequence[Trajectory], advantage_B: "npt.ArrayLike"
     ) -> dict[str, float]: ...
+
+    def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]: ...
+
+    def begin(self) -> None: ...
 
     def divergences(self, trajectories: Sequence[Trajectory]) -> "npt.NDArray[Any]": ...
 
@@ -272,14 +279,21 @@ def _trained(loaded: "LoadedRole", learning: Learning) -> Learns:
     from coterie.algorithms import Learner
     from coterie.teams.trained import TrainedRole
 
+    first = learning.imitation
     learner = Learner(
         loaded.handle,
         learning.algorithm,
         learning.settings,
         temperature=learning.temperature,
         total_steps=learning.total_steps,
+        moves_first=first is not None,
     )
-    return TrainedRole(loaded, learner)
+    if first is None:
+        return TrainedRole(loaded, learner)
+    how = first.settings(learning.settings)
+    return TrainedRole(
+        loaded, learner, Learner(loaded.handle, LIKELIHOOD, how, total_steps=first.steps)
+    )
 
 
 def _samplers(

@@ -11,23 +11,27 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from coterie.algorithms import Learner
+from coterie.algorithms.imitation import in_words
 from coterie.datatypes import Trajectory, UserError
 from coterie.models.loading import LoadedRole
 from coterie.models.saving import store
 
 _MOMENTS = "optimizer.safetensors"
+_IMITATION = "imitation"
 
 
 class OtherFormat(UserError):
     """Raised where a run would go on in another number format than it was trained in."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class TrainedRole:
     """Implements :class:`coterie.teams.team.Learns` in this process."""
 
     loaded: LoadedRole
     learner: Learner
+    imitator: Learner | None = None
+    """Learns worked solutions, until :meth:`begin`."""
     place = "here"
 
     @property
@@ -43,6 +47,17 @@ class TrainedRole:
     ) -> dict[str, float]:
         """See :meth:`coterie.algorithms.learner.Learner.update`."""
         return self.learner.update(trajectories, advantage_B)
+
+    def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]:
+        """One step up the likelihood of worked solutions
+        (:func:`coterie.algorithms.imitation.worked_row`); metrics."""
+        assert self.imitator is not None, "this role imitates nothing, or has begun"
+        return in_words(self.imitator.update(rows, np.ones(len(rows))))
+
+    def begin(self) -> None:
+        """Imitation is over: what is learned from here on starts at the weights of this moment."""
+        self.imitator = None
+        self.learner.begin()
 
     def divergences(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
         """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
@@ -74,6 +89,9 @@ class TrainedRole:
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """The optimiser's own moments by parameter name, and counters."""
         tensors, plain = self.learner.state_dict()
+        if self.imitator is not None:
+            own, plain[_IMITATION] = self.imitator.state_dict()
+            tensors |= {f"{_IMITATION}/{name}": value for name, value in own.items()}
         return tensors, plain | {"dtype": self._dtype, "moments": self.learner.settings.moments}
 
     def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
@@ -94,6 +112,12 @@ class TrainedRole:
                 f'its moments are held in {then}, not in {now}: say "moments": "{then}" in its '
                 "config.json"
             )
+        if _IMITATION not in plain:
+            self.imitator = None
+        elif self.imitator is not None:
+            mark = f"{_IMITATION}/"
+            own = {n.removeprefix(mark): t for n, t in tensors.items() if n.startswith(mark)}
+            self.imitator.load_state_dict(own, plain[_IMITATION])
         self.learner.load_state_dict(tensors, plain)
 
     @property

@@ -2,7 +2,7 @@
 
 ::
 
-    checkpoints/step-000150/
+    checkpoints/step-000150/            before step 1 of a run with a warm-up: warmup-000020/
         state.json                      step, cursor, log sizes, each learner's counters
         rng.safetensors                 torch's generator
         alice/model.safetensors ...     weights in their own format (peft's for an adapter)
@@ -31,9 +31,12 @@ from coterie.models.saving import store
 from coterie.teams.trained import OtherFormat
 from coterie.training.disk import make_folder, not_written, sync, sync_tree
 
-_NAME = re.compile(r"step-(\d{6,})")
+_NAME = re.compile(r"(warmup|step)-(\d{6,})")
 # Of the run that a checkpoint is of, seen from the checkpoint.
-_BESIDE = ("../../config.json", "../../evaluation/before.json")
+_BESIDE = tuple(
+    f"../../{name}"
+    for name in ("config.json", "evaluation/before.json", "evaluation/warmed-up.json")
+)
 
 
 class Learning(Protocol):
@@ -52,6 +55,14 @@ class Progress:
     cursor: int
     logs: Mapping[str, int]
     counters: Mapping[str, float]
+    warmed: int = 0
+    """Steps of imitation before the first step."""
+
+    @property
+    def name(self) -> str:
+        """Of its checkpoint."""
+        warming = not self.step and self.warmed
+        return f"warmup-{self.warmed:06d}" if warming else f"step-{self.step:06d}"
 
 
 _FIELDS = get_type_hints(Progress)
@@ -66,7 +77,7 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
     Raises:
         UserError: the disk is full or cannot be written.
     """
-    target = root / f"step-{progress.step:06d}"
+    target = root / progress.name
     draft = root / f".{target.name}.part"
     if target.is_dir():
         # Nothing has changed since, and to write it anew would leave a moment without it.
@@ -83,6 +94,7 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
             "cursor": progress.cursor,
             "logs": dict(progress.logs),
             "counters": dict(progress.counters),
+            "warmed": progress.warmed,
             "learners": learners,
         }
         (draft / "state.json").write_text(json.dumps(state))
@@ -91,7 +103,7 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
         draft.rename(target)
         sync(root)
     except (OSError, SafetensorError) as error:
-        what = f"the checkpoint of step {progress.step}"
+        what = f"the checkpoint {progress.name}"
         raise not_written(what, error, root.parent) from None
     for old in _complete(root)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
@@ -148,14 +160,14 @@ def _check(path: Path, tell: Callable[[str], None]) -> None:
         raise UserError(f"{', '.join(own)}: not what {checksums.NAME} says was written")
     for name in changed:
         tell(
-            f"{(path / name).resolve()} is not what it was at step {_step(path)}, by an edit or by "
+            f"{(path / name).resolve()} is not what it was at {_words(path)}, by an edit or by "
             "damage; the run goes on with what it holds now."
         )
 
 
 def _refusal(path: Path, reason: str) -> UserError:
-    earlier = [one for one in _complete(path.parent) if _step(one) < _step(path)]
-    then = f"goes on from step {_step(earlier[-1])}" if earlier else "begins again"
+    earlier = [one for one in _complete(path.parent) if _place(one) < _place(path)]
+    then = f"goes on from {_words(earlier[-1])}" if earlier else "begins again"
     return UserError(
         f"the checkpoint {path} is damaged ({reason}); delete that folder, and --resume "
         f"{path.parent.parent} {then}"
@@ -163,9 +175,12 @@ def _refusal(path: Path, reason: str) -> UserError:
 
 
 def _progress(state: Any) -> Progress:
-    found = Progress(state["step"], state["cursor"], state["logs"], state["counters"])
+    # Checkpoints were written without the last one.
+    found = Progress(
+        state["step"], state["cursor"], state["logs"], state["counters"], state.get("warmed", 0)
+    )
     wrong = [name for name, hint in _FIELDS.items() if not fits(getattr(found, name), hint)]
-    if wrong or min(found.step, found.cursor, *found.logs.values()) < 0:
+    if wrong or min(found.step, found.cursor, found.warmed, *found.logs.values()) < 0:
         raise ValueError(f"{wrong[0] if wrong else 'a count'} is not what a checkpoint has there")
     return found
 
@@ -193,8 +208,16 @@ def _make_room(root: Path, draft: Path, keep: int) -> None:
 def _complete(root: Path) -> list[Path]:
     if not root.is_dir():
         return []
-    return sorted((path for path in root.iterdir() if _NAME.fullmatch(path.name)), key=_step)
+    return sorted((path for path in root.iterdir() if _NAME.fullmatch(path.name)), key=_place)
 
 
-def _step(path: Path) -> int:
-    return int(path.name.removeprefix("step-"))
+def _place(path: Path) -> tuple[bool, int]:
+    """Where it stands in its run: the warm-up comes before step 1."""
+    stage, _, number = path.name.partition("-")
+    return stage == "step" and int(number) > 0, int(number)
+
+
+def _words(path: Path) -> str:
+    """``step 150``, ``warm-up step 20``."""
+    stage, _, number = path.name.partition("-")
+    return f"{'warm-up ' if stage == 'warmup' else ''}step {int(number)}"

@@ -11,7 +11,8 @@ import numpy as np
 from rich.console import Console
 
 from coterie import envs
-from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.algorithms import LearnerSettings
+from coterie.algorithms.imitation import LIKELIHOOD, imitating, worked_row
 from coterie.datatypes import (
     Completion,
     PolicyFailure,
@@ -106,9 +107,8 @@ def distill(settings: Distillation) -> None:
     team = build_team(
         agents,
         learning=Learning(
-            # One step on each batch with the advantage 1: the gradient is the log-likelihood's.
-            Algorithm(scale="none", reduction="token-mean"),
-            LearnerSettings(lr=settings.lr, importance_correction="none"),
+            LIKELIHOOD,
+            imitating(LearnerSettings(lr=settings.lr)),
             temperature=1.0,
             total_steps=settings.steps,
         ),
@@ -168,7 +168,10 @@ async def _solutions(
         trace = as_trace(theirs.decode(said.tokens))
         right = not settings.only_right or checker.check(trace, problem).correct
         ends = ANSWER in trace and said.finish_reason != "length"
-        return as_row(mine, text, trace, problem.id, ends=ends), right, len(said.tokens)
+        row = worked_row(
+            mine, mine.open(text), trace, role="policy", problem=problem.id, ends=ends
+        )
+        return row, right, len(said.tokens)
 
     asked = [one(problem, copy) for problem in problems for copy in range(settings.solutions)]
     said = [row for row in await asyncio.gather(*asked) if row is not None]
@@ -192,25 +195,6 @@ def as_trace(solution: str) -> str:
         thought = thought.replace(tag, " ")
     opened = f" {THINK[0]} {thought.strip()}"
     return f"{opened} {THINK[1]}\n{ANSWER} {answer.strip()}" if stated else opened
-
-
-def as_row(codec: Any, prompt: str, answer: str, problem: str, *, ends: bool = True) -> Trajectory:
-    """A row whose answer is learned, and that it ends there if it ``ends``."""
-    given = codec.open(prompt)
-    told = [*codec.extend(answer), *(codec.eos_ids[:1] if ends else ())]
-    tokens = np.asarray([*given, *told], dtype=np.int64)
-    mask = np.arange(len(tokens)) >= len(given)
-    return Trajectory(
-        agent="policy_0",
-        role="policy",
-        tokens=tokens,
-        mask=mask,
-        logprobs=np.zeros(len(tokens), dtype=np.float32),
-        reward=1.0,
-        reward_terms={"likelihood": 1.0},
-        groups={"problem": problem},
-        turns=((len(given), len(tokens)),),
-    )
 
 
 def _stream(settings: Distillation) -> ProblemStream:

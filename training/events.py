@@ -25,7 +25,7 @@ class EventFile:
         from tensorboard.summary.writer.record_writer import RecordWriter
 
         self._proto: Any = event_pb2
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self._file = (folder / _name(folder)).open("ab")
         self._records = RecordWriter(self._file)
         self._write(file_version="brain.Event:2")

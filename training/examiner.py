@@ -79,7 +79,7 @@ class Examiner:
         if not self._held_out:
             return None
         file = f"evaluation/{name}.json"
-        outcomes = self._stored(file) if name == "before" else None
+        outcomes = self._stored(file) if name != "after" else None
         if outcomes is None:
             outcomes = await self.examine()
             self._run.write_json(file, outcomes)
@@ -94,7 +94,7 @@ class Examiner:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise UserError(
                 f"{self._run.path / file} cannot be read as an evaluation's outcomes, and what it "
-                "measured before training cannot be measured now; put it back, or begin anew with "
+                "measured then cannot be measured now; put it back, or begin anew with "
                 "another --run-dir"
             ) from None
         return found

@@ -39,9 +39,12 @@ class Logbook:
         last: int,
         headline: Sequence[str],
         trackers: Trackers | None = None,
+        stage: str = "",
     ) -> None:
         """Log steps ``first..last``; ``headline`` names the metrics that the bar shows, and
-        ``trackers`` are closed with it."""
+        ``trackers`` are closed with it. A ``stage`` before step 1 has files of that name."""
+        self._stage, self._log = stage, f"{stage}.jsonl" if stage else METRICS
+        self._folder = "/".join(("tensorboard", *([stage] if stage else [])))
         self._trackers = trackers
         self._run = run
         self._console = console
@@ -49,6 +52,7 @@ class Logbook:
         self._headline = headline
         self._events: EventFile | None = None
         columns: list[ProgressColumn] = [
+            *([TextColumn(stage)] if stage else []),
             TextColumn("{task.completed}/{task.total}", table_column=Column(min_width=7)),
             TimeElapsedColumn(table_column=Column(min_width=7)),
             TextColumn("+"),
@@ -67,8 +71,8 @@ class Logbook:
         self._since = time.perf_counter()
 
     def __enter__(self) -> "Logbook":
-        with self._run.writing("tensorboard"):
-            self._events = EventFile(self._run.path / "tensorboard", first=self._first)
+        with self._run.writing(self._folder):
+            self._events = EventFile(self._run.path / self._folder, first=self._first)
         self._bar.start()
         return self
 
@@ -81,7 +85,7 @@ class Logbook:
 
     def step(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record one training step."""
-        self._run.append(METRICS, [{"step": step, **metrics}])
+        self._run.append(self._log, [{"step": step, **metrics}])
         self._scalars(step, metrics)
         numbers = _in_short({name: metrics.get(name) for name in self._headline})
         self._bar.update(self._task, completed=step, numbers=numbers)
@@ -90,7 +94,8 @@ class Logbook:
             seconds = time.perf_counter() - self._since
             left = seconds / (step - self._first + 1) * (self._last - step)
             self._console.print(
-                f"step {step}/{self._last}  {numbers}  {seconds:.0f} s, {left:.0f} s left",
+                f"{self._stage or 'step'} {step}/{self._last}  {numbers}  {seconds:.0f} s, "
+                f"{left:.0f} s left",
                 soft_wrap=True,
             )
 
@@ -120,11 +125,11 @@ class Logbook:
 
 def _in_short(metrics: Mapping[str, float | None]) -> str:
     """``alice, bob: reward .42 1.67  correct .50 –`` of ``reward/ROLE``, ``measured/ROLE/correct``
-    and whatever else there is, in this order; a single role is not named."""
+    (``loss/ROLE``) and whatever else there is, in this order; a single role is not named."""
     values: dict[str, dict[str, str]] = {}
     for name, value in metrics.items():
         kind, *rest = name.split("/")
-        role, *what = rest if kind in ("reward", "measured") else ("", name)
+        role, *what = rest if kind in ("reward", "measured", "loss") else ("", name)
         shown = "–" if value is None else without_zero(value)
         values.setdefault("/".join(what) or kind, {})[role] = shown
     roles = list(dict.fromkeys(role for found in values.values() for role in found if role))

@@ -45,7 +45,9 @@ def check_unchanged(
         before = {} if before is None else before
         sources, models = dict(before.get("problems", {})), dict(before.get("models", {}))
         changed = [
-            f"what --problems.{name} names" for name in sources if sources[name] != problems[name]
+            f"what {name if name.startswith('--') else f'--problems.{name}'} names"
+            for name in sources
+            if sources[name] != problems[name]
         ]
         for role, now in (_models(agents) if models else {}).items():
             changed += [f"{name} of {role}'s model" for name in _differing(models[role], now)]

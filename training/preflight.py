@@ -13,6 +13,7 @@ from coterie.algorithms.own import try_own_parts
 from coterie.algorithms.settings import check_moments
 from coterie.cluster.settings import check_cluster, check_episode_workers, has_processes
 from coterie.datatypes import UserError, check_no_nan, refuse
+from coterie.envs.others import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
 from coterie.models.locate import hub_snapshot, local_folder
@@ -21,9 +22,11 @@ from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.teams.graders import check_graders
 from coterie.teams.models import check_engines, check_models, model_spec
 from coterie.teams.players import local_models
+from coterie.training.prompt_limit import opening_prompts
 from coterie.training.rundir import check_new
 from coterie.training.trackers import check_trackers
 from coterie.training.train_settings import TrainSettings, check_readable
+from coterie.training.warmup import prepare_warmup
 
 _SMALL = 256 << 20
 """Bytes of weights below which nobody need reckon whether a run fits."""
@@ -86,7 +89,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         check_plan(settings)
     if settings.choice.resume is None and not run.doctor:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
-    problems = prepare(settings.problems, run.seed)
+    problems = with_warmup(settings, prepare(settings.problems, run.seed))
     # Generators have no problem that needs a grader.
     source = problems.train.source
     training = (source[place] for place in range(source.size or 0))
@@ -96,6 +99,37 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         settings.cluster, settings.choice.env, judge, handed, doctor=settings.run.doctor
     )
     return problems
+
+
+def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> PreparedProblems:
+    """``problems`` with the worked solutions that roles imitate first (``--warmup.steps``).
+
+    Raises:
+        UserError: there are none, or the environment does not ask such a role about them at once.
+    """
+    agents, evaluation = settings.agents, problems.evaluation
+    worked, prints = prepare_warmup(
+        settings.warmup, agents, settings.problems, evaluation, settings.run.seed
+    )
+    if not worked:
+        return problems
+    choice = settings.choice
+    env = envs.make(
+        choice.env,
+        settings=settings.env,
+        source=problems.train.source,
+        roles=choice.roles if settings.env is not None else None,
+    )
+    asked: set[str] = set()
+    if not is_other(choice.env):
+        asked = set(opening_prompts(env, next(iter(worked.values())).at(0)))
+    env.close()
+    if missing := [role for role in worked if role not in asked]:
+        raise UserError(
+            f"--warmup.steps: {choice.env} does not ask {missing[0]} about a problem at once, so it "
+            f"has nothing to imitate; say --agents.{missing[0]}.warmup none"
+        )
+    return replace(problems, worked=worked, fingerprints={**problems.fingerprints, **prints})
 
 
 def _is_small(spec: ModelSpec) -> bool:

@@ -1,4 +1,4 @@
-"""Prompts that are too long are left out before a run begins, and counted."""
+"""With what an episode begins; prompts that are too long are left out before a run, and counted."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +11,22 @@ from coterie.rollouts.collect import tasks_for
 def prompt_tokens(env: Any, problem: Problem) -> int:
     """Tokens of the longest prompt with which an episode about ``problem`` begins, each in the
     vocabulary of its role and by its chat template."""
+    return max(map(len, _openings(env, problem).values()))
+
+
+def opening_prompts(env: Any, problem: Problem) -> dict[str, Any]:
+    """Role -> the tokens with which it is asked first in an episode about ``problem``, as
+    :func:`prompt_tokens` counts them; roles that are asked later are missing."""
+    prompts: dict[str, Any] = {}
+    for agent, tokens in _openings(env, problem).items():
+        prompts.setdefault(agent.rpartition("_")[0] or agent, tokens)
+    return prompts
+
+
+def _openings(env: Any, problem: Problem) -> dict[str, Any]:
     [task] = tasks_for([problem], seed=0)
     observations, _ = env.reset(seed=task.seed, options=task.options())
-    return max(len(one["tokens"]) for one in observations.values() if one["active"])
+    return {agent: one["tokens"] for agent, one in observations.items() if one["active"]}
 
 
 def drop_long_prompts(

@@ -8,8 +8,9 @@
         episodes.jsonl       every training episode
         metrics.jsonl        every scalar of every step
         evaluations.jsonl    what was measured between steps (--eval.every)
+        warmup.jsonl         every scalar of every step of the warm-up (--warmup.steps)
         not-finite.jsonl     the row that a loss or gradient which was not finite came from
-        evaluation/          before.json, after.json: outcomes problem by problem
+        evaluation/          before.json, warmed-up.json, after.json: outcomes problem by problem
         trackers.json        the run's name in other trackers (--track); wandb/ has its files
         tensorboard/         scalars and sample transcripts
         checkpoints/         step-000150/ ...
@@ -38,8 +39,8 @@ from coterie.envs.contract import as_unicode
 from coterie.models import checksums
 from coterie.training.disk import make_folder, not_written, sync, sync_tree, write_whole
 
-METRICS, EVALUATIONS = "metrics.jsonl", "evaluations.jsonl"
-LOGS = ("episodes.jsonl", METRICS, EVALUATIONS)
+METRICS, EVALUATIONS, WARMUP = "metrics.jsonl", "evaluations.jsonl", "warmup.jsonl"
+LOGS = ("episodes.jsonl", METRICS, EVALUATIONS, WARMUP)
 _SPARE_BYTES = 64 * 2**20
 # What a run that was killed before it had settings leaves.
 _UNBEGUN = (".lock", ".config.json.part")

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import ChainMap
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
@@ -14,6 +14,7 @@ from rich.console import Console
 
 from coterie import envs
 from coterie.algorithms import Credit, assign_credit
+from coterie.algorithms.imitation import Imitation
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.cluster.episode_worker import EnvRecipe
 from coterie.cluster.episodes import EpisodeWorkers
@@ -58,6 +59,7 @@ from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.summary import Tally, places_table, summary
 from coterie.training.trackers import Trackers, episode_rows
 from coterie.training.train_settings import TrainSettings
+from coterie.training.warmup_stage import WarmUp
 
 T = TypeVar("T")
 
@@ -91,7 +93,7 @@ class Session(AbstractContextManager["Session"]):
         fix_threads(threads)
         torch.manual_seed(settings.run.seed)
 
-        self._stream, rollout = problems.train, settings.rollout
+        self._stream, rollout, warmup = problems.train, settings.rollout, settings.warmup
         vllm = settings.vllm if settings.run.engine == "vllm" else None
         workers = self._workers = EpisodeWorkers(cluster, settings.agents, vllm=vllm is not None)
         self.team = build_team(
@@ -101,6 +103,7 @@ class Session(AbstractContextManager["Session"]):
                 settings.learner,
                 temperature=rollout.learner_temperature or rollout.temperature,
                 total_steps=settings.run.steps,
+                imitation=Imitation(warmup.steps, warmup.lr) if warmup.steps else None,
             ),
             vllm=vllm,
             seed=settings.run.seed,
@@ -137,6 +140,7 @@ class Session(AbstractContextManager["Session"]):
             seed=settings.run.seed,
         )
         closing.callback(lambda: self.run_async(self.sampler.aclose()))
+        self._warmup = WarmUp(self.team, problems.worked, self.make_env, warmup.problems_per_step)
         how = settings.eval
         self._examiner = Examiner(
             evaluation_of(envs.spec(settings.choice.env)),
@@ -158,6 +162,41 @@ class Session(AbstractContextManager["Session"]):
         self._tally = Tally(self._progress.counters)
         self._unmoved = set() if self._progress.step else set(self.team.trained)
         """Trained roles that have had nothing to learn from, so far."""
+
+    def warm_up(self, check: Callable[[], None]) -> Outcomes | None:
+        """Have roles imitate worked solutions before they are rewarded (``--warmup.steps``), and
+        evaluate; None without. Before each step there is a ``check`` whether to stop."""
+        last = self.settings.warmup.steps
+        if not last:
+            return None
+        if self._progress.warmed < last:
+            self.ask(asyncio.sleep(0))  # what answers leaves the devices to the learner
+            headline = [f"loss/{role}" for role in self.team.trained]
+            first = self._progress.warmed + 1
+            book = Logbook(
+                self.run, self.console, first=first, last=last, headline=headline, stage="warmup"
+            )
+            with book:
+                for step in range(first, last + 1):
+                    check()
+                    self._imitate(step, book)
+        check()
+        return self.evaluate("warmed-up")
+
+    def _imitate(self, step: int, book: Logbook) -> None:
+        """One step of the warm-up; behind the last one, reward training begins."""
+        try:
+            book.step(step, self._warmup.step(step))
+        except NotFinite as why:
+            raise UserError(
+                f"warm-up step {step}: {why}; begin anew with a lower --warmup.lr"
+            ) from None
+        is_last = step == self.settings.warmup.steps
+        if is_last:
+            self.team.side_by_side(lambda role, trained: trained.begin())
+        self._progress = replace(self._progress, warmed=step)
+        if is_last or _due(step, self.settings.run.checkpoint_every):
+            self.save()
 
     def open_logbook(self) -> Logbook:
         """Where the numbers of each step go, with the progress bar."""
@@ -291,21 +330,24 @@ class Session(AbstractContextManager["Session"]):
             self._tell(failures)
         return outcomes
 
-    def conclude(self, before: Outcomes | None, after: Outcomes | None) -> None:
+    def conclude(
+        self, before: Outcomes | None, warmed_up: Outcomes | None, after: Outcomes | None
+    ) -> None:
         """Keep the trained models, write the summary and show the table."""
         for role, trained in self.team.trained.items():
             self.run.write_model(role, trained.export)
-        first, last = self._examiner.estimate(before), self._examiner.estimate(after)
+        estimate = self._examiner.estimate
+        first, between, last = estimate(before), estimate(warmed_up), estimate(after)
         tally, wall_s, steps = self._tally, self._tally.wall_s(), self._progress.step
         alone = baseline(self.settings)
         told = {"steps": steps, "dropped_prompts": self._dropped, "config": self.settings.plain()}
         told |= {"alone": asdict(alone)} if alone.metrics else {}
         told |= {"places": places} if (places := self._places) else {}
-        result = summary(first, last, wall_s, tally.tokens) | told
+        result = summary(first, last, wall_s, tally.tokens, between) | told
         self.run.write_json("summary.json", result)
         if last:
             rows = self._examiner.evaluation.table(self.settings.choice.roles, first, last)
-            self.console.print(comparison(first, last, rows, alone.metrics))
+            self.console.print(comparison(first, last, rows, alone.metrics, between))
             if alone.metrics:
                 self._tell(alone.sentence)
         self._tell(

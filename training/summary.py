@@ -8,6 +8,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rich.table import Table
@@ -105,12 +106,15 @@ def summary(
     after: Mapping[str, Resampled],
     wall_s: float,
     sampled_tokens: int,
+    warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Flat metrics before and after, their 95 % intervals, and what the run took."""
+    """Flat metrics before and after, where there was a warm-up behind that too, their 95 %
+    intervals, and what the run took."""
+    moments = {"before": before, "warmed_up": warmed_up, "after": after}
+    measured = {when: one for when, one in moments.items() if one or when != "warmed_up"}
     return {
-        "before": _values(before),
-        "after": _values(after),
-        "intervals": {"before": _intervals(before), "after": _intervals(after)},
+        **{when: _values(one) for when, one in measured.items()},
+        "intervals": {when: _intervals(one) for when, one in measured.items()},
         "wall_s": round(wall_s, 3),
         "sampled_tokens": sampled_tokens,
     }

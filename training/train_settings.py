@@ -23,6 +23,7 @@ from coterie.teams.settings import AgentSettings, ScoringSettings
 from coterie.training.plain import override, to_plain
 from coterie.training.retired import without_retired
 from coterie.training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings, RunSettings
+from coterie.training.warmup import WarmupSettings
 
 # Files, flags and attributes are called after roles; Python reads some letters as others.
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
@@ -53,6 +54,7 @@ class TrainSettings:
     agents: dict[str, AgentSettings]
     learner: LearnerSettings
     problems: ProblemSettings
+    warmup: WarmupSettings
     scoring: ScoringSettings
     rollout: RolloutSettings
     vllm: VllmSettings
@@ -117,6 +119,7 @@ def _of_classes(choice: Choice) -> TrainSettings:
         agents={},
         learner=LearnerSettings(),
         problems=ProblemSettings(),
+        warmup=WarmupSettings(),
         scoring=ScoringSettings(),
         rollout=RolloutSettings(),
         vllm=VllmSettings(),

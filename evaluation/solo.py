@@ -1,0 +1,63 @@
+"""What is measured in ``solo``: Pass@1, Pass@k of all answers to a problem, and whether they state
+an answer at all."""
+
+from collections.abc import Iterable, Sequence
+
+from coterie.datatypes import Episode, Problem
+from coterie.envs.solo import SoloSettings
+from coterie.evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row, column_means
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_present
+from coterie.evaluation.metrics.passk import pass_at_k
+
+
+async def examine(
+    play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: SoloSettings
+) -> Outcomes:
+    """What was measured of each answer, problem by problem."""
+    count = settings.eval_answers
+    episodes = await play(problems, mode="eval", replicas=count)
+    asked = [episodes[first : first + count] for first in range(0, len(episodes), count)]
+    return {
+        "problems": [problem.id for problem in problems],
+        "correct": [[_value(one, "correct") for one in group] for group in asked],
+        "stated": [[_value(one, "stated") for one in group] for group in asked],
+    }
+
+
+def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
+    """Every metric with its bootstrap over problems."""
+    correct_QN = as_floats(outcomes["correct"])
+    columns: dict[str, Floats] = {
+        f"pass@{k}": pass_at_k(correct_QN, k) for k in dict.fromkeys((1, correct_QN.shape[1]))
+    }
+    columns["stated"] = mean_present(as_floats(outcomes["stated"]), axis=1)
+    return column_means(columns, resamples, seed)
+
+
+def further(metrics: Iterable[str]) -> list[Row]:
+    """Pass@k of however many answers there were."""
+    names = [name for name in metrics if name.startswith("pass@")]
+    return [
+        *(Row(name.capitalize(), name) for name in names),
+        Row("States an answer", "stated"),
+    ]
+
+
+def headline(roles: Sequence[str]) -> list[str]:
+    """What the progress bar shows."""
+    return [f"measured/{role}/correct" for role in roles]
+
+
+def _value(episode: Episode, key: str) -> float | None:
+    """Of the only answer; None where there is none."""
+    [row] = episode.trajectories
+    return float(row.info[key]) if row.status == "ok" else None
+
+
+EVALUATION = Evaluation(
+    examine=examine,
+    estimate=estimate,
+    rows=lambda roles: [],
+    further=further,
+    headline=headline,
+)

@@ -1,0 +1,259 @@
+"""Imitation before reward: what is refused, what is learned, and where rewards begin."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from coterie import train
+from coterie.datatypes import Problem, UserError
+from coterie.problems.canonical import problem_key
+from coterie.rewards.grading.answers import Checker
+from coterie.training.command_line import parse
+from coterie.training.commands import Stop
+from coterie.training.preflight import preflight
+from coterie.training.session import Session, open_session
+from coterie.training.warmup import answer_of
+
+WARM = ("--warmup.steps", "4", "--warmup.problems-per-step", "4", "--warmup.lr", "1e-3")
+SOLO = (
+    *("--env", "solo", "--agents.solver.model", "tiny:alice", "--env.max-new-tokens", "16"),
+    *("--problems.held-out", "8", "--rollout.problems-per-step", "4", "--rollout.replicas", "4"),
+    *("--steps", "2", "--threads", "1", "--eval.resamples", "10", "--algo.kl-coefficient", "0.1"),
+)
+
+
+def passing() -> None:
+    """Nobody asks the run to stop."""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    rows = [
+        {"question": f"{n} + 1 =", "answer": str(n + 1), "solution": f"{n} + 1 = {n + 1}"}
+        for n in range(24)
+    ]
+    path = tmp_path / "worked.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+# refusals
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--warmup.problems", "chains"), "--warmup.problems does nothing without --warmup.steps"),
+        (
+            ("--agents.alice.warmup", "chains"),
+            "--agents.alice.warmup chains does nothing without --warmup.steps",
+        ),
+        (
+            ("--warmup.steps", "2", "--train-role", "alice", "--agents.bob.warmup", "chains"),
+            "--agents.bob.warmup chains: bob is frozen; name it with --train-role",
+        ),
+        (
+            ("--warmup.steps", "2", "--agents.alice.warmup", "none", "--agents.bob.warmup", "none"),
+            "no role is left to warm up",
+        ),
+        (("--warmup.steps", "2", "--warmup.problems", "recall"), "has a worked solution"),
+        (
+            ("--warmup.steps", "2", "--warmup.problems", "FILE", "--problems.train", "FILE",
+             "--problems.eval", "FILE"),
+            "none of its 24 problems is left",
+        ),
+        (("--warmup.steps", "-1"), "--warmup.steps must not be negative"),
+        (("--warmup.steps", "1", "--warmup.lr", "0"), "--warmup.lr must be above 0"),
+        (
+            ("--warmup.steps", "1", "--warmup.problems-per-step", "0"),
+            "--warmup.problems-per-step must be at least 1",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_said_in_a_sentence(
+    flags: tuple[str, ...], said: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if said.startswith("none of its 24"):
+        flags = (*flags, "--problems.held-out", "24")
+        flags = tuple(word for word in flags if word != "--problems.train" or True)
+    assert train.main([word.replace("FILE", file) for word in flags]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_role_that_is_asked_later_has_nothing_to_imitate() -> None:
+    flags = ("--env", "pettingzoo:classic/tictactoe_v3", "--warmup.steps", "2")
+    roles = ("player_1", "player_2")
+    models = [word for role in roles for word in (f"--agents.{role}.model", "tiny:alice")]
+    with pytest.raises(UserError, match="does not ask player_1 about a problem at once"):
+        preflight(parse([*flags, *models]))
+
+
+# what is imitated
+
+
+@pytest.mark.parametrize(
+    ("solution", "asked", "answer"),
+    [
+        ("7 + 2 = 9", "Solve it.", "7 + 2 = 9\nAnswer: 9"),
+        ("7 + 2 = 9", r"Put it within \boxed{}.", "7 + 2 = 9\n\\boxed{9}"),
+        (
+            "7 + 2 = 9",
+            "Close with <final_answer>...</final_answer>",
+            "7 + 2 = 9\n<final_answer>9</final_answer>",
+        ),
+        # It states its answer, in a form that the checker reads.
+        ("7 + 2 = 9\nAnswer: 9", r"Put it within \boxed{}.", "7 + 2 = 9\nAnswer: 9"),
+        # It states another one.
+        ("7 + 2 = 8\nAnswer: 8", "Solve it.", None),
+        ("", "Solve it.", None),
+    ],
+)
+def test_a_solution_ends_as_the_checker_reads_it(
+    solution: str, asked: str, answer: str | None
+) -> None:
+    problem = Problem("p", "7 + 2?", "9", "number", meta={"solution": solution})
+    assert answer_of(problem, Checker(), asked) == answer
+
+
+def test_a_program_is_imitated_in_a_fence() -> None:
+    problem = Problem("p", "?", "    return 1", "code", meta={"code_prompt": "def f():\n"})
+    assert answer_of(problem, Checker()) == "```python\ndef f():\n    return 1\n```"
+
+
+def test_held_out_problems_are_never_imitated(
+    file: str, opened: Callable[..., Session], tmp_path: Path
+) -> None:
+    settings = parse([*SOLO, "--problems.train", file, "--warmup.steps", "9"])
+    problems = preflight(settings)
+    stream = problems.worked["solver"]
+    seen = {problem_key(stream.at(place)) for place in range(100)}
+    # 24 rows, 8 of them held out.
+    assert len(seen) == 16
+    assert not seen & {problem_key(problem) for problem in problems.evaluation}
+
+
+def test_each_role_imitates_its_own_set_as_it_is_asked(
+    file: str, opened: Callable[..., Session]
+) -> None:
+    session = opened(
+        *WARM, "--warmup.problems", file, "--agents.bob.warmup", "chains", "--env.k-cold", "2"
+    )
+    alice, bob = (session._warmup.rows(role, 1) for role in ("alice", "bob"))
+    assert (len(alice), len(bob)) == (4, 4)
+    row = alice[0]
+    text = session.team.codecs["alice"].decode(row.tokens)
+    question = text.partition("Question: ")[2].partition("\n")[0]
+    total = int(question.split()[0]) + 1
+    # The prompt of core-teaching, then the solution.
+    assert text == (
+        f"Question: {question}\nLet's solve this step by step: {question} {total}\nAnswer: {total}"
+    )
+    assert row.tokens[-1] == session.team.codecs["alice"].eos_ids[0]
+    first = session.team.codecs["alice"].decode(row.tokens[row.mask])
+    assert first == f" {question} {total}\nAnswer: {total}"
+    assert "+ 1 =\n" not in session.team.codecs["bob"].decode(bob[0].tokens)
+
+
+def test_who_is_left_out_stays_as_it_was(file: str, opened: Callable[..., Session]) -> None:
+    session = opened(*WARM, "--warmup.problems", file, "--agents.bob.warmup", "none")
+    before = {role: _weights(session, role) for role in ("alice", "bob")}
+    assert session.warm_up(passing) is None  # nothing is evaluated
+    assert not torch.equal(before["alice"], _weights(session, "alice"))
+    assert torch.equal(before["bob"], _weights(session, "bob"))
+
+
+def _weights(session: Session, role: str) -> torch.Tensor:
+    parameters = session.team.loaded[role].handle.parameters().values()
+    return torch.cat([parameter.detach().flatten() for parameter in parameters])
+
+
+# the stage
+
+
+@pytest.mark.parametrize("tuning", ["full", "lora"])
+def test_a_run_that_is_killed_in_its_warm_up_ends_as_if_nothing_had_happened(
+    tuning: str, file: str, tmp_path: Path
+) -> None:
+    flags = (*SOLO, *WARM, "--problems.train", file, "--agents.solver.tuning", tuning)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert train.main([*flags, "--run-dir", str(whole)]) == 0
+
+    settings = parse([*flags, "--run-dir", str(broken), "--checkpoint-every", "2"])
+    with open_session(settings, preflight(settings)) as session:
+        session.evaluate("before")
+        calls = iter(range(100))
+
+        def killed() -> None:
+            if next(calls) == 3:
+                raise Stop
+
+        with pytest.raises(Stop):
+            session.warm_up(killed)
+    # Steps 1 to 3 were done, and 2 of them saved.
+    assert [path.name for path in (broken / "checkpoints").iterdir()] == ["warmup-000002"]
+    assert len((broken / "warmup.jsonl").read_text().splitlines()) == 3
+    assert train.main(["--resume", str(broken)]) == 0
+
+    for log in ("warmup.jsonl", "episodes.jsonl"):
+        assert (whole / log).read_bytes() == (broken / log).read_bytes()
+    weights = "model" if tuning == "full" else "adapter_model"
+    for name in (weights, "optimizer"):
+        one, other = (
+            load_file(run / f"checkpoints/step-000002/solver/{name}.safetensors")
+            for run in (whole, broken)
+        )
+        assert one.keys() == other.keys()
+        assert all(one[key].equal(other[key]) for key in one)
+    ends = [json.loads((run / "summary.json").read_text()) for run in (whole, broken)]
+    for key in ("before", "warmed_up", "after"):
+        assert ends[0][key] == ends[1][key]
+
+
+@pytest.mark.parametrize("tuning", ["full", "lora"])
+def test_rewards_begin_at_the_warmed_up_weights(
+    tuning: str, file: str, opened: Callable[..., Session]
+) -> None:
+    flags = (*SOLO, *WARM, "--problems.train", file, "--agents.solver.tuning", tuning)
+    session = opened(*flags)
+    before = _weights(session, "solver")
+    session.warm_up(passing)
+    warmed = _weights(session, "solver")
+    assert not torch.equal(before, warmed)
+    with session.open_logbook() as logbook:
+        for step in session.steps_left():
+            batch = session.sample(step)
+            metrics = session.update(batch, session.credit(batch))
+            if step == 1:
+                # The divergence from the reference is 0 before anything was rewarded.
+                assert metrics["learner/solver/kl"] == pytest.approx(0, abs=1e-9)
+            session.record(step, batch, session.credit(batch), metrics, logbook)
+    # Fresh moments: none of imitation's are left.
+    tensors, plain = session.team.trained["solver"].state_dict()  # type: ignore[attr-defined]
+    assert "imitation" not in plain
+    assert set(plain["steps"].values()) == {2.0}
+    reference = torch.cat([v.flatten() for n, v in tensors.items() if n.startswith("reference/")])
+    assert torch.equal(reference, warmed)
+
+
+def test_the_table_and_the_summary_show_all_three(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    flags = (*SOLO, *WARM, "--problems.train", file, "--env.eval-answers", "2")
+    assert train.main([*flags, "--run-dir", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "warmup 4/4  loss" in out
+    assert "before" in out and "warmed up" in out
+    assert all(len(line) <= 80 for line in out.splitlines() if line.startswith("Pass@"))
+    summary = json.loads((run / "summary.json").read_text())
+    assert {"before", "warmed_up", "after"} <= summary.keys()
+    assert {"pass@1", "pass@2", "stated"} == summary["warmed_up"].keys()
+    assert (run / "evaluation/warmed-up.json").is_file()
+    assert list((run / "tensorboard/warmup").iterdir())
+    steps = [json.loads(line) for line in (run / "warmup.jsonl").read_text().splitlines()]
+    assert [step["step"] for step in steps] == [1, 2, 3, 4]
+    assert steps[-1]["loss/solver"] < steps[0]["loss/solver"]

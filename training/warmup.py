@@ -1,0 +1,166 @@
+"""What roles imitate before they are rewarded: its settings, and the worked solutions.
+
+Light: all of it is checked before any model is loaded. The stage itself is
+:mod:`coterie.training.warmup_stage`.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from coterie.datatypes import Problem, UserError, check_no_nan, refuse
+from coterie.problems.canonical import problem_key
+from coterie.problems.files import Columns
+from coterie.problems.hub import known_overlap
+from coterie.problems.opening import open_source
+from coterie.problems.prepare import ProblemSettings
+from coterie.problems.solutions import solution_of
+from coterie.problems.source import ProblemSource
+from coterie.problems.split import contaminated_keys
+from coterie.problems.stream import ProblemStream
+from coterie.rewards.grading.answers import Checker
+from coterie.teams.settings import AgentSettings
+
+NOBODY = "none"
+"""What ``--agents.ROLE.warmup`` says of a role that is left out."""
+_GENERATED_EPOCH = 1024
+
+
+@dataclass(frozen=True)
+class WarmupSettings:
+    """Imitation of worked solutions before reward training (``--warmup.*``): a model that is never
+    right has nothing to learn from."""
+
+    steps: int = 0
+    """Steps in which the roles that learn imitate worked solutions, before step 1; 0: none."""
+    problems: str | None = None
+    """Problems with worked solutions, named as for --problems.train; default: the training
+    problems. One role's own: --agents.ROLE.warmup."""
+    problems_per_step: int = 16
+    """Solutions that a role imitates in one step."""
+    lr: float = 1e-4
+    """Peak learning rate: it rises over a tenth of the steps and falls to 0 at the last."""
+
+    def __post_init__(self) -> None:
+        check_no_nan(self, "--warmup.")
+        refuse(
+            (self.steps < 0, "--warmup.steps must not be negative; 0 leaves the warm-up out"),
+            (self.problems_per_step < 1, "--warmup.problems-per-step must be at least 1"),
+            (not 0 < self.lr < math.inf, "--warmup.lr must be above 0, and finite"),
+            (
+                not self.steps and self.problems is not None,
+                "--warmup.problems does nothing without --warmup.steps, such as 100",
+            ),
+        )
+
+
+def prepare_warmup(
+    settings: WarmupSettings,
+    agents: Mapping[str, AgentSettings],
+    problems: ProblemSettings,
+    evaluation: Sequence[Problem],
+    seed: int,
+) -> tuple[dict[str, ProblemStream], dict[str, str]]:
+    """The worked solutions of each role that is warmed up, none of which is an evaluation problem,
+    and the fingerprints of their sources by the flag that names them.
+
+    Raises:
+        UserError: a set without worked solutions, or settings that contradict each other.
+    """
+    _check(settings, agents)
+    sources: dict[str, ProblemSource] = {}
+    streams: dict[str, ProblemStream] = {}
+    prints: dict[str, str] = {}
+    if settings.steps:
+        for role, agent in agents.items():
+            if not agent.trained or agent.warmup == NOBODY:
+                continue
+            text = agent.warmup or settings.problems or problems.train
+            source = sources.setdefault(text, _open(text, problems, seed))
+            streams[role] = _stream(text, source, problems, evaluation, seed)
+            own = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
+            prints[own] = _fingerprint(source)
+    return streams, prints
+
+
+def answer_of(problem: Problem, checker: Checker, asked: str = "") -> str | None:
+    """The worked solution of ``problem`` as an answer that the checker reads as right; None where
+    it has none, or one that states another answer than the problem.
+
+    A solution that states its answer stands as it is. To any other a last line is added, in the
+    form for which the prompt ``asked``.
+    """
+    solution = solution_of(problem)
+    if solution is None:
+        return None
+    if problem.kind == "code":
+        return f"```python\n{problem.meta.get('code_prompt', '')}{solution}\n```"
+    whole = f"{solution}\n{_last_line(asked, problem.gold)}"
+    if problem.kind == "judged":
+        return whole
+    stated = checker.check(solution, problem)
+    if stated.correct:
+        return solution
+    is_right = stated.answer is None and checker.check(whole, problem).correct
+    return whole if is_right else None
+
+
+def _last_line(asked: str, gold: str) -> str:
+    if "\\boxed" in asked:
+        return f"\\boxed{{{gold}}}"
+    if "<final_answer>" in asked:
+        return f"<final_answer>{gold}</final_answer>"
+    return f"Answer: {gold}"
+
+
+def _check(settings: WarmupSettings, agents: Mapping[str, AgentSettings]) -> None:
+    for role, agent in agents.items():
+        flag = f"--agents.{role}.warmup {agent.warmup}"
+        if agent.warmup and not settings.steps:
+            raise UserError(f"{flag} does nothing without --warmup.steps, such as 100")
+        if agent.warmup not in ("", NOBODY) and not agent.trained:
+            raise UserError(f"{flag}: {role} is frozen; name it with --train-role, or leave it out")
+    learners = [agent for agent in agents.values() if agent.trained]
+    if settings.steps and all(agent.warmup == NOBODY for agent in learners):
+        raise UserError(
+            f"--warmup.steps {settings.steps}, and no role is left to warm up: give one that "
+            "learns something else than --agents.ROLE.warmup none, or leave out --warmup.steps"
+        )
+
+
+def _open(text: str, problems: ProblemSettings, seed: int) -> ProblemSource:
+    columns = Columns(
+        problems.question_column, problems.answer_column, problems.answer_kind, worked=True
+    )
+    return open_source(text, columns, seed=seed, choice_seed=problems.choice_seed)
+
+
+def _stream(
+    text: str,
+    source: ProblemSource,
+    problems: ProblemSettings,
+    evaluation: Sequence[Problem],
+    seed: int,
+) -> ProblemStream:
+    exclude = frozenset(problem_key(problem) for problem in evaluation)
+    evaluated = problems.eval or (problems.train,)
+    if problems.decontaminate or any(known_overlap(text, one) for one in evaluated):
+        exclude |= contaminated_keys(source, evaluation)
+    epoch = _GENERATED_EPOCH if source.size is None else None
+    stream = ProblemStream(source, seed, exclude, epoch)
+    with closing(Checker()) as checker:
+        stream.leave_out(
+            lambda problem: answer_of(problem, checker) is None,
+            "none of its problems has a worked solution that ends in its answer: name a set with a "
+            "column solution with --warmup.problems, or leave out --warmup.steps",
+        )
+    return stream
+
+
+def _fingerprint(source: ProblemSource) -> str:
+    """SHA-256 of problems and solutions."""
+    solutions = [solution_of(source[place]) for place in range(source.size or 0)]
+    return hashlib.sha256(json.dumps([source.fingerprint, solutions]).encode()).hexdigest()
