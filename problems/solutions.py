@@ -60,7 +60,9 @@ def _equation(value: str, gold: str) -> str | None:
     if text.startswith("(") and text.endswith(")") and text.count("(") == 1:
         text = text[1:-1]
     result = plain_number(gold)
-    return _spaced(f"{text} = {gold}") if result and _EQUATION.fullmatch(f"{text} = {gold}") else None
+    return (
+        _spaced(f"{text} = {gold}") if result and _EQUATION.fullmatch(f"{text} = {gold}") else None
+    )
 
 
 def _steps(value: str, gold: str) -> str | None:

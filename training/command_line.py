@@ -186,7 +186,10 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     )
     parts: dict[str, Any] = {
         name: getattr(default, name)
-        for name in ("algo", "learner", "problems", "warmup", "scoring", "rollout", "vllm", "cluster", "eval")
+        for name in (
+            *("algo", "learner", "problems", "warmup", "scoring", "rollout"),
+            *("vllm", "cluster", "eval"),
+        )
     }
     parts["agents"] = agents_type()
     if default.env is not None:

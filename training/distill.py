@@ -168,9 +168,7 @@ async def _solutions(
         trace = as_trace(theirs.decode(said.tokens))
         right = not settings.only_right or checker.check(trace, problem).correct
         ends = ANSWER in trace and said.finish_reason != "length"
-        row = worked_row(
-            mine, mine.open(text), trace, role="policy", problem=problem.id, ends=ends
-        )
+        row = worked_row(mine, mine.open(text), trace, role="policy", problem=problem.id, ends=ends)
         return row, right, len(said.tokens)
 
     asked = [one(problem, copy) for problem in problems for copy in range(settings.solutions)]

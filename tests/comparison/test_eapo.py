@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from coterie import benchmark
@@ -12,9 +11,8 @@ from coterie.comparison.eapo import EapoComparison
 from coterie.comparison.eapo_figures import measure_responses
 from coterie.comparison.responses import responses
 from coterie.datatypes import Problem, UserError
-from coterie.envs.bytes_codec import BytesCodec
 from coterie.training.command_line import parse
-from coterie.training.distill import as_row, as_trace
+from coterie.training.distill import as_trace
 
 
 def test_every_row_without_sampling_twice(
@@ -147,19 +145,6 @@ def test_figures_by_hand() -> None:
 )
 def test_solutions_become_traces(solution: str, trace: str) -> None:
     assert " ".join(as_trace(solution).split()) == " ".join(trace.split())
-
-
-def test_only_the_solution_is_learned() -> None:
-    class Codec(BytesCodec):
-        eos_ids = (256,)
-
-    row = as_row(Codec(), "Q", " A", "p")
-    assert row.tokens.tolist() == [ord("Q"), ord(" "), ord("A"), 256]
-    assert row.mask.tolist() == [False, True, True, True]
-    assert row.trainable
-    assert np.isfinite(row.logprobs).all()
-    cut = as_row(Codec(), "Q", " A", "p", ends=False)
-    assert cut.tokens.tolist() == [ord("Q"), ord(" "), ord("A")]
 
 
 @pytest.mark.parametrize(

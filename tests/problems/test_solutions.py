@@ -80,6 +80,6 @@ def test_rows_by_the_value_of_a_column(file: str) -> None:
     ],
 )
 def test_a_choice_of_rows_that_cannot_be(file: str, where: str, said: str) -> None:
-    with pytest.raises(UserError, match="where|no row") as error:
+    with pytest.raises(UserError, match=r"where|no row") as error:
         open_source(f"{file}?where={where}")
     assert said in str(error.value)

@@ -243,7 +243,7 @@ def test_the_table_and_the_summary_show_all_three(
     assert train.main([*flags, "--run-dir", str(run)]) == 0
     out = capsys.readouterr().out
     assert "warmup 4/4  loss" in out
-    assert "before" in out and "warmed up" in out
+    assert "before       warmed up           after             change" in out
     assert all(len(line) <= 80 for line in out.splitlines() if line.startswith("Pass@"))
     summary = json.loads((run / "summary.json").read_text())
     assert {"before", "warmed_up", "after"} <= summary.keys()
