@@ -63,7 +63,7 @@ def _train(argv: Sequence[str]) -> int:
                     session.checkpoint(step)
             interrupt.check()
             after = session.evaluate("after")
-            session.conclude(before, warmed_up, after)
+            session.conclude(before, after, warmed_up)
             interrupt.over = True
         except Stop:
             session.save()

@@ -103,7 +103,7 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
         draft.rename(target)
         sync(root)
     except (OSError, SafetensorError) as error:
-        what = f"the checkpoint {progress.name}"
+        what = f"the checkpoint of {_words(target)}"
         raise not_written(what, error, root.parent) from None
     for old in _complete(root)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)

@@ -140,7 +140,7 @@ class Session(AbstractContextManager["Session"]):
             seed=settings.run.seed,
         )
         closing.callback(lambda: self.run_async(self.sampler.aclose()))
-        self._warmup = WarmUp(self.team, problems.worked, self.make_env, warmup.problems_per_step)
+        self._warmup = WarmUp(self.team, problems.worked, self.make_env, warmup)
         how = settings.eval
         self._examiner = Examiner(
             evaluation_of(envs.spec(settings.choice.env)),
@@ -165,38 +165,17 @@ class Session(AbstractContextManager["Session"]):
 
     def warm_up(self, check: Callable[[], None]) -> Outcomes | None:
         """Have roles imitate worked solutions before they are rewarded (``--warmup.steps``), and
-        evaluate; None without. Before each step there is a ``check`` whether to stop."""
-        last = self.settings.warmup.steps
-        if not last:
+        evaluate; None without. Behind each step there is a ``check`` whether to stop."""
+        if not (last := self.settings.warmup.steps):
             return None
         if self._progress.warmed < last:
             self.ask(asyncio.sleep(0))  # what answers leaves the devices to the learner
-            headline = [f"loss/{role}" for role in self.team.trained]
             first = self._progress.warmed + 1
-            book = Logbook(
-                self.run, self.console, first=first, last=last, headline=headline, stage="warmup"
-            )
-            with book:
-                for step in range(first, last + 1):
-                    check()
-                    self._imitate(step, book)
-        check()
+            for step in self._warmup.steps(first, self.run, self.console, check):
+                self._progress = replace(self._progress, warmed=step)
+                if step == last or _due(step, self.settings.run.checkpoint_every):
+                    self.save()
         return self.evaluate("warmed-up")
-
-    def _imitate(self, step: int, book: Logbook) -> None:
-        """One step of the warm-up; behind the last one, reward training begins."""
-        try:
-            book.step(step, self._warmup.step(step))
-        except NotFinite as why:
-            raise UserError(
-                f"warm-up step {step}: {why}; begin anew with a lower --warmup.lr"
-            ) from None
-        is_last = step == self.settings.warmup.steps
-        if is_last:
-            self.team.side_by_side(lambda role, trained: trained.begin())
-        self._progress = replace(self._progress, warmed=step)
-        if is_last or _due(step, self.settings.run.checkpoint_every):
-            self.save()
 
     def open_logbook(self) -> Logbook:
         """Where the numbers of each step go, with the progress bar."""
@@ -331,9 +310,13 @@ class Session(AbstractContextManager["Session"]):
         return outcomes
 
     def conclude(
-        self, before: Outcomes | None, warmed_up: Outcomes | None, after: Outcomes | None
+        self,
+        before: Outcomes | None,
+        after: Outcomes | None,
+        warmed_up: Outcomes | None = None,
     ) -> None:
-        """Keep the trained models, write the summary and show the table."""
+        """Keep the trained models, write the summary and show the table: before, behind the
+        warm-up if there was one, and after."""
         for role, trained in self.team.trained.items():
             self.run.write_model(role, trained.export)
         estimate = self._examiner.estimate

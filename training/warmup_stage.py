@@ -1,18 +1,22 @@
-"""Imitation before reward: one step of the warm-up."""
+"""Imitation before reward: the steps of the warm-up."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from coterie.algorithms.imitation import worked_row
-from coterie.datatypes import Problem, TokenCodec, Trajectory
+from coterie.algorithms.nonfinite import NotFinite
+from coterie.datatypes import Problem, TokenCodec, Trajectory, UserError
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.grading.answers import Checker
 from coterie.teams.team import Learns, Team
+from coterie.training.logbook import Logbook
 from coterie.training.prompt_limit import opening_prompts
-from coterie.training.warmup import answer_of
+from coterie.training.rundir import RunDirectory
+from coterie.training.warmup import WarmupSettings, answer_of
 
 
 class WarmUp:
@@ -23,13 +27,39 @@ class WarmUp:
         team: Team,
         streams: Mapping[str, ProblemStream],
         make_env: Callable[[], Any],
-        problems_per_step: int,
+        settings: WarmupSettings,
     ) -> None:
         """``streams``: the worked solutions of each role that is warmed up; ``make_env`` builds the
         environment, speaking the models' vocabularies."""
         self._team, self._streams = team, streams
         self._env = make_env() if streams else None
-        self._count = problems_per_step
+        self._last, self._count = settings.steps, settings.problems_per_step
+
+    def steps(
+        self, first: int, run: RunDirectory, console: Console, check: Callable[[], None]
+    ) -> Iterator[int]:
+        """Do and log every step from ``first`` on; gives its number once it is done, and then has a
+        ``check`` whether to stop. Behind the last one reward training begins at the weights of that
+        moment.
+
+        Raises:
+            UserError: weights or losses are no finite numbers.
+        """
+        headline = [f"loss/{role}" for role in self._streams]
+        with Logbook(
+            run, console, first=first, last=self._last, headline=headline, stage="warmup"
+        ) as book:
+            for number in range(first, self._last + 1):
+                try:
+                    book.step(number, self.step(number))
+                except NotFinite as why:
+                    raise UserError(
+                        f"warm-up step {number}: {why}; begin anew with a lower --warmup.lr"
+                    ) from None
+                if number == self._last:
+                    self._team.side_by_side(lambda role, trained: trained.begin())
+                yield number
+                check()
 
     def step(self, number: int) -> dict[str, float]:
         """Step ``number``, from 1, of every role that is warmed up; metrics by ``NAME/ROLE``. It

@@ -69,13 +69,15 @@ def page(
     tagged = tag_panel(found.entries, tags) if found else None
     charts = _charts(learning, tagged, held_out(run.evaluations, roles), roles, tags)
     drawn = [one.data for _, some in charts for one in some]
+    table = result(run, evaluation, roles)
     return _template().render(
         run=run,
         title=run.path.resolve().name,
         written=time.strftime("%Y-%m-%d %H:%M"),
         headline=_headline(run, roles),
         notes=notes,
-        lines=result(run, evaluation, roles),
+        lines=table,
+        warmed=any(line.warmed_up for line in table),
         pictures=_pictures(run, evaluation),
         charts=charts,
         steps=len(run.metrics),

@@ -18,6 +18,7 @@ from coterie.evaluation.table import Line, lines
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 EPISODES, EVALUATIONS, ENVIRONMENT = "episodes.jsonl", "evaluations.jsonl", "environment.json"
 OUTCOMES = {name: f"evaluation/{name}.json" for name in ("before", "after")}
+WARMED_UP = "evaluation/warmed-up.json"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class RunData:
     """One dictionary a step, in order."""
     summary: Mapping[str, Any] | None
     outcomes: Mapping[str, Any]
-    """``before`` and ``after``, as far as they were evaluated."""
+    """``before``, ``warmed_up`` and ``after``, as far as they were evaluated."""
     missing: list[str] = field(default_factory=list)
     """One sentence for each thing that a whole run would have."""
     begun: Mapping[str, Any] = field(default_factory=dict)
@@ -74,6 +75,8 @@ def read_run(path: Path) -> RunData:
             outcomes[name] = found
         else:
             missing.append(f"There is no evaluation {name} training ({file}).")
+    if (found := _json(path / WARMED_UP)) is not None:
+        outcomes["warmed_up"] = found
     noted = (_json(path / ENVIRONMENT) or {}).get("begun")
     begun = noted if isinstance(noted, dict) else {}
     evaluations = _evaluations(path / EVALUATIONS, summary or {}, metrics)
@@ -140,9 +143,9 @@ def result(run: RunData, evaluation: Evaluation | None, roles: list[str]) -> lis
     ``summary.json``, unpaired, where that cannot be done."""
     if evaluation is not None and run.outcomes:
         try:
-            measured = {name: _estimate(run, evaluation, name) for name in ("before", "after")}
-            rows = evaluation.table(roles, *measured.values())
-            return lines(measured["before"], measured["after"], rows)
+            moments = ("before", "after", "warmed_up")
+            before, after, between = (_estimate(run, evaluation, name) for name in moments)
+            return lines(before, after, evaluation.table(roles, before, after), between)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
             # Outcomes of another version of the environment's evaluation.
             pass

@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 
 from coterie import train
 from coterie.datatypes import Problem, UserError
+from coterie.evaluation.report.page import page
 from coterie.problems.canonical import problem_key
 from coterie.rewards.grading.answers import Checker
 from coterie.training.command_line import parse
@@ -184,7 +185,7 @@ def test_a_run_that_is_killed_in_its_warm_up_ends_as_if_nothing_had_happened(
         calls = iter(range(100))
 
         def killed() -> None:
-            if next(calls) == 3:
+            if next(calls) == 2:
                 raise Stop
 
         with pytest.raises(Stop):
@@ -253,3 +254,7 @@ def test_the_table_and_the_summary_show_all_three(
     steps = [json.loads(line) for line in (run / "warmup.jsonl").read_text().splitlines()]
     assert [step["step"] for step in steps] == [1, 2, 3, 4]
     assert steps[-1]["loss/solver"] < steps[0]["loss/solver"]
+
+    shown = page(run)
+    assert '<th scope="col">warmed up</th>' in shown
+    assert "The change since the warm-up is paired by problem" in shown
