@@ -140,5 +140,13 @@ register(
         settings=SoloSettings,
         roles=("solver",),
         evaluation="coterie.evaluation.solo:EVALUATION",
+        defaults={
+            # What a model of the tiny team reads, and how much it writes.
+            "env": {
+                "prompt": "Question: {question}\nLet's solve this step by step:",
+                "max_new_tokens": 48,
+            },
+            "agents": {"solver": {"model": "tiny:alice"}},
+        },
     )
 )

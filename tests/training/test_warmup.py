@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from coterie import train
 from coterie.datatypes import Problem, UserError
 from coterie.evaluation.report.page import page
+from coterie.evaluation.report.rundata import read_run
 from coterie.problems.canonical import problem_key
 from coterie.rewards.grading.answers import Checker
 from coterie.training.command_line import parse
@@ -255,6 +256,6 @@ def test_the_table_and_the_summary_show_all_three(
     assert [step["step"] for step in steps] == [1, 2, 3, 4]
     assert steps[-1]["loss/solver"] < steps[0]["loss/solver"]
 
-    shown = page(run)
+    shown = page(read_run(run))
     assert '<th scope="col">warmed up</th>' in shown
     assert "The change since the warm-up is paired by problem" in shown
