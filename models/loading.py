@@ -12,12 +12,13 @@ from coterie.models.codec import HFCodec
 from coterie.models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from coterie.models.family import cap_scores, pin_rope
 from coterie.models.handle import ModelHandle, Switch
-from coterie.models.locate import check, local_folder
+from coterie.models.locate import check, hub_snapshot, local_folder
 from coterie.models.lora import add_adapter
 from coterie.models.number_format import number_format_of
 from coterie.models.process import quietly
 from coterie.models.shards import Ranks, joined
 from coterie.models.spec import TINY_BYTES, ModelSpec
+from coterie.models.start import asks_for_start, put_in_front
 from coterie.models.threads import Load, use_free_threads
 
 _NO_LIMIT = 1 << 20
@@ -149,6 +150,8 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
         with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"):
             # Beside mistral-common, which vLLM brings, Mistral's would be one of its own kind.
             tokenizer = AutoTokenizer.from_pretrained(name, mistral_format=False, **common)
+            if asks_for_start(folder or hub_snapshot(spec)):
+                put_in_front(tokenizer)
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
             module, info, cut = _read(name, config, common, held)
     check_complete(info, spec.model, folder)

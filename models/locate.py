@@ -8,6 +8,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from coterie.datatypes import UserError, user_path
+from coterie.models.gguf import check_gguf, converted, gguf_file
 from coterie.models.spec import ModelSpec
 
 TINY = Path(__file__).parent / "tiny"
@@ -42,6 +43,9 @@ def check(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None
         )
     if spec.lora is not None and spec.lora.adapter is not None:
         _check_adapter(user_path(spec.lora.adapter))
+    if (file := gguf_file(spec.model)) is not None:
+        check_gguf(file)
+        return
     folder = local_folder(spec)
     if folder is None:
         _check_hub(spec)
@@ -68,9 +72,11 @@ def _check_code(folder: Path | None, name: str, role: str) -> None:
 
 
 def local_folder(spec: ModelSpec) -> Path | None:
-    """The folder that ``spec.model`` names, or None where it is a hub id.
+    """The folder that ``spec.model`` names, or None where it is a hub id; what a GGUF file holds is
+    written into one.
 
-    Raises :class:`UserError` for an unknown ``tiny:`` name and for a path that does not exist.
+    Raises :class:`UserError` for an unknown ``tiny:`` name, for a path that does not exist, and for
+    a GGUF file that cannot be read.
     """
     name = spec.model
     if name.startswith("tiny:"):
@@ -81,8 +87,13 @@ def local_folder(spec: ModelSpec) -> Path | None:
     folder = _folder(name)
     if folder.is_dir():
         return folder
+    if (file := gguf_file(name)) is not None:
+        return converted(file)
     if folder.exists():
-        raise UserError(f"{name} is a file; name the folder of a checkpoint in the hub's format")
+        raise UserError(
+            f"{name} is a file; name the folder of a checkpoint in the hub's format, or a file "
+            "whose name ends in .gguf"
+        )
     if name.startswith((".", "~", "/")) or not _HUB_ID.fullmatch(name):
         raise UserError(f"no model folder {name!r}; name an existing folder, a hub id or tiny:NAME")
     return None

@@ -50,7 +50,8 @@ class ModelSpec:
     """
 
     model: str
-    """A hub id, a local folder in the hub's format, or ``tiny:NAME`` for a shipped checkpoint."""
+    """A hub id, a local folder in the hub's format, a GGUF file, or ``tiny:NAME`` for a shipped
+    checkpoint."""
     lora: LoraSpec | None = None
     """Train low-rank adapters on a frozen base; without, the full weights. Roles that name the
     same model with LoRA share one base in memory."""

@@ -1,0 +1,94 @@
+"""A GGUF file's weights and tokenizer, written as transformers' own."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import gguf
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GgufConfig,
+    modeling_gguf_pytorch_utils,
+)
+
+from coterie.datatypes import UserError
+from coterie.models.damage import check_complete, in_one_sentence
+from coterie.models.gguf_header import GgufHeader
+from coterie.models.gguf_tokenizer import mend
+from coterie.models.process import quietly
+from coterie.models.saving import disk_errors
+
+_WAY_OUT = "take that checkpoint as safetensors"
+
+
+def convert(path: Path, header: GgufHeader, folder: Path) -> None:
+    """Write what a GGUF file holds into ``folder``, in float32; a line on stderr says so first.
+
+    Raises:
+        UserError: transformers cannot read the file, or would lose weights or tokens of it.
+        OSError: the folder cannot be written.
+    """
+    weights = sum(tensor.elements for tensor in header.tensors)
+    print(
+        f"{path}: dequantising it, once, into {folder.parent} ({weights * 4 / 1e6:,.0f} MB)",
+        file=sys.stderr,
+        flush=True,
+    )
+    with in_one_sentence(f"{path} cannot be read; {_WAY_OUT}"):
+        tokenizer, module, info = _read(path)
+        mend(tokenizer, header.metadata)
+    check_complete(info, str(path), None)
+    taken = sum(weight.numel() for weight in module.parameters())
+    if taken != weights or len(tokenizer) != header.metadata["tokenizer.ggml.tokens"]:
+        raise UserError(
+            f"{path} holds {weights:,} weights and {header.metadata['tokenizer.ggml.tokens']:,} "
+            f"tokens, of which {taken:,} and {len(tokenizer):,} would be read; {_WAY_OUT}"
+        )
+    # An ordinary model from here on, which transformers would else refuse to save.
+    if hasattr(module.config, "quantization_config"):
+        del module.config.quantization_config
+    module.hf_quantizer, module.is_quantized = None, False
+    with quietly(), disk_errors(folder):
+        module.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _read(path: Path) -> tuple[Any, Any, Any]:
+    """Tokenizer, model, and what transformers says of loading it."""
+    auto: Any = AutoModelForCausalLM
+    with TemporaryDirectory() as alone, quietly(), _read_once():
+        # Beside files of its own in another folder, transformers would read some of those.
+        (Path(alone) / path.name).symlink_to(path.resolve())
+        source: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True}
+        tokenizer = AutoTokenizer.from_pretrained(alone, **source)
+        module, info = auto.from_pretrained(
+            alone,
+            dtype=torch.float32,
+            quantization_config=GgufConfig(dequantize=True),
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            **source,
+        )
+    return tokenizer, module, info
+
+
+@contextmanager
+def _read_once() -> Iterator[None]:
+    """gguf's reader takes ten seconds for a large vocabulary, and transformers asks it for one file
+    again and again; and no bar of transformers, which counts the shortest part of the work."""
+
+    def unmeasured(items: Any, **_: Any) -> Any:
+        return items
+
+    with (
+        patch.object(gguf, "GGUFReader", lru_cache(gguf.GGUFReader)),
+        patch.object(modeling_gguf_pytorch_utils, "tqdm", unmeasured),
+    ):
+        yield

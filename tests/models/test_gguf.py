@@ -1,0 +1,249 @@
+"""GGUF files: the same weights and the same tokens as their makers meant, and bad files told."""
+
+import itertools
+import json
+import re
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+from coterie.datatypes import UserError
+from coterie.models.gguf import converted
+from coterie.models.loading import load_team
+from coterie.models.locate import check, local_folder
+from coterie.models.spec import LoraSpec, ModelSpec
+
+TEXTS = ["the cat 12 at\n\n34  in", " 1. Then 1998,  45\n\n\n6", "don't  on", "é∑ 7\t8", ""]
+
+
+def spec(path: Path, **more) -> ModelSpec:
+    return ModelSpec(str(path), device="cpu", dtype="float32", **more)
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma"])
+def test_weights_are_those_that_were_written(small_gguf, kind: str) -> None:
+    path, model = getattr(small_gguf, kind)()
+    team = load_team({"alice": spec(path)}, {"alice"})
+    got = team["alice"].handle.causal_lm.state_dict()
+    for name, weight in model.state_dict().items():
+        # A norm of Gemma is stored with 1 added to it.
+        torch.testing.assert_close(got[name], weight, rtol=0, atol=2e-7, msg=name)
+
+
+def test_blocks_are_dequantised(small_gguf) -> None:
+    path, model = small_gguf.gemma(quantized=True)
+    got = AutoModelForCausalLM.from_pretrained(converted(path)).state_dict()
+    for name, weight in model.state_dict().items():
+        # Q8_0: 32 numbers share a scale of their largest / 127, and are off by half of it at most
+        # (and by the rounding of the scale to 16 bits).
+        bound = weight.abs().max() / 127 * 0.51
+        assert (got[name] - weight).abs().max() <= bound + 2e-7, name
+
+
+def cut_by_hand(text: str) -> list[str]:
+    """SmolLM's rule in llama.cpp: single digits, and what is between them by GPT-2's pattern."""
+    pattern = r"'(?:[sdmt]|ll|ve|re)| ?[^\W\d_]+| ?[^\s\w]+|\s+(?!\S)|\s+"
+    pieces = re.split(r"(\d)", text)
+    return [m for piece in pieces for m in (re.findall(r"\d", piece) or re.findall(pattern, piece))]
+
+
+def merged_by_hand(piece: str, rank: dict[tuple[str, str], int], letters: dict[int, str]) -> list:
+    parts = [letters[byte] for byte in piece.encode()]
+    while len(parts) > 1:
+        pairs = list(itertools.pairwise(parts))
+        best = min(pairs, key=lambda pair: rank.get(pair, 10**9))
+        if best not in rank:
+            break
+        at = pairs.index(best)
+        parts[at : at + 2] = ["".join(best)]
+    return parts
+
+
+def test_text_is_cut_as_the_file_says(small_gguf) -> None:
+    path, _ = small_gguf.llama()
+    tokenizer = AutoTokenizer.from_pretrained(converted(path))
+
+    stored = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
+    rank = {tuple(pair): place for place, pair in enumerate(stored)}
+    for text in TEXTS:
+        expected = [
+            token
+            for piece in cut_by_hand(text)
+            for token in merged_by_hand(piece, rank, bytes_to_unicode())
+        ]
+        assert tokenizer.tokenize(text) == expected
+    # GPT-2's rule alone, which transformers takes for a name it does not know, parts the break of
+    # a line that stands before a number.
+    assert tokenizer.tokenize("12\n\n34") == ["1", "2", "ĊĊ", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("says", "begins"),
+    [({}, True), ({"tokenizer.ggml.add_bos_token": False}, False)],
+    ids=["asks", "does not"],
+)
+def test_a_start_mark_where_the_file_asks_for_one(small_gguf, tmp_path, says, begins) -> None:
+    path, _ = small_gguf.gemma(**says)
+    role = load_team({"alice": spec(path)}, set())["alice"]
+    front = [2] if begins else []
+    for text in TEXTS[:3]:
+        assert role.codec.open(text)[: len(front)] == front
+        assert role.codec.open(text) == role.tokenizer(text).input_ids
+        assert role.codec.decode(role.codec.open(text)[len(front) :]) == text
+    # What is saved says so, too.
+    role.tokenizer.save_pretrained(tmp_path / "saved")
+    again = AutoTokenizer.from_pretrained(tmp_path / "saved")
+    assert again("cat").input_ids == role.tokenizer("cat").input_ids
+
+
+@pytest.mark.parametrize(("pre", "begins"), [("llama-bpe", True), ("smollm", False)])
+def test_bytes_begin_as_llama_cpp_begins_them(small_gguf, pre: str, begins: bool) -> None:
+    path, _ = small_gguf.llama(pre=pre)
+    tokenizer = AutoTokenizer.from_pretrained(converted(path))
+    assert (tokenizer("the").input_ids[0] == 1) is begins
+    assert tokenizer.backend_tokenizer.model.ignore_merges is begins
+
+
+def test_roles_of_one_file_share_a_base_and_export_plain_checkpoints(small_gguf, tmp_path) -> None:
+    path, _ = small_gguf.llama(
+        **{"tokenizer.chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"}
+    )
+    specs = {role: spec(path, lora=LoraSpec(rank=2)) for role in ("alice", "bob")}
+    team = load_team(specs, {"alice", "bob"})
+    assert team["alice"].handle.module is team["bob"].handle.module
+    full = load_team({"alice": spec(path)}, {"alice"})["alice"]
+    full.handle.save(tmp_path / "full")
+    full.tokenizer.save_pretrained(tmp_path / "full")
+    assert "quantization_config" not in (tmp_path / "full" / "config.json").read_text()
+    again, tokenizer = (
+        auto.from_pretrained(tmp_path / "full") for auto in (AutoModelForCausalLM, AutoTokenizer)
+    )
+    assert tokenizer.chat_template.startswith("{% for m")
+    for name, weight in full.handle.causal_lm.state_dict().items():
+        torch.testing.assert_close(again.state_dict()[name], weight, rtol=0, atol=0)
+
+
+def test_a_file_is_dequantised_once(small_gguf, capsys) -> None:
+    path, _ = small_gguf.llama()
+    folder = converted(path)
+    assert "dequantising it, once" in capsys.readouterr().err
+    written = (folder / "model.safetensors").stat().st_mtime_ns
+    shutil.copy(path, path.with_name("copy.gguf"))
+    assert local_folder(spec(path.with_name("copy.gguf"))) == folder
+    assert capsys.readouterr().err == ""
+    assert (folder / "model.safetensors").stat().st_mtime_ns == written
+
+
+def test_what_a_killed_process_left_is_not_taken(small_gguf) -> None:
+    path, _ = small_gguf.llama()
+    folder = converted(path)
+    draft = folder.with_name(folder.name + ".part")
+    folder.rename(draft)
+    (draft / "model.safetensors").write_bytes(b"half")
+    again = converted(path)
+    assert again == folder
+    assert not draft.exists()
+    AutoModelForCausalLM.from_pretrained(again)
+
+
+def test_two_processes_at_once_write_one_folder(small_gguf) -> None:
+    path, _ = small_gguf.llama()
+    with ProcessPoolExecutor(2) as pool:
+        folders = list(pool.map(converted, [path, path]))
+    assert folders[0] == folders[1]
+    AutoModelForCausalLM.from_pretrained(folders[0])
+
+
+def test_neighbours_of_a_file_are_not_read(small_gguf) -> None:
+    path, model = small_gguf.llama()
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        path.with_name(name).write_text("{}")
+    got = AutoModelForCausalLM.from_pretrained(converted(path)).state_dict()
+    torch.testing.assert_close(got["model.norm.weight"], model.state_dict()["model.norm.weight"])
+
+
+def cut(path: Path, part: float) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * part)])
+
+
+def foreign(path: Path) -> None:
+    path.write_bytes(b"PK\x03\x04 a wheel")
+
+
+def scribbled(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[24:32] = b"\xff" * 8  # the length of the first key
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda path: cut(path, 0.9), "is cut short: .* fetch the file again"),
+        (lambda path: cut(path, 0.005), "is damaged or cut short: its header"),
+        (lambda path: path.write_bytes(b""), "is no GGUF file"),
+        (foreign, "is no GGUF file"),
+        (scribbled, "is damaged or cut short: its header"),
+    ],
+    ids=["cut", "header", "empty", "foreign", "scribbled"],
+)
+def test_damage_is_told(small_gguf, damage: Callable[[Path], None], sentence: str) -> None:
+    path, _ = small_gguf.llama()
+    damage(path)
+    with pytest.raises(UserError, match=sentence):
+        check(spec(path))
+
+
+def test_whatever_the_header_holds_is_survived(small_gguf) -> None:
+    path, _ = small_gguf.llama()
+    whole, rng = path.read_bytes(), np.random.default_rng(4)
+    for _ in range(300):
+        content = bytearray(whole)
+        for place in rng.integers(0, 6000, size=3):
+            content[place] = rng.integers(0, 256)
+        path.write_bytes(content)
+        with suppress(UserError):
+            check(spec(path))
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"pre": "mystery"}, "cuts its text by a rule 'mystery' that is not known"),
+        ({"general.type": "adapter"}, "holds 'adapter'; what can be read"),
+        ({"llama.rope.scaling.type": "yarn"}, "scales its rotary embedding"),
+        ({"split.count": 3}, "is one of 3 parts; join them"),
+    ],
+    ids=["cut", "adapter", "rope", "split"],
+)
+def test_what_would_be_read_wrongly_is_refused(small_gguf, more, sentence: str) -> None:
+    path, _ = small_gguf.llama(**more)
+    with pytest.raises(UserError, match=sentence):
+        check(spec(path))
+
+
+def test_without_the_extra_the_command_is_named(small_gguf, monkeypatch) -> None:
+    path, _ = small_gguf.llama()
+    monkeypatch.setattr("coterie.models.gguf.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r'pip install -e "\.\[gguf\]"'):
+        check(spec(path))
+
+
+def test_a_full_disk_is_told(small_gguf, monkeypatch) -> None:
+    path, _ = small_gguf.llama()
+
+    def full(*_) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("coterie.models.gguf_convert.convert", full)
+    with pytest.raises(UserError, match=r"No space left on device.*XDG_CACHE_HOME"):
+        converted(path)

