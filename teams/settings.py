@@ -14,8 +14,9 @@ class AgentSettings:
     """One role's model."""
 
     model: str
-    """Hub id, local folder, GGUF file, or tiny:NAME for a model that ships with the repository. A frozen role
-    may be played by scripted:KIND, server:ADDRESS?model=NAME or pool:ONE|TWO instead."""
+    """Hub id, local folder, GGUF file, or tiny:NAME for a model that ships with the repository. A
+    frozen role may be played by scripted:KIND, server:ADDRESS?model=NAME or pool:ONE|TWO
+    instead."""
     trained: bool = True
     """Whether this role learns; a frozen role only answers."""
     warmup: str = ""
