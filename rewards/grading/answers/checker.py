@@ -11,9 +11,17 @@ from dataclasses import dataclass
 from coterie.datatypes import Problem, UserError, Verdict
 from coterie.rewards.grading.answers.caps import MAX_LENGTH, refuses
 from coterie.rewards.grading.answers.choice import choose, letter_of
-from coterie.rewards.grading.answers.equality import AtomRule, Pair, compare, same, same_words
+from coterie.rewards.grading.answers.dates import read_date
+from coterie.rewards.grading.answers.equality import (
+    AtomRule,
+    Pair,
+    compare,
+    same,
+    same_text,
+    same_words,
+)
 from coterie.rewards.grading.answers.extract import extract
-from coterie.rewards.grading.answers.normalise import key, plain, words
+from coterie.rewards.grading.answers.normalise import one_number, plain, without_letter, words
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.values import exact
@@ -96,6 +104,8 @@ class Checker:
             return Verdict(False, answer, "refused")
         if problem.kind == "qa":
             return Verdict(exact_match(answer, problem.gold), answer, "exact-match")
+        if (day := read_date(plain(problem.gold))) and day == read_date(plain(answer)):
+            return Verdict(True, answer, "date")
         if problem.kind == "text":
             equal = words(answer) == words(problem.gold)
             return Verdict(equal and bool(words(answer)), answer, "string")
@@ -104,25 +114,28 @@ class Checker:
         named = same_words(problem.gold, answer)
         if named is not None:
             return Verdict(named, answer, "string")
-        if self.shortcuts and key(answer, fold=False) == key(problem.gold, fold=False):
+        if self.shortcuts and same_text(problem.gold, answer):
             return Verdict(True, answer, "string")
         return self._compare(answer, problem)
 
     def _compare(self, answer: str, problem: Problem) -> Verdict | _Open:
         """Take both sides apart; list what only algebra can tell."""
+        written = without_letter(answer)
+        if problem.kind == "number":
+            written = one_number(written)
         gold_shapes, answer_shapes = (
-            (readings(problem.gold)[:1], readings(answer))
+            (readings(problem.gold)[:1], readings(written))
             if problem.kind == "list"
-            else ((shape(problem.gold),), (shape(answer),))
+            else ((shape(problem.gold),), (shape(written),))
         )
         pairs: dict[Pair, None] = {}
         refused = False
 
-        def atom(gold: Shape, written: Shape) -> bool | None:
+        def atom(gold: Shape, part: Shape) -> bool | None:
             nonlocal refused
-            verdict = compare(gold, written, problem, exact=self.shortcuts)
+            verdict = compare(gold, part, problem, exact=self.shortcuts)
             if isinstance(verdict, bool):
-                refused |= not verdict and refuses(written.text)
+                refused |= not verdict and refuses(part.text)
                 return verdict
             pairs[verdict] = None
             return None

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Sequence
 
+from coterie.rewards.grading.answers.canonical import canonical
 from coterie.rewards.grading.answers.extract import bare, candidates
 from coterie.rewards.grading.answers.normalise import key, plain
+from coterie.rewards.grading.answers.values import Value, value_of
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -13,10 +15,6 @@ _LETTER = re.compile(
     r"(?:\s?[.:)!]|\*\*)*(?P<rest>(?:[\s.:,;)*-].*)?)",
     re.IGNORECASE | re.DOTALL,
 )
-_ANOTHER = re.compile(
-    r"(?P<joined>(?:(?i:and|or|nor)\b|[&/+])\s?)?(?:(?i:option|choice) )?"
-    r"[(\[{*]{0,4}(?P<letter>[A-Z])(?![A-Za-z])(?P<set_off>\s?[)\]}.:*,;]|\s?\Z)?"
-)
 _EDGES = " .:,;)*"
 _MAX_LENGTH = 4096
 
@@ -24,9 +22,8 @@ _MAX_LENGTH = 4096
 def letter_of(text: str, choices: Sequence[str]) -> str | None:
     """The letter that ``text`` stands for: ``B``, ``(B)``, ``**B.** four``, or option B's text.
 
-    A letter with words behind it counts only where they are that option's text, or where the
-    letter is set off (``B.``, ``(B)``): "A force acts" is not option A. Two letters ("A) or B)")
-    are none.
+    A letter counts alone, or with its own option's text behind it; nothing else may stand there
+    ("A force acts", "B: not blue", "A) or B)").
     """
     if not text or len(text) > _MAX_LENGTH:
         return None
@@ -34,36 +31,44 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
     text = plain(text)
     match = _LETTER.fullmatch(text)
     letter = match["letter"].upper() if match else ""
-    # In "B - red" the dash sets off, in "B. -1" it is a sign.
-    rest = match["rest"].strip(_EDGES).removeprefix("- ") if match else ""
+    rest = match["rest"].strip(_EDGES) if match else ""
     stated = bool(letter) and letter in allowed and not rest
     # "c" is the option that reads c, where there is one; "C" is always the letter.
     if stated and not (text.islower() and [plain(c) for c in choices].count(text) == 1):
         return letter
-    options = [key(choice, fold=True) for choice in choices]
-    if options.count(key(text, fold=True)) == 1:
-        return LETTERS[options.index(key(text, fold=True))]
+    named = _options(text, choices)
+    if len(named) == 1:
+        return named[0]
     if match is None or letter not in allowed:
         return None
-    texts = [key(plain(choice).strip(_EDGES), fold=True) for choice in choices]
-    if rest and key(rest, fold=True) in texts:
-        # "B. red" where red is option A says neither.
-        return letter if texts[LETTERS.index(letter)] == key(rest, fold=True) else None
-    if _names_another(rest, allowed.replace(letter, "")):
-        return None
-    set_off = text[match.start("letter") - 1 : match.start("letter")] in ("(", "[") or text[
-        match.end("letter") : match.end("letter") + 1
-    ] in (".", ")", ":", "*")
-    return letter if set_off and match["letter"].isupper() else None
+    # In "B - red" the dash sets off, in "B. -1" it is a sign.
+    return letter if letter in _options(rest.removeprefix("- "), choices) else None
 
 
-def _names_another(rest: str, others: str) -> bool:
-    """Whether what stands behind a letter begins with another one: "A. B." and "A. or B" name two
-    options, "B. A force acts" names one."""
-    match = _ANOTHER.match(rest)
-    if match is None or match["letter"] not in others:
+def _options(text: str, choices: Sequence[str]) -> list[str]:
+    """The letters of the options that read as ``text``, to the letter or, where none does, by their
+    value."""
+    if not text:
+        return []
+    own = key(plain(text).strip(_EDGES), fold=True)
+    lettered = list(zip(LETTERS, choices, strict=False))
+    alike = [
+        letter for letter, choice in lettered if key(choice, fold=True) == key(text, fold=True)
+    ]
+    alike = alike or [
+        letter for letter, choice in lettered if key(plain(choice).strip(_EDGES), fold=True) == own
+    ]
+    value = None if alike else value_of(plain(text))
+    if value is None:
+        return alike
+    return [letter for letter, choice in lettered if _worth(value, value_of(plain(choice)))]
+
+
+def _worth(answer: Value, option: Value | None) -> bool:
+    """Whether two values are one, in any order and spelling; an answer may leave out the unit."""
+    if option is None or canonical(answer.formula)[0] != canonical(option.formula)[0]:
         return False
-    return match["joined"] is not None or match["set_off"] is not None
+    return answer.percent == option.percent and answer.unit in ("", option.unit)
 
 
 def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | None]:

@@ -6,12 +6,12 @@ the same rules run again with its verdicts.
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from coterie.datatypes import Problem
-from coterie.rewards.grading.answers.formula import LEAVES, Formula, ordered, parts
-from coterie.rewards.grading.answers.grammar import read
-from coterie.rewards.grading.answers.normalise import is_words, key, plain, words
+from coterie.rewards.grading.answers.asked import contradicts
+from coterie.rewards.grading.answers.formula import Formula, ordered, parts
+from coterie.rewards.grading.answers.normalise import DOLLAR, is_words, key, plain, words
+from coterie.rewards.grading.answers.restated import keeps_form, restates, restates_equation
 from coterie.rewards.grading.answers.structure import Shape, equation
 from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
 
@@ -22,8 +22,6 @@ AtomRule = Callable[[Shape, Shape], bool | None]
 
 _BASE = re.compile(r"\(?([0-9A-Fa-f]+)\)? ?_ ?(?:\{ ?([0-9]{1,3}|[a-z]{3,8}) ?\}|([0-9]))")
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
-_INLINE = re.compile(r"\$([^$]{1,512})\$|\\[(\[](.{1,512}?)\\[)\]]", re.DOTALL)
-_RELATIONS = re.compile(r"[=<>,;]|\\(?:le|ge|leq|geq|in|to)(?![A-Za-z])")
 _PARENTHESES = "()[]"
 
 
@@ -68,29 +66,29 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
     """
     if gold.name and answer.name and gold.name != answer.name:
         gold, answer = _with_name(gold), _with_name(answer)
-    alike = key(gold.text, fold=False) == key(answer.text, fold=False)
+    alike = same_text(gold.text, answer.text)
     if alike and exact:
         return True
     if (verdict := same_numeral(gold.text, answer.text)) is not None:
         return verdict
-    if (sides := equation(answer.text)) or equation(gold.text):
-        left = equation(gold.text) or (gold.name and (gold.name, gold.text))
-        right = sides or (answer.name and (answer.name, answer.text))
-        return (left and right and _equations(left, right)) or alike
+    if equation(answer.text) or equation(gold.text):
+        return alike or _equations(gold, answer, problem.question) or False
     left = value_of(gold.text)
     if left is None:
         return alike
     right = value_of(answer.text, problem.question if left.is_number else None)
-    if right is None or not _same_unit(left, right):
+    if right is None or not _same_unit(left, right, problem):
         return False
     if left.literal is not None and right.literal is not None and says_a_value(left, right):
+        if not alike and keeps_form(gold.text, answer.text, problem.question):
+            return False
         if exact or problem.tolerance or problem.percent:
             return same_value(left, right, percent=problem.percent, tolerance=problem.tolerance)
     elif not _may_be_equal(left, right):
         return False
     elif ordered(left.formula) == ordered(right.formula):
         return True
-    elif _restates(answer, right.formula, problem.question):
+    elif restates(left.formula, right.formula, answer.text, problem.question):
         return False
     return left.formula, right.formula
 
@@ -99,48 +97,49 @@ def _with_name(part: Shape) -> Shape:
     return Shape(f"{part.name}={part.text}")
 
 
-def _equations(gold: tuple[str, str], answer: tuple[str, str]) -> Pair | None:
-    values = [value_of(side) for side in (*gold, *answer)]
+def _equations(gold: Shape, answer: Shape, question: str) -> Pair | None:
+    """Two equations for algebra; None where they are not equal, one of them is none, or the answer
+    leaves the work to do: an equation that is not solved, or one of the question's."""
+    left, right = _sides(gold), _sides(answer)
+    if left is None or right is None:
+        return None
+    solution = value_of(gold.text) if gold.name else None
+    if solution is not None and solution.is_number and not answer.name:
+        return None
+    values = [value_of(side) for side in (*left, *right)]
     formulas = [value.formula for value in values if value is not None]
     if len(formulas) < len(values):
         return None
-    return ("equation", *formulas[:2]), ("equation", *formulas[2:])
+    target, written = ("equation", *formulas[:2]), ("equation", *formulas[2:])
+    solved = bool(answer.name) or not gold.name
+    return None if restates_equation(target, written, solved, question) else (target, written)
 
 
-def _same_unit(gold: Value, answer: Value) -> bool:
+def _sides(part: Shape) -> tuple[str, str] | None:
+    return equation(part.text) or ((part.name, part.text) if part.name else None)
+
+
+def same_text(gold: str, answer: str) -> bool:
+    """Whether two answers are one string without typesetting; money is more than its number."""
+    money = DOLLAR in plain(answer) and DOLLAR not in plain(gold)
+    return key(gold, fold=False) == key(answer, fold=False) and not money
+
+
+def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
     """Whether the units of two values agree; a missing one is the one that is asked for."""
     if gold.percent and answer.percent:
         return True
     units = [value.unit or "%" * value.percent for value in (gold, answer)]
-    if units == ["", "degree"]:
+    if units == ["", "degree"] and ("constant", "pi") in parts(gold.formula):
         # pi/6 is an angle in radians.
-        return ("constant", "pi") not in parts(gold.formula)
+        return False
+    if not units[0] and not (answer.percent and problem.percent):
+        return not contradicts(units[1], problem.question)
     return "" in units or units[0] == units[1]
 
 
 def _may_be_equal(gold: Value, answer: Value) -> bool:
     return gold.is_number == answer.is_number and says_a_value(gold, answer)
-
-
-def _restates(answer: Shape, formula: Formula, question: str) -> bool:
-    """Whether the formula ``answer`` stands in the question: "3 + 4" is no answer to "3 + 4 =",
-    nor is "4 + 3" to "$3 + 4$"."""
-    if ordered(formula) in _formulas_of(question):
-        return True
-    stated = key(answer.text, fold=False)
-    before, after = (r"(?<![\w.])" * stated[:1].isalnum(), r"(?![\w.])" * stated[-1:].isalnum())
-    asked = key(question, fold=False)
-    return re.search(before + re.escape(stated) + after, asked) is not None
-
-
-@lru_cache(maxsize=1024)
-def _formulas_of(question: str) -> frozenset[Formula]:
-    """The formulas between dollar signs, and what they are made of, in one order."""
-    found: set[Formula] = set()
-    for match in _INLINE.finditer(question[:8192]):
-        formulas = (read(plain(side)) for side in _RELATIONS.split(match[match.lastindex or 1]))
-        found.update(ordered(part) for formula in formulas if formula for part in parts(formula))
-    return frozenset(formula for formula in found if formula[0] not in LEAVES)
 
 
 def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool | None:

@@ -20,13 +20,35 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _HASHES = re.compile(r"^[ \t]{0,8}####(?!#)(?P<rest>.*)$", re.MULTILINE)
+_LEAD = r"(?:(?:so|thus|hence|therefore|then|finally|consequently|in conclusion)\b[ \t,]{1,4})?"
+_ANSWER = (
+    r"(?:final[ \t]{1,4}|correct[ \t]{1,4}|right[ \t]{1,4}){0,2}"
+    r"(?:answer|(?<=correct )(?:option|choice))"
+    r"(?:[ \t]to[ \t](?:this|the|your)[ \t](?:problem|question))?"
+    r"[ \t*_]{0,8}(?::|=|is\b)[ \t*_:]{0,8}(?:(?:therefore|thus|then)\b[ \t,:]{0,4})?"
+)
 _ANSWER_LINE = re.compile(
     # "Final Answer: The final answer is 7. I hope it is correct.": Minerva, arXiv:2206.14858
-    r"^[ \t>*_#]{0,12}(?:(?:the[ \t]{1,4})?(?:final[ \t]{1,4})?answer"
-    r"[ \t*_]{0,8}(?::|=|is\b)[ \t*_:]{0,8}){1,2}(?P<rest>.*?)(?: I hope it is correct\.)?$",
+    rf"^[ \t>*_#]{{0,12}}(?:(?:[-+•]|[0-9]{{1,2}}[.)])[ \t]{{1,4}}[*_]{{0,4}})?{_LEAD}"
+    rf"(?:(?:the[ \t]{{1,4}})?{_ANSWER}){{1,2}}(?P<rest>.*?)(?: I hope it is correct\.)?$",
     re.MULTILINE | re.IGNORECASE,
 )
-_NEXT_LINE = re.compile(r"\s{0,16}(\S.*)")
+_SENTENCE = re.compile(
+    # Behind another sentence only what begins like a value: "The answer is clearly right" is none.
+    rf"(?<=[.!?)\]}}][ \t]){_LEAD}the[ \t]{{1,4}}{_ANSWER}"
+    r"(?P<rest>(?:[-+−]?[$\\(\[{0-9.]|(?-i:[A-Z])(?![A-Za-z])).*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_HEADING = re.compile(
+    r"^[ \t>]{0,8}(?:#{1,6}|\*\*|__)[ \t*_]{0,8}"
+    r"(?:the[ \t])?(?:final[ \t]{1,4})?answer[ \t*_:]{0,8}$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NEXT_LINE = re.compile(r"\s{0,16}(?:(?:\\\[|\$\$)\s{1,8})?(\S.*)")
+_BARE_BOX = re.compile(
+    r"\\f?boxed(?:\s{0,8}(?P<number>[+-]?(?:\\?\$)?[0-9]{1,400}(?:,[0-9]{3}){0,9}(?:\.[0-9]{1,99})?)"
+    r"|\s{1,8}(?P<letter>[A-Z]))(?![A-Za-z0-9^_/\\{!(])"
+)
 _BOX = re.compile(r"\\f?boxed\s{0,8}\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
@@ -113,24 +135,33 @@ def _lines(text: str) -> list[Candidate]:
     found: list[Candidate] = []
     for match in _HASHES.finditer(text):
         rest = _unexclaimed(match["rest"].strip())
-        # "#### Answer: 7" is met a second time below, with its own prefix taken off.
-        if rest and not _ANSWER_LINE.match(rest):
+        # "#### Answer: 7" and "#### Answer" are met below, with their own prefix taken off.
+        if rest and not _ANSWER_LINE.match(rest) and not _HEADING.fullmatch(match[0]):
             found.append(Candidate(match.start(), rest))
     for match in _ANSWER_LINE.finditer(text):
-        rest = _unexclaimed(match["rest"].strip().rstrip("*").rstrip())
-        if not rest:
-            # "Final answer:" alone announces the line that follows.
-            following = _NEXT_LINE.match(text, match.end())
-            rest = _unexclaimed(following[1].strip()) if following else ""
-        if rest:
-            found.append(Candidate(match.start(), rest))
-    return found
+        rest = match["rest"].strip().rstrip("*").rstrip() or _following(text, match.end())
+        found.append(Candidate(match.start(), _unexclaimed(rest)))
+    for match in _HEADING.finditer(text):
+        found.append(Candidate(match.start(), _unexclaimed(_following(text, match.end()))))
+    for match in _SENTENCE.finditer(text):
+        found.append(Candidate(match.start(), _unexclaimed(match["rest"].strip())))
+    return [candidate for candidate in found if candidate.text]
+
+
+def _following(text: str, end: int) -> str:
+    """The line behind "Final answer:", which announces it."""
+    match = _NEXT_LINE.match(text, end)
+    return match[1].strip() if match else ""
 
 
 def candidates(response: str) -> list[Candidate]:
     """Every stated answer of ``response`` after its thinking, in the order of their markers."""
     text = after_thinking(response)
     found = [Candidate(start, text[a:b].strip()) for start, a, b in boxes(text)]
+    found += [
+        Candidate(match.start(), match["number"] or match["letter"])
+        for match in _BARE_BOX.finditer(text)
+    ]
     found += _tagged(text)
     found += _lines(text)
     return sorted(found, key=lambda candidate: candidate.start)

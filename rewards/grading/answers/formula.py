@@ -1,6 +1,7 @@
 r"""Formulas as trees of tuples, and what holds for them before anything is computed.
 
-("number", Fraction, form)      a literal; how it is written: plain, fraction or ten (a power)
+("number", Fraction, form)      a literal; how it is written: plain, fraction or ten (a power);
+                                a fraction that is not in lowest terms carries its divisor as well
 ("symbol", "x_1")               case kept
 ("constant", "pi")              also e, i and oo
 ("sum", a, b, ...), ("product", a, b, ...), ("quotient", a, b), ("power", a, b)
@@ -8,6 +9,7 @@ r"""Formulas as trees of tuples, and what holds for them before anything is comp
 ("equation", left, right)       at the root only
 """
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -55,13 +57,15 @@ def repeating(whole: str, digits: str) -> Formula:
     """``0.1`` and ``6`` for 0.1666...: 0.1 and 6/90."""
     places = len(whole.partition(".")[2])
     tail = Fraction(int(digits), (10 ** len(digits) - 1) * 10**places)
-    return ("number", Fraction(whole.rstrip(".") or "0") + tail, "fraction")
+    value = Fraction(whole.rstrip(".") or "0") + tail
+    # 0.999... is 1, and no division left to do.
+    return ("number", value, "fraction" if value.denominator > 1 else "plain")
 
 
 def negative(formula: Formula) -> Formula:
     """A literal with its sign, or the opposite of a formula: ``-(-5)`` is work left to do."""
     if formula[0] == "number" and formula[1] >= 0:
-        return ("number", -formula[1], formula[2])
+        return ("number", -formula[1], *formula[2:])
     return ("negative", formula)
 
 
@@ -81,7 +85,8 @@ def quotient(top: Formula, bottom: Formula) -> Formula:
     """A quotient; one of two integers is a fraction, which is a literal."""
     literals = top[0] == bottom[0] == "number" and "fraction" not in (top[2], bottom[2])
     if literals and bottom[1] != 0 and top[1].denominator == bottom[1].denominator == 1:
-        return ("number", top[1] / bottom[1], "fraction")
+        common = math.gcd(int(top[1]), int(bottom[1]))
+        return ("number", top[1] / bottom[1], "fraction", *((common,) if common > 1 else ()))
     return ("quotient", top, bottom)
 
 

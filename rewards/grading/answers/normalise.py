@@ -5,22 +5,15 @@ percent signs) and drops what is only typesetting.
 """
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from unicodedata import normalize
 
 _SPELLINGS = {
-    "-": "−–－",
-    "+": "＋",
-    ",": "，",
-    ":": "：",
-    "(": "（",
-    ")": "）",
-    "%": "％",
-    " ": "\u00a0\u2009\u202f",
+    "-": "−–－‐‑",
+    " ": "\u00a0\u2009\u202f\u3000",
     "": "\u200b",
     "/": "÷",
-    "^2": "²",
-    "^3": "³",
     r"\times ": "×",
     r"\cdot ": "·⋅",
     r"\pi ": "π",
@@ -35,19 +28,42 @@ _SPELLINGS = {
     r"^\circ ": "°º˚",
 }
 _FRACTIONS = {one: normalize("NFKC", one).split("⁄") for one in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
+_WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) != "＄"}
+"""Full-width signs by the signs that they are."""
+_RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-", strict=True))
 _UNICODE = str.maketrans(
-    {one: spelling for spelling, signs in _SPELLINGS.items() for one in signs}
+    _WIDE
+    | {one: spelling for spelling, signs in _SPELLINGS.items() for one in signs}
     | {one: rf"\frac{{{top}}}{{{bottom}}}" for one, (top, bottom) in _FRACTIONS.items()}
 )
 
 DOLLAR = "＄"
 r"""Money, ``\$`` in LaTeX, where ``$`` only opens and closes formulas."""
 
-_REWRITES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+_SUPERSCRIPT = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+
+
+def _regrouped(match: re.Match[str]) -> str:
+    whole, comma, rest = match[0].partition(",")
+    return re.sub("[.'_]", "", whole) + (f".{rest}" if comma else "")
+
+
+_REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         # A comma in braces, or before a thin space, is a thousands separator before three digits.
         (r"(?<=[0-9])(?:\{,\}|,\\!)\s*(?=[0-9]{3}(?![0-9]))", ""),
+        # So are points and apostrophes where they can be nothing else.
+        (
+            r"(?<![0-9.,'_])[1-9][0-9]{0,2}(?:(?:\.[0-9]{3}){2,9}(?:,[0-9]{1,9})?"
+            r"|(?:'[0-9]{3}){1,9}|(?:_[0-9]{3}){2,9})(?![0-9'_]|[.,][0-9])",
+            _regrouped,
+        ),
+        # A dollar sign that opens no formula is money.
+        (r"\A(\s*[+-]?\s?)\$(?=\s?[0-9.][^$]*\Z)", r"\1＄"),
+        (r"\A\s*(?:[Mm]inus|[Nn]egative)\s+(?=[0-9.\\])", "-"),
+        (r"(?<=[0-9])\s?[xX]\s?(?=10\s?(?:\^|\*\*))", r"\\times "),
+        (r"\{([^{}]{1,64})\\over(?![A-Za-z])([^{}]{1,64})\}", r"\\frac{\1}{\2}"),
         # \[ \] \( \) only where no other backslash stands before them (as in "\\[2pt]").
         (r"(?<!\\)\\[\[\]()]", " "),
         (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\.?", ""),
@@ -96,8 +112,13 @@ _SPACE = re.compile(r"\s+")
 # A space between two letters, or between a command and a letter, may carry meaning.
 _LOOSE = re.compile(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])")
 _UNTOLD = re.compile(r"(?<![A-Za-z.])\.{3,}\Z")
-_EDGES = " \t\r\n*_。"
+_EDGES = " \t\r\n*_`。"
 _NESTING = 4
+_OPTION = re.compile(
+    r"\A[\s$]*\\(?:text|textbf|textrm|mathrm|mathbf)\s?\{\s*\([A-J]\)\s*\}"
+    r"(?:\\[ ,;:]|\\quad|[\s~])*(?=\S)"
+)
+_POINT_THEN_COMMA = re.compile(r"\s*([+-]?[1-9][0-9]{0,2})\.([0-9]{3}),([0-9]{1,2}|[0-9]{4,9})\s*")
 
 
 def plain(text: str) -> str:
@@ -108,8 +129,13 @@ def plain(text: str) -> str:
     return _remembered(text) if len(text) <= 512 else _plain(text)
 
 
+def _exponent(match: re.Match[str]) -> str:
+    digits = "".join(map(_RAISED.__getitem__, match[0]))
+    return f"^{digits}" if len(digits) == 1 else f"^{{{digits}}}"
+
+
 def _plain(text: str) -> str:
-    text = text.translate(_UNICODE)
+    text = _SUPERSCRIPT.sub(_exponent, text).translate(_UNICODE)
     for pattern, replacement in _REWRITES:
         text = pattern.sub(replacement, text)
     text = _SET_UPRIGHT.sub(lambda match: f" {_SPELLED[match[1]]} ", text)
@@ -124,6 +150,16 @@ def _plain(text: str) -> str:
 
 # One answer passes through several rules, and each of them starts from its plain form.
 _remembered = lru_cache(maxsize=8192)(_plain)
+
+
+def without_letter(text: str) -> str:
+    r"""``\textbf{(C)}\ 12`` as ``12``: the letter of an option, set off as options are."""
+    return _OPTION.sub("", text)
+
+
+def one_number(text: str) -> str:
+    """``45.678,90`` as ``45678.90``, which it can only be where one number is asked for."""
+    return _POINT_THEN_COMMA.sub(r"\1\2.\3", text) if _POINT_THEN_COMMA.fullmatch(text) else text
 
 
 def key(text: str, *, fold: bool) -> str:

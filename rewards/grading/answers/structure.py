@@ -33,7 +33,7 @@ _PAIRS = (
     (r"\langle", r"\rangle", "<>"),
     *((left, right, left + right) for left in "([" for right in ")]"),
 )
-_SIGNS = re.compile(r"\\pm(?![A-Za-z])")
+_SIGNS = re.compile(r"\\(?:pm|mp)(?![A-Za-z])")
 _MATRIX = re.compile(
     r"\\begin ?\{ ?(?P<name>[pbB]?matrix|array) ?\}(?: ?\{[lcr| ]{0,16}\})?(?P<body>[^\0]*)"
     r"\\end ?\{ ?(?P=name) ?\}"
@@ -43,6 +43,7 @@ _SUCH_THAT = re.compile(
 )
 _INDEX = r"(?: ?_ ?(?:\{[^{}]{1,16}\}|[A-Za-z0-9]))?"
 _SYMBOL = rf"(?:[A-Za-z]|{'|'.join(map(re.escape, sorted(SYMBOLS, reverse=True)))})'{{0,3}}{_INDEX}"
+_VARIABLE = re.compile(_SYMBOL)
 _NAME = re.compile(
     # P(X=1), x_1, f(x), f^{-1}(x); AB, \angle ABC, [ABC]; (x, y); "total area"
     rf"P ?\([^()]{{1,24}}\)|{_SYMBOL}(?:\^\{{-1\}})?(?: ?\([A-Za-z0-9](?:, ?[A-Za-z0-9]){{0,3}}\))?"
@@ -167,6 +168,9 @@ def _named(text: str, depth: int) -> Shape | None:
     sides, signs = parts
     if len(signs) == 1 and signs[0] in ("=", r"\in"):
         name = _name(sides[0])
+        if not name and signs[0] == "=" and _VARIABLE.fullmatch(sides[1]):
+            # 5 = x
+            name, sides = sides[1].replace(" ", ""), sides[::-1]
         return replace(_shape(sides[1], depth - 1), name=name) if name else None
     if all(sign in _MORE for sign in signs):
         # 1 > x >= 0 is 0 <= x < 1.

@@ -64,6 +64,7 @@ _TAIL = re.compile(
     r"(?<![\\A-Za-z])(?P<words>[A-Za-z][A-Za-z.'/ -]{0,79}?)"
     r"\s?(?:\^\s?(?:\{\s?(?P<group>[23])\s?\}|(?P<digit>[23])))?\s?\Z"
 )
+_BRACKETED = re.compile(r"(?<=[0-9}])\s\(([A-Za-z]{3}[A-Za-z ]{0,79})\)\Z")
 _BEFORE = re.compile(r"(?:[0-9)}\]!%.]|\\pi|\\circ)(?P<gap>\s*)\Z")
 _WORD = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*")
 _FORMULA = re.compile(r"\$[^$]*\$|\\\(.*?\\\)|\\[A-Za-z]+")
@@ -81,6 +82,8 @@ _NAMES = {
     for names in re.split(r"[|\n]", _MEASURES.strip())
     for alias in names.split()
 } | {"mph": "mile/hour", "kph": "kilometer/hour", "kmph": "kilometer/hour"}
+_MONEY = "dollar cent euro rupee yuan yen peso pound sterling"
+CURRENCIES = frozenset(_MONEY.split())
 _LETTERS = frozenset("mgshlL")
 _THINGS = frozenset(_COUNTED.split())
 
@@ -107,6 +110,9 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
     >>> split_unit("5.4 cents"), split_unit("15 cm ^2"), split_unit("5 million")
     (('5.4', 'cent'), ('15', 'centimeter^2'), ('5 million', ''))
     """
+    if bracketed := _BRACKETED.search(text, max(0, len(text) - 96)):
+        # "7 (pens)"
+        text = text[: bracketed.start()] + " " + bracketed[1]
     if not text or not (text[-1].isalpha() or text[-1] in "23}."):
         return text, ""
     match = _TAIL.search(text, max(0, len(text) - 96))
@@ -121,6 +127,12 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
     words = match["words"].replace("/", " per ").replace(".", " ").casefold().split()
     name = _name(words, match["group"] or match["digit"] or "", question or "")
     return (text, "") if name is None else (text[: before.start("gap")], name)
+
+
+def unit_of(words: str) -> str | None:
+    """The name of a measure in words (``miles per hour``); empty for a thing that is counted, None
+    for other words."""
+    return _name(words.replace("/", " per ").casefold().split(), "", "")
 
 
 def _may_be_unit(letter: str, before: str, question: str) -> bool:

@@ -30,6 +30,11 @@ _MONEY = re.compile(
     rf"(?P<sign>[+-]?)\s?(?P<before>USD?(?=[ {DOLLAR}]?[0-9.]))?\s?(?P<mark>[{DOLLAR}€£¥])?"
     rf"\s?(?P<amount>.*[^\s{DOLLAR}€£¥])\s?(?P<after>[{DOLLAR}€£¥])?"
 )
+_ERA = re.compile(
+    r"(?:in\s+)?(?:the year\s+)?(?P<year>[1-9][0-9]{2,3})(?:\s?(?:AD|A\.D|CE|C\.E)\.?)?",
+    re.IGNORECASE,
+)
+"""A year in words: ``in 1969``, ``1969 AD``."""
 _PERCENT = re.compile(r"\s?(?:%|percent)\Z", re.IGNORECASE)
 
 
@@ -68,6 +73,8 @@ def value_of(text: str, question: str | None = None) -> Value | None:
     """
     if _PLAIN.fullmatch(text):
         return Value(("number", Fraction(text), "plain"))
+    if year := _ERA.fullmatch(text):
+        return Value(("number", Fraction(year["year"]), "plain"))
     money = _MONEY.fullmatch(text)
     if money is None:
         return None
@@ -99,7 +106,7 @@ def _without_degrees(formula: Formula) -> Formula:
     if formula[0] == "degrees":
         return formula[1]
     inside = formula[1][1]
-    return ("number", -inside[1], inside[2]) if inside[0] == "number" else ("negative", inside)
+    return ("number", -inside[1], *inside[2:]) if inside[0] == "number" else ("negative", inside)
 
 
 def says_a_value(gold: Value, answer: Value) -> bool:
@@ -109,7 +116,10 @@ def says_a_value(gold: Value, answer: Value) -> bool:
     if gold.literal is not None and gold.formula[2] != "fraction":
         # 782/2 is a division left to do.
         literal = answer.literal
-        return literal is not None and (literal.denominator > 1 or answer.formula[2] != "fraction")
+        if literal is None:
+            # 100^{50} for 10^{100}, as 4^5 for 2^{10}
+            return gold.formula[2] == "ten" and _is_power_of_literals(answer.formula)
+        return literal.denominator > 1 or answer.formula[2] != "fraction"
     if answer.literal is not None:
         return True
     if gold.literal is not None:
@@ -119,6 +129,10 @@ def says_a_value(gold: Value, answer: Value) -> bool:
         and _operations(answer.formula) <= _operations(gold.formula) + EXTRA_OPERATIONS
         and _pending(answer.formula) <= _pending(gold.formula)
     )
+
+
+def _is_power_of_literals(formula: Formula) -> bool:
+    return formula[0] == "power" and formula[1][0] == formula[2][0] == "number"
 
 
 def _is_one_function(formula: Formula) -> bool:

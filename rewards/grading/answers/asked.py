@@ -1,0 +1,68 @@
+"""The unit that a question asks for, and which units contradict it."""
+
+import re
+from functools import lru_cache
+
+from coterie.rewards.grading.answers.units import CURRENCIES, unit_of
+
+_HOW_MANY = re.compile(r"\bhow\s+many\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})", re.IGNORECASE)
+_IN_UNITS = re.compile(r"\bin\s+(?P<words>(?:(?:square|cubic)\s+)?[a-z]{3,12}s|feet|inches)\b")
+_SENTENCE = re.compile(r"(?<=[.?!])\s+")
+_PERCENT = re.compile(r"\b(?:what|which|how many)\s+percent", re.IGNORECASE)
+_MONEY = re.compile(
+    r"\bhow\s+much\s+(?:more\s+|less\s+|extra\s+)?(?:money\b|(?:does|do|did|will|would|is|was)\b"
+    r"[^.?!]{0,80}\b(?:cost|pay|spend|earn|owe|charge)\b)",
+    re.IGNORECASE,
+)
+_BEHIND = """
+of does do did is are was were will would can could should has have had in to at for with on from
+and or if when that which
+"""
+_STOPS = frozenset(_BEHIND.split())
+"""Words that end what is counted."""
+_MODIFIERS = 3
+"""Words that may stand before the unit: "how many more whole minutes"."""
+
+
+@lru_cache(maxsize=1024)
+def asked_units(question: str) -> frozenset[str]:
+    """The units that a question asks for: measures by their names, ``%``, ``money``, and the empty
+    name for what is only counted. Empty where it names none."""
+    question = question[:8192]
+    found = {_first_unit(match["words"]) for match in _HOW_MANY.finditer(question)}
+    last = _SENTENCE.split(question.strip())[-1]
+    found.update(filter(None, (unit_of(match["words"]) for match in _IN_UNITS.finditer(last))))
+    if _PERCENT.search(question):
+        found = (found - {""}) | {"%"}
+    if _MONEY.search(question):
+        found.add("money")
+    return frozenset(found)
+
+
+def contradicts(unit: str, question: str) -> bool:
+    """Whether a unit (``%`` for per cent) is another one than the question asks for.
+
+    >>> contradicts("hour", "How many minutes?"), contradicts("hour", "How long is it?")
+    (True, False)
+    """
+    asked = asked_units(question) if unit else frozenset()
+    if not asked or ("money" in asked and unit in CURRENCIES):
+        return False
+    # "30 miles" answers "how many miles per hour".
+    return not any(unit == name or unit.split("/")[0] == name.split("/")[0] for name in asked)
+
+
+def _first_unit(words: str) -> str:
+    """The measure that stands first, with what it is divided by; empty where a thing is counted."""
+    kept: list[str] = []
+    for word in words.split():
+        if word.casefold() in _STOPS:
+            break
+        kept.append(word)
+    for start in range(min(len(kept), _MODIFIERS + 1)):
+        for end in range(min(len(kept), start + 4), start, -1):
+            if name := unit_of(" ".join(kept[start:end])):
+                return name
+        if unit_of(kept[start]) == "":
+            return ""
+    return ""

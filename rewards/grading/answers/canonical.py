@@ -1,0 +1,169 @@
+r"""One form for formulas that differ by steps that do nothing, and how many such steps there are.
+
+A formula becomes a coefficient times powers: ``\sqrt{72}``, ``72^{1/2}``, ``1\sqrt{72}`` and
+``\frac{3\sqrt{72}}{3}`` are all 1 times 72 to the power 1/2. Terms come in one order, like terms
+are put together. Nothing is expanded, and no power is computed, so that ``(x+2)(x-3)`` and
+``x^2-x-6`` stay two forms.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from coterie.rewards.grading.answers.formula import LEAVES, Formula
+
+Powers = tuple[tuple[Any, Fraction], ...]
+"""(base, exponent) in one order; a base is a leaf, a function, a sum or a power."""
+Form = tuple[Fraction, Powers]
+"""A coefficient and what it multiplies."""
+
+_NOTHING: Powers = ()
+
+
+@lru_cache(maxsize=8192)
+def canonical(formula: Formula) -> tuple[Form, int]:
+    """(form, steps): two formulas of one form differ by trivial steps only; ``steps`` counts those
+    that the formula leaves to do, such as a zero to add or a factor to cancel.
+
+    Example: ``0 + x/1`` has the form of ``x`` and 2 steps.
+    """
+    walk = _Walk()
+    return walk.form(formula), walk.steps
+
+
+def difference(equation: Formula) -> Powers | tuple[Form, ...]:
+    """The form of an equation, up to a number by which both sides are multiplied."""
+    _, left, right = equation
+    terms = _terms(_Walk().form(("sum", left, ("negative", right))))
+    return tuple((coefficient / terms[0][0], powers) for coefficient, powers in terms)
+
+
+def arrangement(equation: Formula) -> frozenset[tuple[Form, ...]]:
+    """What stands on the two sides of an equation, up to a number and to which comes first."""
+    _, left, right = equation
+    walk = _Walk()
+    lead = _terms(walk.form(("sum", left, ("negative", right))))[:1]
+    scale = abs(lead[0][0]) if lead else Fraction(1)
+    sides = (_terms(walk.form(side)) for side in (left, right))
+    scaled = [tuple((number / scale, powers) for number, powers in side) for side in sides]
+    turned = [tuple((-number, powers) for number, powers in side) for side in scaled]
+    return frozenset(min((scaled, turned), key=lambda pair: repr(sorted(pair, key=repr))))
+
+
+def _terms(form: Form) -> tuple[Form, ...]:
+    """The terms of a form that is a sum; another form is its own only term, 0 has none."""
+    coefficient, powers = form
+    if not coefficient:
+        return ()
+    if len(powers) == 1 and powers[0][0][0] == "sum" and powers[0][1] == 1:
+        return tuple((coefficient * number, rest) for number, rest in powers[0][0][1])
+    return (form,)
+
+
+def _inverse(form: Form) -> Form | None:
+    number, powers = form
+    return (1 / number, tuple((base, -exponent) for base, exponent in powers)) if number else None
+
+
+def _opaque(kind: str, *arguments: Any) -> Form:
+    return Fraction(1), (((kind, *arguments), Fraction(1)),)
+
+
+class _Walk:
+    """One pass over a formula, which counts the steps that it takes."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def form(self, formula: Formula) -> Form:
+        """The form of a formula."""
+        kind, *inside = formula
+        if kind == "number":
+            # A fraction that is not in lowest terms carries its divisor.
+            self.steps += len(formula) > 3
+            return formula[1], _NOTHING
+        if kind in LEAVES:
+            return _opaque(kind, formula[1])
+        if kind == "negative":
+            number, powers = self.form(inside[0])
+            return -number, powers
+        if kind == "sum":
+            return self.sum(inside)
+        if kind == "product":
+            forms = [self.form(part) for part in inside]
+            self.steps += max(0, sum(part[0] == "number" for part in inside) - 1)
+            self.steps += sum(part[:2] == ("number", 1) for part in inside)
+            return self.multiplied(forms)
+        if kind == "quotient":
+            return self.quotient(*inside)
+        if kind in ("power", "root"):
+            return self.power(kind, *inside)
+        return _opaque(kind, *map(self.form, inside))
+
+    def quotient(self, top: Formula, bottom: Formula) -> Form:
+        """A quotient, as a product with negative exponents."""
+        above, below = self.form(top), self.form(bottom)
+        inverse = _inverse(below)
+        if inverse is None:
+            return _opaque("quotient", above, below)
+        whole = above[0].denominator == below[0].denominator == 1
+        common = math.gcd(above[0].numerator, below[0].numerator) if whole else 1
+        self.steps += below == (1, _NOTHING) or (common > 1 and above[0] != 0)
+        return self.multiplied([above, inverse])
+
+    def multiplied(self, forms: Iterable[Form]) -> Form:
+        """The product of forms; powers of one base are put together."""
+        number = Fraction(1)
+        found: dict[Any, Fraction] = {}
+        for coefficient, powers in forms:
+            number *= coefficient
+            for base, exponent in powers:
+                self.steps += base in found
+                found[base] = found.get(base, Fraction(0)) + exponent
+        if not number:
+            return number, _NOTHING
+        kept = [(base, exponent) for base, exponent in found.items() if exponent]
+        return number, tuple(sorted(kept, key=repr))
+
+    def power(self, kind: str, base: Formula, over: Formula) -> Form:
+        """A power or a root; its exponent is a number where the formula gives one."""
+        inside, outside = self.form(base), self.form(over)
+        number, rest = outside
+        if rest:
+            # 2^{-x} is 1/2^x
+            form = _opaque(kind, inside, (abs(number), rest))
+            return form if number > 0 else _inverse(form) or form
+        if not number:
+            return _opaque(kind, inside, outside)
+        exponent = number if kind == "power" else 1 / number
+        if exponent == 1:
+            self.steps += 1
+            return inside
+        if exponent == -1 and (inverse := _inverse(inside)):
+            return inverse
+        coefficient, powers = inside
+        if coefficient == 1 and len(powers) == 1 and abs(powers[0][1]) == 1:
+            # The root of 1/x is x to the power -1/2.
+            return coefficient, ((powers[0][0], powers[0][1] * exponent),)
+        return Fraction(1), ((("power", inside), exponent),)
+
+    def sum(self, parts: Iterable[Formula]) -> Form:
+        """A sum; like terms are put together, its first term has no minus sign."""
+        found: dict[Powers, Fraction] = {}
+        for number, powers in self.flat(parts):
+            self.steps += powers in found or not number
+            found[powers] = found.get(powers, Fraction(0)) + number
+        kept = sorted(((n, powers) for powers, n in found.items() if n), key=lambda t: repr(t[1]))
+        if len(kept) < 2:
+            return kept[0] if kept else (Fraction(0), _NOTHING)
+        sign = 1 if kept[0][0] > 0 else -1
+        whole = ("sum", tuple((sign * number, powers) for number, powers in kept))
+        return Fraction(sign), ((whole, Fraction(1)),)
+
+    def flat(self, parts: Iterable[Formula]) -> Iterator[Form]:
+        """The terms, and those of a sum in brackets without a factor."""
+        for part in parts:
+            form = self.form(part)
+            yield from _terms(form) if abs(form[0]) == 1 and form[1] else (form,)

@@ -1,0 +1,56 @@
+"""Dates, in whatever order their parts stand."""
+
+import re
+from datetime import date
+
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTH = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DAY = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>[0-9]{4})"
+_WEEKDAY = r"(?:(?P<weekday>mon|tues|wednes|thurs|fri|satur|sun)day,? )?"
+_WEEKDAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
+_DATES = tuple(
+    re.compile(rf"{_WEEKDAY}(?:on )?(?:the )?{pattern}", re.IGNORECASE)
+    for pattern in (
+        rf"{_MONTH} {_DAY}(?:,? {_YEAR})?",
+        rf"{_DAY} (?:of )?{_MONTH}(?:,? {_YEAR})?",
+        rf"{_YEAR}-(?P<month>[0-9]{{2}})-(?P<day>[0-9]{{2}})",
+        rf"(?P<month>[0-9]{{1,2}})/(?P<day>[0-9]{{1,2}})/{_YEAR}",
+        rf"(?P<day>[0-9]{{1,2}})[/.](?P<month>[0-9]{{1,2}})[/.]{_YEAR}",
+    )
+)
+
+Day = tuple[int | None, int, int]
+"""(year, month, day); no year where none is given."""
+
+
+def read_date(text: str) -> Day | None:
+    """The day that all of ``text`` names; None for other texts and for no day of the calendar, and
+    where ``3/4/2024`` may be two.
+
+    >>> read_date("14th of March, 2024"), read_date("2024-03-14"), read_date("3/4/2024")
+    ((2024, 3, 14), (2024, 3, 14), None)
+    """
+    text = " ".join(text[:64].split()).rstrip(".")
+    found = {
+        day for pattern in _DATES if (match := pattern.fullmatch(text)) if (day := _day(match))
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _day(match: re.Match[str]) -> Day | None:
+    month = match["month"].casefold()
+    number = int(month) if month.isdigit() else 1 + _MONTHS.index(month[:3])
+    year = int(match["year"]) if match["year"] else None
+    try:
+        # Of a date without a year only the 29th of February needs a year that has one.
+        day = date(2000 if year is None else year, number, int(match["day"]))
+    except ValueError:
+        return None
+    named = match["weekday"]
+    if named and (year is None or _WEEKDAYS[day.weekday()] != named.casefold()):
+        return None
+    return year, day.month, day.day

@@ -1,0 +1,197 @@
+r"""Whether an answer is the question's own content over again.
+
+"3 + 4" is no answer to "3 + 4 =", nor is "(4 + 3) + 0"; "2x + 3 = 11" solves no equation, and
+84/168 is not in lowest terms. Formulas, equations and numbers of the question are compared by
+:mod:`canonical` form, so that no step that does nothing makes them another answer.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from coterie.rewards.grading.answers.canonical import Form, arrangement, canonical, difference
+from coterie.rewards.grading.answers.caps import refuses
+from coterie.rewards.grading.answers.formula import LEAVES, Formula, ordered, parts
+from coterie.rewards.grading.answers.grammar import read
+from coterie.rewards.grading.answers.normalise import key, plain
+from coterie.rewards.grading.answers.values import exact
+
+LONGEST = 8192
+"""Characters of a question that are read."""
+
+_INLINE = re.compile(r"\$([^$]{1,512})\$|\\[(\[](.{1,512}?)\\[)\]]", re.DOTALL)
+_RELATIONS = re.compile(r"[=<>,;]|\\(?:le|ge|leq|geq|in|to)(?![A-Za-z])")
+_PROSE = re.compile(
+    r"(?<![\\A-Za-z])(?!(?:arc)?(?:sin|cos|tan)h?\b|(?:sqrt|pi|ln|log|exp)\b)[A-Za-z]{2,}"
+    r"|[.,;:?!](?=\s|$)|\n"
+)
+_ARTICLE = re.compile(r"\A\s*(?:a|A|I)\s+(?=\S)|\s+(?:a|I)\s*\Z")
+_ANSWER_FORM = re.compile(
+    r"\b(?:express|give|write|leave|put|enter|state|round)\s+(?:your|the|all|any)\s"
+    r"(?:final\s)?(?:answer|result|solution)s?\b[^.?!]{0,200}",
+    re.IGNORECASE,
+)
+_ASKS_FORM = re.compile(
+    r"\b(?:simplify|simplified|convert|rewrite|express|rationali[sz]e|expand|factor|written?|write)\b"
+    r"|\breduce\s+(?:[$\\0-9]|the fraction)|\b(?:lowest terms|simplest \w+|scientific notation)\b"
+    r"|\bstandard form\b|\b(?:as|to|into|in)\s(?:an?\s)?(?:\w+\s)?"
+    r"(?:fraction|decimal|percent|percentage|(?:mixed|improper|whole) number)\b",
+    re.IGNORECASE,
+)
+
+_FRACTION = r"(?:\\frac ?\{ ?[0-9]+ ?\} ?\{ ?[0-9]+ ?\}|\\frac ?[0-9]{2}|[0-9]+ ?/ ?[0-9]+)"
+_DECIMAL = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_NUMERAL = re.compile(
+    rf"[+-]?(?:(?P<mixed>[0-9]+ ?\\frac ?(?:\{{[0-9]+\}} ?\{{[0-9]+\}}|[0-9]{{2}})"
+    r"|[0-9]+ [0-9]+ ?/ ?[0-9]+)"
+    rf"|(?P<fraction>{_FRACTION})"
+    rf"|(?P<scientific>{_DECIMAL} ?(?:(?:\\times|\\cdot|\*) ?10 ?\^ ?(?:\{{ ?[+-]?[0-9]+ ?\}}"
+    r"|[+-]?[0-9]+)|[eE][+-]?[0-9]+))"
+    rf"|(?P<percent>{_DECIMAL} ?%)"
+    rf"|(?P<numeral>{_DECIMAL}))"
+)
+_OPERATORS = "+-*/^_=\\{(["
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a question holds."""
+
+    formulas: frozenset[Formula]
+    """In one order; no single number or letter."""
+    forms: frozenset[Form]
+    equations: tuple[Formula, ...]
+    numbers: frozenset[tuple[Fraction, str]]
+    """(value, kind of numeral)."""
+    asks_form: bool
+    """Whether the task is to write something in another way."""
+
+
+def restates(gold: Formula, answer: Formula, written: str, question: str) -> bool:
+    """Whether a formula stands in the question, up to steps that do nothing, and the gold answer
+    is of another form.
+
+    Args:
+        written: the answer as it is written.
+    """
+    content = content_of(question)
+    form, steps = canonical(answer)
+    target, least = canonical(gold)
+    if form == target and steps <= least and not content.asks_form:
+        return False
+    if ordered(answer) in content.formulas:
+        return True
+    if form in content.forms:
+        return form != target or steps > least
+    return _stands_in(written, question)
+
+
+def _stands_in(written: str, question: str) -> bool:
+    stated = key(written, fold=False)
+    before, after = (r"(?<![\w.])" * stated[:1].isalnum(), r"(?![\w.])" * stated[-1:].isalnum())
+    asked = key(question, fold=False)
+    return re.search(before + re.escape(stated) + after, asked) is not None
+
+
+def restates_equation(gold: Formula, answer: Formula, solved: bool, question: str) -> bool:
+    """Whether an equation is one of the question's, up to a number and the order of its terms.
+
+    Where the gold answer is another arrangement of that equation (``y = 5 - 3x``), the answer has
+    to be in the gold answer's.
+
+    Args:
+        solved: whether the answer names a variable on one side, as far as the gold answer does.
+    """
+    stated = {difference(equation) for equation in content_of(question).equations}
+    own = difference(answer)
+    if own not in stated:
+        return False
+    if difference(gold) != own or not solved:
+        return True
+    more = sum(canonical(side)[1] for side in answer[1:])
+    less = sum(canonical(side)[1] for side in gold[1:])
+    return arrangement(answer) != arrangement(gold) or more > less
+
+
+def keeps_form(gold: str, answer: str, question: str) -> bool:
+    """Whether the task is to write a number in another way, and ``answer`` is the number in the way
+    of the question."""
+    content = content_of(question)
+    form, value = kind_of(answer), exact(answer)
+    if not content.asks_form or not form or value is None or form == kind_of(gold):
+        return False
+    same_way = ("fraction", "unreduced") if form in ("fraction", "unreduced") else (form,)
+    return any((value.literal, kind) in content.numbers for kind in same_way)
+
+
+def kind_of(text: str) -> str:
+    """How a number is written: ``numeral``, ``fraction`` (in lowest terms), ``unreduced``,
+    ``mixed``, ``scientific`` or ``percent``; empty for anything else."""
+    match = _NUMERAL.fullmatch(text.strip())
+    kind = match.lastgroup if match else None
+    if kind == "fraction":
+        top, bottom = re.findall("[0-9]+", text) if "{" in text or "/" in text else text[-2:]
+        return "fraction" if math.gcd(int(top), int(bottom)) == 1 else "unreduced"
+    if kind == "scientific" and re.search(r"(?:\^ ?\{? ?|[eE])[+-]?0+ ?\}?\Z", text):
+        return "numeral"
+    return kind or ""
+
+
+@lru_cache(maxsize=1024)
+def content_of(question: str) -> Content:
+    """The formulas, equations and numbers of a question; formulas stand between dollar signs, or
+    between words."""
+    question = question[:LONGEST]
+    formulas: set[Formula] = set()
+    equations: list[Formula] = []
+    for text in _stretches(question):
+        sides = [_formula(side) for side in _RELATIONS.split(text)]
+        formulas.update(part for side in sides if side for part in parts(side))
+        if _RELATIONS.findall(text) == ["="] and all(sides):
+            equations.append(("equation", *sides))
+    several = {part for part in formulas if part[0] not in LEAVES}
+    forms = {canonical(part)[0] for part in several}
+    bare = _ANSWER_FORM.sub(" ", question)
+    return Content(
+        frozenset(map(ordered, several)),
+        frozenset(form for form in forms if form[1] and not _is_leaf(form)),
+        tuple(equations),
+        frozenset(_numbers(question)),
+        _ASKS_FORM.search(bare) is not None,
+    )
+
+
+def _is_leaf(form: Form) -> bool:
+    """A single letter, whatever was done to it."""
+    number, powers = form
+    return number == 1 and len(powers) == 1 and powers[0][0][0] in LEAVES and powers[0][1] == 1
+
+
+def _formula(text: str) -> Formula | None:
+    text = plain(text)
+    return None if refuses(text) else read(text)
+
+
+def _stretches(question: str) -> Iterator[str]:
+    """The texts of a question that may be formulas."""
+    for match in _INLINE.finditer(question):
+        yield match[match.lastindex or 1]
+    for text in _PROSE.split(_INLINE.sub(" the ", question)):
+        if text and not text.isspace():
+            yield _ARTICLE.sub("", text)
+
+
+def _numbers(question: str) -> Iterator[tuple[Fraction, str]]:
+    """The numbers that stand alone, in no longer formula."""
+    text = plain(question)
+    for match in _NUMERAL.finditer(text):
+        before, after = text[: match.start()].rstrip()[-1:], text[match.end() :].lstrip()[:1]
+        beside = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+        if (before and before in _OPERATORS) or (after and after in _OPERATORS):
+            continue
+        value = None if any(map(str.isalpha, beside)) else exact(match[0].strip())
+        if value is not None and value.literal is not None:
+            yield value.literal, kind_of(match[0])
