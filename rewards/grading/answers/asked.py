@@ -8,7 +8,7 @@ from coterie.rewards.grading.answers.units import CURRENCIES, unit_of
 _HOW_MANY = re.compile(r"\bhow\s+many\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})", re.IGNORECASE)
 _IN_UNITS = re.compile(r"\bin\s+(?P<words>(?:(?:square|cubic)\s+)?[a-z]{3,12}s|feet|inches)\b")
 _SENTENCE = re.compile(r"(?<=[.?!])\s+")
-_PERCENT = re.compile(r"\b(?:what|which|how many)\s+percent", re.IGNORECASE)
+_PERCENT = re.compile(r"\b(?:what|which|how many|as an?|in)\s+percent", re.IGNORECASE)
 _MONEY = re.compile(
     r"\bhow\s+much\s+(?:more\s+|less\s+|extra\s+)?(?:money\b|(?:does|do|did|will|would|is|was)\b"
     r"[^.?!]{0,80}\b(?:cost|pay|spend|earn|owe|charge)\b)",
@@ -29,7 +29,8 @@ def asked_units(question: str) -> frozenset[str]:
     """The units that a question asks for: measures by their names, ``%``, ``money``, and the empty
     name for what is only counted. Empty where it names none."""
     question = question[:8192]
-    found = {_first_unit(match["words"]) for match in _HOW_MANY.finditer(question)}
+    counted = (_first_unit(match["words"]) for match in _HOW_MANY.finditer(question))
+    found = {unit for unit in counted if unit is not None}
     last = _SENTENCE.split(question.strip())[-1]
     found.update(filter(None, (unit_of(match["words"]) for match in _IN_UNITS.finditer(last))))
     if _PERCENT.search(question):
@@ -52,8 +53,9 @@ def contradicts(unit: str, question: str) -> bool:
     return not any(unit == name or unit.split("/")[0] == name.split("/")[0] for name in asked)
 
 
-def _first_unit(words: str) -> str:
-    """The measure that stands first, with what it is divided by; empty where a thing is counted."""
+def _first_unit(words: str) -> str | None:
+    """The measure that stands first, with what it is divided by; empty where a thing is counted,
+    None where nothing is named ("how many does she need")."""
     kept: list[str] = []
     for word in words.split():
         if word.casefold() in _STOPS:
@@ -65,4 +67,4 @@ def _first_unit(words: str) -> str:
                 return name
         if unit_of(kept[start]) == "":
             return ""
-    return ""
+    return "" if kept else None

@@ -123,8 +123,16 @@ def keeps_form(gold: str, answer: str, question: str) -> bool:
     form, value = kind_of(answer), exact(answer)
     if not content.asks_form or not form or value is None or form == kind_of(gold):
         return False
+    if {form, kind_of(gold)} == {"numeral", "percent"} and value.literal == _literal(gold):
+        # "as a percentage", gold 70: the sign is a unit.
+        return False
     same_way = ("fraction", "unreduced") if form in ("fraction", "unreduced") else (form,)
     return any((value.literal, kind) in content.numbers for kind in same_way)
+
+
+def _literal(text: str) -> Fraction | None:
+    value = exact(text)
+    return value and value.literal
 
 
 def kind_of(text: str) -> str:

@@ -29,7 +29,7 @@ possibility post potato present prize problem puppy puzzle question rabbit ride 
 round row sandwich seat seed sheep sheet shelf shell shelve shelves shirt shoe slice snack sock
 solution song square stamp star step sticker stone store story student table tablet task teacher
 team test thing ticket tile time tire tomato total toy train tree triangle trip truck tulip unit
-vase visit vote walnut watch water way wheel window woman women word worker
+vase visit vote walnut watch water way wheel window woman women word worker left remaining
 """
 _CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"})
 _POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3"}
@@ -67,6 +67,7 @@ _TAIL = re.compile(
 _BRACKETED = re.compile(r"(?<=[0-9}])\s\(([A-Za-z]{3}[A-Za-z ]{0,79})\)\Z")
 _BEFORE = re.compile(r"(?:[0-9)}\]!%.]|\\pi|\\circ)(?P<gap>\s*)\Z")
 _WORD = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*")
+_HOW_MUCH_MORE = re.compile(r"\bhow (?:many|much) more\b", re.IGNORECASE)
 _FORMULA = re.compile(r"\$[^$]*\$|\\\(.*?\\\)|\\[A-Za-z]+")
 
 
@@ -95,7 +96,9 @@ def things_of(question: str) -> frozenset[str]:
     words = _WORD.findall(_FORMULA.sub(" ", question[:8192]))
     # "xy" may be a product, "CD" is none.
     known = (word for word in words if len(word) > 2 or word.isupper())
-    return frozenset(_singular(word.casefold()) for word in known) - _CHANGING
+    things = frozenset(_singular(word.casefold()) for word in known) - _CHANGING
+    # "8 more" answers "how many more".
+    return things | {"more"} if _HOW_MUCH_MORE.search(question[:8192]) else things
 
 
 def split_unit(text: str, question: str | None = None) -> tuple[str, str]:

@@ -171,6 +171,7 @@ def test_a_question_restated_is_not_paid(name: str, shortcuts: bool) -> None:
         # A number of the question that is also the answer.
         ("Half of them, 0.5, are red. Express your answer as a decimal.", "0.5", r"\frac12"),
         ("A third of 3/4 and twice 1/4: how much?", "0.75", "3/4"),
+        ("He drank 70% of it. What is that, as a percentage?", "70", "70%"),
         ("Write 1/2 + 1/4 as one number.", "0.75", "3/4"),
     ],
 )
