@@ -17,8 +17,10 @@ from coterie.models.shards import Ranks
 
 Head = Callable[[Tensor], Tensor]
 
-# Logits that may exist at once: 64 MiB in float32, beside as much for their softmax.
+# Logits that may exist at once: 64 MiB in float32, beside as much for their softmax; on a CPU 16,
+# which its caches hold.
 LOGITS_AT_ONCE = 1 << 24
+_ON_CPU = 1 << 22
 
 
 class TrainableModel(Protocol):
@@ -87,21 +89,19 @@ def score(
     temperature: float,
     entropy_gradient: bool = False,
     reader: Reader | None = None,
-    logits_at_once: int = LOGITS_AT_ONCE,
+    logits_at_once: int | None = None,
 ) -> Scores:
     """Log-probabilities of ``target_N``, entropies, and what ``reader`` tells.
 
     Logits are divided by the sampling ``temperature``. Where they would be more than
-    ``logits_at_once``, they are computed in chunks and once more in the backward pass.
+    ``logits_at_once`` (None: what suits the device), they are computed in chunks, and once more in
+    the backward pass.
     """
 
     def chunk(hidden_CH: Tensor, target_C: Tensor, *read: Tensor) -> tuple[Tensor, ...]:
-        logp_CV = (head(hidden_CH).float() / temperature).log_softmax(-1)
+        logp_CV = _tempered(head(hidden_CH), temperature).log_softmax(-1)
         logp_C = logp_CV.gather(-1, target_C[:, None]).squeeze(-1)
-        for_entropy_CV = logp_CV if entropy_gradient else logp_CV.detach()
-        # A probability of 0 has log -inf; its share of the entropy is 0, not NaN.
-        finite_CV = for_entropy_CV.clamp(min=torch.finfo(torch.float32).min)
-        told = (logp_C, -(for_entropy_CV.exp() * finite_CV).sum(-1))
+        told = (logp_C, _entropy(logp_CV if entropy_gradient else logp_CV.detach()))
         if reader is None:
             return told
         return *told, expected_difference(logp_CV, Reader(*read, bound=reader.bound))
@@ -125,21 +125,36 @@ def likeliest(
     count: int,
     *,
     temperature: float,
-    logits_at_once: int = LOGITS_AT_ONCE,
+    logits_at_once: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(N, K) ids of the likeliest tokens, (N, K) their log-probabilities in float32, and (N,) those
     of ``target_N``; K is ``count``, or the vocabulary where that is smaller."""
     found = []
     size = _at_once(head, hidden_NH, logits_at_once)
     for hidden_CH, target_C in zip(hidden_NH.split(size), target_N.split(size)):
-        logp_CV = (head(hidden_CH).float() / temperature).log_softmax(-1)
+        logp_CV = _tempered(head(hidden_CH), temperature).log_softmax(-1)
         top = logp_CV.topk(min(count, logp_CV.shape[-1]))
         found.append((top.indices, top.values, logp_CV.gather(-1, target_C[:, None]).squeeze(-1)))
     ids_NK, logp_NK, logp_N = map(torch.cat, zip(*found))
     return ids_NK, logp_NK, logp_N
 
 
-def _at_once(head: Head, hidden_NH: Tensor, logits_at_once: int) -> int:
+def _tempered(logits_CV: Tensor, temperature: float) -> Tensor:
+    logits_CV = logits_CV.float()
+    return logits_CV if temperature == 1 else logits_CV / temperature
+
+
+def _entropy(logp_CV: Tensor) -> Tensor:
+    # A probability of 0 has log -inf; its share of the entropy is 0, not NaN.
+    finite_CV = logp_CV.clamp(min=torch.finfo(torch.float32).min)
+    if logp_CV.requires_grad:
+        return -(logp_CV.exp() * finite_CV).sum(-1)
+    return -finite_CV.mul_(logp_CV.exp()).sum(-1)
+
+
+def _at_once(head: Head, hidden_NH: Tensor, logits_at_once: int | None) -> int:
+    if logits_at_once is None:
+        logits_at_once = _ON_CPU if hidden_NH.is_cpu else LOGITS_AT_ONCE
     # An empty product tells the width of the head without computing anything.
     return max(1, logits_at_once // head(hidden_NH[:0]).shape[-1])
 

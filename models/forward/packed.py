@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from coterie.models.forward.segments import Segments
 from coterie.models.process import without_scikit_learn
 
 with without_scikit_learn():
@@ -66,6 +67,8 @@ class Packed:
     """Where each scored position stands, row by row."""
     on_device: dict[str, Tensor] = field(default_factory=dict)
     """What the kernel of a GPU wants to know, made when it is first asked for."""
+    on_cpu: list[Segments] = field(default_factory=list)
+    """The same for a CPU, at most one."""
 
 
 def pack(ids_BT: Ints, mask_BT: Bools) -> Packed:
@@ -133,14 +136,25 @@ def _attend(
     """(1, S, H, E) what each query finds within its segment."""
     if not q_1HSE.is_cpu and q_1HSE.dtype != torch.float32:
         return _on_gpu(q_1HSE, k_1JSE, v_1JSE, packed, scaling, sliding_window), None
+    if q_1HSE.is_cpu and Segments.fit(packed.segments, q_1HSE.shape[1]):
+        if not packed.on_cpu:
+            packed.on_cpu.append(Segments(packed.segments, q_1HSE.shape[1]))
+        scale = q_1HSE.shape[-1] ** -0.5 if scaling is None else scaling
+        q, k, v = (x[0].transpose(0, 1) for x in (q_1HSE, k_1JSE, v_1JSE))
+        return packed.on_cpu[0].attend(q, k, v, scale, sliding_window)[None], None
     groups = q_1HSE.shape[1] // k_1JSE.shape[1]
     k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k_1JSE, v_1JSE))
+    # Split once: the backward pass of a slice would fill a tensor as long as all of them.
+    sizes = [one.queries for one in packed.segments]
+    pieces = {
+        one.own.start: parts
+        for one, *parts in zip(packed.segments, *(x.split(sizes, 2) for x in (q_1HSE, k, v)))
+    }
     found = []
     for one in packed.segments:
-        q, *own = (x[:, :, one.own.start : one.own.stop] for x in (q_1HSE, k, v))
+        q, *own = pieces[one.own.start]
         if one.keys > one.queries:
-            starts = (x[:, :, one.start.start : one.start.stop] for x in (k, v))
-            own = [torch.cat(pair, 2) for pair in zip(starts, own)]
+            own = [torch.cat(pair, 2) for pair in zip(pieces[one.start.start][1:], own)]
         mask = None
         if one.keys > one.queries or (sliding_window and one.keys > sliding_window):
             mask = _seen(one, sliding_window, q.device)

@@ -12,6 +12,9 @@ from coterie.datatypes import Sampling
 
 # B rows, V vocabulary, T numbers of a stream
 
+_WIDE, _BLOCK = 1 << 13, 1 << 8
+"""Vocabularies from that size on are summed in blocks."""
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -84,12 +87,38 @@ def choose(logits_BV: Tensor, u_B: Tensor, rules: Rules) -> tuple[Tensor, Tensor
 def invert(weight_BV: Tensor, u_B: Tensor) -> Tensor:
     """(B,) the first index at which the running sum of ``weight_BV`` exceeds u times its total;
     an index without weight is never chosen. Raises :class:`FloatingPointError`."""
+    if weight_BV.shape[1] < _WIDE:
+        cdf_BV = _running_sum(weight_BV)
+        return _first_above(cdf_BV, u_B * cdf_BV[:, -1])
+    # A running sum over a large vocabulary costs as much as its logits: over blocks, and then
+    # over the one block in which the index lies.
+    whole = weight_BV.shape[1] // _BLOCK * _BLOCK
+    sum_BK = weight_BV[:, :whole].unflatten(1, (-1, _BLOCK)).sum(-1)
+    if whole < weight_BV.shape[1]:
+        sum_BK = torch.cat([sum_BK, weight_BV[:, whole:].sum(-1, keepdim=True)], 1)
+    cdf_BK = _running_sum(sum_BK)
+    target_B = u_B * cdf_BK[:, -1]
+    block_B1 = _first_above(cdf_BK, target_B)[:, None]
+    before_B = torch.nn.functional.pad(cdf_BK, (1, 0)).gather(1, block_B1)[:, 0]
+    index_BN = block_B1 * _BLOCK + torch.arange(_BLOCK, device=weight_BV.device)
+    inside_BN = index_BN < weight_BV.shape[1]
+    inner_BN = weight_BV.gather(1, index_BN.clamp(max=weight_BV.shape[1] - 1)) * inside_BN
+    inner_BN = _running_sum(inner_BN)
+    return block_B1[:, 0] * _BLOCK + _first_above(inner_BN, target_B - before_B)
+
+
+def _running_sum(weight_BV: Tensor) -> Tensor:
     cdf_BV = weight_BV.cumsum(-1)
-    total_B = cdf_BV[:, -1]
-    if not bool(torch.isfinite(total_B).all()):
+    if not bool(torch.isfinite(cdf_BV[:, -1]).all()):
         raise FloatingPointError("the model's logits are not finite: its weights have diverged")
-    # u * total may round up to the total, beyond the last index with weight.
-    target_B = torch.minimum(u_B * total_B, torch.nextafter(total_B, torch.zeros_like(total_B)))
+    return cdf_BV
+
+
+def _first_above(cdf_BV: Tensor, target_B: Tensor) -> Tensor:
+    """(B,) the first place whose running sum exceeds the target, at most the last with weight."""
+    total_B = cdf_BV[:, -1]
+    # Rounding may bring a target up to the total, beyond the last index with weight.
+    target_B = torch.minimum(target_B, torch.nextafter(total_B, torch.zeros_like(total_B)))
     return torch.searchsorted(cdf_BV, target_B[:, None], right=True)[:, 0]
 
 

@@ -125,8 +125,31 @@ def test_a_kernel_that_computes_something_else_is_not_used(checkpoint, monkeypat
     spec = ModelSpec(str(checkpoint("qwen3")), device="cpu", dtype="bfloat16")
     handle = load_team({"a": spec}, {"a"})["a"].handle
     assert packing_agrees(handle)
-    monkeypatch.setattr("coterie.models.forward.packed._seen", lambda *_: None)
+    monkeypatch.setattr("coterie.models.forward.segments.Batch._hidden", lambda *_: 0.0)
     assert not packing_agrees(handle)
+
+
+@pytest.mark.parametrize("window", [None, 8])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_segments_at_once_find_what_each_finds_alone(monkeypatch, window, dtype) -> None:
+    """Also in several batches, and the gradients of queries, keys and values."""
+    ids, mask = rows_of(3)
+    rows = pack(ids.numpy(), mask.numpy())
+    torch.manual_seed(0)
+    shapes = [(1, heads, len(rows.ids_S), 16) for heads in (4, 2, 2)]
+    given = [torch.randn(shape).to(dtype).requires_grad_() for shape in shapes]
+    found = []
+    for at_once in (1 << 21, 4 * 48 * 48, 0):  # one batch, several, each segment alone
+        monkeypatch.setattr("coterie.models.forward.segments._SCORES_AT_ONCE", at_once)
+        rows.on_cpu.clear()
+        out, _ = packed._attend(None, *given, None, packed=rows, sliding_window=window)
+        assert out.shape == (1, len(rows.ids_S), 4, 16)
+        grads = torch.autograd.grad(out.float().square().sum(), given)
+        found.append([one.float() for one in (out, *grads)])
+    rtol, atol = (1e-4, 1e-5) if dtype == torch.float32 else (3e-2, 6e-2)
+    for one, *others in zip(*found):
+        for other in others:
+            torch.testing.assert_close(one, other, rtol=rtol, atol=atol)
 
 
 _OF_2_11 = ("query", "key", "value", "cu_seq_q", "cu_seq_k", "max_q", "max_k")

@@ -11,7 +11,7 @@ from coterie.datatypes import Sampling
 from coterie.models.loading import load_team
 from coterie.models.sampler import Request, Sampler
 from coterie.models.sampler.batches import Limits, partition
-from coterie.models.sampler.choose import Rules, choose, uniforms
+from coterie.models.sampler.choose import _WIDE, Rules, choose, invert, uniforms
 from coterie.models.sampler.stops import StopFinder
 from coterie.models.spec import ModelSpec
 
@@ -211,3 +211,24 @@ def test_batches_keep_equal_prompts_together_within_limits() -> None:
 def test_an_empty_prompt_is_refused(role) -> None:
     with pytest.raises(ValueError, match="no tokens"):
         Sampler(role.handle, role.codec.decode, ()).sample([row(0, 1)])
+
+
+def test_a_large_vocabulary_is_sampled_as_its_running_sum_says() -> None:
+    """In blocks; zeros are never chosen, and the end of [0, 1) is the last index with weight."""
+    generator = torch.Generator().manual_seed(0)
+    size = _WIDE + 100  # a last block that is not full
+    weight = torch.rand(6, size, generator=generator, dtype=torch.float64)
+    weight[:, ::3] = 0
+    weight[4, 300:] = 0
+    weight[5] = 0
+    weight[5, size - 7] = 1
+    for u in (0.0, 0.25, 0.5, 0.999, 1 - 2.0**-24):
+        u_B = torch.full((6,), u, dtype=torch.float64)
+        cdf = weight.cumsum(-1)
+        wanted = torch.searchsorted(cdf, (u_B * cdf[:, -1])[:, None], right=True)[:, 0]
+        assert torch.equal(invert(weight, u_B), wanted)
+    narrow = invert(weight.float(), torch.full((6,), 1 - 2.0**-24))
+    assert (weight.gather(1, narrow[:, None]) > 0).all()
+    weight[2, 7] = torch.nan
+    with pytest.raises(FloatingPointError):
+        invert(weight, u_B)

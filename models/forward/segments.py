@@ -1,0 +1,112 @@
+"""Attention of rows end to end on a CPU: many short segments at once.
+
+torch's kernel, called for each segment, spends more on every call than on its numbers, and the
+backward pass of every slice fills a tensor as long as all rows. Segments of similar length are
+padded to one batch of matrix products instead, in float32 whatever the model computes in.
+
+Legend: S tokens that are computed, B segments of a batch, Q queries and K keys of the longest of
+them, H query heads, J key-value heads, E head width.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+# Scores that exist at once, 8 MiB: what caches of a core and its neighbours hold.
+_SCORES_AT_ONCE = 1 << 21
+_PADDED = 1.5
+"""Scores that are computed over those that are asked for, at most."""
+
+
+class Batch:
+    """Segments that attend together."""
+
+    def __init__(self, segments: Sequence[Any]) -> None:
+        self.shape = len(segments), max(s.queries for s in segments), max(s.keys for s in segments)
+        rows, queries, keys = self.shape
+        asked_BQ, seen_BK = np.zeros((rows, queries), np.int64), np.zeros((rows, keys), np.int64)
+        slots: list[np.ndarray] = []
+        for row, one in enumerate(segments):
+            asked_BQ[row, : one.queries] = np.arange(one.own.start, one.own.stop)
+            start = len(one.start)
+            seen_BK[row, :start] = np.arange(one.start.start, one.start.stop)
+            seen_BK[row, start : one.keys] = asked_BQ[row, : one.queries]
+            slots.append(row * queries + np.arange(one.queries))
+        self.token_N = np.concatenate([np.arange(s.own.start, s.own.stop) for s in segments])
+        """Whose answers :meth:`attend` gives."""
+        self._slot_N = torch.from_numpy(np.concatenate(slots))
+        self._asked, self._seen = (torch.from_numpy(x.reshape(-1)) for x in (asked_BQ, seen_BK))
+        first_B = torch.tensor([s.keys - s.queries for s in segments])
+        self._position_BQ1 = (first_B[:, None] + torch.arange(queries))[:, :, None]
+        self._bias: dict[int | None, Tensor] = {}
+
+    def attend(
+        self, q_SHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, scale: float, window: int | None
+    ) -> Tensor:
+        """(N, H, E) what the queries find."""
+        (rows, queries, keys), heads, kv_heads = self.shape, q_SHE.shape[1], k_SJE.shape[1]
+        width = q_SHE.shape[2]
+
+        def by_head(x_SJE: Tensor, place: Tensor, size: int) -> Tensor:
+            x = x_SJE.index_select(0, place).float()
+            return x.view(rows, size, -1, width).transpose(1, 2)
+
+        q = by_head(q_SHE, self._asked, queries).reshape(rows * kv_heads, -1, width)
+        k = by_head(k_SJE, self._seen, keys).reshape(rows * kv_heads, keys, width)
+        v = by_head(v_SJE, self._seen, keys).reshape(rows * kv_heads, keys, width)
+        scores = torch.bmm(q * scale, k.transpose(1, 2)).view(rows, heads, queries, keys)
+        p = torch.softmax(scores + self._hidden(window), -1)
+        mixed = torch.bmm(p.view(rows * kv_heads, -1, keys), v).to(q_SHE.dtype)
+        out = mixed.view(rows, heads, queries, width).transpose(1, 2).reshape(-1, heads, width)
+        return out.index_select(0, self._slot_N)
+
+    def _hidden(self, window: int | None) -> Tensor:
+        """(B, 1, Q, K) 0 where a query sees a key, else minus infinity; every query sees itself."""
+        if window not in self._bias:
+            ahead_BQK = self._position_BQ1 - torch.arange(self.shape[2])
+            hidden_BQK = ahead_BQK < 0
+            if window is not None:
+                hidden_BQK |= ahead_BQK >= window
+            # Past a segment's end nobody asks; what stands there must be finite.
+            hidden_BQK &= ~hidden_BQK.all(-1, keepdim=True)
+            bias_BQK = torch.zeros(hidden_BQK.shape).masked_fill_(hidden_BQK, -torch.inf)
+            self._bias[window] = bias_BQK[:, None]
+        return self._bias[window]
+
+
+class Segments:
+    """All segments of packed rows, in batches."""
+
+    def __init__(self, segments: Sequence[Any], heads: int) -> None:
+        self._batches = [Batch(group) for group in _groups(segments, heads)]
+        order_S = np.concatenate([batch.token_N for batch in self._batches])
+        self._place_S = torch.from_numpy(np.argsort(order_S))
+
+    @staticmethod
+    def fit(segments: Sequence[Any], heads: int) -> bool:
+        """Whether the scores of each are few."""
+        return all(heads * s.queries * s.keys <= _SCORES_AT_ONCE for s in segments)
+
+    def attend(
+        self, q_SHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, scale: float, window: int | None
+    ) -> Tensor:
+        """(S, H, E) what each query finds within its segment."""
+        found = [batch.attend(q_SHE, k_SJE, v_SJE, scale, window) for batch in self._batches]
+        return torch.cat(found).index_select(0, self._place_S)
+
+
+def _groups(segments: Sequence[Any], heads: int) -> Iterator[list[Any]]:
+    """Similar lengths together: within the limit, and with little padding."""
+    group: list[Any] = []
+    keys = real = 0
+    for one in sorted(segments, key=lambda s: (s.queries, s.keys)):
+        keys, real = max(keys, one.keys), real + one.queries * one.keys
+        size = (len(group) + 1) * one.queries * keys
+        if group and (heads * size > _SCORES_AT_ONCE or size > _PADDED * real):
+            yield group
+            group, keys, real = [], one.keys, one.queries * one.keys
+        group.append(one)
+    yield group
