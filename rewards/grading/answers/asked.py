@@ -6,7 +6,10 @@ from functools import lru_cache
 from coterie.rewards.grading.answers.units import CURRENCIES, unit_of
 
 _HOW_MANY = re.compile(r"\bhow\s+many\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})", re.IGNORECASE)
-_IN_UNITS = re.compile(r"\bin\s+(?P<words>(?:(?:square|cubic)\s+)?[a-z]{3,12}s|feet|inches)\b")
+_IN_UNITS = re.compile(
+    r"\bin\s+(?P<words>[a-z]{1,12}\s+per\s+[a-z]{3,12}|(?:(?:square|cubic)\s+)?(?:[a-z]{3,12}s|feet)"
+    r"|[ckm]m|kg|ml)\b(?!\s*(?:[\^²³]|squared|cubed))"
+)
 _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _PERCENT = re.compile(r"\b(?:what|which|how many|as an?|in)\s+percent", re.IGNORECASE)
 _MONEY = re.compile(

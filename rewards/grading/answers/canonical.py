@@ -144,9 +144,11 @@ class _Walk:
         if exponent == -1 and (inverse := _inverse(inside)):
             return inverse
         coefficient, powers = inside
-        if coefficient == 1 and len(powers) == 1 and abs(powers[0][1]) == 1:
-            # The root of 1/x is x to the power -1/2.
-            return coefficient, ((powers[0][0], powers[0][1] * exponent),)
+        whole = coefficient == -1 and exponent.denominator == 1
+        if (coefficient == 1 or whole) and len(powers) == 1 and abs(powers[0][1]) == 1:
+            # The root of 1/x is x to the power -1/2, and (2-x)^2 is (x-2)^2.
+            sign = Fraction(-1 if whole and exponent.numerator % 2 else 1)
+            return sign, ((powers[0][0], powers[0][1] * exponent),)
         return Fraction(1), ((("power", inside), exponent),)
 
     def sum(self, parts: Iterable[Formula]) -> Form:

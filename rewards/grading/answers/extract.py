@@ -35,7 +35,8 @@ _ANSWER_LINE = re.compile(
 )
 _SENTENCE = re.compile(
     # Behind another sentence only what begins like a value: "The answer is clearly right" is none.
-    rf"(?<=[.!?)\]}}][ \t]){_LEAD}the[ \t]{{1,4}}{_ANSWER}"
+    rf"(?:(?<=[.!?)\]}}][ \t]){_LEAD}|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{{1,4}})"
+    rf"the[ \t]{{1,4}}{_ANSWER}"
     r"(?P<rest>(?:[-+−]?[$\\(\[{0-9.]|(?-i:[A-Z])(?![A-Za-z])).*)$",
     re.MULTILINE | re.IGNORECASE,
 )

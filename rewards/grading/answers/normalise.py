@@ -61,6 +61,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
         ),
         # A dollar sign that opens no formula is money.
         (r"\A(\s*[+-]?\s?)\$(?=\s?[0-9.][^$]*\Z)", r"\1＄"),
+        (r"\A\s*[\"“]([^\"”]*)[\"”][\s.]*\Z", r"\1"),
         (r"\A\s*(?:[Mm]inus|[Nn]egative)\s+(?=[0-9.\\])", "-"),
         (r"(?<=[0-9])\s?[xX]\s?(?=10\s?(?:\^|\*\*))", r"\\times "),
         (r"\{([^{}]{1,64})\\over(?![A-Za-z])([^{}]{1,64})\}", r"\\frac{\1}{\2}"),
