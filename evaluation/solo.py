@@ -60,4 +60,5 @@ EVALUATION = Evaluation(
     rows=lambda roles: [],
     further=further,
     headline=headline,
+    answers=lambda roles, own: own.eval_answers,
 )

@@ -10,7 +10,7 @@ REAL_SMALL = Preset(
     env="core-teaching",
     algo="gspo",
     models={
-        **dict.fromkeys(("alice", "small", "policy"), _SMALL),
+        **dict.fromkeys(("alice", "small", "policy", "solver"), _SMALL),
         **dict.fromkeys(("bob", "large", "expert"), _OTHER),
     },
     settings={

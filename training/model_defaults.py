@@ -12,6 +12,7 @@ from typing import Any
 
 from coterie import envs
 from coterie.envs.contract import role_of
+from coterie.envs.solo import SoloSettings
 from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_player
 from coterie.models.size import count_weights, is_tiny
@@ -57,6 +58,7 @@ BY_ENV: Mapping[str, Values] = {
         "problems.held_out": None,  # as many as the run's length allows
     },
     "sd-e2": {"env.prompt_style": "answer", "env.max_new_tokens": 512},
+    "solo": {"env.prompt": SoloSettings().prompt, "env.max_new_tokens": 512},
 }
 """What an environment's settings are instead of its own."""
 
@@ -119,7 +121,9 @@ def with_short_evaluation(settings: TrainSettings) -> TrainSettings:
     problems, spec = settings.problems, envs.spec(settings.choice.env)
     if problems.held_out is not None or not fitting(settings, settings.agents):
         return settings
-    often = 2 + (settings.run.steps - 1) // settings.eval.every if settings.eval.every else 2
+    often = 3 if settings.warmup.steps else 2
+    if settings.eval.every:
+        often += (settings.run.steps - 1) // settings.eval.every
     each = evaluation_of(spec).answers(settings.choice.roles, settings.env)
     count = held_out(settings.run.steps, answers_of_step(settings), often, each)
     sets = max(1, len(problems.eval))

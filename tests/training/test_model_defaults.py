@@ -69,7 +69,8 @@ def test_others_get_what_the_tables_say(env: str, real: str) -> None:
     assert at(run, "env.max_new_tokens") >= 256
     assert at(run, "env.prompt_style") in ("answer", None)  # corea-deferral asks in any case
     group = {"core-teaching": "k_cold", "eapo-consultation": "group_size"}.get(env, "traces")
-    assert 4 <= at(run, f"env.{group}") <= 8
+    size = at(run, f"env.{group}") or envs.make(env).metadata["replicas"]
+    assert 4 <= size <= 8
 
 
 def test_one_larger_model_is_enough(real: str) -> None:
@@ -209,3 +210,9 @@ def test_an_environment_of_others_keeps_what_it_names(
     monkeypatch.setitem(registry._SPECS, "of-others", spec)
     run = run_of("of-others", real)
     assert (run.learner.lr, run.problems.train, run.run.steps) == (3e-6, "recall", 200)
+
+
+def test_an_evaluation_behind_a_warm_up_takes_its_part(real: str) -> None:
+    # 20 steps of 8 problems with 8 answers; .1 * 2 * 20 * 64 = 256 answers in 2 or 3 evaluations.
+    assert run_of("solo", real, "--steps", "20").problems.held_out == 128
+    assert run_of("solo", real, "--steps", "20", "--warmup.steps", "5").problems.held_out == 85

@@ -11,6 +11,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 from pictures.curve import learning_curve
+from pictures.first_model import first_real_model
 from pictures.protocols import DRAWINGS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
@@ -18,7 +19,11 @@ FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 
 def drawn() -> dict[str, str]:
     """File name -> the SVG."""
-    pictures = {**DRAWINGS, "learning-curve": learning_curve}
+    pictures = {
+        **DRAWINGS,
+        "learning-curve": learning_curve,
+        "first-real-model": first_real_model,
+    }
     return {f"{name}.svg": draw().svg() for name, draw in pictures.items()}
 
 
