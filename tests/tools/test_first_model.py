@@ -21,7 +21,7 @@ TINY = (
 
 def test_the_page_has_the_command_that_was_run() -> None:
     text = PAGE.read_text("utf-8")
-    [command] = re.findall(r"```console\n(python train\.py --env solo.*?)```", text, re.DOTALL)
+    command, *_ = re.findall(r"```console\n(python train\.py --env solo.*?)```", text, re.DOTALL)
     words = shlex.split(command.replace("\\\n", " "))
     model = words.index("--agents.solver.model")
     assert words[:2] == ["python", "train.py"]
