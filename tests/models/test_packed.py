@@ -1,5 +1,6 @@
 """Rows end to end, their starts once: the same numbers as rows side by side."""
 
+import functools
 import inspect
 from itertools import pairwise
 
@@ -205,13 +206,23 @@ def test_a_gpus_kernel_is_asked_what_the_cpu_computes(
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="not run: there is no GPU")
 @pytest.mark.parametrize("name", ["qwen3", "qwen2", "llama"])
-def test_the_kernel_of_a_gpu_agrees(checkpoint, name: str) -> None:
+def test_the_kernel_of_a_gpu_agrees(checkpoint, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    from torch.nn.attention import varlen
+
+    kernel, asked = varlen.varlen_attn, []
+    # It stays the kernel's own signature.
+    spy = functools.wraps(kernel)(lambda *args, **more: asked.append(1) or kernel(*args, **more))
+    monkeypatch.setattr(varlen, "varlen_attn", spy)
     ids, mask = (x.cuda() for x in rows_of(1))
     found = []
     for dtype in ("float32", "bfloat16"):
         spec = ModelSpec(str(checkpoint(name)), device="cuda:0", dtype=dtype)  # type: ignore[arg-type]
         handle = load_team({"a": spec}, {"a"})["a"].handle
+        asked.clear()
         found.append(states_and_gradients(handle, ids, mask))
+        # Had it not agreed, rows would be padded.
+        assert handle.packs
+        assert bool(asked) == (dtype == "bfloat16")
     (wide, _), (narrow, grads) = found
     assert torch.cosine_similarity(wide.flatten(), narrow.float().flatten(), dim=0) > 0.99
     assert all(torch.isfinite(grad).all() for grad in grads.values())

@@ -154,6 +154,30 @@ def test_the_time_is_shared_and_what_is_unknown_is_refused(
         running.run_all(options(tmp_path / "out", wheels=tmp_path))
 
 
+def test_each_tests_outcome_is_kept_as_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests = importlib.import_module("gpu.tests")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_none.py").write_text("import nothing_like_it")
+    (tmp_path / "tests/test_some.py").write_text(
+        "import time, pytest\npytestmark = pytest.mark.gpu\n"
+        "def test_a(): pass\n"
+        "def test_b(): assert 1 == 2\n"
+        "@pytest.mark.skip(reason='not run: there is no GPU')\ndef test_c(): pass\n"
+        "def test_d(): time.sleep(60)\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu: needs one\n")
+    monkeypatch.setattr(tests, "ROOT", tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tools'}")
+    found = tests.measure(tmp_path, 20)
+    assert found["passed"] == 1
+    assert [one["test"] for one in found["failed"]] == ["tests/test_some.py::test_b"]
+    assert "assert 1 == 2" in found["failed"][0]["why"]
+    assert found["skipped"] == {"Skipped: not run: there is no GPU": 1}
+    assert found["error"] == "1 failed; pytest was ended after 20 s"
+
+
 def test_an_updates_operations_by_hand() -> None:
     from gpu.arithmetic import operations
 
@@ -226,6 +250,6 @@ def test_the_whole_is_rehearsed_on_a_cpu(tmp_path: Path) -> None:
         for role in ("alice", "bob"):
             assert step[f"{role}/mismatch/mean"] < 1e-4
             assert step[f"{role}/grad_norm"] > 0
-        assert 0.3 < step["update_of_plan"] < 1.2
+        assert 0.3 < step["update_of_plan"] < 1.5  # libraries of a build for CUDA are larger
         assert parts[f"trl-3b-{tuning}"]["ours_s"] > 0
     assert parts["sampler-0.5b"]["fused_tokens_s"] > 0

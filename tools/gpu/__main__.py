@@ -28,7 +28,12 @@ def main() -> int:
     run = verbs.add_parser("run", help="run every part, and write figures.json and figures.md")
     run.add_argument("--out", type=Path, required=True, help="folder for the figures")
     run.add_argument("--wheels", type=Path, help="folder of wheels to install for this run alone")
-    run.add_argument("--seconds", type=float, default=540, help="for all parts (default: 540)")
+    run.add_argument(
+        "--seconds",
+        type=float,
+        default=540,
+        help="for all parts; more of them give each part more (default: 540)",
+    )
     run.add_argument("--parts", nargs="+", help="only these (default: all)")
     run.add_argument("--small", action="store_true", help="small shapes; always so on a CPU")
     part = verbs.add_parser("part", help=argparse.SUPPRESS)

@@ -54,18 +54,23 @@ def table(found: Mapping[str, Any]) -> str:
         ("update beside TRL", "trl-", _TRL),
         ("sampler", "sampler-", _SAMPLER),
     ):
-        named = {n.removeprefix(prefix): f for n, f in parts.items() if n.startswith(prefix)}
+        named = {
+            name.removeprefix(prefix): figures
+            for name, figures in parts.items()
+            if name.startswith(prefix) and "error" not in figures
+        }
         if named:
             lines.append("\n".join(_rows(title, named, columns)))
-    lines += [f"- {name}: {f['error']}" for name, f in parts.items() if "error" in f]
+    missing = [f"- {name}: {f['error']}" for name, f in parts.items() if "error" in f]
+    lines += ["\n".join(missing)] if missing else []
     return "\n\n".join(lines) + "\n"
 
 
 def _rows(
     title: str, named: Mapping[str, Mapping[str, Any]], columns: Sequence[tuple[str, str, str]]
 ) -> list[str]:
-    head = ["", *(name for name, _, _ in columns)]
-    rows = [f"| {title} |" + " | ".join(head[1:]) + " |", "|" + "---|" * len(head)]
+    head = [title, *(name for name, _, _ in columns)]
+    rows = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, figures in named.items():
         cells = [form.format(figures[key]) if key in figures else "" for _, key, form in columns]
         rows.append(f"| {name} | " + " | ".join(cells) + " |")

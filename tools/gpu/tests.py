@@ -1,37 +1,63 @@
 """Tests that need a GPU, and only the files that have some: collecting all takes a minute."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
-
-import torch
 
 ROOT = Path(__file__).resolve().parents[2]
+_PLACE = "GPU_TESTS_REPORT"
+"""Environment variable: the file to which this module, as a plugin of pytest, adds a line of JSON
+for each test, so that none is lost where time runs out."""
 
 
-def measure(scratch: Path) -> dict[str, Any]:
+def measure(scratch: Path, seconds: float) -> dict[str, Any]:
     """How many passed, failed and were skipped, and why."""
-    report = scratch / "tests.xml"
+    report = scratch / "tests.jsonl"
+    report.write_text("", encoding="utf-8")
     files = [p for p in (ROOT / "tests").rglob("test_*.py") if "mark.gpu" in p.read_text("utf-8")]
     command = [sys.executable, "-m", "pytest", "-m", "gpu", "-n", "0", "-q", "-W", "default"]
-    # It says so where processes are used, and every warning is an error.
-    command += ["-p", "no:benchmark", "-p", "no:cacheprovider", f"--junit-xml={report}"]
-    done = subprocess.run([*command, *map(str, sorted(files))], cwd=ROOT, check=False)
-    if not report.is_file():
-        raise RuntimeError(f"pytest ended with {done.returncode} and no report")
+    # One says so where processes are used, and a warning is an error; the other writes files.
+    command += ["-p", "no:benchmark", "-p", "no:cacheprovider", "-p", "gpu.tests"]
+    command += [str(path) for path in sorted(files)]
+    own = {**os.environ, _PLACE: str(report)}
+    why = ""
+    try:
+        code = subprocess.run(command, cwd=ROOT, env=own, check=False, timeout=seconds).returncode
+        if code not in (0, 1):
+            why = f"pytest ended with {code}"
+    except subprocess.TimeoutExpired:
+        why = f"pytest was ended after {seconds:.0f} s"
+    found = summary(report.read_text(encoding="utf-8").splitlines())
+    if found["failed"]:
+        why = f"{len(found['failed'])} failed" + (f"; {why}" if why else "")
+    return found | ({"error": why} if why else {})
+
+
+def summary(lines: list[str]) -> dict[str, Any]:
+    """Of what the plugin has written."""
     found: dict[str, Any] = {"passed": 0, "failed": [], "skipped": {}}
-    for case in ElementTree.parse(report).getroot().iter("testcase"):
-        name = f"{case.get('classname')}::{case.get('name')}"
-        outcome = next((one for one in case if one.tag in ("failure", "error", "skipped")), None)
-        if outcome is None:
+    for one in map(json.loads, lines):
+        if one["outcome"] == "passed":
             found["passed"] += 1
-        elif outcome.tag == "skipped":
-            why = outcome.get("message", "")
-            found["skipped"][why] = found["skipped"].get(why, 0) + 1
+        elif one["outcome"] == "skipped":
+            found["skipped"][one["why"]] = found["skipped"].get(one["why"], 0) + 1
         else:
-            found["failed"].append({"test": name, "why": (outcome.get("message") or "")[:600]})
-    if found["failed"] and torch.cuda.is_available():
-        found["error"] = f"{len(found['failed'])} tests failed"
+            found["failed"].append({"test": one["test"], "why": one["why"]})
     return found
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """pytest's hook, once for each phase of a test."""
+    if report.outcome == "passed" and report.when != "call":
+        return
+    why = ""
+    if report.skipped:
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    elif report.failed:
+        why = str(report.longreprtext)[-1500:]
+    line = json.dumps({"test": report.nodeid, "outcome": report.outcome, "why": why})
+    with open(os.environ[_PLACE], "a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
