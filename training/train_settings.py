@@ -5,6 +5,7 @@ import json
 import keyword
 import re
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -158,19 +159,28 @@ def check_readable(settings: TrainSettings) -> None:
     if settings.env is not None:
         parts[f"--env {choice.env}"] = type(settings.env)(), settings.env
     for title, (default, chosen) in parts.items():
-        for field in dataclasses.fields(chosen):
-            value = getattr(chosen, field.name)
-            try:
-                stored = json.loads(json.dumps(to_plain(value)))
-                again = getattr(override(default, {field.name: stored}), field.name)
-            except (UserError, TypeError, ValueError) as error:
-                again = error
-            if again != value:
-                raise UserError(
-                    f"{title}: its setting {field.name} is {value!r:.100}, which config.json "
-                    "cannot hold, so that the run could not be resumed; use numbers, text, truth "
-                    "values, tuples of them, and frozen dataclasses"
-                )
+        try:
+            again = override(default, json.loads(json.dumps(to_plain(chosen))))
+        except (UserError, TypeError, ValueError):
+            again = None
+        if again != chosen:
+            name, value = next(
+                (name, value) for name, value in vars(chosen).items() if not _is_plain(value)
+            )
+            raise UserError(
+                f"{title}: its setting {name} is {value!r:.100}, which config.json cannot hold, so "
+                "that the run could not be resumed; use numbers, text, truth values, tuples of "
+                "them, and frozen dataclasses"
+            )
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON data give it back; a path is given back where its default is one, too."""
+    if dataclasses.is_dataclass(value):
+        return all(map(_is_plain, vars(value).values()))
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return value is None or (isinstance(value, str | int | float) and not isinstance(value, Enum))
 
 
 def restore(plain: dict[str, Any]) -> TrainSettings:
