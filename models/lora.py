@@ -102,6 +102,9 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
             raise UserError(f"{spec.adapter} is no LoRA adapter but of type {config.peft_type}")
         config.inference_mode = False
         config.lora_dropout = 0.0
+    if not config.base_model_name_or_path:
+        # peft does so for the first adapter on a base only.
+        config.base_model_name_or_path = base.name_or_path
     what = (
         f"{spec.adapter or 'LoRA'} cannot be put on a model of type {base.config.model_type!r}: "
         "name other --agents.ROLE.lora-targets, or say --agents.ROLE.tuning full"

@@ -10,6 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.datatypes import Sampling, UserError
 from coterie.models.loading import load_team, number_format
+from coterie.models.locate import named_adapter
 from coterie.models.lora import resolve_targets
 from coterie.models.sampler import Request, Sampler
 from coterie.models.spec import LoraSpec, ModelSpec
@@ -55,6 +56,15 @@ def test_lora_roles_share_one_base(checkpoint) -> None:
     # 2 layers x 7 projections x (A, B), and 2 x 2 x 2.
     assert (len(alice.parameters()), len(bob.parameters())) == (28, 8)
     assert not any("alice" in name for name in alice.parameters())
+
+
+def test_every_saved_adapter_names_its_base(checkpoint, tmp_path: Path) -> None:
+    # peft names it for the first adapter on a base only.
+    for handle, role in zip(lora_pair(checkpoint("qwen3")), ("alice", "bob")):
+        handle.save(tmp_path / role)
+        found = named_adapter(str(tmp_path / role))
+        assert found is not None
+        assert found.base == str(checkpoint("qwen3"))
 
 
 def test_each_adapter_acts_alone(checkpoint) -> None:
