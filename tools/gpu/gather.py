@@ -24,8 +24,10 @@ from coterie.datatypes import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 MIB = 2**20
-OF_THE_TESTS = ("bitsandbytes", "hypothesis", "pytest", "pytest-asyncio", "pytest-xdist", "trl")
-"""Of the extra ``test``, what tests on a GPU and the comparison with TRL need."""
+NOT_OF_TESTS = frozenset(
+    ("import-linter", "ipykernel", "math-verify", "nbclient", "pyright", "ruff", "torchrl")
+)
+"""Of the extra ``test``, what no test on a GPU and no comparison with TRL needs."""
 _PLATFORMS = tuple(f"manylinux_2_{minor}_x86_64" for minor in (39, 35, 34, 31, 28, 27, 24, 17))
 _PLATFORMS += ("manylinux2014_x86_64", "manylinux1_x86_64", "linux_x86_64")
 Fetch = Callable[[Requirement, Path], Path | None]
@@ -100,7 +102,7 @@ def wanted(root: Path = ROOT) -> list[Requirement]:
     """What this project needs for its tests on a GPU and beside TRL."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     tests = map(Requirement, project["optional-dependencies"]["test"])
-    needed = [one for one in tests if canonicalize_name(one.name) in OF_THE_TESTS]
+    needed = [one for one in tests if canonicalize_name(one.name) not in NOT_OF_TESTS]
     return [*map(Requirement, project["dependencies"]), *needed]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,10 @@ def flags(shape: str, tuning: str, model: Path, run: Path) -> list[str]:
 def measure(shape: str, tuning: str, scratch: Path) -> dict[str, Any]:
     """Figures of one step; bytes in GiB, times in seconds."""
     model = checkpoint(shape, scratch / shape)
-    settings = parse(flags(shape, tuning, model, scratch / f"run-{shape}-{tuning}"))
     most = ceiling()
     with ExitStack() as closing:
+        place = closing.enter_context(TemporaryDirectory(dir=scratch))
+        settings = parse(flags(shape, tuning, model, Path(place) / "run"))
         session = closing.enter_context(open_session(settings, preflight(settings)))
         found: dict[str, Any] = {}
         metrics, longest = {}, 0
