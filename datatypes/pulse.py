@@ -30,3 +30,7 @@ class Share:
 
 ANSWERED = Pulse()
 """Answers that models of this process have sampled; one that is being sampled counts in part."""
+ENDED = Pulse()
+"""Answers in episodes that this process has played to their end, whoever sampled them."""
+LOADED = Pulse()
+"""Models that this process has loaded."""

@@ -57,7 +57,7 @@ from coterie.training.records import (
 from coterie.training.rundir import LOGS, RunDirectory, default_path
 from coterie.training.sampling import StepSampler
 from coterie.training.settings import MAX_NEW_TOKENS
-from coterie.training.stage import stage, stage_of_step
+from coterie.training.stage import loading, stage, stage_of_step
 from coterie.training.summary import Tally, places_table, summary
 from coterie.training.symptoms import Observer
 from coterie.training.trackers import Trackers, episode_rows
@@ -101,19 +101,21 @@ class Session(AbstractContextManager["Session"]):
         self._stream, rollout, warmup = problems.train, settings.rollout, settings.warmup
         vllm = settings.vllm if settings.run.engine == "vllm" else None
         workers = self._workers = EpisodeWorkers(cluster, settings.agents, vllm=vllm is not None)
-        self.team = build_team(
-            settings.agents,
-            learning=Learning(
-                settings.algo,
-                settings.learner,
-                temperature=rollout.learner_temperature or rollout.temperature,
-                total_steps=settings.run.steps,
-                imitation=Imitation(warmup.steps, warmup.lr) if warmup.steps else None,
-            ),
-            vllm=vllm,
-            seed=settings.run.seed,
-            holder=pool_for(cluster, settings.agents, threads, vllm, run.path, workers.actors),
-        )
+        models = [agent.model for agent in settings.agents.values()]
+        with loading(self.console, models, told=self._slow):
+            self.team = build_team(
+                settings.agents,
+                learning=Learning(
+                    settings.algo,
+                    settings.learner,
+                    temperature=rollout.learner_temperature or rollout.temperature,
+                    total_steps=settings.run.steps,
+                    imitation=Imitation(warmup.steps, warmup.lr) if warmup.steps else None,
+                ),
+                vllm=vllm,
+                seed=settings.run.seed,
+                holder=pool_for(cluster, settings.agents, threads, vllm, run.path, workers.actors),
+            )
         closing.callback(lambda: self.run_async(self.team.aclose()))
         self.run_async(self.team.start())
         tell_computing(self.team, settings.agents, self._tell)

@@ -6,13 +6,13 @@ and one at each tenth. A thread of its own shows it, as the event loop stands st
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from coterie.datatypes.pulse import ANSWERED
+from coterie.datatypes.pulse import ANSWERED, ENDED, LOADED, Pulse
 
 PERIOD_S = 0.25
 """Between two looks at the count."""
@@ -29,8 +29,10 @@ def stage(
     told: bool = True,
     first: bool = True,
     least_s: float = 0.0,
+    counted: Sequence[Pulse] = (ANSWERED, ENDED),
+    unit: str = "answers",
 ) -> Iterator[None]:
-    """Show how far answers have come while what is inside runs.
+    """Show how far it is while what is inside runs.
 
     Args:
         console: where.
@@ -39,12 +41,14 @@ def stage(
         told: whether to write lines where there is no terminal.
         first: one of them at the start.
         least_s: seconds between two of them at least, and before the first one.
+        counted: what is counted; where that is several things, the one that is furthest.
+        unit: what the total is of.
     """
     if console.is_terminal:
-        with _bar(console, title, total):
+        with _bar(console, title, total, counted):
             yield
     elif told:
-        with _lines(console, title, total, first=first, least_s=least_s):
+        with _lines(console, title, total, counted, unit, first=first, least_s=least_s):
             yield
     else:
         yield
@@ -59,13 +63,21 @@ def stage_of_step(
     return stage(console, title, total, first=False, least_s=SILENCE_S) if told else nullcontext()
 
 
+def loading(
+    console: Console, models: Collection[str], *, told: bool
+) -> AbstractContextManager[None]:
+    """The same of models that are loaded, role by role."""
+    title = f"loading {', '.join(dict.fromkeys(models))}"
+    return stage(console, title, len(models), told=told, counted=(LOADED,), unit="roles")
+
+
 @contextmanager
-def _bar(console: Console, title: str, total: float) -> Iterator[None]:
-    counted = (BarColumn(bar_width=24), TextColumn("{task.completed:.0f}/{task.total:.0f}"))
+def _bar(console: Console, title: str, total: float, counted: Sequence[Pulse]) -> Iterator[None]:
+    columns = (BarColumn(bar_width=24), TextColumn("{task.completed:.0f}/{task.total:.0f}"))
     left = (TextColumn("+"), TimeRemainingColumn(compact=True), TextColumn("left"))
     with Progress(
         TextColumn("{task.description}", markup=False),
-        *(counted if total else ()),
+        *(columns if total else ()),
         TimeElapsedColumn(),
         *(left if total else ()),
         console=console,
@@ -77,13 +89,20 @@ def _bar(console: Console, title: str, total: float) -> Iterator[None]:
             # What takes more answers than was reckoned is nearly done until it is.
             bar.update(task, completed=min(done, total) if total else done)
 
-        with _watching(show):
+        with _watching(show, counted):
             yield
 
 
 @contextmanager
 def _lines(
-    console: Console, title: str, total: float, *, first: bool, least_s: float
+    console: Console,
+    title: str,
+    total: float,
+    counted: Sequence[Pulse],
+    unit: str,
+    *,
+    first: bool,
+    least_s: float,
 ) -> Iterator[None]:
     last, said_s = 0, 0.0
 
@@ -95,25 +114,27 @@ def _lines(
         if tenth > last and seconds - said_s >= least_s:
             last, said_s = tenth, seconds
             left = seconds * max(0.0, total / done - 1)
-            say(f"{title}: {done:.0f}/{total:.0f} answers  {seconds:.0f} s, {left:.0f} s left")
+            say(f"{title}: {done:.0f}/{total:.0f} {unit}  {seconds:.0f} s, {left:.0f} s left")
 
     def say(line: str) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     if first:
-        say(f"{title}: {total:.0f} answers" if total else title)
-    with _watching(show):
+        say(f"{title}: {total:.0f} {unit}" if total else title)
+    with _watching(show, counted):
         yield
 
 
 @contextmanager
-def _watching(show: Callable[[float, float], None]) -> Iterator[None]:
-    """Call ``show`` with the answers since now and the seconds that took, again and again."""
-    before, start, over = ANSWERED.done, time.perf_counter(), threading.Event()
+def _watching(show: Callable[[float, float], None], counted: Sequence[Pulse]) -> Iterator[None]:
+    """Call ``show`` with the count since now and the seconds that took, again and again."""
+    before = [pulse.done for pulse in counted]
+    start, over = time.perf_counter(), threading.Event()
 
     def watch() -> None:
         while not over.wait(PERIOD_S):
-            show(ANSWERED.done - before, time.perf_counter() - start)
+            done = max(pulse.done - then for pulse, then in zip(counted, before))
+            show(done, time.perf_counter() - start)
 
     thread = threading.Thread(target=watch, name="stage", daemon=True)
     thread.start()

@@ -7,8 +7,8 @@ import time
 import pytest
 from rich.console import Console
 
-from coterie.datatypes.pulse import ANSWERED, Pulse, Share
-from coterie.training.stage import stage, stage_of_step
+from coterie.datatypes.pulse import ANSWERED, ENDED, LOADED, Pulse, Share
+from coterie.training.stage import loading, stage, stage_of_step
 
 
 def run(console: Console, parts: int = 20, each: float = 5.0, total: float = 100.0, **how: float):
@@ -56,6 +56,24 @@ def test_a_part_of_a_step_that_is_short_says_nothing() -> None:
         time.sleep(0.05)
     run(Console(file=out), told=False)
     assert out.getvalue() == ""
+
+
+def test_models_are_counted_as_they_are_loaded() -> None:
+    out = io.StringIO()
+    with loading(Console(file=out, width=200), ["a", "a"], told=True):
+        LOADED.add(1)
+        time.sleep(0.1)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "loading a: 2 roles"
+    assert lines[1].startswith("loading a: 1/2 roles  0 s, ")
+
+
+def test_answers_of_others_count_as_their_episodes_end() -> None:
+    out = io.StringIO()
+    with stage(Console(file=out, width=200), "asking", 4):
+        ENDED.add(2)
+        time.sleep(0.1)
+    assert "asking: 2/4 answers" in out.getvalue()
 
 
 def test_a_share_counts_up_to_its_whole() -> None:

@@ -210,3 +210,4 @@ def test_a_run_of_random_weights_says_each_of_them(
     lines = [line for line in told.splitlines() if line.startswith("evaluating before training:")]
     # 8 problems, 4 traces of 2 roles, twice.
     assert lines[0] == "evaluating before training: 128 answers"
+    assert f"loading {random_model}: 2 roles" in told
