@@ -63,6 +63,12 @@ def stage_of_step(
     return stage(console, title, total, first=False, least_s=SILENCE_S) if told else nullcontext()
 
 
+def checking(*, told: bool) -> AbstractContextManager[None]:
+    """The same of what is looked at before anything is loaded, if that takes long."""
+    title = "checking settings, models and problems"
+    return stage(Console(), title, 0) if told else nullcontext()
+
+
 def loading(
     console: Console, models: Collection[str], *, told: bool
 ) -> AbstractContextManager[None]:

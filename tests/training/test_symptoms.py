@@ -211,3 +211,4 @@ def test_a_run_of_random_weights_says_each_of_them(
     # 8 problems, 4 traces of 2 roles, twice.
     assert lines[0] == "evaluating before training: 128 answers"
     assert f"loading {random_model}: 2 roles" in told
+    assert told.splitlines()[1] == "checking settings, models and problems"
