@@ -31,12 +31,15 @@ def _train(argv: Sequence[str]) -> int:
 
         return show_plan(settings)
 
-    if settings.choice.resume is None and (told := sentence(settings)):
+    told = sentence(settings)
+    if told and settings.choice.resume is None:
         print(told, flush=True)
     # What takes time to import waits until everything that can be checked has been.
     from coterie.training.preflight import preflight
+    from coterie.training.stage import checking
 
-    problems = preflight(settings)
+    with checking(told=bool(told)):
+        problems = preflight(settings)
     if settings.run.doctor:
         from coterie.training.doctor.examine import examine
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
 
 from coterie import envs
 from coterie.comparison.plan import Job, Lineup, why_unplayed
@@ -30,12 +29,15 @@ from coterie.datatypes import (
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import role_of
 from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings
+from coterie.experts.naming import is_player
 from coterie.experts.scripted import StoredPolicy
+from coterie.models.size import is_tiny
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector
 from coterie.rollouts.collect import Task
 from coterie.teams.graders import build_scorer
 from coterie.teams.team import Team, build_team
+from coterie.training.stage import loading, stage
 
 # What stands for a token where a policy speaks bytes: English has about four to one.
 BYTES_PER_TOKEN = 4
@@ -57,7 +59,8 @@ def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
     try:
         for (_, together), group in groups.items():
             needed = {n: one for job in group for n, one in job.lineup.needed.items()}
-            with console.status(escape(f"loading {', '.join(needed)}")):
+            models = [one.model for one in needed.values()]
+            with loading(console, models, told=not all(map(_is_light, models))):
                 team = build_team(
                     {name: one.settings for name, one in needed.items()},
                     vllm=settings.vllm if settings.engine == "vllm" else None,
@@ -130,7 +133,9 @@ async def sample(
         concurrency=settings.batch,
     )
     failure: str | None = None
-    with console.status(escape(job.title)) as status:
+    answers = len(wanted) * lineup.answers
+    told = not all(_is_light(one.model) for one in lineup.needed.values())
+    with stage(console, job.title, answers, told=told):
         for start in range(0, len(wanted), settings.batch):
             tasks = [
                 Task(
@@ -159,8 +164,12 @@ async def sample(
                     else:
                         failure = row.status.removeprefix("failed: ")
             job.stored.append(records)
-            status.update(f"{escape(job.title)} {start + len(tasks)}/{len(wanted)}")
     return failure
+
+
+def _is_light(model: str) -> bool:
+    """Whether it answers so soon that nobody need be shown how far it is."""
+    return is_player(model) or is_tiny(model)
 
 
 class _Nobody:

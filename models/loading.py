@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from coterie.datatypes import UserError, derive_seed
+from coterie.datatypes.pulse import LOADED
 from coterie.models.blocks import Recomputation, compute_in
 from coterie.models.codec import HFCodec
 from coterie.models.damage import check_complete, check_finite, check_sums, in_one_sentence
@@ -66,6 +67,7 @@ def load_team(
             name = _adapter_name(role)
             base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
         roles[role] = base, spec
+        LOADED.add(1)
     found = {role: _role(role, base, spec, role in trained) for role, (base, spec) in roles.items()}
     if joined():
         for base, spec in {id(base): (base, spec) for base, spec in roles.values()}.values():

@@ -7,7 +7,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from coterie.datatypes import UserError, user_path
+from coterie.datatypes import UserError
+from coterie.models.gguf import gguf_file
+from coterie.models.gguf_header import read_header
 from coterie.models.locate import hub_snapshot, local_folder, named_adapter
 from coterie.models.spec import ModelSpec
 from coterie.papers.models import CONFIGS
@@ -32,9 +34,8 @@ def count_weights(model: str, revision: str | None = None) -> int | None:
         adapter = named_adapter(model, revision)
         if adapter is not None:
             return count_weights(adapter.base, adapter.base_revision)
-        path = user_path(model)
-        if path.suffix.lower() == ".gguf" and path.is_file():
-            return _gguf(path)
+        if (path := gguf_file(model)) is not None:
+            return sum(tensor.elements for tensor in read_header(path).tensors)
         spec = ModelSpec(model, revision=revision)
         folder = local_folder(spec) or hub_snapshot(spec)
         stored = _stored(folder) if folder is not None else None
@@ -65,11 +66,6 @@ def _safetensors(path: Path) -> int:
             raise ValueError(f"a header of {size} bytes")
         header = json.loads(file.read(size))
     return sum(prod(one["shape"]) for name, one in header.items() if name != "__metadata__")
-
-
-def _gguf(path: Path) -> int:
-    # Most are quantised to four bits and a half.
-    return path.stat().st_size * 16 // 9
 
 
 def _config(path: Path) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from coterie.datatypes import Episode, Policy, Problem, Sampling, Scorer, ScoreRequests, derive_seed
+from coterie.datatypes.pulse import ENDED
 from coterie.rollouts.coalesce import Coalescer
 from coterie.rollouts.play import Ask, Deadlines, TokenEnvironment, play
 
@@ -95,7 +96,8 @@ class Collector:
 
         async def worker() -> None:
             for place, task in waiting:
-                episodes[place] = await self.play(task)
+                episodes[place] = episode = await self.play(task)
+                ENDED.add(len(episode.trajectories))
                 if done is not None:
                     done()
 

@@ -38,10 +38,11 @@ from coterie.teams.team import build_team
 from coterie.training.command_line import choose, read_run
 from coterie.training.disk import make_folder, write_whole
 from coterie.training.examiner import Examiner
-from coterie.training.model_defaults import fitted
+from coterie.training.model_defaults import fitted, fitting
 from coterie.training.preflight import check_environment
 from coterie.training.rundir import RunDirectory
 from coterie.training.settings import MAX_NEW_TOKENS, RunSettings, check_seeds
+from coterie.training.stage import stage
 from coterie.training.train_settings import Choice, TrainSettings, defaults
 
 _KEPT = ("seed", "engine")
@@ -84,7 +85,9 @@ def evaluate(argv: Sequence[str]) -> int:
     check_graders(settings.scoring, problems.evaluation)
     console = Console()
     evaluation = evaluation_of(envs.spec(settings.choice.env))
-    with console.status("evaluating"):
+    each = evaluation.answers(settings.choice.roles, settings.env)
+    answers = again.samples * len(problems.evaluation) * each
+    with stage(console, "evaluating", answers, told=bool(fitting(settings, settings.agents))):
         asked = _examine(settings, again, run, evaluation, problems.evaluation)
         outcomes, failed = asyncio.run(asked)
     measured = [evaluation.estimate(one, settings.eval.resamples, again.seed) for one in outcomes]

@@ -38,6 +38,8 @@ class Examiner:
         """Of the evaluation sampled last: why answers failed -> how many."""
         self.answers = 0
         """All of them."""
+        self.episodes: list[Episode] = []
+        """Of the evaluation sampled last; empty where it was stored."""
 
     def failures(self) -> str:
         """A sentence on the answers that failed in the evaluation sampled last, if any did."""
@@ -62,11 +64,18 @@ class Examiner:
             rows = [row for episode in episodes for row in episode.trajectories]
             self.failed.update(row.status for row in rows if row.status != "ok")
             self.answers += len(rows)
+            self.episodes += episodes
             return episodes
 
         self.failed.clear()
-        self.answers = 0
+        self.answers, self.episodes = 0, []
         return await self.evaluation.examine(play, self._held_out, self.roles, self._env_settings)
+
+    def expected(self, name: str) -> int:
+        """Answers of models that the evaluation called ``name`` takes, about."""
+        if name == "before" and self._stored(f"evaluation/{name}.json") is not None:
+            return 0
+        return len(self._held_out) * self.evaluation.answers(self.roles, self._env_settings)
 
     async def evaluate(self, name: str) -> Outcomes | None:
         """The evaluation called ``name``, stored with the run; None without held-out problems.

@@ -42,6 +42,7 @@ from coterie.training.batch import (
 from coterie.training.computing import tell_computing
 from coterie.training.examiner import Examiner
 from coterie.training.logbook import Logbook
+from coterie.training.model_defaults import fitting
 from coterie.training.origins import check_unchanged, write_environment
 from coterie.training.prompt_limit import drop_long_prompts
 from coterie.training.records import (
@@ -56,7 +57,9 @@ from coterie.training.records import (
 from coterie.training.rundir import LOGS, RunDirectory, default_path
 from coterie.training.sampling import StepSampler
 from coterie.training.settings import MAX_NEW_TOKENS
+from coterie.training.stage import loading, stage, stage_of_step
 from coterie.training.summary import Tally, places_table, summary
+from coterie.training.symptoms import Observer
 from coterie.training.trackers import Trackers, episode_rows
 from coterie.training.train_settings import TrainSettings
 from coterie.training.warmup_stage import WarmUp
@@ -89,6 +92,8 @@ class Session(AbstractContextManager["Session"]):
         self._timings: dict[str, float] = {}
         self._warned: set[str] = set()
         """Roles that the user has been told of."""
+        self._slow = bool(fitting(settings, settings.agents))
+        """Whether stages take so long that they are shown through a pipe, too."""
         cluster, threads = settings.cluster, settings.run.threads
         fix_threads(threads)
         torch.manual_seed(settings.run.seed)
@@ -96,19 +101,21 @@ class Session(AbstractContextManager["Session"]):
         self._stream, rollout, warmup = problems.train, settings.rollout, settings.warmup
         vllm = settings.vllm if settings.run.engine == "vllm" else None
         workers = self._workers = EpisodeWorkers(cluster, settings.agents, vllm=vllm is not None)
-        self.team = build_team(
-            settings.agents,
-            learning=Learning(
-                settings.algo,
-                settings.learner,
-                temperature=rollout.learner_temperature or rollout.temperature,
-                total_steps=settings.run.steps,
-                imitation=Imitation(warmup.steps, warmup.lr) if warmup.steps else None,
-            ),
-            vllm=vllm,
-            seed=settings.run.seed,
-            holder=pool_for(cluster, settings.agents, threads, vllm, run.path, workers.actors),
-        )
+        models = [agent.model for agent in settings.agents.values()]
+        with loading(self.console, models, told=self._slow):
+            self.team = build_team(
+                settings.agents,
+                learning=Learning(
+                    settings.algo,
+                    settings.learner,
+                    temperature=rollout.learner_temperature or rollout.temperature,
+                    total_steps=settings.run.steps,
+                    imitation=Imitation(warmup.steps, warmup.lr) if warmup.steps else None,
+                ),
+                vllm=vllm,
+                seed=settings.run.seed,
+                holder=pool_for(cluster, settings.agents, threads, vllm, run.path, workers.actors),
+            )
         closing.callback(lambda: self.run_async(self.team.aclose()))
         self.run_async(self.team.start())
         tell_computing(self.team, settings.agents, self._tell)
@@ -122,7 +129,8 @@ class Session(AbstractContextManager["Session"]):
         self.make_env = partial(recipe.make, self._scorer)
         closing.callback(self._graders.close)
         closing.callback(self._scorer.close)
-        metadata = self.make_env().metadata
+        env = self.make_env()
+        metadata, self._agents = env.metadata, len(env.possible_agents)
         self.group_key = settings.run.group_by or metadata.get("default_group", "problem+role")
         # An environment from elsewhere knows no groups: it is compared with replicas of itself.
         alone = 1 if settings.env is not None else _REPLICAS
@@ -155,6 +163,8 @@ class Session(AbstractContextManager["Session"]):
             seed=settings.run.seed,
             run=run,
         )
+        learners = self.team.trained
+        self._observer = Observer(settings, learners, self.group_key, self._tell)
         self._progress = checkpoint.Progress(0, 0, run.log_sizes(), {})
         if settings.choice.resume:
             self._restore()
@@ -198,7 +208,9 @@ class Session(AbstractContextManager["Session"]):
 
     def sample(self, step: int) -> Batch:
         """One step's episodes: played with the newest weights, or those that were played ahead."""
-        with self._time("sample"):
+        answers = self.settings.rollout.problems_per_step * self.replicas * self._agents
+        shown = stage_of_step(self.console, f"step {step}: sampling", answers, told=self._slow)
+        with self._time("sample"), shown:
             batch, self._cursor = self.run_async(self.sampler.batch(step))
         versions = {role: one.version for role, one in self.team.trained.items()}
         return without_stale(batch, versions, self.settings.rollout.max_staleness)
@@ -278,6 +290,7 @@ class Session(AbstractContextManager["Session"]):
         for role in sorted(told.keys() - self._warned):
             self._tell(f"step {step}: {role} {told[role]}")
         self._warned |= told.keys()
+        self._observer.look_at(batch.episodes, f"step {step}: ")
         self._progress = replace(self._progress, step=step, cursor=self._cursor)
 
     def evaluate_between(self, step: int, logbook: Logbook) -> None:
@@ -303,10 +316,14 @@ class Session(AbstractContextManager["Session"]):
 
     def evaluate(self, name: str) -> Outcomes | None:
         """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
-        with self.console.status(f"evaluating {name} training"):
+        if name == "before":
+            self._observer.look_at_settings()
+        answers, title = self._examiner.expected(name), f"evaluating {name} training"
+        with stage(self.console, title, answers, told=self._slow):
             outcomes = self.ask(self._examiner.evaluate(name))
         if failures := self._examiner.failures():
             self._tell(failures)
+        self._observer.look_at(self._examiner.episodes)
         return outcomes
 
     def conclude(

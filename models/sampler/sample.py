@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from coterie.datatypes import Completion
+from coterie.datatypes.pulse import ANSWERED, Share
 from coterie.models.family import is_llama_like
 from coterie.models.handle import ModelHandle
 from coterie.models.sampler.batches import Limits, Progress, Request, close_ranks, partition
@@ -68,13 +69,19 @@ class Sampler:
         distinct = [np.frombuffer(key, np.int64).tolist() for key in prompts]
         decoder = self._decoder()
         logits_BV = decoder.prefill(distinct, fork, progress.room)
+        share = Share(ANSWERED, len(requests))
+        longest = max(request.sampling.max_new_tokens for request in requests)
         rules = Rules.of([request.sampling for request in requests], logits_BV.shape[1], device)
+        steps = 0
         while True:
             u_B = torch.from_numpy(progress.next_uniforms()).to(device)
             tokens_B, logp_B = choose(logits_BV, u_B, rules)
             over_B = progress.append(tokens_B.cpu().numpy(), logp_B.cpu().numpy())
+            steps += 1
+            share.reach(steps / longest)
             if over_B.any():
                 if over_B.all():
+                    share.reach(1.0)
                     return progress.completions(handle.version)
                 keep_N, holes, movers = close_ranks(over_B)
                 progress.select(keep_N)

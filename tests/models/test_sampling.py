@@ -8,8 +8,9 @@ import torch
 from scipy import stats
 
 from coterie.datatypes import Sampling
+from coterie.datatypes.pulse import ANSWERED
 from coterie.models.loading import load_team
-from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler import Request, Sampler, sample
 from coterie.models.sampler.batches import Limits, partition
 from coterie.models.sampler.choose import _WIDE, Rules, choose, invert, uniforms
 from coterie.models.sampler.stops import StopFinder
@@ -232,3 +233,20 @@ def test_a_large_vocabulary_is_sampled_as_its_running_sum_says() -> None:
     weight[2, 7] = torch.nan
     with pytest.raises(FloatingPointError):
         invert(weight, u_B)
+
+
+def test_how_far_it_is_can_be_read_meanwhile(role, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    before = ANSWERED.done
+    step = sample.choose
+
+    def watched(*args):
+        seen.append(ANSWERED.done - before)
+        return step(*args)
+
+    monkeypatch.setattr(sample, "choose", watched)
+    sampler = Sampler(role.handle, role.codec.decode, (), limits=Limits(rows=2, tokens=1 << 20))
+    sampler.sample([row(5, seed, max_new_tokens=4) for seed in range(4)])
+    # Two batches of two answers, four tokens each: half an answer more with every token.
+    assert seen == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5]
+    assert ANSWERED.done - before == 4

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coterie.models.size import count_weights, is_tiny
@@ -82,6 +83,21 @@ def test_a_damaged_file_says_nothing(tmp_path: Path, content: bytes) -> None:
     folder = Path(checkpoint(tmp_path / "m"))
     (folder / "model.safetensors").write_bytes(content)
     assert count_weights(str(folder)) is None
+
+
+def test_a_gguf_file_says_it_in_its_header(tmp_path: Path) -> None:
+    gguf = pytest.importorskip("gguf")
+    path = tmp_path / "m.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    for name, shape in (("a", (3, 5)), ("b", (7,))):
+        writer.add_tensor(name, np.zeros(shape, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert count_weights(str(path)) == 3 * 5 + 7
+    path.write_bytes(b"GGUF")
+    assert count_weights(str(path)) is None
 
 
 def test_what_is_not_there_says_nothing() -> None:

@@ -20,6 +20,7 @@ from coterie.datatypes import (
     ScoreRequests,
     UserError,
 )
+from coterie.datatypes.pulse import ENDED
 from coterie.rollouts import Collector, Deadlines, play, tasks_for
 from coterie.rollouts.play import question_shown
 
@@ -326,7 +327,9 @@ def _collect(concurrency: int, make: Callable[[], Any] = TwoTurns) -> tuple[list
 
 
 def test_episodes_come_back_in_order_and_are_scored_in_batches() -> None:
+    before = ENDED.done
     episodes, scorer = _collect(concurrency=100)
+    assert ENDED.done - before == sum(len(episode.trajectories) for episode in episodes) > 0
     assert [episode.problem_id for episode in episodes] == [f"p{i}" for i in range(6) for _ in "ab"]
     # Twelve episodes of two steps: two batches of twelve.
     assert scorer.batches == [12, 12]

@@ -1,0 +1,214 @@
+"""Sentences about answers, from counts made by hand, and from a run of random weights."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+from coterie.datatypes import Episode, Trajectory
+from coterie.models.locate import TINY
+from coterie.training.command_line import parse
+from coterie.training.symptoms import PAGE, Answers, Observer, at_start, count, symptoms
+from coterie.training.train_settings import TrainSettings
+
+DOCS = Path(__file__).resolve().parents[2] / PAGE
+
+
+def row(problem: str, role: str, finish: str = "stop", **info: Any) -> Trajectory:
+    return Trajectory(
+        agent=f"{role}_0",
+        role=role,
+        tokens=np.array([1, 2]),
+        mask=np.array([False, True]),
+        logprobs=np.zeros(2, np.float32),
+        reward=0.0,
+        reward_terms={},
+        groups={"problem+role": f"{problem}/{role}"},
+        turns=((1, 2),),
+        texts=("p", "a"),
+        finish=(finish,),
+        info=info,
+    )
+
+
+def episode(problem: str, *rows: Trajectory) -> Episode:
+    return Episode(problem, 0, 1, "train", rows)
+
+
+def test_answers_are_counted() -> None:
+    right, wrong = {"correct": True, "answer": "2"}, {"correct": False, "answer": "3"}
+    none = {"correct": False, "answer": None}
+    episodes = [
+        # alice: one of two right; bob is not looked at.
+        episode(
+            "p", row("p", "alice", **right), row("p", "alice", **none), row("p", "bob", **none)
+        ),
+        # all wrong, one broken off.
+        episode("q", row("q", "alice", "length", **none), row("q", "alice", **wrong)),
+        # all right.
+        episode("r", row("r", "alice", **right), row("r", "alice", **right)),
+        # alone in its group; and one that failed.
+        episode(
+            "s", row("s", "alice", **right), dataclasses.replace(row("s", "alice"), status="x")
+        ),
+    ]
+    found = count(episodes, ["alice"], "problem+role")
+    assert found == Answers(7, unstated=2, broken_off=1, groups=3, all_right=1, all_wrong=1)
+    # An environment that reads no answers has none that are not stated.
+    assert count([episode("p", row("p", "me"))], ["me"], "problem+role") == Answers(1)
+
+
+@pytest.fixture
+def random_model(tmp_path: Path) -> str:
+    """Eight million random weights behind a vocabulary of some hundred tokens."""
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(TINY / "alice")
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=256,
+        intermediate_size=1024,
+        num_hidden_layers=8,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=1024,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+    )
+    folder = tmp_path / "random"
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def settings() -> TrainSettings:
+    return parse(["--preset", "core-tiny"])
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (
+            Answers(96, unstated=94),
+            "94 of 96 answers state none that the checker reads: --env.prompt-style is plain; "
+            "answer asks for it (docs/my-model-does-not-learn.md#format)",
+        ),
+        (
+            Answers(192, broken_off=149),
+            "149 of 192 answers broke off at 48 tokens: --env.max-new-tokens 256 gives them room "
+            "(docs/my-model-does-not-learn.md#length)",
+        ),
+        (
+            Answers(64, groups=16, all_right=2, all_wrong=13),
+            "15 of 16 groups have no signal (2 all right, 13 all wrong): name easier problems than "
+            "--problems.train chains, or warm the model up, --warmup.steps 100 "
+            "(docs/my-model-does-not-learn.md#signal)",
+        ),
+        (
+            Answers(64, groups=16, all_right=15),
+            "15 of 16 groups have no signal (15 all right, 0 all wrong): name harder problems than "
+            "--problems.train chains (docs/my-model-does-not-learn.md#signal)",
+        ),
+    ],
+)
+def test_each_symptom_names_the_flag_that_mends_it(
+    settings: TrainSettings, found: Answers, sentence: str
+) -> None:
+    assert list(symptoms(found, settings).values()) == [sentence]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        Answers(96, unstated=47, broken_off=23, groups=32, all_right=14, all_wrong=14),
+        Answers(15, unstated=15, broken_off=15, groups=7, all_wrong=7),
+        Answers(),
+    ],
+)
+def test_below_the_thresholds_nothing_is_said(settings: TrainSettings, found: Answers) -> None:
+    # A half of 96 is 48 and a quarter 24; nine tenths of 32 are 28.8; fewer than 16 say nothing.
+    assert symptoms(found, settings) == {}
+
+
+def test_groups_of_which_traces_are_read_again_have_a_signal() -> None:
+    usual = parse([])
+    assert usual.algo.distillation.beta > 0
+    assert symptoms(Answers(96, groups=32, all_right=10, all_wrong=22), usual) == {}
+    # Nobody is right, so there is nothing to read them behind.
+    assert "alike" in symptoms(Answers(96, groups=32, all_wrong=32), usual)
+
+
+def test_a_style_that_asks_in_vain_is_answered_by_imitation() -> None:
+    asks = parse(["--env.prompt-style", "answer"])
+    assert "--warmup.steps 100" in symptoms(Answers(96, unstated=94), asks)["unstated"]
+
+
+def test_each_thing_is_said_once(settings: TrainSettings) -> None:
+    told: list[str] = []
+    observer = Observer(settings, ["alice"], "problem+role", told.append)
+    none = [episode("p", *(row("p", "alice", correct=False, answer=None) for _ in range(16)))]
+    observer.look_at(none)
+    observer.look_at(none, "step 1: ")
+    assert len(told) == 1
+    observer.look_at([episode("p", *(row("p", "alice", "length") for _ in range(16)))], "step 2: ")
+    assert [one.startswith("step 2: 16 of 16 answers broke off") for one in told] == [False, True]
+
+
+def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ["--agents.alice.model", "nobody/0.1B", "--agents.bob.model", "nobody/0.1B"]
+    monkeypatch.setattr("coterie.training.symptoms.native_bfloat16", lambda: "avx512_bf16")
+    assert at_start(parse(real)) == {}
+    assert at_start(parse(["--learner.lr", "1"])) == {}  # tiny
+    rate = at_start(parse([*real, "--learner.lr", "1e-2"]))["rate"]
+    assert rate.startswith(
+        "--learner.lr is 0.01, which breaks models of this size: 0.0002 is usual"
+    )
+    forced = parse([*real, "--agents.bob.dtype", "float32"])
+    assert "--agents.bob.dtype auto" in at_start(forced)["float32"]
+    monkeypatch.setattr("coterie.training.symptoms.native_bfloat16", lambda: None)
+    assert at_start(forced) == {}
+
+
+def test_every_sentence_links_a_section_that_there_is() -> None:
+    titles = {
+        line.removeprefix("## ").strip().lower().replace(" ", "-")
+        for line in DOCS.read_text(encoding="utf-8").splitlines()
+        if line.startswith("## ")
+    }
+    assert {"format", "length", "signal", "learning-rate", "speed"} <= titles
+
+
+def test_a_run_of_random_weights_says_each_of_them(
+    random_model: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from coterie import train
+
+    monkeypatch.setattr("coterie.training.symptoms.native_bfloat16", lambda: "avx512_bf16")
+    models = [f"--agents.{role}.model={random_model}" for role in ("alice", "bob")]
+    flags = ["--problems.train", "chains", "--problems.held-out", "8", "--steps", "1"]
+    flags += ["--env.prompt-style", "plain", "--env.max-new-tokens", "12", "--learner.lr", "1e-2"]
+    flags += ["--rollout.problems-per-step", "1", "--agents.alice.dtype", "float32"]
+    assert train.main([*models, *flags, "--run-dir", str(tmp_path / "run")]) == 0
+    told = capsys.readouterr().out
+    for sentence in (
+        "--learner.lr is 0.01, which breaks models of this size",
+        "alice compute in float32 on a processor that is faster in bfloat16",
+        "answers state none that the checker reads: --env.prompt-style is plain",
+        "answers broke off at 12 tokens: --env.max-new-tokens 256",
+        "groups have no signal (0 all right, ",
+    ):
+        assert told.count(sentence) == 1, sentence
+    # And all of it before the first step.
+    assert told.index("groups have no signal") < told.index("step 1/1")
+    lines = [line for line in told.splitlines() if line.startswith("evaluating before training:")]
+    # 8 problems, 4 traces of 2 roles, twice.
+    assert lines[0] == "evaluating before training: 128 answers"
+    assert f"loading {random_model}: 2 roles" in told
+    assert told.splitlines()[1] == "checking settings, models and problems"

@@ -1,0 +1,176 @@
+"""What keeps a model from learning, seen in its answers, and the flag that mends it.
+
+Every threshold stands here. The page that each sentence links: docs/my-model-does-not-learn.md.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.datatypes import Episode, Trajectory
+from coterie.models.number_format import native_bfloat16
+from coterie.training.model_defaults import fitting, rate_of
+from coterie.training.settings import MAX_NEW_TOKENS
+from coterie.training.train_settings import TrainSettings
+
+PAGE = "docs/my-model-does-not-learn.md"
+FEWEST_ANSWERS = 16
+"""Fewer say nothing about all others."""
+FEWEST_GROUPS = 8
+NONE_STATED = 0.5
+"""Share of the answers from which on they are told of; so are those below."""
+BROKE_OFF = 0.25
+ALIKE = 0.9
+TOO_FAST = 5.0
+"""A learning rate so many times the usual one breaks a model."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What came of some answers, counted."""
+
+    asked: int = 0
+    unstated: int = 0
+    """Of them, without an answer that the checker reads."""
+    broken_off: int = 0
+    """Of them, ended by the limit of tokens."""
+    groups: int = 0
+    """Groups of at least two answers to one problem."""
+    all_right: int = 0
+    all_wrong: int = 0
+
+
+def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -> Answers:
+    """Count the answers of ``roles``; in groups by ``group_key``, else by problem and role."""
+    rows = [
+        (episode.problem_id, row)
+        for episode in episodes
+        for row in episode.trajectories
+        if row.role in roles and row.trainable
+    ]
+    groups: dict[Any, list[bool]] = defaultdict(list)
+    for problem, row in rows:
+        if "correct" in row.info:
+            group = row.groups.get(group_key, (problem, row.role))
+            groups[group].append(bool(row.info["correct"]))
+    compared = [right for right in groups.values() if len(right) > 1]
+    return Answers(
+        asked=len(rows),
+        unstated=sum(_states_none(row) for _, row in rows),
+        broken_off=sum("length" in row.finish[-1:] for _, row in rows),
+        groups=len(compared),
+        all_right=sum(map(all, compared)),
+        all_wrong=sum(not any(right) for right in compared),
+    )
+
+
+def _states_none(row: Trajectory) -> bool:
+    return row.info.get("answer", "") is None
+
+
+def symptoms(found: Answers, settings: TrainSettings) -> dict[str, str]:
+    """Name -> one sentence about these answers, with the flag that mends it."""
+    told: dict[str, str] = {}
+    if found.asked >= FEWEST_ANSWERS:
+        if found.unstated >= NONE_STATED * found.asked:
+            told["unstated"] = (
+                f"{found.unstated} of {found.asked} answers state none that the checker reads: "
+                f"{_form(settings)} ({PAGE}#format)"
+            )
+        if found.broken_off >= BROKE_OFF * found.asked:
+            limit = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
+            told["broken off"] = (
+                f"{found.broken_off} of {found.asked} answers broke off at {limit} tokens: "
+                f"{_longer(settings, limit)} ({PAGE}#length)"
+            )
+    alike = found.all_right + found.all_wrong
+    # Where traces are read again, groups that are alike teach something too.
+    if (
+        found.groups >= FEWEST_GROUPS
+        and alike >= ALIKE * found.groups
+        and not (settings.algo.distillation.beta > 0 and found.all_right)
+    ):
+        told["alike"] = (
+            f"{alike} of {found.groups} groups have no signal ({found.all_right} all right, "
+            f"{found.all_wrong} all wrong): {_level(found, settings)} ({PAGE}#signal)"
+        )
+    return told
+
+
+def at_start(settings: TrainSettings) -> dict[str, str]:
+    """Name -> one sentence about settings with which a model above five million weights learns
+    nothing, or slowly."""
+    told: dict[str, str] = {}
+    if not fitting(settings, settings.agents):
+        return told
+    learning = [agent for agent in settings.agents.values() if agent.trained]
+    usual, rate = rate_of(learning), settings.learner.lr
+    if rate > TOO_FAST * usual:
+        told["rate"] = (
+            f"--learner.lr is {rate:g}, which breaks models of this size: {usual:g} is usual "
+            f"({PAGE}#learning-rate)"
+        )
+    slow = [
+        role
+        for role, agent in settings.agents.items()
+        if agent.dtype == "float32" and agent.device in ("auto", "cpu") and native_bfloat16()
+    ]
+    if slow:
+        flags = " ".join(f"--agents.{role}.dtype auto" for role in slow)
+        told["float32"] = (
+            f"{' and '.join(slow)} compute in float32 on a processor that is faster in bfloat16: "
+            f"{flags} ({PAGE}#speed)"
+        )
+    return told
+
+
+def _form(settings: TrainSettings) -> str:
+    style = getattr(settings.env, "prompt_style", None)
+    if style is not None and style != "answer":
+        return f"--env.prompt-style is {style}; answer asks for it"
+    return "warm the model up on worked solutions, --warmup.steps 100"
+
+
+def _longer(settings: TrainSettings, limit: int) -> str:
+    flag = "--env.max-new-tokens" if hasattr(settings.env, "max_new_tokens") else "its limit"
+    return f"{flag} {max(256, 2 * limit)} gives them room"
+
+
+def _level(found: Answers, settings: TrainSettings) -> str:
+    source = settings.problems.train
+    if found.all_right > found.all_wrong:
+        return f"name harder problems than --problems.train {source}"
+    return (
+        f"name easier problems than --problems.train {source}, or warm the model up, "
+        "--warmup.steps 100"
+    )
+
+
+class Observer:
+    """Says what keeps a run's team from learning, each thing once."""
+
+    def __init__(
+        self,
+        settings: TrainSettings,
+        roles: Collection[str],
+        group_key: str,
+        tell: Callable[[str], None],
+    ) -> None:
+        """``roles`` learn; ``tell`` shows a sentence."""
+        self._settings, self._roles, self._group_key = settings, roles, group_key
+        self._tell, self._said = tell, set[str]()
+
+    def look_at_settings(self) -> None:
+        """Before anything is sampled."""
+        self._say(at_start(self._settings), "")
+
+    def look_at(self, episodes: Iterable[Episode], where: str = "") -> None:
+        """After an evaluation or a step, which ``where`` names."""
+        found = count(episodes, self._roles, self._group_key)
+        self._say(symptoms(found, self._settings), where)
+
+    def _say(self, told: Mapping[str, str], where: str) -> None:
+        for name in sorted(told.keys() - self._said):
+            self._tell(f"{where}{told[name]}")
+        self._said |= told.keys()
