@@ -2,8 +2,9 @@ r"""One form for formulas that differ by steps that do nothing, and how many suc
 
 A formula becomes a coefficient times powers: ``\sqrt{72}``, ``72^{1/2}``, ``1\sqrt{72}`` and
 ``\frac{3\sqrt{72}}{3}`` are all 1 times 72 to the power 1/2. Terms come in one order, like terms
-are put together. Nothing is expanded, and no power is computed, so that ``(x+2)(x-3)`` and
-``x^2-x-6`` stay two forms.
+are put together. Nothing is expanded, so that ``(x+2)(x-3)`` and ``x^2-x-6`` stay two forms.
+Powers of numbers are computed in a sum with letters only: ``(2x)^2-3^2`` has the form of
+``4x^2-9``, and ``2^{10}`` not that of ``4^5``.
 """
 
 import math
@@ -20,6 +21,8 @@ Form = tuple[Fraction, Powers]
 """A coefficient and what it multiplies."""
 
 _NOTHING: Powers = ()
+_LARGEST = 64
+"""Exponents of numbers, and their bits, up to which powers are computed."""
 
 
 @lru_cache(maxsize=8192)
@@ -29,7 +32,7 @@ def canonical(formula: Formula) -> tuple[Form, int]:
 
     Example: ``0 + x/1`` has the form of ``x`` and 2 steps.
     """
-    walk = _Walk()
+    walk = _Walk(computes=True)
     return walk.form(formula), walk.steps
 
 
@@ -67,15 +70,33 @@ def _inverse(form: Form) -> Form | None:
     return (1 / number, tuple((base, -exponent) for base, exponent in powers)) if number else None
 
 
+def _has_letters(form: Form) -> bool:
+    """Whether it is more than a number and powers of numbers."""
+    return any(base[0] != "power" or len(base) > 2 or base[1][1] for base, _ in form[1])
+
+
+def _may_compute(base: Any, exponent: Fraction) -> bool:
+    if base[0] != "power" or len(base) > 2 or exponent.denominator > 1:
+        return False
+    number = base[1][0]
+    bits = max(number.numerator.bit_length(), number.denominator.bit_length())
+    return number != 0 and max(bits, abs(exponent)) <= _LARGEST
+
+
 def _opaque(kind: str, *arguments: Any) -> Form:
     return Fraction(1), (((kind, *arguments), Fraction(1)),)
 
 
 class _Walk:
-    """One pass over a formula, which counts the steps that it takes."""
+    """One pass over a formula, which counts the steps that it takes.
 
-    def __init__(self) -> None:
+    Args:
+        computes: whether powers of numbers are computed in sums with letters.
+    """
+
+    def __init__(self, *, computes: bool = False) -> None:
         self.steps = 0
+        self.computes = computes
 
     def form(self, formula: Formula) -> Form:
         """The form of a formula."""
@@ -154,7 +175,10 @@ class _Walk:
     def sum(self, parts: Iterable[Formula]) -> Form:
         """A sum; like terms are put together, its first term has no minus sign."""
         found: dict[Powers, Fraction] = {}
-        for number, powers in self.flat(parts):
+        terms = list(self.flat(parts))
+        if self.computes and any(map(_has_letters, terms)):
+            terms = [self.computed(term) for term in terms]
+        for number, powers in terms:
             self.steps += powers in found or not number
             found[powers] = found.get(powers, Fraction(0)) + number
         kept = sorted(((n, powers) for powers, n in found.items() if n), key=lambda t: repr(t[1]))
@@ -163,6 +187,20 @@ class _Walk:
         sign = 1 if kept[0][0] > 0 else -1
         whole = ("sum", tuple((sign * number, powers) for number, powers in kept))
         return Fraction(sign), ((whole, Fraction(1)),)
+
+    def computed(self, term: Form) -> Form:
+        """A term with its whole powers of numbers, and of their products, computed."""
+        number, powers = term
+        forms: list[Form] = [(number, _NOTHING)]
+        for base, exponent in powers:
+            if not _may_compute(base, exponent):
+                forms.append((Fraction(1), ((base, exponent),)))
+                continue
+            self.steps += 1
+            coefficient, inside = base[1]
+            raised = tuple((part, over * exponent) for part, over in inside)
+            forms.append((coefficient ** int(exponent), raised))
+        return self.multiplied(forms)
 
     def flat(self, parts: Iterable[Formula]) -> Iterator[Form]:
         """The terms, and those of a sum in brackets without a factor."""

@@ -11,7 +11,12 @@ from coterie.datatypes import Problem
 from coterie.rewards.grading.answers.asked import contradicts
 from coterie.rewards.grading.answers.formula import Formula, ordered, parts
 from coterie.rewards.grading.answers.normalise import DOLLAR, is_words, key, plain, words
-from coterie.rewards.grading.answers.restated import keeps_form, restates, restates_equation
+from coterie.rewards.grading.answers.restated import (
+    asks_solved,
+    keeps_form,
+    restates,
+    restates_equation,
+)
 from coterie.rewards.grading.answers.structure import Shape, equation
 from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
 
@@ -104,7 +109,8 @@ def _equations(gold: Shape, answer: Shape, question: str) -> Pair | None:
     if left is None or right is None:
         return None
     solution = value_of(gold.text) if gold.name else None
-    if solution is not None and solution.is_number and not answer.name:
+    solves = (solution is not None and solution.is_number) or asks_solved(question)
+    if gold.name and solves and not answer.name:
         return None
     values = [value_of(side) for side in (*left, *right)]
     formulas = [value.formula for value in values if value is not None]

@@ -41,6 +41,7 @@ _ASKS_FORM = re.compile(
     r"(?:fraction|decimal|percent|percentage|(?:mixed|improper|whole) number)\b",
     re.IGNORECASE,
 )
+_SLOPE_INTERCEPT = re.compile(r"\bslope[\s-]{1,3}intercept\b", re.IGNORECASE)
 
 _FRACTION = r"(?:\\frac ?\{ ?[0-9]+ ?\} ?\{ ?[0-9]+ ?\}|\\frac ?[0-9]{2}|[0-9]+ ?/ ?[0-9]+)"
 _DECIMAL = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
@@ -114,6 +115,11 @@ def restates_equation(gold: Formula, answer: Formula, solved: bool, question: st
     more = sum(canonical(side)[1] for side in answer[1:])
     less = sum(canonical(side)[1] for side in gold[1:])
     return arrangement(answer) != arrangement(gold) or more > less
+
+
+def asks_solved(question: str) -> bool:
+    """Whether a line is asked for as ``y = mx + b``, and in no other arrangement."""
+    return _SLOPE_INTERCEPT.search(question[:LONGEST]) is not None
 
 
 def keeps_form(gold: str, answer: str, question: str) -> bool:

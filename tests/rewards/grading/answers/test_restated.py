@@ -110,6 +110,30 @@ TASKS = {
         ("(x-3)^2+(y+1)^2=25", "(y+1)^2+(x-3)^2=25", "(x-3)^2+(y+1)^2-25=0"),
         ("x^2+y^2-6x+2y=15", "x^2+y^2-6x+2y-15=0"),
     ),
+    "powers": Task(
+        "Factor $9x^2-27y^3$.",
+        "9(x^2-3y^3)",
+        ("9x^2-3^3y^3", "(3x)^2-27y^3", "3^2x^2-27y^3", "(-3x)^2-(3y)^3"),
+        ("9(x^2-3y^3)", "3^2(x^2-3y^3)", "-9(3y^3-x^2)"),
+    ),
+    "cubes": Task(
+        "Factor $x^3-27$ completely.",
+        "(x-3)(x^2+3x+9)",
+        ("x^3-3^3", "-(3^3-x^3)", "(-x)^3(-1)-3^3"),
+        ("(x-3)(x^2+3x+9)", "(x-3)(x^2+3x+3^2)"),
+    ),
+    "line's form": Task(
+        "Write $y-3=2(x-1)$ in slope-intercept form.",
+        "y=2x+1",
+        ("2x-y+1=0", "2x-y=-1", "2y=4x+2", "y-1=2x", "y-3=2(x-1)"),
+        ("y=2x+1", "y=1+2x", "2x+1=y", "2x+1"),
+    ),
+    "solved": Task(
+        "Solve $3x-4=y-2$ for $y$.",
+        "y=3x-2",
+        ("3x-y-2=0", "y+2=3x", "3x-4=y-2"),
+        ("y=3x-2", "y=-2+3x", "3x-2=y"),
+    ),
     "lowest": Task(
         "Write 84/168 in lowest terms.",
         r"\frac12",
@@ -168,6 +192,10 @@ def test_a_question_restated_is_not_paid(name: str, shortcuts: bool) -> None:
         (r"Which is it, $\frac{x}{2}$ or $x$?", r"\frac12 x", r"\frac{x}{2}"),
         ("Which line is parallel to $y=2x$: $y=2x+1$ or $y=x$?", "y=2x+1", "y=1+2x"),
         ("The line $y=2x$ moves up by 1. Which line is it?", "y=2x+1", "2x-y+1=0"),
+        ("Write $x^2-9$ as a difference of two squares.", "x^2-3^2", "-3^2+x^2"),
+        ("Expand $(2x+1)^2-4x$.", "4x^2+1", "(2x)^2+1"),
+        ("Which line goes through (0, 1) with slope 2?", "y=2x+1", "2x-y+1=0"),
+        ("Write the line in standard form, not in slope-intercept form.", "2x-y=-1", "y=2x+1"),
         # A number of the question that is also the answer.
         ("Half of them, 0.5, are red. Express your answer as a decimal.", "0.5", r"\frac12"),
         ("A third of 3/4 and twice 1/4: how much?", "0.75", "3/4"),
@@ -202,6 +230,8 @@ def form(text: str) -> object:
         ("y", r"\frac{x^2y}{x^2}", 1),
         (r"\frac{3x}{4}", r"\frac{6x}{8}", 1),
         ("(x+2)(x-3)", r"\frac{(x-3)(x+2)}{1}", 1),
+        ("x^3-27", "x^3-3^3", 1),
+        ("4x^2-9", "(2x)^2-3^2", 2),
     ],
 )
 def test_trivial_steps_are_taken_and_counted(one: str, other: str, steps: int) -> None:
@@ -217,6 +247,8 @@ def test_trivial_steps_are_taken_and_counted(one: str, other: str, steps: int) -
         (r"\sqrt{x^2}", "x"),
         (r"(\sqrt{x})^2", "x"),
         ("2^{10}", "4^5"),
+        ("2^{10}+1", "1025"),
+        ("x+2^{65}", "x+4^{32.5}"),
         ("x-3", "3-x"),
         ("(x-3)^3", "(3-x)^3"),
         (r"\sqrt{12}", r"2\sqrt3"),
