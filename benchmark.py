@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 _USAGE = """\
-usage: benchmark.py COMPARISON [settings]
+usage: {program} COMPARISON [settings]
 
   --policies ...     any policies on any suites: alone, by vote, in a cascade
   --teams ...        whole teams in any environment; also --team
@@ -17,8 +17,8 @@ usage: benchmark.py COMPARISON [settings]
   sweep TABLE        a paper's table in miniature, trained with several seeds
   seeds              runs of several seeds: means, differences, learning curves
 
-All settings of one comparison:  python benchmark.py eapo --help
-                                 python benchmark.py suite --help"""
+All settings of one comparison:  {command} eapo --help
+                                 {command} suite --help"""
 
 # Name -> module, its settings, what runs them.
 _COMPARISONS = {
@@ -34,32 +34,36 @@ _COMPARISONS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
+    from coterie.datatypes.arguments import program
     from coterie.training.commands import run_command
 
     return run_command(
         lambda: _compare(sys.argv[1:] if argv is None else argv),
-        program="benchmark.py",
+        program=program("benchmark.py"),
         interrupted="stopped; the same command goes on from what is stored",
     )
 
 
 def _compare(argv: Sequence[str]) -> int:
-    from coterie.datatypes import UserError
+    from coterie.datatypes import UserError, did_you_mean
+    from coterie.datatypes.arguments import command, program
 
     if not argv or argv[0] in ("-h", "--help"):
-        print(_USAGE)
+        print(_USAGE.format(program=program("benchmark.py"), command=command("benchmark.py")))
         return 0
     if argv[0].startswith("--"):
         argv = ["suite", *argv]
     if argv[0] not in _COMPARISONS:
-        raise UserError(f"unknown comparison {argv[0]!r}; known: {', '.join(_COMPARISONS)}")
+        near = did_you_mean(argv[0], _COMPARISONS)
+        raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(_COMPARISONS)}")
     from coterie.comparison.brought import parse
     from coterie.datatypes import check_no_nan
     from coterie.training.settings import check_seeds
 
     module, settings, run = _COMPARISONS[argv[0]]
     found = importlib.import_module(module)
-    parsed = parse(getattr(found, settings), argv[1:], f"benchmark.py {argv[0]}")
+    prog = f"{command('benchmark.py')} {argv[0]}"
+    parsed = parse(getattr(found, settings), argv[1:], prog)
     check_no_nan(parsed)
     check_seeds([getattr(parsed, "seed", 0)])
     check_seeds(getattr(parsed, "seeds", ()), "--seeds")

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, build, loop; returns the exit code: 0 done, 1 the doctor found something,
     2 the user's mistake, 130 interrupted."""
+    from coterie.datatypes.arguments import program
     from coterie.training.commands import run_command
 
     return run_command(
         lambda: _train(sys.argv[1:] if argv is None else argv),
-        program="train.py",
+        program=program("train.py"),
         interrupted="stopped at once; a run that has a directory goes on with --resume",
     )
 
@@ -46,6 +47,7 @@ def _train(argv: Sequence[str]) -> int:
         return examine(settings, problems)
 
     print(settings.headline(), flush=True)
+    from coterie.datatypes.arguments import command
     from coterie.training.commands import Interruptible, Stop
     from coterie.training.session import open_session
 
@@ -70,7 +72,7 @@ def _train(argv: Sequence[str]) -> int:
             interrupt.over = True
         except Stop:
             session.save()
-            print(f"Saved. Continue with: python train.py --resume {session.run.path}")
+            print(f"Saved. Continue with: {command('train.py')} --resume {session.run.path}")
             return 130
     return 0
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from coterie.cluster.room import has_room, no_room
 from coterie.cluster.settings import ClusterSettings
 from coterie.cluster.worker import BaseWorker, Worker
 from coterie.datatypes import PolicyFailure, UserError, reason_of, refuse
@@ -38,7 +39,7 @@ class Died(UserError):
 
 def died(name: str) -> str:
     """What is said of it."""
-    return f"{name} has died, or its node has; --resume goes on from the last checkpoint"
+    return f"{name} has died, or its node has"
 
 
 class Cluster:
@@ -142,40 +143,6 @@ class Cluster:
             if self._group is not None:
                 remove_placement_group(self._group)
         ray.shutdown()
-
-
-def has_room(
-    needs: Mapping[str, Mapping[str, float]],
-    there: Mapping[str, float],
-    nodes: Sequence[Mapping[str, float]],
-) -> bool:
-    """Whether processes with these needs can be where so much is there in all, each of them on one
-    of the nodes."""
-    return all(_sum(needs, kind) <= there.get(kind, 0) for kind in ("CPU", "GPU")) and all(
-        any(all(node.get(kind, 0) >= amount for kind, amount in need.items()) for node in nodes)
-        for need in needs.values()
-    )
-
-
-def no_room(
-    where: str,
-    needs: Mapping[str, Mapping[str, float]],
-    free: Mapping[str, float],
-    there: Mapping[str, float],
-) -> UserError:
-    """What is said where there is none."""
-    return UserError(
-        f"{where} cannot hold this run: {len(needs)} processes ({', '.join(needs)}) need "
-        f"{_sum(needs, 'CPU'):g} cores and {_sum(needs, 'GPU'):g} GPUs, and "
-        f"{free.get('CPU', 0):g} of {there.get('CPU', 0):g} cores and {free.get('GPU', 0):g} of "
-        f"{there.get('GPU', 0):g} GPUs are free, each process being on one node; lower "
-        "--cluster.cpus, --cluster.episode-workers, --agents.ROLE.learner-devices, "
-        "--agents.ROLE.engine-replicas or --agents.ROLE.tensor-parallel"
-    )
-
-
-def _sum(needs: Mapping[str, Mapping[str, float]], kind: str) -> float:
-    return sum(need.get(kind, 0) for need in needs.values())
 
 
 @dataclass(eq=False)

@@ -64,7 +64,8 @@ class EpisodeWorkers:
     def start(self) -> None:
         """Start those that do not run."""
         self._open = True
-        start([actor for actor in self.actors if actor.handle is None])
+        idle = [actor for actor in self.actors if actor.handle is None]
+        start(idle, most=self._settings.restarts)
 
     def close(self) -> None:
         """End them; none takes their place any more."""

@@ -97,7 +97,7 @@ class Pool:
         processes = [one for actor in self._actors for one in actor.processes]
         needs = [(one, cores_and_gpus(one, cpus=cpus, gpus=gpus)) for one in processes]
         give_places(cluster, [*needs, *((one, {"CPU": cpus}) for one in self._beside)])
-        self._about = about = start(self._actors, self._folder)
+        self._about = about = start(self._actors, self._folder, most=self._settings.restarts)
         self._handed = {role: one.stamp for role, one in about.items()}
         for base in self._bases:
             self._trained |= self._roles(base, partial(self._learn, base))

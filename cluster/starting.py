@@ -1,7 +1,8 @@
 """Processes that are given their places and started, and others in the place of those that died."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,15 @@ def give_places(
         actor.options = cluster.place(number, need)
 
 
-def start(actors: Sequence[Actor], folder: Path | None = None) -> dict[str, About]:
+def start(
+    actors: Sequence[Actor], folder: Path | None = None, *, most: int | None = None
+) -> dict[str, About]:
     """Start these where this code runs, or others in their place, and have them load.
 
     Args:
         actors: whom.
         folder: the run's, which all see; None: nobody has to.
+        most: how often each may die meanwhile, another one taking its place; None: never.
 
     Raises:
         Died: one of them has gone.
@@ -42,16 +46,41 @@ def start(actors: Sequence[Actor], folder: Path | None = None) -> dict[str, Abou
     """
     for actor in actors:
         actor.start()
-    processes = [one for actor in actors for one in actor.processes]
-    check_code(processes)
-    if folder is not None:
-        check_disk(processes, folder / "config.json")
+    lost: dict[int, Died] = {}
+    begun: dict[int, Any] = {}
+    loaded: dict[int, dict[str, About]] = {}
+    for number, actor in enumerate(actors):
+        with _noting(lost, number, most):
+            check_code(actor.processes)
+            if folder is not None:
+                check_disk(actor.processes, folder / "config.json")
+            begun[number] = actor.begin("load")
+    for number, load in begun.items():
+        with _noting(lost, number, most):
+            loaded[number] = actors[number].result(load)
+            actors[number].locate()
+    for number, error in lost.items():
+
+        def begin(number: int = number) -> None:
+            loaded[number] = start([actors[number]], folder)
+
+        start_again(actors[number], error, most or 0, begin)
     about: dict[str, About] = {}
-    for actor, begun in [(one, one.begin("load")) for one in actors]:
+    for number in range(len(actors)):
         # The first of a base is the one that learns, where one does.
-        about = actor.result(begun) | about
-        actor.locate()
+        about = loaded[number] | about
     return about
+
+
+@contextmanager
+def _noting(lost: dict[int, Died], number: int, most: int | None) -> Iterator[None]:
+    """Who dies inside is noted, where another one may take its place."""
+    try:
+        yield
+    except Died as error:
+        if most is None:
+            raise
+        lost[number] = error
 
 
 def start_again(

@@ -26,7 +26,7 @@ from coterie.comparison.policies import NamedPolicy, find_policy
 from coterie.comparison.responses import Responses, pool
 from coterie.comparison.settings import Asking
 from coterie.comparison.systems import System
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, did_you_mean
 from coterie.envs.corea_deferral import CoreaDeferralSettings
 from coterie.envs.corea_deferral.settings import ThresholdSource
 from coterie.evaluation.cascade import ThresholdChoice, measure
@@ -257,7 +257,8 @@ def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> s
 
     for name in settings.systems:
         if name not in SYSTEMS:
-            raise UserError(f"unknown system {name!r}; known: {', '.join(SYSTEMS)}")
+            near = did_you_mean(name, SYSTEMS)
+            raise UserError(f"unknown system {name!r}; {near}known: {', '.join(SYSTEMS)}")
         if needed(name) not in policies:
             raise UserError(f"system {name} needs a model: --{needed(name)} RUN")
         if name == "rlvr-agreement" and settings.samples < 2:

@@ -46,10 +46,14 @@ def cross_play(
         settings: a ``SuiteComparison``.
 
     Raises:
-        UserError: one seat alone, or too many pairings.
+        UserError: one player or one seat alone, or too many pairings.
     """
     fixed = next((one for one in teams if one.name == "team"), NamedTeam("team", {}))
     players = [one for one in teams if one is not fixed]
+    if len(players) < 2:
+        raise UserError(
+            f"--cross-play names {players[0].name} alone: name two at least, who then change seats"
+        )
     todo: dict[str, tuple[Seats, dict[tuple[str, ...], list[Job]]]] = {}
     for suite, sets in opened:
         seats = seats_of(suite, fixed.players)
@@ -74,7 +78,7 @@ def cross_play(
         console,
     )
     content: dict[str, Any] = {}
-    files = []
+    pictures = []
     for name, (seats, jobs) in todo.items():
         every = [job for some in jobs.values() for job in some]
         games = settings.game or any(r["outcome"] for job in every for r in job.read().values())
@@ -82,13 +86,14 @@ def cross_play(
         content[name], tables = score(name, seats, found, games, prices, settings)
         for table in tables:
             console.print(table, "")
-        from coterie.comparison.pictures import draw_matrix
-
         cells = {one.names: float(mean_present(one.responses.correct_QN)) for one in found}
         path = settings.out / f"{name}-cross-play.png"
-        files.append(draw_matrix(cells, seats.names, path, meaning(games, seats)))
+        pictures.append((cells, seats.names, path, meaning(games, seats)))
     content = {"cross-play": content, "conventions": _CONVENTIONS, "config": to_plain(settings)}
-    files.insert(0, write_json(settings.out / "results.json", content))
+    files = [write_json(settings.out / "results.json", content)]
+    from coterie.comparison.pictures import draw_matrix
+
+    files += [draw_matrix(*one) for one in pictures]
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from coterie.evaluation.table import as_json, without_zero
-from coterie.training.disk import make_folder, write_whole
+from coterie.training.disk import write_or_keep
 
 _LABEL = 32
 
@@ -99,7 +99,10 @@ def mean_over_seeds(found: Figure, sign: str = "") -> str:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> Path:
-    """Write ``content`` (figures, arrays, dataclasses of numbers), whole or not at all."""
-    make_folder(path.parent)
-    write_whole(path, json.dumps(as_json(content), indent=1))
+    """Write ``content`` (figures, arrays, dataclasses of numbers), whole or not at all.
+
+    Raises:
+        UserError: the disk does not take it; the sentence says where it is kept.
+    """
+    write_or_keep(path, json.dumps(as_json(content), indent=1), "--out")
     return path

@@ -16,6 +16,8 @@ from coterie import envs
 from coterie.comparison.output import make_table, write_json
 from coterie.comparison.settings import check_positive
 from coterie.datatypes import UserError, check_literals, fits, user_path
+from coterie.datatypes.arguments import command, program
+from coterie.datatypes.target import check_file
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
 from coterie.training.rundir import RunDirectory
@@ -55,9 +57,12 @@ def compare(settings: PairedComparison) -> None:
     """
     check_positive(settings, "resamples")
     if len(settings.runs) < 2:
-        raise UserError("name two runs at least: python benchmark.py compare runs/a runs/b")
+        name = command("benchmark.py")
+        raise UserError(f"name two runs at least: {name} compare runs/a runs/b")
     runs = tuple(map(user_path, settings.runs))
     names = _short_names(runs)
+    if settings.out:
+        check_file(settings.out, "--out")
     choices = {name: read_choice(path) for name, path in zip(names, runs)}
     outcomes = {name: _outcomes(path, settings.evaluation) for name, path in zip(names, runs)}
     _check_same(choices, outcomes)
@@ -168,8 +173,8 @@ def _outcomes(path: Path, which: str) -> Outcomes:
     file = path / "evaluation" / f"{which}.json"
     if not file.is_file():
         raise UserError(
-            f"{path} has no evaluation {which} training; finish it with python train.py --resume "
-            f"{path}, and without --eval.no-enabled"
+            f"{path} has no evaluation {which} training; finish it with {command('train.py')} "
+            f"--resume {path}, and without --eval.no-enabled"
         )
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
@@ -191,5 +196,5 @@ def _check_same(choices: Mapping[str, Any], outcomes: Mapping[str, Outcomes]) ->
             raise UserError(
                 f"{first} and {name} were evaluated on different problems, so nothing pairs up: "
                 "train both with the same --seed and --problems, or compare means over seeds "
-                "(benchmark.py seeds)"
+                f"({program('benchmark.py')} seeds)"
             )

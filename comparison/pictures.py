@@ -11,6 +11,7 @@ from coterie.comparison.corea_systems import SYSTEMS
 from coterie.comparison.figures import Figures
 from coterie.comparison.output import figure_cell
 from coterie.comparison.systems import Deferral
+from coterie.datatypes import UserError
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.calibration import bin_index, expected_calibration_error
 from coterie.evaluation.metrics.means import ratio
@@ -23,17 +24,28 @@ _WIDTH = 3.2
 
 @contextmanager
 def drawing(path: Path, rows: int = 1, columns: int = 1, **more: Any) -> Iterator[Any]:
-    """The axes of a picture that is written to ``path``."""
+    """The axes of a picture that is written to ``path``.
+
+    Raises:
+        UserError: the disk does not take it.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure, axes = plt.subplots(rows, columns, **more)
     yield axes
-    figure.savefig(path, dpi=150, bbox_inches=None if "layout" in more else "tight")
-    plt.close(figure)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150, bbox_inches=None if "layout" in more else "tight")
+    except OSError as error:
+        raise UserError(
+            f"the picture {path} cannot be written ({error.strerror}); its figures are in the JSON "
+            "file beside it"
+        ) from None
+    finally:
+        plt.close(figure)
 
 
 def draw_rows(found: Sequence[Figures], path: Path, title: str) -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import UserError, user_path
+from coterie.datatypes.arguments import command
 from coterie.experts.naming import is_player, pool_members
 from coterie.models.locate import local_folder
 from coterie.models.spec import ModelSpec
@@ -195,7 +196,9 @@ def _trained(what: str, role: str) -> tuple[str, Path | None]:
             )
         return str(run / "final" / (role if role in trained else trained[0])), run
     if (run / "checkpoints").is_dir():
-        raise UserError(f"{what} is a run that has not ended: python train.py --resume {what}")
+        raise UserError(
+            f"{what} is a run that has not ended: {command('train.py')} --resume {what}"
+        )
     return what, None
 
 

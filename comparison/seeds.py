@@ -15,6 +15,8 @@ from coterie.comparison.output import make_table, mean_over_seeds, write_json
 from coterie.comparison.paired import read_choice
 from coterie.comparison.pictures import drawing
 from coterie.datatypes import UserError, fits
+from coterie.datatypes.arguments import command
+from coterie.datatypes.target import check_folder
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.metrics.intervals import Estimate, t_interval
 from coterie.evaluation.table import as_json
@@ -66,6 +68,7 @@ def compare(settings: SeedsComparison) -> None:
     Raises:
         UserError: a run that has not ended, or runs of different environments.
     """
+    check_folder(settings.out, "--out", files=("seeds.json", "seeds.png"))
     found = [_paths(text) for text in settings.systems]
     if not found:
         raise UserError("--systems: write NAME=RUN,RUN, once or more")
@@ -237,7 +240,9 @@ def _read(path: Path) -> Finished:
     run = RunDirectory.reopen(path)
     summary = run.read_json("summary.json")
     if summary is None:
-        raise UserError(f"{path} is a run that has not ended: python train.py --resume {path}")
+        raise UserError(
+            f"{path} is a run that has not ended: {command('train.py')} --resume {path}"
+        )
     steps = run.read_log(METRICS)
     return Finished(
         str(path),

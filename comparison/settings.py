@@ -6,10 +6,14 @@ from typing import Any, Literal
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.comparison.policies import NamedPolicy
-from coterie.datatypes import UserError, check_literals, user_path
+from coterie.datatypes import UserError, check_literals
+from coterie.datatypes.target import check_folder
 from coterie.teams.models import check_engines
 from coterie.teams.settings import ScoringSettings
 from coterie.training.settings import check_resamples, check_temperature
+
+_FOLDERS = ("completions", "responses")
+"""Where comparisons put the answers."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Asking:
         check_temperature(self.temperature)
         if not 0 < self.top_p <= 1:
             raise UserError("--top-p must be above 0 and at most 1")
-        user_path(self.out)
+        check_folder(self.out, "--out", files=("results.json",), folders=_FOLDERS)
 
     def check_engine(self, *policies: NamedPolicy) -> None:
         """Refuse engines that cannot sample for these policies.

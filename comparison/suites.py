@@ -13,7 +13,7 @@ from coterie import envs
 from coterie.comparison.plan import Lineup, why_unplayed
 from coterie.comparison.policies import NAME, NamedPolicy
 from coterie.comparison.responses import score_team
-from coterie.datatypes import Problem, UserError, check_fields, user_path
+from coterie.datatypes import Problem, UserError, check_fields, did_you_mean, suggest, user_path
 from coterie.envs.contract import role_of
 from coterie.envs.solo import SoloSettings
 from coterie.rewards.grading.answers.checker import UNGRADED
@@ -110,8 +110,8 @@ def suite_called(name: str) -> Suite:
         if ":" in name or name in envs.names():
             return _bare(name)
         raise UserError(
-            f"unknown suite {name!r}; known: {', '.join(SUITES)}; or a JSON file with a suite's "
-            "fields, or an environment as train.py --env names it"
+            f"unknown suite {name!r}; {did_you_mean(name, SUITES)}known: {', '.join(SUITES)}; or a "
+            "JSON file with a suite's fields, or an environment as train.py --env names it"
         )
     try:
         fields = _tuples(json.loads(path.read_text(encoding="utf-8")))
@@ -213,10 +213,8 @@ def settings_of(suite: Suite) -> Any:
     values = {**defaults, **suite.settings}
     known = {one.name for one in dataclasses.fields(kind)}
     if unknown := sorted(set(values) - known):
-        raise UserError(
-            f"suite {suite.name}: {suite.env} has no setting {unknown[0]}; "
-            f"known: {', '.join(sorted(known))}"
-        )
+        near = suggest(unknown[0], known)
+        raise UserError(f"suite {suite.name}: {suite.env} has no setting {unknown[0]}; {near}")
     check_fields(kind, values, at=f"suite {suite.name}: ")
     return kind(**values)
 

@@ -16,7 +16,9 @@ import tyro
 from rich.console import Console
 
 from coterie.comparison.output import make_tables, write_json
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, did_you_mean
+from coterie.datatypes.arguments import command, overlay
+from coterie.datatypes.target import check_folder
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import as_json, without_zero
 from coterie.papers import AT_SCALE, TABLES
@@ -70,6 +72,9 @@ def sweep(settings: Sweep) -> None:
         _list(console)
         return
     found = _found(settings)
+    if not settings.dry_run:
+        files = ("sweep.json", f"{settings.shown}.json")
+        check_folder(settings.out, "--out", files=files, folders=("runs", settings.shown))
     more = [_flags(settings.train), _flags(settings.compare)]
     runs = list(training(found, settings.seeds, settings.out, steps=settings.steps, more=more[0]))
     comparisons = list(comparing(settings.shown, found, settings.seeds, settings.out, more[1]))
@@ -117,7 +122,7 @@ def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
     parts = [
         f"{one.device} {one.most / GIB:.0f} of {settings.card:.0f} GiB" for one in found.devices
     ]
-    fits = "" if found.fits else " (does not fit: coterie doctor --plan names the flags)"
+    fits = "" if found.fits else " (does not fit: --plan names the flags)"
     return f"# {', '.join(parts)}{fits}; at most {found.hours:,.0f} hours", found.hours
 
 
@@ -131,8 +136,8 @@ def _list(console: Console) -> None:
 def _found(settings: Sweep) -> Table:
     if settings.name not in TABLES:
         raise UserError(
-            f"unknown table {settings.name!r}; python benchmark.py sweep lists them: "
-            f"{', '.join(TABLES)}"
+            f"unknown table {settings.name!r}; {did_you_mean(settings.name, TABLES)}known: "
+            f"{', '.join(TABLES)}, which {command('benchmark.py')} sweep explains"
         )
     found = (AT_SCALE if settings.preset else TABLES)[settings.name]
     if found.why_not:
@@ -320,13 +325,12 @@ def training(
             numbers = ("--seed", str(seed), *(() if steps is None else ("--steps", str(steps))))
             if variant.program == "distill":
                 place = ("--out", str(folder))
-                yield Job(
-                    "benchmark", ("distill", *variant.flags, *numbers, *place), folder, "final"
-                )
+                told = overlay((*variant.flags, *numbers, *place))
+                yield Job("benchmark", ("distill", *told), folder, "final")
             else:
                 place = ("--run-dir", str(folder))
                 flags = (*variant.flags, *more, *numbers, *place)
-                yield Job("train", flags, folder, "summary.json")
+                yield Job("train", tuple(overlay(flags)), folder, "summary.json")
 
 
 def comparing(
@@ -340,7 +344,8 @@ def comparing(
             arguments = [one.replace(f"{{{variant.name}}}", run) for one in arguments]
         folder = out / name / f"seed-{seed}"
         numbers = (*more, "--seed", str(seed), "--out", str(folder))
-        yield Job("benchmark", (*arguments, *numbers), folder, "results.json", False)
+        told = tuple(overlay((*arguments, *numbers)))
+        yield Job("benchmark", told, folder, "results.json", False)
 
 
 def run_of(variant: Variant, seed: int, out: Path) -> Path:

@@ -26,15 +26,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\nAll arguments of one program:  coterie train --help")
         return 0
     if program not in _PROGRAMS:
-        known = ", ".join(_PROGRAMS)
-        print(f"coterie: unknown program {program!r}; known: {known}", file=sys.stderr)
+        from coterie.datatypes import did_you_mean
+
+        known = f"{did_you_mean(program, _PROGRAMS)}known: {', '.join(_PROGRAMS)}"
+        print(f"coterie: unknown program {program!r}; {known}", file=sys.stderr)
         return 2
     # So that --env mymodule:Env finds a module of the folder that the command is given in.
     if "" not in sys.path:
         sys.path.insert(0, "")
     if program == "doctor":
         rest.append("--doctor")
-    return import_module(_PROGRAMS[program][0]).main(rest)
+    from coterie.datatypes.arguments import by_coterie
+
+    with by_coterie():
+        return import_module(_PROGRAMS[program][0]).main(rest)
 
 
 if multiprocessing.parent_process():  # in the processes that a run starts

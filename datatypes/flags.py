@@ -4,12 +4,17 @@ import inspect
 import shutil
 import textwrap
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 import tyro
 from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec
 from tyro.constructors import StructTypeInfo as Struct
+
+from coterie.datatypes.arguments import check_once
+from coterie.datatypes.refused_flags import read_or_refuse
+from coterie.datatypes.userinput import fits
 
 
 def parse_flags(
@@ -22,11 +27,15 @@ def parse_flags(
 ) -> Any:
     """An instance of the dataclass ``kind``: ``default``, or that of its fields, under flags.
 
-    Prints help and exits with 0 on ``--help``, prints what is wrong and exits with 2 on a flag that
-    does not exist or a value of the wrong type.
+    Prints help and exits with 0 on ``--help``.
+
+    Raises:
+        UserError: a flag that does not exist or is given twice, or a value of the wrong type.
     """
+    check_once(argv)
     given = {} if default is None else {"default": default}
-    return tyro.cli(
+    read = partial(
+        tyro.cli,
         kind,
         args=list(argv),
         prog=prog,
@@ -35,6 +44,7 @@ def parse_flags(
         registry=_registry(),
         **given,
     )
+    return read_or_refuse(read, prog)
 
 
 def _wrapped(text: str) -> str:
@@ -76,6 +86,8 @@ def _told(field: StructFieldSpec) -> StructFieldSpec:
         return written and " ".join(written.replace("``", "").split())
 
     kind = field.type
+    if is_dataclass(field.default) and not fits(field.default, kind):
+        kind = type(field.default)  # an author's own, which need not derive from ours
     if field.default in (None, "", ()):
         kind = Annotated[kind, tyro.conf.arg(help_behavior_hint="")]
     return replace(field, type=kind, helptext=text)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from importlib.metadata import (
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coterie.datatypes.userinput import UserError
+from coterie.datatypes.userinput import UserError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class Plugins:
             return found[0].value, f"{self.kind} {name!r} ({origin(found[0])})"
         if ":" in name:
             return name, f"{self.kind} {name!r}"
-        ways = f"known: {', '.join(known)}; or use" if known else "use"
+        near = did_you_mean(name, known)
+        ways = f"{near}known: {', '.join(known)}; or use" if known else "use"
         listed = f"unknown {self.kind} {name!r}; {ways} pkg.module:NAME"
         raise UserError("; ".join([listed, *self.unreadable()]) + ".")
 

@@ -4,8 +4,7 @@ import dataclasses
 import difflib
 import math
 import reprlib
-from collections.abc import Iterable, Mapping
-from collections.abc import Sequence as AnySequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -142,9 +141,20 @@ def read_options(text: str) -> tuple[str, dict[str, str]]:
 def suggest(word: str, known: Iterable[str]) -> str:
     """``did you mean 'gcd'?`` followed by every known name."""
     known = sorted(known)
-    close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(repr(name) for name in close)}? " if close else ""
-    return f"{hint}known: {list_names(known)}"
+    return f"{did_you_mean(word, known)}known: {list_names(known)}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``did you mean 'gcd'? `` where a known name is near to ``word``; else nothing."""
+    folded = {name.casefold(): name for name in known}
+    close = difflib.get_close_matches(word.casefold(), folded, n=3, cutoff=0.6)
+    return f"did you mean {join_or([repr(folded[name]) for name in close])}? " if close else ""
+
+
+def join_or(words: Sequence[str]) -> str:
+    """``a, b or c``."""
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def list_names(names: Iterable[str]) -> str:
@@ -168,6 +178,7 @@ _WORDS = {
     bool: "true or false",
     tuple: "a list",
     NoneType: "null",
+    Path: "a path",
 }
 
 
@@ -217,7 +228,7 @@ def _holds(value: Any, inner: tuple[Any, ...]) -> bool:
         return len(value) == len(inner) and all(map(fits, value, inner))
     if isinstance(value, Mapping) and len(inner) == 2:
         return all(fits(key, inner[0]) and fits(one, inner[1]) for key, one in value.items())
-    if isinstance(value, AnySequence) and inner:
+    if isinstance(value, Sequence) and inner:
         return all(fits(one, inner[0]) for one in value)
     return True
 
@@ -232,6 +243,8 @@ def _describe(hint: Any) -> str:
         return f"one of {', '.join(map(str, inner))}"
     if origin is tuple and inner[-1:] == (Ellipsis,):
         return f"a list, each entry {_describe(inner[0])}"
+    if origin is tuple:
+        return f"a list of {len(inner)}, {', '.join(map(_describe, inner))}"
     if dataclasses.is_dataclass(hint) or (origin is not None and issubclass(origin, Mapping)):
         return "an object"
     return _WORDS.get(origin or hint, getattr(hint, "__name__", str(hint)))

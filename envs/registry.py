@@ -173,15 +173,19 @@ def make(
     return PaddedView(env) if view == "padded" else env
 
 
-def make_plain(name: str, options: Mapping[str, Any], *, title: str) -> Any:
-    """What ``name`` makes of these keywords, as its author wrote it and whatever its actions are.
+def make_plain(name: str, options: Mapping[str, str], *, title: str) -> Any:
+    """What ``name`` makes of these keywords, written as text, as its author wrote it and whatever
+    its actions are.
 
     Raises:
         UserError: it makes neither a ``ParallelEnv`` nor an ``AECEnv``, or takes no such keyword.
     """
     found, _ = _find(name)
     make_env = load(found.factory, title) if isinstance(found.factory, str) else found.factory
-    return _build(replace(found, factory=partial(make_env, **options)), title)
+    from coterie.envs.others.options import read_parameters  # these stand on this module
+
+    given = read_parameters(options, make_env, title=title) if options else {}
+    return _build(replace(found, factory=partial(make_env, **given)), title)
 
 
 def _find(name: str) -> tuple[EnvSpec, str]:

@@ -11,7 +11,7 @@ import dataclasses
 import types
 from typing import Any, get_args, get_origin, get_type_hints
 
-from coterie.datatypes import TokenCodec, UserError, read_options
+from coterie.datatypes import TokenCodec, UserError, did_you_mean, read_options
 from coterie.experts.cache import CachedPolicy
 from coterie.experts.scripted import ScriptedPolicy
 from coterie.experts.server import ServerPolicy
@@ -87,7 +87,8 @@ def _settings(name: str, kind: type[Any], options: dict[str, str]) -> Any:
     values: dict[str, Any] = {}
     for key, text in options.items():
         if key not in known:
-            raise UserError(f"{name!r} has no option {key!r}; known: {', '.join(known)}")
+            near = did_you_mean(key, known)
+            raise UserError(f"{name!r} has no option {key!r}; {near}known: {', '.join(known)}")
         try:
             values[key] = _value(text, hints[key])
         except ValueError:

@@ -66,8 +66,8 @@ class ServeSettings:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C; returns the exit code: 0 ended, 2 the user's mistake."""
     argv = sys.argv[1:] if argv is None else argv
-    settings = parse_flags(ServeSettings, argv, prog="coterie serve")
     try:
+        settings = parse_flags(ServeSettings, argv, prog="coterie serve")
         check_serving(settings)
         if find_spec("vllm") is None:
             raise UserError("serving needs vLLM, which is not installed: docs/vllm.md says how")

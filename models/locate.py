@@ -7,7 +7,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from coterie.datatypes import UserError, user_path
+from coterie.datatypes import UserError, suggest, user_path
 from coterie.models.gguf import check_gguf, converted, gguf_file
 from coterie.models.spec import ModelSpec
 
@@ -82,7 +82,7 @@ def local_folder(spec: ModelSpec) -> Path | None:
     if name.startswith("tiny:"):
         known = sorted(p.parent.name for p in TINY.glob("*/config.json"))
         if name.removeprefix("tiny:") not in known:
-            raise UserError(f"unknown tiny model {name!r}; known: {', '.join(known) or 'none'}")
+            raise UserError(f"unknown tiny model {name!r}; {suggest(name, known)}")
         return TINY / name.removeprefix("tiny:")
     folder = _folder(name)
     if folder.is_dir():

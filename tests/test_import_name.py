@@ -163,7 +163,7 @@ def test_the_console_script_knows_its_programs(capsys: pytest.CaptureFixture[str
 
 def test_each_program_is_reached(capsys: pytest.CaptureFixture[str], elsewhere: Path) -> None:
     assert main(["benchmark", "--help"]) == 0
-    assert "usage: benchmark.py" in capsys.readouterr().out
+    assert "usage: coterie benchmark" in capsys.readouterr().out
     assert main(["report", str(elsewhere / "none")]) == 2
     assert capsys.readouterr().err.startswith("coterie report: ")
     assert main(["doctor", "--env", "nobody"]) == 2

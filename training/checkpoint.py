@@ -14,7 +14,6 @@ disk holds it before anything older goes, so a power cut does too.
 """
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,8 +29,8 @@ from coterie.models import checksums
 from coterie.models.saving import store
 from coterie.teams.trained import OtherFormat
 from coterie.training.disk import make_folder, not_written, sync, sync_tree
+from coterie.training.saved import complete, place_of, words_of
 
-_NAME = re.compile(r"(warmup|step)-(\d{6,})")
 # Of the run that a checkpoint is of, seen from the checkpoint.
 _BESIDE = tuple(
     f"../../{name}"
@@ -103,16 +102,11 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
         draft.rename(target)
         sync(root)
     except (OSError, SafetensorError) as error:
-        what = f"the checkpoint of {_words(target)}"
+        what = f"the checkpoint of {words_of(target)}"
         raise not_written(what, error, root.parent) from None
-    for old in _complete(root)[:-keep]:
+    for old in complete(root)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return target
-
-
-def latest(root: Path) -> Path | None:
-    """The newest checkpoint, if there is one."""
-    return next(reversed(_complete(root)), None)
 
 
 def load(
@@ -160,14 +154,14 @@ def _check(path: Path, tell: Callable[[str], None]) -> None:
         raise UserError(f"{', '.join(own)}: not what {checksums.NAME} says was written")
     for name in changed:
         tell(
-            f"{(path / name).resolve()} is not what it was at {_words(path)}, by an edit or by "
+            f"{(path / name).resolve()} is not what it was at {words_of(path)}, by an edit or by "
             "damage; the run goes on with what it holds now."
         )
 
 
 def _refusal(path: Path, reason: str) -> UserError:
-    earlier = [one for one in _complete(path.parent) if _place(one) < _place(path)]
-    then = f"goes on from {_words(earlier[-1])}" if earlier else "begins again"
+    earlier = [one for one in complete(path.parent) if place_of(one) < place_of(path)]
+    then = f"goes on from {words_of(earlier[-1])}" if earlier else "begins again"
     return UserError(
         f"the checkpoint {path} is damaged ({reason}); delete that folder, and --resume "
         f"{path.parent.parent} {then}"
@@ -192,8 +186,8 @@ def _make_room(root: Path, draft: Path, keep: int) -> None:
     checkpoint stays beside the draft.
     """
     make_folder(root)
-    complete = _complete(root)
-    spare = complete[: max(0, len(complete) - max(keep - 1, 1))]
+    whole = complete(root)
+    spare = whole[: max(0, len(whole) - max(keep - 1, 1))]
     for old in spare[:-1]:
         shutil.rmtree(old, ignore_errors=True)
     shutil.rmtree(draft, ignore_errors=True)
@@ -203,21 +197,3 @@ def _make_room(root: Path, draft: Path, keep: int) -> None:
             (draft / name).unlink(missing_ok=True)
     else:
         draft.mkdir()
-
-
-def _complete(root: Path) -> list[Path]:
-    if not root.is_dir():
-        return []
-    return sorted((path for path in root.iterdir() if _NAME.fullmatch(path.name)), key=_place)
-
-
-def _place(path: Path) -> tuple[bool, int]:
-    """Where it stands in its run: the warm-up comes before step 1."""
-    stage, _, number = path.name.partition("-")
-    return stage == "step" and int(number) > 0, int(number)
-
-
-def _words(path: Path) -> str:
-    """``step 150``, ``warm-up step 20``."""
-    stage, _, number = path.name.partition("-")
-    return f"{'warm-up ' if stage == 'warmup' else ''}step {int(number)}"

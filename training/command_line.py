@@ -18,12 +18,14 @@ import tyro
 from coterie import algorithms, envs
 from coterie.cluster.settings import ClusterSettings, Placement, placement, replaced
 from coterie.datatypes import UserError, user_path
+from coterie.datatypes.arguments import Arguments, command, program
 from coterie.datatypes.flags import parse_flags
 from coterie.teams.settings import AgentSettings
 from coterie.training.config_file import as_toml, read_config
 from coterie.training.model_defaults import fitted, sentence, with_short_evaluation
 from coterie.training.presets import KNOWN, lay_over, preset
 from coterie.training.retired import Retired
+from coterie.training.saved import latest, place_of
 from coterie.training.settings import RunSettings
 from coterie.training.train_settings import (
     Choice,
@@ -41,11 +43,11 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     """Settings from a command line.
 
     Prints help and exits with 0 on ``--help``, settings on ``--print-config``; says so and exits
-    with 0 where a run that is to be resumed has ended; prints what is wrong and exits with 2 on a
-    flag that does not exist or a value of the wrong type.
+    with 0 where a run that is to be resumed has ended.
 
     Raises:
-        UserError: an unknown environment, algorithm, preset or role; a run that cannot be resumed.
+        UserError: an unknown environment, algorithm, preset, role or flag, one that is given twice,
+            a value of the wrong type; a run that cannot be resumed.
     """
     named, rest = choose(argv)
     if not named and {"-h", "--help"} & set(rest):
@@ -75,6 +77,8 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     settings = _from_flags(laid, rest, has_length=bool(file and file.sets_length))
     settings = with_short_evaluation(settings)
     if printing:
+        if asked := [f"--{one}" for one in ("plan", "doctor") if getattr(settings.run, one)]:
+            raise UserError(f"--print-config does nothing else: leave out {asked[0]}")
         if told := sentence(settings):
             print(f"# {told}")
         print(as_toml(settings, default), end="")
@@ -132,8 +136,9 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
         cluster: ClusterSettings = settings.cluster
         agents: places = dataclasses.field(default_factory=places)  # pyright: ignore
 
-    more = parse_flags(Resume, rest, prog="train.py --resume RUN_DIR")
+    more = parse_flags(Resume, rest, prog=f"{command('train.py')} --resume {directory}")
     _leave_if_ended(directory, more.steps)
+    _check_ahead(directory, more.steps)
     leaves = settings.cluster.used and not more.cluster.used
     return dataclasses.replace(
         settings,
@@ -164,6 +169,14 @@ def read_run(directory: Path) -> TrainSettings:
         raise
     except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is damaged or of another version ({error})") from None
+
+
+def _check_ahead(directory: Path, steps: int) -> None:
+    """Refuse fewer steps than a run has done."""
+    newest = latest(directory / "checkpoints")
+    learns, step = place_of(newest) if newest is not None else (False, 0)
+    if learns and step > steps:
+        raise UserError(f"{directory} stands at step {step}; --steps must be at least that")
 
 
 def _leave_if_ended(directory: Path, steps: int) -> None:
@@ -201,7 +214,7 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     parsed = parse_flags(
         settings_type,
         args,
-        prog=f"train.py --env {default.choice.env} --algo {default.choice.algo}",
+        prog=f"{command('train.py')} --env {default.choice.env} --algo {default.choice.algo}",
         description=(
             f"Train {', '.join(roles)} in {default.choice.env} with {default.choice.algo}. "
             "Also: --roles A B ..., --train-role A ..., --preset NAME, --config FILE, "
@@ -219,8 +232,12 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
 
 
 def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
-    """Split ``argv`` into what was chosen (only what was named) and what is left to parse."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=None)
+    """Split ``argv`` into what was chosen (only what was named) and what is left to parse.
+
+    Raises:
+        UserError: a choice without a value, or one that is made twice.
+    """
+    parser = Arguments(prog=command("train.py"), add_help=False, allow_abbrev=False)
     parser.add_argument("--env")
     parser.add_argument("--algo")
     parser.add_argument("--roles", nargs="+")
@@ -230,17 +247,18 @@ def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
     parser.add_argument("--print-config", action="store_true", default=None)
     parser.add_argument("--resume", type=Path)
     parser.add_argument("--evaluate", type=Path)
-    named, rest = parser.parse_known_args(list(argv))
+    named, rest = parser.split(argv)
     return {key: value for key, value in vars(named).items() if value is not None}, rest
 
 
 def overview(envs: Sequence[str], algorithms: Sequence[str], presets: Sequence[str]) -> str:
     """The help text before anything is chosen."""
+    name = program("train.py")
     return f"""\
-usage: train.py [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]
-                [--preset NAME] [--config FILE] [settings]
-       train.py --resume RUN_DIR [--steps N]
-       train.py --evaluate RUN_DIR [--samples N] [--env ENV] [settings]
+usage: {name} [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]
+       {" " * len(name)} [--preset NAME] [--config FILE] [settings]
+       {name} --resume RUN_DIR [--steps N]
+       {name} --evaluate RUN_DIR [--samples N] [--env ENV] [settings]
 
 Train a team of language models together. Without settings, the tiny team that
 ships with the repository trains on this machine in a few minutes.
@@ -254,14 +272,14 @@ ships with the repository trains on this machine in a few minutes.
   --train-role A   who of them learns; all others are frozen
   --preset NAME    the settings of a paper
                    {_wrap(presets)}
-  --config FILE    settings from a TOML file; flags win
+  --config FILE    settings from a TOML or YAML file; flags win
   --print-config   print all settings as such a file, and do nothing else
   --resume DIR     continue a run exactly where its last checkpoint stands
   --evaluate DIR   evaluate what a run has trained: again, on other problems,
                    in ENV
 
 All settings of one choice:
-                   python train.py --env {DEFAULT_ENV} --algo {DEFAULT_ALGO} --help"""
+                   {command("train.py")} --env {DEFAULT_ENV} --algo {DEFAULT_ALGO} --help"""
 
 
 def _wrap(names: Sequence[str], width: int = 61) -> str:

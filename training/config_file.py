@@ -1,4 +1,4 @@
-"""A run's settings as a TOML file: what ``config.json`` holds, for people to write.
+"""A run's settings as a TOML or YAML file: what ``config.json`` holds, for people to write.
 
 ::
 
@@ -39,6 +39,7 @@ class ConfigFile:
     """What a file says; which settings there are is known once its choice is."""
 
     path: Path
+    is_yaml: bool
     choice: Mapping[str, Any]
     """By the names of the command line; what is empty is not chosen."""
     parts: Mapping[str, Any]
@@ -59,11 +60,10 @@ class ConfigFile:
             for role, values in parts.pop("agents", {}).items():
                 if role not in agents:
                     raise UserError(f"no role is called {nearest(role, agents)}")
-                if not isinstance(values, dict):
-                    raise UserError(f"write agents.{role} as a table, [agents.{role}]")
+                values = _as_table(f"agents.{role}", values, is_yaml=self.is_yaml)
                 agents[role] = override(agents[role], values, at=f"agents.{role}.")
             if default.env is None and parts.pop("env", {}):
-                raise UserError(f"{default.choice.env} has no settings, and no table [env]")
+                raise UserError(f"{default.choice.env} has no settings: leave out env")
             if isinstance(place := parts.get("run", {}).get("run_dir"), str):
                 parts["run"] = {**parts["run"], "run_dir": Path(place)}
             return dataclasses.replace(override(default, parts), agents=agents)
@@ -73,26 +73,53 @@ def read_config(path: Path) -> ConfigFile:
     """What a file says.
 
     Raises:
-        UserError: it cannot be read, is no TOML, or has a part that no run has.
+        UserError: it cannot be read, is no TOML or YAML, or has a part that no run has.
     """
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
     with _naming(path):
-        try:
-            parts = _as_settings(tomllib.loads(path.read_text(encoding="utf-8")))
-        except OSError as error:
-            raise UserError(f"cannot be read ({error.strerror})") from None
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"is no TOML: {error}") from None
         known = [one.name for one in dataclasses.fields(TrainSettings)]
-        for name, part in parts.items():
+        parts: dict[str, Any] = {}
+        for name, part in _read(path, is_yaml=is_yaml).items():
             if name not in known:
                 raise UserError(f"no part is called {nearest(name, known)}")
-            if not isinstance(part, dict):
-                raise UserError(f"write {name} as a table, [{name}]")
+            parts[name] = _as_table(name, part, is_yaml=is_yaml)
         choice = {name: value for name, value in parts.pop("choice", {}).items() if value}
         override(Choice("", "", ()), choice, at="choice.")
         if "resume" in choice:
             raise UserError("choice.resume belongs on the command line")
-    return ConfigFile(path, choice, parts)
+    return ConfigFile(path, is_yaml, choice, parts)
+
+
+def _read(path: Path, *, is_yaml: bool) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if is_yaml:
+            from coterie.training.yaml_values import read_yaml
+
+            found = read_yaml(text)
+            if not isinstance(found, dict | None):
+                raise ValueError("it must be a map of settings, such as run: {steps: 3}")
+            return _as_settings(found or {})
+        return _as_settings(tomllib.loads(text))
+    except OSError as error:
+        raise UserError(f"cannot be read ({error.strerror})") from None
+    except RecursionError:
+        raise UserError("is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise UserError("is no text in UTF-8") from None
+    except ValueError as error:
+        way_out = "" if is_yaml else " (YAML is read from files called .yaml)"
+        raise UserError(f"is no {'YAML' if is_yaml else 'TOML'}: {error}{way_out}") from None
+
+
+def _as_table(name: str, part: Any, *, is_yaml: bool) -> dict[str, Any]:
+    """A part's settings; of YAML's, whose lines may all be commented out, perhaps none."""
+    if part is None and is_yaml:
+        return {}
+    if not isinstance(part, dict):
+        way_out = f"a map, {name}: {{...}}" if is_yaml else f"a table, [{name}]"
+        raise UserError(f"write {name} as {way_out}")
+    return part
 
 
 def as_toml(settings: TrainSettings, default: TrainSettings) -> str:
@@ -140,7 +167,13 @@ def _value(value: Any) -> str:
 def _as_settings(value: Any) -> Any:
     """Names as the code has them, where flags have hyphens; and None."""
     if isinstance(value, dict):
-        return {name.replace("-", "_"): _as_settings(one) for name, one in value.items()}
+        found: dict[str, Any] = {}
+        for name, one in value.items():
+            plain = name.replace("-", "_")
+            if plain in found:
+                raise UserError(f"{plain} is given twice, with hyphens and without; write it once")
+            found[plain] = _as_settings(one)
+        return found
     return None if value == _NOTHING else value
 
 

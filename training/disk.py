@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from coterie.datatypes import UserError
+from coterie.datatypes.target import keep
 
 # A file's time of change may be lost; to write it costs as much as the content.
 _sync_file = getattr(os, "fdatasync", os.fsync)
@@ -44,6 +45,21 @@ def write_whole(path: Path, content: str) -> None:
     sync(draft)
     draft.replace(path)
     sync(path.parent)
+
+
+def write_or_keep(path: Path, content: str, flag: str) -> None:
+    """As :func:`write_whole`, in a folder that may have to be made; what the disk does not take
+    is kept elsewhere.
+
+    Raises:
+        UserError: where it is kept, and why.
+    """
+    try:
+        make_folder(path.parent)
+        write_whole(path, content)
+    except OSError as error:
+        kept = keep(path.name, content)
+        raise UserError(f"{flag}: {path} cannot be written ({error.strerror}); {kept}") from None
 
 
 def not_written(what: str, error: Exception, run: Path) -> UserError:

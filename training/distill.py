@@ -34,7 +34,7 @@ from coterie.rewards.grading.answers import Checker
 from coterie.teams.models import check_models
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Learning, build_team
-from coterie.training.disk import write_whole
+from coterie.training.disk import write_or_keep
 from coterie.training.rundir import check_new
 
 
@@ -96,7 +96,7 @@ def distill(settings: Distillation) -> None:
         raise UserError("--expert-tokens must not be negative; 0 leaves the end to --steps")
     if is_player(settings.policy):
         raise UserError(f"{settings.policy} is no model to train; name one with --policy")
-    check_new(settings.out, may_hold_runs=False)
+    check_new(settings.out, flag="--out")
     agents = {
         "policy": AgentSettings(settings.policy, tuning=settings.tuning),
         "expert": AgentSettings(settings.expert, trained=False),
@@ -136,7 +136,7 @@ def distill(settings: Distillation) -> None:
 
     spent = asyncio.run(run())
     trained.export(settings.out / "final" / "policy")
-    write_whole(settings.out / "distillation.json", json.dumps(spent))
+    write_or_keep(settings.out / "distillation.json", json.dumps(spent), "--out")
     console.print(
         f"{spent['learned_tokens']:,} tokens learned of {spent['expert_tokens']:,} that the expert "
         f"wrote; the policy is in {settings.out / 'final' / 'policy'}"

@@ -24,7 +24,9 @@ from coterie.datatypes import (
     derive_seed,
     user_path,
 )
+from coterie.datatypes.arguments import command
 from coterie.datatypes.flags import parse_flags
+from coterie.datatypes.target import check_file
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
 from coterie.evaluation.metrics.means import mean_present
@@ -36,7 +38,7 @@ from coterie.teams.models import check_engines, check_models
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import build_team
 from coterie.training.command_line import choose, read_run
-from coterie.training.disk import make_folder, write_whole
+from coterie.training.disk import write_or_keep
 from coterie.training.examiner import Examiner
 from coterie.training.model_defaults import fitted, fitting
 from coterie.training.preflight import check_environment
@@ -77,6 +79,8 @@ def evaluate(argv: Sequence[str]) -> int:
             whatever else is wrong before a model is loaded.
     """
     settings, again, run = _parse(argv)
+    path = again.out or run / "evaluation" / "again.json"
+    check_file(path, "--out")
     check_no_nan(settings)
     check_environment(settings)
     check_models(settings.agents)
@@ -99,13 +103,7 @@ def evaluate(argv: Sequence[str]) -> int:
         "samples": again.samples,
         "config": settings.plain(),
     }
-    path = again.out or run / "evaluation" / "again.json"
-    try:
-        make_folder(path.parent)
-        write_whole(path, json.dumps(content, indent=1) + "\n")
-    except OSError as error:
-        why = f"{path} cannot be written ({error.strerror}); name another place with --out"
-        raise UserError(why) from None
+    write_or_keep(path, json.dumps(content, indent=1) + "\n", "--out")
     told = f"{failed} answers failed and count in no figure; " if failed else ""
     console.print(f"{told}written: {path}", soft_wrap=True, markup=False)
     return 0
@@ -137,7 +135,9 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
     fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
     fields.append(("again", Annotated[Again, tyro.conf.arg(name="")], base))
     kind = dataclasses.make_dataclass("Evaluate", fields, frozen=True)
-    parsed = parse_flags(kind, rest, prog=f"train.py --evaluate {run}", description=Again.__doc__)
+    parsed = parse_flags(
+        kind, rest, prog=f"{command('train.py')} --evaluate {run}", description=Again.__doc__
+    )
     values = {name: getattr(parsed, name) for name in parts}
     values["agents"] = {role: getattr(parsed.agents, role) for role in settings.agents}
     return dataclasses.replace(settings, **values), parsed.again, run
@@ -155,7 +155,8 @@ def _players(
     for role, agent in stored.agents.items():
         folder = run / "final" / role
         if agent.trained and not folder.is_dir():
-            raise UserError(f"{run} is a run that has not ended: python train.py --resume {run}")
+            way_out = f"{command('train.py')} --resume {run}"
+            raise UserError(f"{run} is a run that has not ended: {way_out}")
         model = {"model": str(folder), "revision": None} if agent.trained else {}
         known[role] = dataclasses.replace(agent, trained=False, **model)
     trained = [role for role, agent in stored.agents.items() if agent.trained]

@@ -11,8 +11,10 @@ from pathlib import Path
 from coterie import envs
 from coterie.algorithms.own import try_own_parts
 from coterie.algorithms.settings import check_moments
+from coterie.cluster.room import check_room
 from coterie.cluster.settings import check_cluster, check_episode_workers, has_processes
 from coterie.datatypes import UserError, check_no_nan, refuse
+from coterie.datatypes.target import check_folder
 from coterie.envs.others import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
@@ -81,13 +83,16 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         else settings.agents
     )
     check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
+    check_room(settings.cluster, settings.agents)
     here = {} if elsewhere else local_models(settings.agents)
     if not all(_is_small(model_spec(agent)) for agent in here.values()):
         # It takes torch, which nobody has waited for until here.
         from coterie.training.plan_report import check_plan
 
         check_plan(settings)
-    if settings.choice.resume is None and not run.doctor:
+    if settings.choice.resume is not None:
+        check_folder(settings.choice.resume, "--resume", folders=("checkpoints", "evaluation"))
+    elif not run.doctor:
         check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
     problems = with_warmup(settings, prepare(settings.problems, run.seed))
     # Generators have no problem that needs a grader.

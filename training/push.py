@@ -16,6 +16,7 @@ import tyro
 
 from coterie.datatypes import UserError, user_path
 from coterie.datatypes.flags import parse_flags
+from coterie.datatypes.target import check_folder
 from coterie.evaluation.report.rundata import CONFIG, ENVIRONMENT, SUMMARY, RunData, read_run
 from coterie.models.checksums import NAME, changed_files, write_checksums
 from coterie.models.locate import DESCRIBING, hub_snapshot, local_folder
@@ -93,6 +94,7 @@ def write_folder(run: RunData, repo: str, licence: str | None) -> Path:
         if changed := changed_files(source, new=False):
             raise UserError(f"{source / changed[0]} is not what its run wrote; nothing was sent")
     folder = run.path / _FOLDER
+    check_folder(folder, f"the run's folder {_FOLDER}")
     shutil.rmtree(folder, ignore_errors=True)
     folders = {role: role if len(roles) > 1 else "" for role in roles}
     adapters = False

@@ -35,6 +35,7 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
 from coterie.datatypes import UserError, user_path
+from coterie.datatypes.target import check_folder
 from coterie.envs.contract import as_unicode
 from coterie.models import checksums
 from coterie.training.disk import make_folder, not_written, sync, sync_tree, write_whole
@@ -225,33 +226,30 @@ class RunDirectory:
             )
 
 
-def check_new(path: Path, *, may_hold_runs: bool = False) -> None:
+def check_new(path: Path, *, may_hold_runs: bool = False, flag: str = "--run-dir") -> None:
     """Refuse a directory in which a new run cannot start.
 
     Args:
         path: the run's own directory, or the one that it will be made in.
         may_hold_runs: whether it is the latter.
+        flag: names it.
 
     Raises:
         UserError: it is a file, is not empty, cannot be there, or its disk is full.
     """
-    user_path(path)
-    if path.is_file():
-        raise UserError(f"the run directory {path} is a file; name another with --run-dir")
+    if user_path(path).is_file():
+        raise UserError(f"the run directory {path} is a file; name another with {flag}")
     if path.is_dir() and not may_hold_runs and (content := _content(path)):
-        resumable = "config.json" in content
+        resumable = "config.json" in content and flag == "--run-dir"
         way_out = f"continue that run with --resume {path} or " if resumable else ""
-        raise UserError(
-            f"the run directory {path} is not empty; {way_out}name another with --run-dir"
-        )
-    parent = next((p for p in (path, *path.parents) if p.exists()), Path("/"))
-    if not os.access(parent, os.W_OK):
-        raise UserError(f"cannot write in {parent}; name another place with --run-dir")
+        raise UserError(f"the run directory {path} is not empty; {way_out}name another with {flag}")
+    check_folder(path, flag)
+    parent = next(one for one in (path, *path.absolute().parents) if one.exists())
     free = shutil.disk_usage(parent).free
     if free < _SPARE_BYTES:
         raise UserError(
             f"only {free // 2**20} MiB of disk are free under {parent}; a run needs at least "
-            f"{_SPARE_BYTES // 2**20} MiB: free some or name another disk with --run-dir"
+            f"{_SPARE_BYTES // 2**20} MiB: free some or name another disk with {flag}"
         )
 
 

@@ -30,7 +30,7 @@ from coterie.teams.graders import build_scorer
 from coterie.teams.models import pin_commits
 from coterie.teams.players import player_counters
 from coterie.teams.team import Learning, Learns, build_team
-from coterie.training import checkpoint
+from coterie.training import checkpoint, saved
 from coterie.training.baseline import baseline
 from coterie.training.batch import (
     Batch,
@@ -40,6 +40,7 @@ from coterie.training.batch import (
     without_stale,
 )
 from coterie.training.computing import tell_computing
+from coterie.training.deaths import said_at_work, said_while_starting
 from coterie.training.examiner import Examiner
 from coterie.training.logbook import Logbook
 from coterie.training.model_defaults import fitting
@@ -365,8 +366,9 @@ class Session(AbstractContextManager["Session"]):
 
         return self.run_async(answered())
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *raised: Any) -> None:
         self._closing.close()
+        said_at_work(*raised[1:2], run=self.run)
 
     @property
     def _places(self) -> list[dict[str, str]]:
@@ -396,18 +398,13 @@ class Session(AbstractContextManager["Session"]):
         return self._runner.get_loop().run_until_complete(work)
 
     def _restore(self) -> None:
-        newest = checkpoint.latest(self.run.checkpoints)
+        newest = saved.latest(self.run.checkpoints)
         if newest is None:
             self._tell("It was stopped before its first checkpoint, and begins again.")
             self._progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
         else:
             self._progress = checkpoint.load(newest, self.team.trained, self._tell)
             self.team.saved(partial(checkpoint.load_roles, newest))
-        if self._progress.step > self.settings.run.steps:
-            raise UserError(
-                f"{self.run.path} stands at step {self._progress.step}; "
-                "--steps must be at least that"
-            )
         self.run.cut_logs(self._progress.logs)
         self._stream.cursor = self._progress.cursor
 
@@ -422,6 +419,7 @@ class Session(AbstractContextManager["Session"]):
         self._timings[phase] = time.perf_counter() - start
 
 
+@said_while_starting()
 def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session:
     """Start a new run, or take one up where its last checkpoint stands."""
     choice = settings.choice

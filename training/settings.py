@@ -189,6 +189,11 @@ class RunSettings:
             (self.threads < 0, "--threads must not be negative; 0 is one for each core"),
             (self.transcripts_every < 0, "--transcripts-every must not be negative"),
             (
+                self.plan and self.doctor,
+                "--plan reckons without a model, --doctor tries the models: leave out one of the "
+                "two, and run it after the other",
+            ),
+            (
                 self.card is not None and not 0 < self.card < math.inf,
                 "--card is the memory of a GPU in GiB: above 0, and finite",
             ),

@@ -216,7 +216,7 @@ def _plan(flags: Sequence[str]) -> str:
     said = describe(settings, found)
     if not found.fits:
         said += f"\n\n{textwrap.fill(why_not(settings, found, settings.run.card), 80)}"
-    command = f"python train.py --doctor --plan {' '.join(flags)}"
+    command = f"python train.py --plan {' '.join(flags)}"
     lines = textwrap.wrap(command, 78, break_on_hyphens=False, break_long_words=False)
     shown = " \\\n    ".join(lines)
     return f"```console\n{shown}\n```\n\n```text\n{said}\n```"

@@ -5,7 +5,6 @@ looked at as its author writes it and as models read it, in tokens. Exit code 0:
 not, and this is what to mend; 2: it cannot be built or played.
 """
 
-import argparse
 import importlib
 import sys
 import traceback
@@ -15,13 +14,14 @@ from typing import Any
 
 from coterie import envs
 from coterie.datatypes import UserError
+from coterie.datatypes.arguments import Arguments
 from coterie.envs.adapt import is_text_env
 from coterie.envs.guarded import describe
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Check one environment; returns the exit code."""
-    parser = argparse.ArgumentParser("coterie check", description=__doc__)
+    parser = Arguments("coterie check", description=__doc__)
     parser.add_argument("name", help="a registered name, or pkg.module:Class")
     parser.add_argument("--seed", type=int, default=0, help="of the first episode")
     parser.add_argument("--max-steps", type=int, default=100, help="a longer episode is endless")
@@ -33,7 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--unasked", nargs="+", default=(), help="roles that random answers may never get to"
     )
-    chosen = parser.parse_args(argv)
+    try:
+        chosen = parser.read(sys.argv[1:] if argv is None else argv)
+    except UserError as mistake:
+        print(f"coterie check: {mistake}", file=sys.stderr)
+        return 2
     how: dict[str, Any] = {
         "seed": chosen.seed,
         "max_steps": chosen.max_steps,

@@ -6,10 +6,9 @@ imported when it is first asked for. ``discrete:`` takes an environment of the u
 name that ``--env`` takes.
 """
 
-import ast
 import importlib
 import importlib.util
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from coterie.datatypes import UserError, read_options
 from coterie.envs.registry import EnvSpec
@@ -56,13 +55,4 @@ def spec_of(name: str) -> EnvSpec:
             f"env {name!r} needs the package {package}; install it with coterie's extra {extra}: "
             f'pip install -e ".[{extra}]"'
         )
-    options = {key: _value(text) for key, text in texts.items()}
-    return importlib.import_module(module).spec(name, identity, options)
-
-
-def _value(text: str) -> Any:
-    """A number, a truth value, a list or None as Python writes them, and any other text."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+    return importlib.import_module(module).spec(name, identity, texts)

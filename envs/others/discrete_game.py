@@ -27,7 +27,7 @@ class DiscreteSettings(GameSettings):
     numbers."""
 
 
-def spec(name: str, identity: str, options: Mapping[str, Any]) -> EnvSpec:
+def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
     """The spec of ``discrete:IDENTITY``."""
 
     def make_game(settings: Any) -> Game:

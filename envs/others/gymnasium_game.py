@@ -15,12 +15,13 @@ from gymnasium import spaces
 from coterie.datatypes import UserError, suggest
 from coterie.envs.adapt import action_kind
 from coterie.envs.others.game import ILLEGAL_REWARD, Game, game_spec, read_move
+from coterie.envs.others.options import creator, read_parameters
 from coterie.envs.registry import EnvSpec
 
 _PLAYER = "player"
 
 
-def spec(name: str, identity: str, options: Mapping[str, Any]) -> EnvSpec:
+def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
     """The spec of ``gymnasium:IDENTITY``."""
     return game_spec(name, lambda settings: GymnasiumGame(name, identity, options))
 
@@ -30,22 +31,24 @@ class GymnasiumGame(Game):
 
     players = (_PLAYER,)
 
-    def __init__(self, name: str, identity: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, identity: str, options: Mapping[str, str]) -> None:
         """
         Args:
             name: what messages begin with.
             identity: a registered id, ``FrozenLake-v1``, or ``module:ID`` that registers itself.
-            options: keywords of the environment's own.
+            options: keywords of the environment's own, as the user wrote them.
 
         Raises:
-            UserError: no such environment, or actions that no text can name.
+            UserError: no such environment, a keyword that it does not take, or actions that no
+                text can name.
         """
         if ":" not in identity and identity not in gymnasium.registry:
             near = suggest(identity, gymnasium.registry)
             raise UserError(f"env {name!r}: Gymnasium has no such environment; {near}.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.env: Any = gymnasium.make(identity, disable_env_checker=True, **options)
+            given = read_parameters(options, _cut, creator(_entry(identity)), title=f"env {name!r}")
+            self.env: Any = gymnasium.make(identity, disable_env_checker=True, **given)
         self._space = self.env.action_space
         if not isinstance(self._space, spaces.Discrete) and action_kind(self._space) != "text":
             raise UserError(
@@ -86,6 +89,15 @@ class GymnasiumGame(Game):
 
     def rewards(self) -> Mapping[str, float]:
         return {_PLAYER: self._paid}
+
+
+def _cut(max_episode_steps: int | None = None) -> None:
+    """What ``gymnasium.make`` takes for itself, and games may be told."""
+
+
+def _entry(identity: str) -> Any:
+    """Who makes it."""
+    return gymnasium.spec(identity).entry_point
 
 
 def tell(seen: Any) -> str:

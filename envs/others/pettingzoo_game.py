@@ -20,6 +20,7 @@ from pettingzoo.utils.env_logger import EnvLogger
 from coterie.datatypes import UserError, suggest
 from coterie.envs.others.aec_game import AECGame, mask_of
 from coterie.envs.others.game import game_spec, read_move
+from coterie.envs.others.options import creator, read_parameters
 from coterie.envs.registry import EnvSpec
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -27,7 +28,7 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 EnvLogger.suppress_output()
 
 
-def spec(name: str, identity: str, options: Mapping[str, Any]) -> EnvSpec:
+def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
     """The spec of ``pettingzoo:IDENTITY``."""
     return game_spec(name, lambda settings: PettingZooGame(name, identity, options))
 
@@ -35,7 +36,7 @@ def spec(name: str, identity: str, options: Mapping[str, Any]) -> EnvSpec:
 class PettingZooGame(AECGame):
     """An AEC game with a discrete action space for each player."""
 
-    def __init__(self, name: str, identity: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, identity: str, options: Mapping[str, str]) -> None:
         """
         Args:
             name: what messages begin with.
@@ -51,7 +52,10 @@ class PettingZooGame(AECGame):
             raise UserError(f"env {name!r}: PettingZoo has no such game; {near}.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            super().__init__(pettingzoo.make("aec", found, **options))
+            given = read_parameters(
+                options, creator(aec_registry[found].entry_point), title=f"env {name!r}"
+            )
+            super().__init__(pettingzoo.make("aec", found, **given))
         for player in self.players:
             if not isinstance(self.env.action_space(player), spaces.Discrete):
                 raise UserError(

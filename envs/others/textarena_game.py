@@ -19,13 +19,14 @@ from textarena.envs.registration import ENV_REGISTRY
 
 from coterie.datatypes import UserError, suggest
 from coterie.envs.others.game import Game, TextArenaSettings, game_spec, read_move
+from coterie.envs.others.options import creator, read_parameters
 from coterie.envs.registry import EnvSpec
 
 _LIST = re.compile(r"\b(?:available|legal|possible|valid) (?:actions?|moves?)\b.*\]", re.IGNORECASE)
 _MOVE = re.compile(r"\[[^\[\]\n]{1,40}\]")
 
 
-def spec(name: str, identity: str, options: Mapping[str, Any]) -> EnvSpec:
+def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
     """The spec of ``textarena:IDENTITY``."""
     return game_spec(
         name, lambda settings: TextArenaGame(name, identity, options, settings), TextArenaSettings
@@ -36,7 +37,7 @@ class TextArenaGame(Game):
     """One game at a time of a registered one."""
 
     def __init__(
-        self, name: str, identity: str, options: Mapping[str, Any], settings: TextArenaSettings
+        self, name: str, identity: str, options: Mapping[str, str], settings: TextArenaSettings
     ) -> None:
         """
         Args:
@@ -54,7 +55,10 @@ class TextArenaGame(Game):
                 f"env {name!r}: TextArena has no such game; {suggest(identity, ENV_REGISTRY)}."
             )
         self.settings = settings
-        self._make = partial(textarena.make, identity, **options)
+        given = read_parameters(
+            options, creator(ENV_REGISTRY[identity].entry_point), title=f"env {name!r}"
+        )
+        self._make = partial(textarena.make, identity, **given)
         self._stream = random.Random(0).getstate()
         self.players = [f"player_{place}" for place in range(self._count(name))]
         self._seat, self._seen, self._over = 0, "", True

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import verifiers.v1 as vf
 from verifiers.v1.graph import MessageNode
@@ -22,6 +21,7 @@ from verifiers.v1.utils.loaders import load_taskset, taskset_class
 
 from coterie.datatypes import UserError
 from coterie.envs.others.game import Game, GameSettings, game_spec
+from coterie.envs.others.options import read_value
 from coterie.envs.registry import EnvSpec
 
 _PLAYER = "solver"
@@ -40,7 +40,7 @@ class VerifiersSettings(GameSettings):
     """What stands between the prompt and the answer."""
 
 
-def spec(name: str, identity: str, options: Mapping[str, Any]) -> EnvSpec:
+def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
     """The spec of ``verifiers:IDENTITY``; options are those of the taskset's config."""
     return game_spec(name, lambda settings: Taskset(name, identity, options), VerifiersSettings)
 
@@ -50,7 +50,7 @@ class Taskset(Game):
 
     players = (_PLAYER,)
 
-    def __init__(self, name: str, identity: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, identity: str, options: Mapping[str, str]) -> None:
         """
         Args:
             name: what messages begin with.
@@ -62,7 +62,9 @@ class Taskset(Game):
         """
         kind = taskset_class(identity)
         config = concrete_type(kind, vf.TasksetConfig, origin=vf.Taskset) or vf.TasksetConfig
-        taskset = load_taskset(config(id=identity, **options))
+        taskset = load_taskset(
+            config(id=identity, **{key: read_value(text) for key, text in options.items()})
+        )
         self._tasks = list(islice(taskset, _MOST))
         if not self._tasks:
             raise UserError(f"env {name!r}: the taskset has no tasks.")

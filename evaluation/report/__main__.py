@@ -4,9 +4,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from coterie.datatypes import UserError
+from coterie.datatypes.arguments import Arguments
+from coterie.datatypes.target import check_file, keep
 from coterie.evaluation.report.scan import WHICH
 
 
@@ -18,12 +20,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         from coterie.evaluation.report.page import page
         from coterie.evaluation.report.rundata import read_run
 
-        html = page(read_run(path), **options)
+        run = read_run(path)
+        check_file(out, "--out")
+        html = page(run, **options)
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             out.write_text(html, encoding="utf-8")
         except OSError as error:
-            raise UserError(f"cannot write {out}: {error.strerror}") from None
+            kept = keep(out.name, html)
+            raise UserError(f"--out: {out} cannot be written ({error.strerror}); {kept}") from None
     except UserError as mistake:
         print(f"coterie report: {mistake}", file=sys.stderr)
         return 2
@@ -33,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(argv: Sequence[str]) -> tuple[Path, Path, dict[str, Any]]:
     """The run's directory, the file to write, and what :func:`page` takes."""
-    parser = _Parser(
+    parser = Arguments(
         prog="coterie report",
         description="Write a run as one self-contained HTML file.",
         formatter_class=_Help,
@@ -56,7 +61,7 @@ def _parse(argv: Sequence[str]) -> tuple[Path, Path, dict[str, Any]]:
         default=16.0,
         help="room for episodes; fewer are kept where they are long",
     )
-    chosen = vars(parser.parse_args(argv))
+    chosen = vars(parser.read(argv))
     if chosen["episodes"] < 0:
         raise UserError(f"--episodes is {chosen['episodes']}; say how many, 0 or more")
     if not chosen["megabytes"] > 0:
@@ -69,13 +74,6 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str | None:
         # What nothing means is the text's to say.
         return action.help if action.default is None else super()._get_help_string(action)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message} (see --help)")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -18,6 +18,7 @@ from safetensors.torch import load
 from coterie.cluster.actor import Actor, Died
 from coterie.cluster.settings import ClusterSettings
 from coterie.datatypes import UserError
+from coterie.datatypes.arguments import overlay
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session
@@ -54,6 +55,8 @@ class FakeActor(Actor):
     """What is begun is done at once, unless the process was killed."""
 
     made: list["FakeActor"]
+    dying: ClassVar[dict[str, str]] = {}
+    """By name, the question at which one dies, once."""
 
     def start(self) -> None:
         self.handle = self.worker(self.name, *self.arguments, **self.more)
@@ -61,6 +64,9 @@ class FakeActor(Actor):
 
     def begin(self, verb: str, *arguments: Any) -> Any:
         try:
+            if FakeActor.dying.get(self.name) == verb:
+                del FakeActor.dying[self.name]
+                self.handle = None
             if self.handle is None:
                 raise Died(f"{self.name} has died")
             return getattr(self.handle, verb)(*arguments)
@@ -79,10 +85,11 @@ class FakeActor(Actor):
 @pytest.fixture
 def fake_cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeActor]:
     """Has ``--cluster.address`` start workers in this process."""
-    FakeActor.made, FakeCluster.closed = [], 0
+    FakeActor.made, FakeActor.dying, FakeCluster.closed = [], {}, 0
     monkeypatch.setattr("coterie.cluster.pool.Cluster", FakeCluster)
     monkeypatch.setattr("coterie.cluster.pool.Actor", FakeActor)
     monkeypatch.setattr("coterie.cluster.settings.find_spec", lambda name: object())
+    monkeypatch.setattr("coterie.training.preflight.check_room", lambda *_: None)
     return FakeActor
 
 
@@ -99,7 +106,7 @@ def _play(
 ) -> dict[str, bytes]:
     resume = ("--resume", str(path), "--steps", str(steps))
     new = (*FLAGS, "--run-dir", str(path))
-    settings = parse([*(resume if path.exists() else new), *flags])
+    settings = parse(overlay([*(resume if path.exists() else new), *flags]))
     with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
         for step in session.steps_left():
             if before:
@@ -163,8 +170,9 @@ def interrupted() -> Callable[..., None]:
     save, say so, and leave nothing running."""
 
     def run(path: Path, *more: str) -> None:
+        long = ("--steps", "400", "--run-dir", str(path))
         process = subprocess.Popen(
-            [sys.executable, "train.py", *FLAGS, *more, "--steps", "400", "--run-dir", str(path)],
+            [sys.executable, "train.py", *overlay([*FLAGS, *more, *long])],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             start_new_session=True,
         )  # fmt: skip

@@ -20,6 +20,7 @@ from coterie.cluster import episodes, starting
 from coterie.cluster.actor import Actor, Died
 from coterie.cluster.episode_worker import EnvRecipe
 from coterie.cluster.episodes import EpisodeWorkers
+from coterie.cluster.processes import Process
 from coterie.cluster.settings import ClusterSettings, check_episode_workers
 from coterie.datatypes import Completion, PolicyFailure, Problem, Prompt, Sampling, UserError
 from coterie.envs import CoreTeachingSettings, registry
@@ -374,3 +375,22 @@ def test_an_environment_of_ones_own_in_processes_of_which_one_is_killed(
 @pytest.mark.slow
 def test_ctrl_c_ends_the_step_and_all_workers(interrupted: Any, tmp_path: Path) -> None:
     interrupted(tmp_path / "run", *TWO)
+
+
+@pytest.mark.slow
+def test_one_that_is_killed_while_it_starts_is_started_again(
+    play: Play, full: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of its own, and SIGKILL before it has said anything."""
+    killed: list[int] = []
+    start = Process.start
+
+    def strike(self: Process) -> None:
+        start(self)
+        if not killed and self.name == "episode worker 1":
+            killed.append(self.handle.process.pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(Process, "start", strike)
+    assert play(tmp_path / "run", "--cluster.episode-workers", "1", "--cluster.cpus", "0.5") == full
+    assert len(killed) == 1

@@ -10,7 +10,6 @@ import pytest
 import torch
 from safetensors.torch import load, load_file
 
-from coterie.cluster.actor import Died
 from coterie.cluster.pool import Pool
 from coterie.cluster.worker import Worker
 from coterie.datatypes import UserError
@@ -121,8 +120,33 @@ def test_what_dies_too_often_ends_the_run_with_its_name(
     def kill(session: Session, step: int) -> None:
         fake_cluster.made[1].stop()
 
-    with pytest.raises(Died, match="learner of bob has died"):
+    way_out = f"learner of bob has died.*; --resume {tmp_path / 'run'} begins it again"
+    with pytest.raises(UserError, match=way_out):
         play(tmp_path / "run", *CLUSTER, "--cluster.restarts", "0", before=kill)
+
+
+@pytest.mark.parametrize("asked", ["code", "load", "where"])
+def test_who_dies_while_it_starts_is_started_again(
+    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes], asked: str
+) -> None:
+    fake_cluster.dying = {"learner of bob": asked}
+    assert play(tmp_path / "there", *CLUSTER, "--cluster.restarts", "1") == full
+    names = [actor.name for actor in fake_cluster.made]
+    assert names == ["learner of alice", "learner of bob", "learner of bob"]
+
+
+def test_who_dies_too_often_while_it_starts_leaves_no_run_and_promises_none(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    fake_cluster.dying = {"learner of bob": "load"}
+    with pytest.raises(UserError) as ended:
+        play(tmp_path / "run", *CLUSTER, "--cluster.restarts", "0")
+    assert str(ended.value) == (
+        "learner of bob has died, while the run was being started; nothing is lost: give the same "
+        "command again, or raise --cluster.restarts"
+    )
+    assert not (tmp_path / "run").exists()
+    assert fake_cluster.made[0].handle is None  # nobody is left behind
 
 
 def test_weights_reach_all_replicas_or_none(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from coterie import benchmark
+from coterie.datatypes.arguments import overlay
 
 COMPARISONS = {
     "suite": ("--policies", "a=scripted:oracle", "--suite", "math"),
@@ -43,7 +44,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 def run(tmp_path: Path) -> Any:
     def command(comparison: str, *flags: str, code: int = 0) -> Any:
         few = ("--samples", "1", "--resamples", "10", "--out", str(tmp_path / comparison))
-        assert benchmark.main([*COMPARISONS[comparison], *few, *flags]) == code
+        assert benchmark.main(overlay([*COMPARISONS[comparison], *few, *flags])) == code
         path = tmp_path / comparison / "results.json"
         return json.loads(path.read_text()) if path.is_file() else None
 

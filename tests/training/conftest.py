@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from coterie.datatypes.arguments import overlay
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import Session, open_session
@@ -19,7 +20,9 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Session]]:
     sessions: list[Session] = []
 
     def start(*flags: str) -> Session:
-        settings = parse([*SMALL, "--run-dir", str(tmp_path / f"run{len(sessions)}"), *flags])
+        settings = parse(
+            overlay([*SMALL, "--run-dir", str(tmp_path / f"run{len(sessions)}"), *flags])
+        )
         session = open_session(settings, preflight(settings))
         sessions.append(session)
         return session

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from coterie.datatypes import UserError
 from coterie.models import checksums
 from coterie.models.saving import store
-from coterie.training import checkpoint
+from coterie.training import checkpoint, saved
 from coterie.training.checkpoint import Progress
 
 
@@ -46,7 +46,7 @@ def progress(step: int) -> Progress:
 
 
 def newest(root: Path) -> Path:
-    found = checkpoint.latest(root)
+    found = saved.latest(root)
     assert found is not None
     return found
 
@@ -112,7 +112,7 @@ def test_a_checkpoint_that_fails_leaves_the_one_before(tmp_path: Path) -> None:
 
 def test_a_half_written_one_is_not_seen(tmp_path: Path) -> None:
     (tmp_path / ".step-000009.part").mkdir()
-    assert checkpoint.latest(tmp_path) is None
+    assert saved.latest(tmp_path) is None
     checkpoint.save(tmp_path, progress(9), {"a": Role(1.0)}, keep=1)
     assert [path.name for path in tmp_path.iterdir()] == ["step-000009"]
 

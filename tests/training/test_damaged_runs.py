@@ -11,7 +11,7 @@ import pytest
 from coterie import train
 from coterie.datatypes import UserError
 from coterie.evaluation.core_teaching import EVALUATION
-from coterie.training import checkpoint
+from coterie.training import checkpoint, saved
 from coterie.training.checkpoint import Progress
 from coterie.training.command_line import parse
 from coterie.training.examiner import Examiner
@@ -117,7 +117,7 @@ LEARNERS: list[Any] = [
 def test_learners_of_a_state(opened: Callable[..., Session]) -> None:
     session = opened("--train-role", "alice")
     session.save()
-    path = checkpoint.latest(session.run.checkpoints)
+    path = saved.latest(session.run.checkpoints)
     assert path is not None
     state = json.loads((path / "state.json").read_text())
     checkpoint.load(path, session.team.trained)

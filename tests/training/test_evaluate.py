@@ -78,7 +78,10 @@ def test_another_environment(run: Path) -> None:
         (["--samples", "0"], "--samples must be at least 1"),
         (["--problems.eval", "nope"], "unknown problems"),
         (["--engine", "local", "--env.rounds", "0"], "--env.rounds"),
-        (["--out", "/proc/nope/x.json"], "name another place with --out"),
+        (
+            ["--out", "/proc/nope/x.json"],
+            "--out: /proc/nope/x.json cannot be written, since /proc takes no file",
+        ),
     ],
 )
 def test_refusals(

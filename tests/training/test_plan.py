@@ -142,11 +142,11 @@ def flags(folder: Path, *more: str) -> tuple[str, ...]:
     return ("--env", "sd-e2", "--algo", "grpo", *who, *more)
 
 
-def test_the_doctor_prints_a_plan_without_weights(
+def test_a_plan_is_printed_without_weights(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = model_folder(tmp_path / "model", weights=False)
-    assert train.main(flags(folder, "--doctor", "--plan", "--card", "24")) == 0
+    assert train.main(flags(folder, "--plan", "--card", "24")) == 0
     said = capsys.readouterr().out
     assert "cuda:0, 24.0 GiB" in said
     assert "at once, at most: it fits" in said

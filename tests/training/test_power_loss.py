@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from coterie.datatypes import UserError
 from coterie.models.saving import store
-from coterie.training import checkpoint
+from coterie.training import checkpoint, saved
 from coterie.training.checkpoint import Progress
 from coterie.training.rundir import RunDirectory
 
@@ -82,7 +82,7 @@ class Run:
             return
         run = RunDirectory.reopen(path)
         assert run.config() == CONFIG
-        newest = checkpoint.latest(run.checkpoints)
+        newest = saved.latest(run.checkpoints)
         if newest is None:
             assert not self.saved
             return

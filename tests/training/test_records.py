@@ -10,7 +10,7 @@ import torch
 
 from coterie.algorithms import Credit
 from coterie.datatypes import Trajectory, UserError
-from coterie.training import checkpoint
+from coterie.training import saved
 from coterie.training.batch import Batch
 from coterie.training.records import troubles, why_no_signal
 from coterie.training.session import Session
@@ -110,7 +110,7 @@ def test_a_run_that_learns_nothing_for_three_steps_ends_and_keeps_the_row(
     # Two steps were counted and logged, and a run that goes on stands behind them.
     metrics = session.run.read_log("metrics.jsonl")
     assert [line["learner/bob/skipped_steps"] for line in metrics] == [1, 2]
-    newest = checkpoint.latest(session.run.checkpoints)
+    newest = saved.latest(session.run.checkpoints)
     assert newest is not None
     assert newest.name == "step-000002"
 

@@ -8,6 +8,7 @@ import pytest
 
 from coterie import benchmark
 from coterie.comparison import ask
+from coterie.datatypes.arguments import overlay
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         """results.json and what was shown; the message of a refusal."""
         few = ("--questions", "6", "--samples", "4", "--resamples", "50")
         flags = (*flags, "--out", str(tmp_path / out))
-        assert benchmark.main([*few, *flags]) == code
+        assert benchmark.main(overlay([*few, *flags])) == code
         shown = capsys.readouterr()
         if code:
             return shown.err

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def test_every_flag_reaches_the_page(run: Run) -> None:
     ("flags", "said"),
     [
         (["--episodes", "-1"], "--episodes is -1; say how many, 0 or more"),
-        (["--episodes", "many"], "argument --episodes: invalid int value: 'many'"),
+        (["--episodes", "many"], "--episodes: invalid int value: 'many'"),
         (["--megabytes", "0"], "--megabytes is 0.0; say more than 0"),
         (["--megabytes", "nan"], "--megabytes is nan"),
         (["--which", "best"], "invalid choice: 'best'"),
@@ -74,10 +75,24 @@ def test_what_is_no_run(
     assert told.count("\n") == 1
 
 
-def test_a_place_that_cannot_be_written(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_place_that_cannot_be_written(
+    run: Run,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
     path = run()
     assert main([str(path), "--out", str(path / "config.json" / "x.html")]) == 2
-    assert "cannot write" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "x.html would lie in " in said
+    assert "config.json, which is a file, not a folder; name another place" in said
+    # It turns out in the end: what was to be written is kept.
+    monkeypatch.setattr("coterie.evaluation.report.__main__.check_file", lambda *_: None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert main([str(path), "--out", str(path / "config.json" / "x.html")]) == 2
+    said, _, kept = capsys.readouterr().err.strip().partition("; it is kept as ")
+    assert "x.html cannot be written (File exists)" in said
+    assert Path(kept).read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_nothing_at_all_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,111 @@
+"""What tyro says of a wrong flag in a box of many lines, in one."""
+
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, suppress
+from typing import Any
+
+from coterie.datatypes.arguments import in_one_line
+from coterie.datatypes.userinput import UserError, join_or
+
+# In a terminal without UTF-8 dashes stand for lines, and there is no frame.
+_RULE = re.compile(r"\s*[─-]{8,}\s*")
+_VALUE = re.compile(r"Error parsing (\S+): (.+)")
+_CHOICE = re.compile(r"invalid choice '(.*)' for argument '(\S+)'\. Expected one of \((.+)\)\.")
+_MISSING = re.compile(r"Missing value for argument '(\S+)'\. Expected (\d+) values\.")
+_WORDS = (
+    (re.compile(r"invalid literal for int\(\) with base 10: (.+)"), "a whole number"),
+    (re.compile(r"could not convert string to float: (.+)"), "a number"),
+)
+_DEFAULT = re.compile(r"\s*\((?:default: .*|required)\)$")
+
+
+def read_or_refuse(read: Callable[[], Any], prog: str) -> Any:
+    """What ``read`` gives, a call of tyro's that reads the arguments of ``prog``.
+
+    Raises:
+        UserError: they cannot be read.
+    """
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            return read()
+    except SystemExit as left:
+        if left.code != 2:
+            raise
+        said = io.StringIO()
+        with _wide(), redirect_stderr(said), suppress(SystemExit):
+            read()
+        text, said = said.getvalue(), io.StringIO()
+        raise UserError(in_one_line(_sentence(text), prog)) from None
+    finally:
+        sys.stderr.write(said.getvalue())
+
+
+@contextmanager
+def _wide() -> Iterator[None]:
+    """No line is broken inside."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "100000"
+    try:
+        yield
+    finally:
+        os.environ.pop("COLUMNS")
+        if before is not None:
+            os.environ["COLUMNS"] = before
+
+
+def _sentence(box: str) -> str:
+    """What stands in the box, without the way to the help text."""
+    title, *lines = (line.strip("╭╮╰╯│").rstrip() for line in box.splitlines())
+    title = title.strip("─ ")
+    parts: list[list[str]] = [[]]
+    for line in lines:
+        if not _RULE.fullmatch(line):
+            parts[-1].append(line)
+        elif parts[0]:
+            parts.append([])
+    what = " ".join(line.strip() for line in parts[0])
+    if title == "Unrecognized options":
+        return _unknown(what.partition(":")[2], parts[1:])
+    if title == "Required options":
+        return f"missing: {'; '.join(_required(parts[0][1:]))}"
+    if found := _VALUE.fullmatch(what):
+        flag, why = found.groups()
+        for pattern, kind in _WORDS:
+            if value := pattern.fullmatch(why):
+                return f"{flag} is {value[1]}; it must be {kind}"
+        return f"{flag}: {why}"
+    if found := _CHOICE.fullmatch(what):
+        value, flag, known = found.groups()
+        words = re.findall(r"'([^']*)'", known)
+        return f"{flag} is {value!r}; it must be {join_or(words)}"
+    if found := _MISSING.fullmatch(what):
+        flag, count = found.groups()
+        return f"{flag} needs {'a value' if count == '1' else f'{count} values'}"
+    return what or title
+
+
+def _unknown(words: str, parts: list[list[str]]) -> str:
+    """``words``: with commas; ``parts``: those that may have been meant, with help texts."""
+    named = [word.strip() for word in words.split(", ")]
+    flag = next((word for word in named if word.startswith("--")), None)
+    if flag is None:
+        return f"{named[0]!r} belongs to no option"
+    near = [line.split()[0].rstrip(",") for part in parts for line in part if _is_flag(line)]
+    hint = f"; did you mean {join_or(near[:3])}?" if near else ""
+    return f"unknown option {flag.partition('=')[0]}{hint}"
+
+
+def _is_flag(line: str) -> bool:
+    return line.strip().startswith("--")
+
+
+def _required(lines: list[str]) -> Iterator[str]:
+    """Each by its flag, if it has one, and what it is."""
+    for head, text in zip(lines[::2], lines[1::2]):
+        what = _DEFAULT.sub("", text.strip()).rstrip(".")
+        yield f"{head.split()[0]} ({what})" if _is_flag(head) else what

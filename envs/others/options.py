@@ -1,0 +1,106 @@
+"""What stands behind the question mark of a name, read as the parameters that it is for."""
+
+import ast
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+from coterie.datatypes import UserError, did_you_mean
+
+_TRUTHS = {"true": True, "yes": True, "on": True, "1": True,
+           "false": False, "no": False, "off": False, "0": False}  # fmt: skip
+_NAMED = {"true": True, "false": False, "none": None}
+
+
+def read_parameters(
+    texts: Mapping[str, str], *takers: Callable[..., Any], title: str
+) -> dict[str, Any]:
+    """``texts`` as keywords of ``takers``, each as its parameter's annotation or default says.
+
+    Args:
+        texts: what the user wrote, by parameter.
+        takers: who is given them; of two with one parameter the first decides.
+        title: what messages begin with.
+
+    Raises:
+        UserError: a parameter that none of them has, or a value that is not of its type.
+    """
+    known, takes_all = dict[str, inspect.Parameter](), False
+    for taker in takers:
+        for one in inspect.signature(taker).parameters.values():
+            takes_all |= one.kind is one.VAR_KEYWORD
+            if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
+                known.setdefault(one.name, one)
+    values = {}
+    for key, text in texts.items():
+        if key not in known and not takes_all:
+            near = f"{did_you_mean(key, known)}known: {', '.join(sorted(known))}"
+            raise UserError(f"{title} has no parameter {key!r}; {near}.")
+        try:
+            values[key] = _read(text, known.get(key))
+        except ValueError as error:
+            raise UserError(f"{title}: {key} is {text!r}; it must be {error}.") from None
+    return values
+
+
+def creator(entry: str | Callable[..., Any]) -> Callable[..., Any]:
+    """What a registry's entry, ``module:attribute``, names; behind a function of PettingZoo's that
+    hands everything on, who takes it."""
+    if not isinstance(entry, str):
+        return entry
+    place, _, attribute = entry.partition(":")
+    module = importlib.import_module(place)
+    found = getattr(module, attribute)
+    named = [
+        one for one in inspect.signature(found).parameters.values() if one.kind != one.VAR_KEYWORD
+    ]
+    return found if named else getattr(module, "raw_env", found)
+
+
+def read_value(text: str) -> Any:
+    """A number, a truth value, a list or None as Python writes them, case aside; else the text."""
+    if text.casefold() in _NAMED:
+        return _NAMED[text.casefold()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def _read(text: str, parameter: inspect.Parameter | None) -> Any:
+    """``text`` as ``parameter`` takes it; a ValueError says what it must be."""
+    kinds, optional = _kinds(parameter) if parameter is not None else (set[type](), True)
+    if optional and text.casefold() == "none":
+        return None
+    if kinds == {bool}:
+        if text.casefold() not in _TRUTHS:
+            raise ValueError("true or false")
+        return _TRUTHS[text.casefold()]
+    if kinds == {str}:
+        return text
+    value = read_value(text)
+    fits = isinstance(value, tuple(kinds | {int})) and not isinstance(value, bool)
+    if kinds and kinds <= {int, float} and not fits:
+        raise ValueError("a whole number" if kinds == {int} else "a number")
+    return value
+
+
+def _kinds(parameter: inspect.Parameter) -> tuple[set[type], bool]:
+    """(truth, number or text, or nothing where it may be anything; whether it may be None)."""
+    hint, default = parameter.annotation, parameter.default
+    inner = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kinds = {kind for kind in inner if kind is not NoneType}
+    if isinstance(hint, str):  # of a module whose annotations are not evaluated
+        words = {word.strip() for word in hint.split("|")}
+        kinds = {_BY_NAME.get(word, object) for word in words - {"None"}}
+    if not kinds <= {bool, int, float, str}:
+        kinds = set()
+        if hint is parameter.empty and type(default) in (bool, int, float, str):
+            # A whole number as a default says little of what else may stand there.
+            kinds = {int, float} if type(default) is int else {type(default)}
+    return kinds, default is None or NoneType in inner or (isinstance(hint, str) and "None" in hint)
+
+
+_BY_NAME: Mapping[str, type] = {one.__name__: one for one in (bool, int, float, str)}

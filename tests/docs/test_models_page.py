@@ -1,0 +1,37 @@
+"""What the page on models says of those that ship with the repository."""
+
+import math
+import re
+from pathlib import Path
+
+from safetensors import safe_open
+
+from coterie.models.locate import TINY
+
+PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
+WORDS = [
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+]
+
+
+def weights(folder: Path) -> int:
+    with safe_open(folder / "model.safetensors", "numpy") as file:
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+
+
+def test_the_page_counts_and_names_every_one_of_them() -> None:
+    folders = [path.parent for path in TINY.glob("*/config.json")]
+    (count, least, most) = re.findall(r"\n(\w+) models of ([\d.]+) to ([\d.]+) million", PAGE)[0]
+    assert count.lower() == WORDS[len(folders) - 10]
+    sizes = [weights(folder) / 1e6 for folder in folders]
+    assert (f"{min(sizes):.1f}", f"{max(sizes):.1f}") == (least, most)
+    (row,) = re.findall(r"\| `tiny:alice` \| .*?: (.*) \|\n", PAGE)
+    assert sorted(re.findall(r"`(\w+)`", row)) == sorted(folder.name for folder in folders)
