@@ -102,7 +102,7 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
             raise UserError(f"{spec.adapter} is no LoRA adapter but of type {config.peft_type}")
         config.inference_mode = False
         config.lora_dropout = 0.0
-    if not config.base_model_name_or_path:
+    if not config.base_model_name_or_path and base.name_or_path:
         # peft does so for the first adapter on a base only.
         config.base_model_name_or_path = base.name_or_path
     what = (

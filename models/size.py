@@ -40,8 +40,11 @@ def count_weights(model: str, revision: str | None = None) -> int | None:
         folder = local_folder(spec) or hub_snapshot(spec)
         stored = _stored(folder) if folder is not None else None
         config = _config(folder / "config.json") if folder is not None else CONFIGS.get(model)
-        return stored or _by_config(config) or _by_name(model)
-    except (UserError, OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError):
+        found = stored or _by_config(config) or _by_name(model)
+        return found if isinstance(found, int) else None  # text that a configuration multiplied
+    except (UserError, ArithmeticError, AttributeError, LookupError, MemoryError):
+        return None
+    except (OSError, RecursionError, TypeError, ValueError):
         # Whatever is wrong with it is said where it is checked.
         return None
 

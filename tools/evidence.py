@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.comparison.sweep import Job
+from coterie.datatypes.arguments import overlay
 from evidence_runs import ROOT, finish, outcomes, quoted, taught, train_all
 
 RESULTS = ROOT / "docs/evidence/results.jsonl"
@@ -97,12 +98,13 @@ class Run:
     @property
     def flags(self) -> tuple[str, ...]:
         """As for ``train.py``, but for where the run goes."""
-        return (
+        flags = (
             *("--env", "core-teaching", "--algo", "gspo", "--seed", str(self.seed)),
             *("--steps", str(self.steps), "--problems.train", RUNGS[self.rung]),
             *("--problems.held-out", "512", "--no-episodes-log", *(ARMS | _SCREENED)[self.arm]),
             *MODELS.get(self.rung, ()),
         )
+        return tuple(overlay(flags))
 
     @property
     def name(self) -> str:

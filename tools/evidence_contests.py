@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.comparison.sweep import Job
+from coterie.datatypes.arguments import overlay
 from coterie.training.rundir import METRICS, RunDirectory
 from evidence import ALONE, ARMS, DISTILLED
 from evidence_runs import ROOT, finish, locked, quoted, taught
@@ -213,7 +214,7 @@ class Run:
         folder = out / self.name
         where = ("--run-dir" if self.what.program == "train" else "--out", str(folder))
         flags = [self._filled(flag, out) for flag in self.what.flags]
-        arguments = (*flags, "--seed", str(self.seed), *where)
+        arguments = tuple(overlay([*flags, "--seed", str(self.seed), *where]))
         trains = self.what.done != "results.json"
         return Job(self.what.program, arguments, folder, self.what.done, trains)
 

@@ -9,6 +9,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -107,7 +108,8 @@ def _models(agents: Mapping[str, AgentSettings], args: list[str]) -> dict[str, A
             if (value := given[f"{role}.{name}"]) is not None
         }
         if isinstance(model := named.get("model", agent.model), str) and model.strip():
-            found[role] = dataclasses.replace(agent, **named)
+            with suppress(UserError):
+                found[role] = dataclasses.replace(agent, **named)
     return found
 
 

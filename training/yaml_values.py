@@ -35,8 +35,18 @@ class _Loader(yaml.SafeLoader):
 
 for _name, _pattern, _first in _SCHEMA:
     _Loader.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), _first)
-_Loader.add_constructor(_TAG + "int", lambda loader, node: int(loader.construct_scalar(node)))
-_Loader.add_constructor(_TAG + "float", lambda loader, node: _number(loader.construct_scalar(node)))
+
+
+def _whole(loader: Any, node: Any) -> int:
+    return int(loader.construct_scalar(node))
+
+
+def _real(loader: Any, node: Any) -> float:
+    return _number(loader.construct_scalar(node))
+
+
+_Loader.add_constructor(_TAG + "int", _whole)
+_Loader.add_constructor(_TAG + "float", _real)
 
 
 def read_yaml(text: str) -> Any:

@@ -52,9 +52,8 @@ class PettingZooGame(AECGame):
             raise UserError(f"env {name!r}: PettingZoo has no such game; {near}.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            given = read_parameters(
-                options, creator(aec_registry[found].entry_point), title=f"env {name!r}"
-            )
+            entry: Any = aec_registry[found].entry_point
+            given = read_parameters(options, creator(entry), title=f"env {name!r}")
             super().__init__(pettingzoo.make("aec", found, **given))
         for player in self.players:
             if not isinstance(self.env.action_space(player), spaces.Discrete):

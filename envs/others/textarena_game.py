@@ -55,9 +55,8 @@ class TextArenaGame(Game):
                 f"env {name!r}: TextArena has no such game; {suggest(identity, ENV_REGISTRY)}."
             )
         self.settings = settings
-        given = read_parameters(
-            options, creator(ENV_REGISTRY[identity].entry_point), title=f"env {name!r}"
-        )
+        registered: Any = ENV_REGISTRY[identity]
+        given = read_parameters(options, creator(registered.entry_point), title=f"env {name!r}")
         self._make = partial(textarena.make, identity, **given)
         self._stream = random.Random(0).getstate()
         self.players = [f"player_{place}" for place in range(self._count(name))]

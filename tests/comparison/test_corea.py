@@ -67,7 +67,7 @@ def test_stop_strings_end_responses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--systems", "cora"), "unknown system 'cora'; known: slm, rlvr"),
+        (("--systems", "cora"), "unknown system 'cora'; did you mean 'corea'"),
         (("--systems", "corea"), "system corea needs a model: --corea RUN"),
         (("--systems", "rlvr-probe"), "--rlvr RUN"),
         (("--corea", "./nowhere"), "'./nowhere'"),

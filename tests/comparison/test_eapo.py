@@ -11,6 +11,7 @@ from coterie.comparison.eapo import EapoComparison
 from coterie.comparison.eapo_figures import measure_responses
 from coterie.comparison.responses import responses
 from coterie.datatypes import Problem, UserError
+from coterie.datatypes.arguments import overlay
 from coterie.training.command_line import parse
 from coterie.training.distill import as_trace
 
@@ -195,7 +196,8 @@ def test_distillation_counts_what_its_expert_wrote(tmp_path: Path) -> None:
         out = tmp_path / name
         quick = ("--problems-per-step", "2", "--solutions", "1", "--steps", "3")
         script = ("--expert", "scripted:oracle?template=Answer: {answer}")
-        assert benchmark.main(["distill", "--out", str(out), *quick, *script, *flags]) == 0
+        said = overlay(["distill", "--out", str(out), *quick, *script, *flags])
+        assert benchmark.main(said) == 0
         return json.loads((out / "distillation.json").read_text())
 
     whole = spent("whole")

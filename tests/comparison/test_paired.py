@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from coterie import benchmark
+from coterie.datatypes.arguments import overlay
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def write(tmp_path: Path) -> Any:
 
 
 def compare(*flags: str, code: int = 0) -> None:
-    assert benchmark.main(["compare", "--resamples", "500", *flags]) == code
+    assert benchmark.main(overlay(["compare", "--resamples", "500", *flags])) == code
 
 
 def test_differences_pair_up(write: Any, tmp_path: Path, capsys: Any) -> None:

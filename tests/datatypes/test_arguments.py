@@ -127,10 +127,10 @@ def test_help_says_the_name_that_a_program_was_started_by(
 
 OWN = '''\
 from dataclasses import dataclass
-from coterie.algorithms import Algorithm
+from coterie.algorithms import Algorithm, Surrogate
 
 @dataclass(frozen=True)
-class Mine:
+class Mine(Surrogate):
     """Mine."""
 
     weight: float = 1.0

@@ -49,7 +49,7 @@ def raw(): return Solo()
 """
 SPECS = """
 from coterie.envs import EnvSpec
-SPEC = EnvSpec(name="solo", version=1, factory="good_one:Solo", roles=("me",))
+SPEC = EnvSpec(name="lonely", version=1, factory="good_one:Solo", roles=("me",))
 LOST = EnvSpec(name="lost", version=1, factory="good_one:Nothing", roles=("me",))
 LOOSE = EnvSpec(name="loose", version=1, factory="good_one:Solo", roles=("me",), settings=dict)
 """
@@ -78,14 +78,14 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 @pytest.fixture
 def good(install: Install) -> None:
-    install("good-pkg", {"good_one": GOOD, "good_specs": SPECS}, solo="good_specs:SPEC")
+    install("good-pkg", {"good_one": GOOD, "good_specs": SPECS}, lonely="good_specs:SPEC")
 
 
 @pytest.mark.usefixtures("good")
 def test_an_installed_package_adds_a_name() -> None:
-    assert "solo" in envs.names()
-    assert envs.spec("solo").version == 1
-    assert envs.make("solo").possible_agents == ["me_0"]
+    assert "lonely" in envs.names()
+    assert envs.spec("lonely").version == 1
+    assert envs.make("lonely").possible_agents == ["me_0"]
 
 
 @pytest.mark.usefixtures("good")
@@ -113,7 +113,7 @@ BROKEN = [
     ("good_one:Board", "makes a Board, which is neither a pettingzoo.ParallelEnv nor a"),
     ("good_one:Nobody", "possible_agents of Nobody is None; list the names"),
     ("good_one:Numbered", r"possible_agents of Numbered is \[0, 1\]; list the names"),
-    ("good_specs:SPEC", "is an EnvSpec named 'solo'; give both one name"),
+    ("good_specs:SPEC", "is an EnvSpec named 'lonely'; give both one name"),
 ]
 
 
@@ -137,7 +137,7 @@ def test_a_broken_registration_names_package_entry_point_and_cause(
     assert capsys.readouterr().err == f"train.py: {caught.value}\n"
     assert "broken" in envs.names()
     assert parse(["--env", "core-teaching"]).choice.env == "core-teaching"
-    assert envs.make("solo").possible_agents == ["me_0"]
+    assert envs.make("lonely").possible_agents == ["me_0"]
 
 
 @pytest.mark.usefixtures("good")
@@ -159,13 +159,13 @@ def test_an_environment_without_spaces_is_named() -> None:
 
 @pytest.mark.usefixtures("good")
 def test_one_name_of_two_packages_is_nobodys(install: Install) -> None:
-    install("second-pkg", solo="good_one:Solo")
+    install("second-pkg", lonely="good_one:Solo")
     with pytest.raises(
         UserError,
-        match=r"env 'solo' is registered 2 times: entry point good_one:Solo of package second-pkg; "
-        r"entry point good_specs:SPEC of package good-pkg\. Uninstall all but one",
+        match=r"env 'lonely' is registered 2 times: entry point good_one:Solo of package "
+        r"second-pkg; entry point good_specs:SPEC of package good-pkg\. Uninstall all but one",
     ):
-        envs.spec("solo")
+        envs.spec("lonely")
     assert envs.make("good_one:Solo").possible_agents == ["me_0"]
 
 
@@ -217,15 +217,15 @@ def test_a_file_that_cannot_be_read_names_its_package_and_hurts_nobody(
     assert error.count("\n") == 1
     assert len(error) < 500
     # Everybody else is where they were.
-    assert {"solo", "core-teaching"} <= set(envs.names())
-    assert envs.make("solo").possible_agents == ["me_0"]
+    assert {"lonely", "core-teaching"} <= set(envs.names())
+    assert envs.make("lonely").possible_agents == ["me_0"]
     assert parse(["--env", "core-teaching"]).choice.env == "core-teaching"
 
 
 @pytest.mark.usefixtures("good")
 def test_a_bad_file_that_registers_no_environment_is_not_our_business(install: Install) -> None:
     malformed(install("tool-pkg"), "tool-pkg", b"[console_scripts]\nnonsense\n")
-    assert envs.make("solo").possible_agents == ["me_0"]
+    assert envs.make("lonely").possible_agents == ["me_0"]
     with pytest.raises(UserError, match=r"or use pkg\.module:NAME\.$"):
         envs.spec("lost")
 
@@ -241,7 +241,7 @@ def test_the_first_of_two_versions_on_the_path_counts(install: Install, tmp_path
     sys.path.insert(0, str(newer.parent))
     try:
         assert "duo" in envs.names()
-        assert "solo" not in envs.names()
+        assert "lonely" not in envs.names()
     finally:
         sys.path.remove(str(newer.parent))
 

@@ -160,7 +160,7 @@ def test_a_transcript_for_people(problem, scorer):
         ({"traces": 0}, "traces is 0"),
         ({"gamma_cap": -1.0}, "gamma_cap is -1"),
         ({"same_above": 1.5}, "a cosine lies between"),
-        ({"prompt_style": "rhymes"}, "choose one of plain, strategies"),
+        ({"prompt_style": "rhymes"}, "choose one of plain, answer, strategies"),
     ],
 )
 def test_settings_that_make_no_sense(settings, sentence):

@@ -9,6 +9,7 @@ import pytest
 
 import first_model
 from coterie import train
+from coterie.datatypes.arguments import overlay
 from coterie.training.command_line import parse
 
 PAGE = first_model.ROOT / "docs/first-real-model.md"
@@ -32,7 +33,7 @@ def test_the_page_has_the_command_that_was_run() -> None:
 
 def test_the_figures_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "seed5"
-    assert train.main([*first_model.FLAGS, *TINY, "--run-dir", str(run)]) == 0
+    assert train.main(overlay([*first_model.FLAGS, *TINY, "--run-dir", str(run)])) == 0
     monkeypatch.setattr(first_model, "RESULTS", tmp_path / "results.json")
     flags = ["tiny:alice", "chains", "--seeds", "5", "--out", str(tmp_path)]
     assert first_model.main(flags) == 0  # the run is there already
