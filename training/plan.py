@@ -37,8 +37,11 @@ _SPARE = 0.95
 _FUSED_AT_MOST, _CPU_CACHE, _LOGITS = 4 << 30, 2 << 30, 1 << 29
 """Of the sampler in this process: :mod:`coterie.models.sampler`."""
 _PREFILL = 1 << 14
-_GAPS = 1.25
-"""With an adapter on a CPU: its small results lie between the large blocks that malloc keeps."""
+_GAPS = {"an adapter": 0.25, "16 bits": 0.5}
+"""On a CPU, what malloc keeps between blocks: small results beside large ones, and the blocks below
+32 MiB that 16 bits make of larger ones. Shares of an update."""
+_KERNELS_16 = 450 << 20
+"""On a CPU: what oneDNN compiles and keeps for products in 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -161,11 +164,15 @@ def _role(
             starts=starts,
         )
     found = footprint(config, spec, load, dtype)
-    if cpu and spec.lora is not None:
-        found = dataclasses.replace(found, update=int(_GAPS * found.update))
+    if cpu:
+        gaps = _GAPS["an adapter"] * (spec.lora is not None)
+        gaps += _GAPS["16 bits"] * (dtype.itemsize == 2)
+        found = dataclasses.replace(found, update=int((1 + gaps) * found.update))
     device = device if devices == 1 else f"each of {devices} GPUs of {owner}"
     return RolePlan(
-        rows, prompt, longest, answer, found, device, spec, agent.trained, devices=devices
+        *(rows, prompt, longest, answer, found, device, spec, agent.trained),
+        devices=devices,
+        bits=8 * dtype.itemsize,
     )
 
 
@@ -186,6 +193,8 @@ def _devices(
         size = found_card(device) if card is None or device == "cpu" else int(card * GIB)
         mine = {role: one for role, one in roles.items() if one.device == device}
         parts = [Part("Python, torch" if device == "cpu" else "CUDA", _program(device))]
+        if device == "cpu" and any(one.bits == 16 for one in mine.values()):
+            parts.append(Part("kernels of 16 bits", _KERNELS_16))
         parts += _held(settings, mine)
         apart = device.startswith("each of")
         if settings.run.engine != "local":

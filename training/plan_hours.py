@@ -46,6 +46,8 @@ class RolePlan:
     trained: bool
     devices: int = 1
     """GPUs over which its learner lies in shards."""
+    bits: int = 32
+    """Of a number that it computes with."""
 
 
 def hours(

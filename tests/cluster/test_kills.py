@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from coterie.datatypes.arguments import overlay
+
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +60,7 @@ def test_a_run_that_is_killed_at_random_ends_as_it_should(
     def begin() -> subprocess.Popen[bytes]:
         said = ("--resume", str(path)) if path.exists() else (*flags, "--run-dir", str(path))
         more = (*nodes.flags, *apart, "--cluster.restarts", "100", "--steps", STEPS)
-        return subprocess.Popen([sys.executable, "train.py", *said, *more], cwd=ROOT)
+        return subprocess.Popen([sys.executable, "train.py", *overlay([*said, *more])], cwd=ROOT)
 
     run, killed, seen = begin(), list[str](), 0
     while (code := run.poll()) is None:

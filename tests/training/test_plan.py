@@ -14,6 +14,7 @@ from peft import LoraConfig
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from coterie import train
+from coterie.models.number_format import native_bfloat16
 from coterie.models.spec import LoraSpec, ModelSpec
 from coterie.papers.models import CONFIGS
 from coterie.teams.footprint import Load, footprint, measure, with_layers
@@ -303,13 +304,16 @@ sys.exit(code)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("tuning", ["full", "lora"])
-def test_a_run_on_a_cpu_takes_what_was_planned(tuning: str, tmp_path: Path) -> None:
+def test_a_run_on_a_cpu_takes_what_was_planned(tuning: str, dtype: str, tmp_path: Path) -> None:
+    if dtype == "bfloat16" and native_bfloat16() is None:
+        pytest.skip("products of 16 bits are emulated here, in float32")
     folder = model_folder(tmp_path / "model", hidden_size=256, intermediate_size=1024)
     given = flags(folder, "--agents.alice.tuning", tuning, "--steps", "2", "--eval.no-enabled")
     given += ("--rollout.problems-per-step", "4", "--env.max-new-tokens", "384")
     given += ("--problems.train", "chains", "--run-dir", str(tmp_path / "run"))
-    given += ("--learner.no-skip-idle-rows",)
+    given += ("--learner.no-skip-idle-rows", "--agents.alice.dtype", dtype)
     ran = subprocess.run(
         [sys.executable, "-c", _RUN, *given],
         env=os.environ | {"OMP_NUM_THREADS": "1"},

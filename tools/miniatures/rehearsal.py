@@ -93,9 +93,11 @@ def models_of(name: str, folder: Path, scale: float, port: int) -> dict[str, str
 
 
 def flags_of(name: str, models: Mapping[str, str], more: Sequence[str] = ()) -> tuple[str, ...]:
-    """What ``train.py`` is told; what is measured has a phase of its own."""
+    """What ``train.py`` is told; what is measured has a phase of its own. Learners compute in
+    float32 on any processor, as sampling and learning agree to the last digits only there."""
     who = (part for role, what in models.items() for part in (f"--agents.{role}.model", what))
-    return ("--preset", name, *who, *CUT[PRESETS[name].env], "--eval.no-enabled", *more)
+    exact = (part for role in learners_of(name) for part in (f"--agents.{role}.dtype", "float32"))
+    return ("--preset", name, *who, *exact, *CUT[PRESETS[name].env], "--eval.no-enabled", *more)
 
 
 def phases(
