@@ -3,12 +3,12 @@
 import re
 from functools import lru_cache
 
-from coterie.rewards.grading.answers.units import CURRENCIES, unit_of
+from coterie.rewards.grading.answers.units import CURRENCIES, things_of, unit_of
 
 _HOW_MANY = re.compile(r"\bhow\s+many\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})", re.IGNORECASE)
 _IN_UNITS = re.compile(
     r"\bin\s+(?P<words>[a-z]{1,12}\s+per\s+[a-z]{3,12}|(?:(?:square|cubic)\s+)?(?:[a-z]{3,12}s|feet)"
-    r"|[ckm]m|kg|ml)\b(?!\s*(?:[\^²³]|squared|cubed))"
+    r"|[a-z]{1,4}/[a-z]{1,4}|[ckm]m|kg|ml)\b(?!\s*(?:[\^²³]|squared|cubed))"
 )
 _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _PERCENT = re.compile(r"\b(?:what|which|how many|as an?|in)\s+percent", re.IGNORECASE)
@@ -35,10 +35,12 @@ def asked_units(question: str) -> frozenset[str]:
     counted = (_first_unit(match["words"]) for match in _HOW_MANY.finditer(question))
     found = {unit for unit in counted if unit is not None}
     last = _SENTENCE.split(question.strip())[-1]
+    # "30 miles" answers "how many miles per hour", and not "how fast, in miles per hour".
+    found.update({unit.partition("/")[0] for unit in found})
     found.update(filter(None, (unit_of(match["words"]) for match in _IN_UNITS.finditer(last))))
     if _PERCENT.search(question):
         found = (found - {""}) | {"%"}
-    if _MONEY.search(question):
+    if _MONEY.search(question) and found.isdisjoint(CURRENCIES):
         found.add("money")
     return frozenset(found)
 
@@ -52,8 +54,20 @@ def contradicts(unit: str, question: str) -> bool:
     asked = asked_units(question) if unit else frozenset()
     if not asked or ("money" in asked and unit in CURRENCIES):
         return False
-    # "30 miles" answers "how many miles per hour".
-    return not any(unit == name or unit.split("/")[0] == name.split("/")[0] for name in asked)
+    return not any(_answers(unit, name, question) for name in asked)
+
+
+def _answers(unit: str, asked: str, question: str) -> bool:
+    """Whether a unit is the one that is asked for; "30 minutes a day" answers "how many minutes"
+    where the question names days."""
+    measure, _, share = unit.partition("/")
+    return unit == asked or (measure == asked and _names(share, question))
+
+
+def _names(measure: str, question: str) -> bool:
+    """Whether the question names a measure: ``day`` as day, days or daily."""
+    words = things_of(question)
+    return bool({measure, "daily" if measure == "day" else f"{measure}ly"} & words)
 
 
 def _first_unit(words: str) -> str | None:

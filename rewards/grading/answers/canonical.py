@@ -36,6 +36,14 @@ def canonical(formula: Formula) -> tuple[Form, int]:
     return walk.form(formula), walk.steps
 
 
+@lru_cache(maxsize=8192)
+def trivial_steps(formula: Formula) -> int:
+    """Steps that :func:`canonical` takes, but for powers of numbers in sums with letters."""
+    walk = _Walk()
+    walk.form(formula)
+    return walk.steps
+
+
 def difference(equation: Formula) -> Powers | tuple[Form, ...]:
     """The form of an equation, up to a number by which both sides are multiplied."""
     _, left, right = equation
@@ -141,8 +149,10 @@ class _Walk:
         for coefficient, powers in forms:
             number *= coefficient
             for base, exponent in powers:
-                self.steps += base in found
-                found[base] = found.get(base, Fraction(0)) + exponent
+                before = found.get(base, Fraction(0))
+                # x times its root may be as simple as x^{3/2}.
+                self.steps += base in found and before.denominator == exponent.denominator
+                found[base] = before + exponent
         if not number:
             return number, _NOTHING
         kept = [(base, exponent) for base, exponent in found.items() if exponent]

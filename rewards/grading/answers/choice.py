@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from coterie.rewards.grading.answers.canonical import canonical
-from coterie.rewards.grading.answers.extract import bare, candidates
+from coterie.rewards.grading.answers.extract import after_thinking, bare, candidates
 from coterie.rewards.grading.answers.normalise import key, plain
 from coterie.rewards.grading.answers.values import Value, value_of
 
@@ -85,5 +85,8 @@ def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | Non
         return found[-1].text or None, None
     text = bare(response)
     if text is None:
-        return None, None
+        # "C. green" and nothing else
+        text = after_thinking(response).strip()
+        letter = letter_of(text, choices) if "\n" not in text else None
+        return (text, letter) if letter else (None, None)
     return text, letter_of(text, choices)

@@ -18,6 +18,7 @@ from coterie.rewards.grading.answers.restated import (
     restates_equation,
 )
 from coterie.rewards.grading.answers.structure import Shape, equation
+from coterie.rewards.grading.answers.tasks import arranged_otherwise, falls_short, names_form
 from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
 
 Pair = tuple[Formula, Formula]
@@ -93,7 +94,9 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
         return False
     elif ordered(left.formula) == ordered(right.formula):
         return True
-    elif restates(left.formula, right.formula, answer.text, problem.question):
+    elif restates(left.formula, right.formula, answer.text, problem.question) or falls_short(
+        left.formula, right.formula, problem.question
+    ):
         return False
     return left.formula, right.formula
 
@@ -118,7 +121,11 @@ def _equations(gold: Shape, answer: Shape, question: str) -> Pair | None:
         return None
     target, written = ("equation", *formulas[:2]), ("equation", *formulas[2:])
     solved = bool(answer.name) or not gold.name
-    return None if restates_equation(target, written, solved, question) else (target, written)
+    if restates_equation(target, written, solved, question):
+        return None
+    if names_form(question) and arranged_otherwise(target, written):
+        return None
+    return target, written
 
 
 def _sides(part: Shape) -> tuple[str, str] | None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.values import exact
 
+_FLOURISHES = "✅✔☑✨⭐🎉🎯🏁👉👍💡📌😊\ufe0f"
+"""Signs that decorate an answer and say nothing of it; a cross or a question mark is none."""
 _CLOSE_THINK = ("</think>", "[/THINK]")
 _OPEN_THINK = ("<think>", "[THINK]")
 
@@ -25,11 +27,11 @@ _ANSWER = (
     r"(?:final[ \t]{1,4}|correct[ \t]{1,4}|right[ \t]{1,4}){0,2}"
     r"(?:answer|(?<=correct )(?:option|choice))"
     r"(?:[ \t]to[ \t](?:this|the|your)[ \t](?:problem|question))?"
-    r"[ \t*_]{0,8}(?::|=|is\b)[ \t*_:]{0,8}(?:(?:therefore|thus|then)\b[ \t,:]{0,4})?"
+    r"[ \t*_]{0,8}(?:[:：=]|is\b)[ \t*_:]{0,8}(?:(?:therefore|thus|then)\b[ \t,:]{0,4})?"
 )
 _ANSWER_LINE = re.compile(
     # "Final Answer: The final answer is 7. I hope it is correct.": Minerva, arXiv:2206.14858
-    rf"^[ \t>*_#]{{0,12}}(?:(?:[-+•]|[0-9]{{1,2}}[.)])[ \t]{{1,4}}[*_]{{0,4}})?{_LEAD}"
+    rf"^[ \t>*_#{_FLOURISHES}]{{0,12}}(?:(?:[-+•]|[0-9]{{1,2}}[.)])[ \t]{{1,4}}[*_]{{0,4}})?{_LEAD}"
     rf"(?:(?:the[ \t]{{1,4}})?{_ANSWER}){{1,2}}(?P<rest>.*?)(?: I hope it is correct\.)?$",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -41,8 +43,8 @@ _SENTENCE = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _HEADING = re.compile(
-    r"^[ \t>]{0,8}(?:#{1,6}|\*\*|__)[ \t*_]{0,8}"
-    r"(?:the[ \t])?(?:final[ \t]{1,4})?answer[ \t*_:]{0,8}$",
+    rf"^[ \t>]{{0,8}}(?:#{{1,6}}|\*\*|__)[ \t*_{_FLOURISHES}]{{0,8}}"
+    r"(?:the[ \t])?(?:final[ \t]{1,4})?answer[ \t*_:：]{0,8}$",
     re.MULTILINE | re.IGNORECASE,
 )
 _NEXT_LINE = re.compile(r"\s{0,16}(?:(?:\\\[|\$\$)\s{1,8})?(\S.*)")
@@ -140,7 +142,7 @@ def _lines(text: str) -> list[Candidate]:
         if rest and not _ANSWER_LINE.match(rest) and not _HEADING.fullmatch(match[0]):
             found.append(Candidate(match.start(), rest))
     for match in _ANSWER_LINE.finditer(text):
-        rest = match["rest"].strip().rstrip("*").rstrip() or _following(text, match.end())
+        rest = match["rest"].strip().rstrip(f"{_FLOURISHES}* \t") or _following(text, match.end())
         found.append(Candidate(match.start(), _unexclaimed(rest)))
     for match in _HEADING.finditer(text):
         found.append(Candidate(match.start(), _unexclaimed(_following(text, match.end()))))

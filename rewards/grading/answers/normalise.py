@@ -53,6 +53,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
     for pattern, replacement in (
         # A comma in braces, or before a thin space, is a thousands separator before three digits.
         (r"(?<=[0-9])(?:\{,\}|,\\!)\s*(?=[0-9]{3}(?![0-9]))", ""),
+        # Before one or two it is a decimal point.
+        (r"(?<=[0-9])\{,\}(?=[0-9]{1,2}(?![0-9]))", "."),
         # So are points and apostrophes where they can be nothing else.
         (
             r"(?<![0-9.,'_])[1-9][0-9]{0,2}(?:(?:\.[0-9]{3}){2,9}(?:,[0-9]{1,9})?"
@@ -70,7 +72,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
         (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\.?", ""),
         (r"\\(?:displaystyle|textstyle|limits|quad|qquad|hfill)(?![A-Za-z])", " "),
         (r"(?<!\\)\\[!]", ""),
-        (r"(?<!\\)\\[,;: ]", " "),
+        (r"(?<!\\)\\(?:[,;: ]|\Z)", " "),
         # "~12" is about 12.
         (r"(?<=\S)~", " "),
         (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
@@ -120,6 +122,7 @@ _OPTION = re.compile(
     r"(?:\\[ ,;:]|\\quad|[\s~])*(?=\S)"
 )
 _POINT_THEN_COMMA = re.compile(r"\s*([+-]?[1-9][0-9]{0,2})\.([0-9]{3}),([0-9]{1,2}|[0-9]{4,9})\s*")
+_EUROS = re.compile(r"\s*([+-]?(?:€\s?)?[0-9]{1,9}),([0-9]{2}(?:\s?(?:€|EUR|euros?))?)\s*\.?\s*")
 
 
 def plain(text: str) -> str:
@@ -159,7 +162,10 @@ def without_letter(text: str) -> str:
 
 
 def one_number(text: str) -> str:
-    """``45.678,90`` as ``45678.90``, which it can only be where one number is asked for."""
+    """``45.678,90`` as ``45678.90`` and ``18,00 €`` as ``18.00 €``, which they can only be where
+    one number is asked for."""
+    if _EUROS.fullmatch(text) and re.search("€|(?i:eur)", text):
+        return _EUROS.sub(r"\1.\2", text)
     return _POINT_THEN_COMMA.sub(r"\1\2.\3", text) if _POINT_THEN_COMMA.fullmatch(text) else text
 
 

@@ -41,6 +41,22 @@ _ASKS_FORM = re.compile(
     r"(?:fraction|decimal|percent|percentage|(?:mixed|improper|whole) number)\b",
     re.IGNORECASE,
 )
+_TARGET = re.compile(
+    r"\b(?:as|to|into|in|an?)\s(?:an?\s)?(?:[a-z]+\s){0,2}?(?P<name>mixed number|improper fraction"
+    r"|fraction|decimal|scientific notation)\b",
+    re.IGNORECASE,
+)
+_LOWEST = re.compile(
+    r"\b(?:lowest terms|simplest form|simplified|reduced|simplify)\b", re.IGNORECASE
+)
+_KINDS = {
+    "mixed number": {"mixed"},
+    "improper fraction": {"fraction", "unreduced"},
+    "fraction": {"fraction", "unreduced"},
+    "decimal": {"numeral"},
+    "scientific notation": {"scientific"},
+}
+"""What a task asks a number to be written as, and the kinds of numeral that are."""
 _SLOPE_INTERCEPT = re.compile(r"\bslope[\s-]{1,3}intercept\b", re.IGNORECASE)
 
 _FRACTION = r"(?:\\frac ?\{ ?[0-9]+ ?\} ?\{ ?[0-9]+ ?\}|\\frac ?[0-9]{2}|[0-9]+ ?/ ?[0-9]+)"
@@ -69,6 +85,10 @@ class Content:
     """(value, kind of numeral)."""
     asks_form: bool
     """Whether the task is to write something in another way."""
+    target: frozenset[str]
+    """The kinds of numeral that the task names."""
+    lowest: bool
+    """Whether it names lowest terms."""
 
 
 def restates(gold: Formula, answer: Formula, written: str, question: str) -> bool:
@@ -124,21 +144,41 @@ def asks_solved(question: str) -> bool:
 
 def keeps_form(gold: str, answer: str, question: str) -> bool:
     """Whether the task is to write a number in another way, and ``answer`` is the number in the way
-    of the question."""
+    of the question, or in no way that the task names."""
     content = content_of(question)
-    form, value = kind_of(answer), exact(answer)
-    if not content.asks_form or not form or value is None or form == kind_of(gold):
+    form, target, value = kind_of(answer), kind_of(gold), exact(answer)
+    if not content.asks_form or not form or value is None or value.literal is None:
         return False
-    if {form, kind_of(gold)} == {"numeral", "percent"} and value.literal == _literal(gold):
+    of_value = {kind for number, kind in content.numbers if number == value.literal}
+    if of_value and (_misses(target, form, content) or _is_shifted(target, form, answer)):
+        return True
+    if form == target:
+        return False
+    if {form, target} == {"numeral", "percent"} and value.literal == _literal(gold):
         # "as a percentage", gold 70: the sign is a unit.
         return False
-    same_way = ("fraction", "unreduced") if form in ("fraction", "unreduced") else (form,)
-    return any((value.literal, kind) in content.numbers for kind in same_way)
+    same_way = {"fraction", "unreduced"} if form in ("fraction", "unreduced") else {form}
+    return not same_way.isdisjoint(of_value)
 
 
 def _literal(text: str) -> Fraction | None:
     value = exact(text)
     return value and value.literal
+
+
+def _misses(target: str, form: str, content: Content) -> bool:
+    """Whether the gold answer is what the task names, and the answer is not."""
+    if content.lowest and target != "unreduced" and form == "unreduced":
+        return True
+    return target in content.target and form not in content.target
+
+
+def _is_shifted(target: str, form: str, answer: str) -> bool:
+    r"""``63\times10^5``, which is no scientific notation of 6,300,000."""
+    if not target == form == "scientific":
+        return False
+    mantissa = re.match(r"[+-]?([0-9]*)", answer.strip())
+    return mantissa is None or len(mantissa[1]) != 1 or mantissa[1] == "0"
 
 
 def kind_of(text: str) -> str:
@@ -169,12 +209,15 @@ def content_of(question: str) -> Content:
     several = {part for part in formulas if part[0] not in LEAVES}
     forms = {canonical(part)[0] for part in several}
     bare = _ANSWER_FORM.sub(" ", question)
+    named = _TARGET.search(bare)
     return Content(
         frozenset(map(ordered, several)),
         frozenset(form for form in forms if form[1] and not _is_leaf(form)),
         tuple(equations),
         frozenset(_numbers(question)),
         _ASKS_FORM.search(bare) is not None,
+        frozenset(_KINDS[named["name"].casefold()]) if named else frozenset(),
+        _LOWEST.search(bare) is not None,
     )
 
 

@@ -35,6 +35,11 @@ _ERA = re.compile(
     re.IGNORECASE,
 )
 """A year in words: ``in 1969``, ``1969 AD``."""
+_SCALED = re.compile(
+    r"(?P<number>[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?) (?P<word>thousand|million|billion|trillion)"
+    r"(?![A-Za-z])"
+)
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _PERCENT = re.compile(r"\s?(?:%|percent)\Z", re.IGNORECASE)
 
 
@@ -81,7 +86,7 @@ def value_of(text: str, question: str | None = None) -> Value | None:
     mark = money["mark"] or money["before"] or money["after"] or ""
     text = drop_thousands(money["sign"] + money["amount"])
     text = _SPACED.sub(lambda match: match.group().replace(" ", ""), text)
-    text, unit = split_unit(text, question)
+    text, unit = split_unit(_SCALED.sub(_scaled, text, count=1), question)
     unit = unit or _CURRENCIES.get(mark[:1], "")
     bare = _PERCENT.sub("", text)
     formula = None if refuses(bare) else read(bare)
@@ -90,6 +95,13 @@ def value_of(text: str, question: str | None = None) -> Value | None:
     if _ends_in_degrees(formula):
         formula, unit = _without_degrees(formula), unit or "degree"
     return Value(formula, unit, percent=bare != text)
+
+
+def _scaled(match: re.Match[str]) -> str:
+    """``1.25 million`` in digits; as it stands where that is no whole number, or no number's
+    beginning."""
+    number = Fraction(match["number"]) * _SCALES[match["word"]]
+    return str(number) if match.start() == 0 and number.denominator == 1 else match[0]
 
 
 def exact(text: str) -> Value | None:

@@ -149,8 +149,8 @@ TASKS = {
     "mixed": Task(
         "Convert 13/4 to a mixed number.",
         r"3\frac14",
-        ("13/4", r"\frac{13}{4}", "26/8"),
-        (r"3\frac{1}{4}", "3 1/4", "3.25"),
+        ("13/4", r"\frac{13}{4}", "26/8", "3.25"),
+        (r"3\frac{1}{4}", "3 1/4"),
     ),
     "scientific": Task(
         "Write 45,000 in scientific notation.",
@@ -195,7 +195,7 @@ def test_a_question_restated_is_not_paid(name: str, shortcuts: bool) -> None:
         ("Write $x^2-9$ as a difference of two squares.", "x^2-3^2", "-3^2+x^2"),
         ("Expand $(2x+1)^2-4x$.", "4x^2+1", "(2x)^2+1"),
         ("Which line goes through (0, 1) with slope 2?", "y=2x+1", "2x-y+1=0"),
-        ("Write the line in standard form, not in slope-intercept form.", "2x-y=-1", "y=2x+1"),
+        ("Write the line in standard form, not in slope-intercept form.", "2x-y=-1", "y-2x=1"),
         # A number of the question that is also the answer.
         ("Half of them, 0.5, are red. Express your answer as a decimal.", "0.5", r"\frac12"),
         ("A third of 3/4 and twice 1/4: how much?", "0.75", "3/4"),

@@ -70,7 +70,7 @@ def test_numbers_have_their_exact_value(text: str, value: str) -> None:
         "10,80",
         "1,0800",
         "3:30",
-        "5 million",
+        "5 quadrillion",
         "5 or 6",
         "5 or more",
         "3 x",

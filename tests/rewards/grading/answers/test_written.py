@@ -32,6 +32,11 @@ from coterie.rewards.grading.answers.dates import read_date
         (r"\boxed 7", "7"),
         (r"$\boxed7$.", "7"),
         (r"\boxed B", "B"),
+        ("Answer：7", "7"),
+        ("### ✅ Final Answer:\n\n**7**", "**7**"),
+        ("✅ **Answer: 7**", "7"),
+        ("**Answer: 7 rolls** 🎉", "7 rolls"),
+        ("Answer: 7 ❌", "7 ❌"),
         # No statement, or none that can be read without a guess.
         ("The answer is 7. It is clear.", "7. It is clear."),
         (r"\boxed{7}. The answer is clearly right.", "7"),
@@ -50,6 +55,13 @@ EQUAL: tuple[tuple[AnswerKind, str, str], ...] = (
     ("number", "7", "`7`"),
     ("number", "7", "7 (pens)"),
     ("number", "7", '"7"'),
+    ("number", "7", r"\ 7\ "),
+    ("number", "1250000", "1.25 million"),
+    ("number", "1250000", r"\$1.25 million"),
+    ("number", "2500", "2.5 thousand people"),
+    ("number", "3.75", "3{,}75"),
+    ("number", "18", "18,00 €"),
+    ("number", "18.5", "€18,50"),
     ("number", "7", "“7”."),
     ("number", "12", r"\textbf{(C)}\ 12"),
     ("number", "12", r"\text{(C) } 12"),
@@ -83,6 +95,12 @@ EQUAL: tuple[tuple[AnswerKind, str, str], ...] = (
 DIFFERENT: tuple[tuple[AnswerKind, str, str], ...] = (
     ("number", "12", "(C) 13"),
     ("number", "17", "minus 17"),
+    ("number", "1.25", "1.25 million"),
+    ("number", "1250000", "1.25 million or more"),
+    ("number", "1250000", "1.25 quadrillion"),
+    ("number", "375", "3{,}75"),
+    ("number", "18", "18,00"),
+    ("list", "18", "18,00 €"),
     ("number", "1969", "1969 BC"),
     ("number", "1969", "before 1969"),
     ("number", "1969", "in 1970"),
@@ -144,11 +162,21 @@ def test_a_spelling_changes_no_answer(
         ("How many square feet is it?", "5", ("5 square feet", "5 ft^2"), ("5 feet", "5 m^2")),
         ("How many miles per hour?", "60", ("60 mph", "60 miles", "60 miles per hour"), ("60 km",)),
         ("What percent of them is red?", "20", ("20%", "20", "20 percent"), ("$20", "20 cm")),
+        ("How fast is it, in m/s?", "12", ("12 m/s", "12"), ("12 km/h", "12 m", "12 s")),
+        ("How long is it, in metres?", "36", ("36 metres",), ("36 metres per second", "36 m^2")),
+        (
+            "How many minutes does she run daily?",
+            "9",
+            ("9 minutes per day",),
+            ("9 minutes a week",),
+        ),
+        ("What does it cost in euros?", "18", ("18 euros", "€18"), ("18 cents", "£18", "$18")),
+        ("How much does it cost in euros?", "18", ("18 €",), ("18 cents", "£18", "$18")),
         ("How many more hours a day?", "3", ("3 hours", "3 hrs", "3 hours a day"), ("3 days",)),
         ("How many more apples?", "8", ("8 more", "8 more apples"), ("8 less",)),
         ("How much money has he?", "8", ("$8 left", "8 dollars remaining"), ("8 hours left",)),
         ("How many does she need?", "8", ("$8", "8"), ()),
-        ("What is it in km per hour?", "5", ("5 km/h", "5 km"), ("5 miles", "5%")),
+        ("What is it in km per hour?", "5", ("5 km/h",), ("5 km", "5 miles", "5%")),
         ("What is the area in cm^2?", "5", ("5 cm^2", "5"), ()),
         ("How long is it?", "5", ("5 m", "5 cm", "5 hours"), ("5 million",)),
         ("What is the angle?", "30", (r"30^\circ", "30 degrees"), ()),
@@ -210,6 +238,19 @@ def test_a_typeset_option_answers_by_letter_or_value(checker: Checker) -> None:
     for answer in (r"\textbf{(C)}\ 12", r"\text{(C) } 12", "12", "(C)"):
         assert checker.check(rf"\boxed{{{answer}}}", asked).correct, answer
     assert not checker.check(r"\boxed{\textbf{(C)}\ 10}", asked).correct
+
+
+def test_an_option_alone_is_an_answer(checker: Checker) -> None:
+    asked = Problem("p", "?", "C", "choice", choices=("red", "blue", "green"))
+    for answer, right in (
+        ("C. green", True),
+        ("green", True),
+        ("C. blue", False),
+        ("blue", False),
+        ("C. green or blue", False),
+        ("C. green\nA. red", False),
+    ):
+        assert checker.check(answer, asked).correct == right
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,147 @@
+r"""Whether a formula or an equation has been worked into the form that its question asks for.
+
+"Factor", "expand", "simplify", "rationalize the denominator" and "in vertex form" ask for a form.
+The gold answer is its measure: an answer that equals gold and leaves more of that work to do is
+none. ``2x(x^2-9)`` does not factor ``2x^3-18x`` where gold is ``2x(x-3)(x+3)``.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from coterie.rewards.grading.answers.canonical import trivial_steps
+from coterie.rewards.grading.answers.formula import FUNCTIONS, Formula, parts
+
+LONGEST = 8192
+"""Characters of a question that are read."""
+
+_FACTOR = re.compile(r"\bfactor(?:i[sz]e|ed)?\b", re.IGNORECASE)
+_EXPAND = re.compile(r"\b(?:expand(?:ed)?|multiply out)\b", re.IGNORECASE)
+_SIMPLIFY = re.compile(r"\bsimplify\b", re.IGNORECASE)
+_RATIONALIZE = re.compile(r"\brationali[sz]e\b", re.IGNORECASE)
+_NAMED_FORM = re.compile(
+    r"\b(?:slope[\s-]{1,3}intercept|point[\s-]{1,3}slope|cent(?:er|re)[\s-]{1,3}radius|vertex"
+    r"|standard|general|factored)\s+form\b"
+    r"|(?<!written )(?<!expressed )\b(?:in|into)\s+the\s+form\b",
+    re.IGNORECASE,
+)
+
+
+def falls_short(gold: Formula, answer: Formula, question: str) -> bool:
+    """Whether a formula leaves more of the question's work to do than the gold answer does.
+
+    >>> from coterie.rewards.grading.answers.grammar import read
+    >>> falls_short(read("(x-1)(x+1)"), read("x^2-1"), "Factor $x^2-1$.")
+    True
+    """
+    question = question[:LONGEST]
+
+    def more(*counts: Callable[[Formula], int]) -> bool:
+        return any(count(answer) > count(gold) for count in counts)
+
+    if _FACTOR.search(question) and _factors(answer) < _factors(gold):
+        return True
+    if _EXPAND.search(question) and more(trivial_steps, lambda formula: len(_brackets(formula))):
+        return True
+    if _SIMPLIFY.search(question) and (
+        more(trivial_steps, _brackets_in_sums) or _divides_anew(gold, answer, _has_letters)
+    ):
+        return True
+    if _RATIONALIZE.search(question) and _divides_anew(gold, answer, _has_root):
+        return True
+    return names_form(question) and _squares(gold) != _squares(answer)
+
+
+def names_form(question: str) -> bool:
+    """Whether a question asks for "vertex form", "standard form" or "the form ..."."""
+    return _NAMED_FORM.search(question[:LONGEST]) is not None
+
+
+def arranged_otherwise(gold: Formula, answer: Formula) -> bool:
+    """Whether two equations differ in form: letters on one side or on both, squares of brackets,
+    and brackets at all where none is squared."""
+    (one, other), (left, right) = gold[1:], answer[1:]
+    if (_has_letters(one) and _has_letters(other)) != (_has_letters(left) and _has_letters(right)):
+        return True
+    squares = sorted(_squares(one) + _squares(other))
+    if squares or _squares(left) + _squares(right):
+        return squares != sorted(_squares(left) + _squares(right))
+    return any(map(_brackets, (one, other))) != any(map(_brackets, (left, right)))
+
+
+def _has_letters(formula: Formula) -> bool:
+    return any(part[0] == "symbol" for part in parts(formula))
+
+
+def _has_root(formula: Formula) -> bool:
+    fractional = (part[0] == "power" and _denominator(part[2]) > 1 for part in parts(formula))
+    return any(fractional) or any(part[0] == "root" for part in parts(formula))
+
+
+def _denominator(exponent: Formula) -> int:
+    return exponent[1].denominator if exponent[0] == "number" else 1
+
+
+def _unsigned(formula: Formula) -> Formula:
+    return formula[1] if formula[0] == "negative" else formula
+
+
+def _factors(formula: Formula) -> int:
+    """Factors that hold a letter, a square as two."""
+    kind, *inside = _unsigned(formula)
+    if kind == "product":
+        return sum(map(_factors, inside))
+    if kind == "quotient":
+        return _factors(inside[0])
+    if kind == "power" and inside[1][0] == "number" and 0 < inside[1][1] <= 64:
+        return int(inside[1][1]) * _factors(inside[0])
+    return int(_has_letters(formula))
+
+
+def _is_sum(formula: Formula) -> bool:
+    return _unsigned(formula)[0] == "sum" and _has_letters(formula)
+
+
+def _brackets(formula: Formula) -> list[int]:
+    """The exponents of sums with letters that are raised (to whole numbers) or multiplied."""
+    return [exponent for part in parts(formula) for exponent in _brackets_of(part)]
+
+
+def _brackets_of(formula: Formula) -> Iterator[int]:
+    kind, *inside = formula
+    if kind == "product":
+        yield from (1 for part in inside if _is_sum(part))
+    elif kind == "power" and _is_sum(inside[0]) and inside[1][0] == "number":
+        exponent = inside[1][1]
+        if exponent > 1 and exponent.denominator == 1:
+            yield int(exponent)
+
+
+def _squares(formula: Formula) -> list[int]:
+    return sorted(exponent for exponent in _brackets(formula) if exponent > 1)
+
+
+def _brackets_in_sums(formula: Formula) -> int:
+    """Terms that are a number or a formula times a bracket: ``3+2(x-1)``."""
+    sums = (part[1:] for part in parts(formula) if part[0] == "sum")
+    return sum(any(_brackets_of(_unsigned(term))) for terms in sums for term in terms)
+
+
+def _divides_anew(gold: Formula, answer: Formula, below: Callable[[Formula], bool]) -> bool:
+    """Whether the answer divides by what ``below`` says, and the gold answer does not."""
+    return _divides(answer, below) and not _divides(gold, below)
+
+
+def _divides(formula: Formula, below: Callable[[Formula], bool]) -> bool:
+    for part in parts(formula):
+        if part[0] == "quotient" and _is_plain(part[2]) and below(part[2]):
+            return True
+        if part[0] != "power" or part[2][0] != "number" or part[2][1] >= 0:
+            continue
+        if _is_plain(part[1]) and (below(part[1]) or below(part)):
+            return True
+    return False
+
+
+def _is_plain(formula: Formula) -> bool:
+    """Whether no function stands in it: ``1/\\cos x`` has a name of its own."""
+    return FUNCTIONS.isdisjoint(part[0] for part in parts(formula))

@@ -1,0 +1,129 @@
+"""A question that asks for a form is not answered by an equal formula in another."""
+
+import pytest
+
+from coterie.datatypes import Problem
+from coterie.rewards.grading.answers import Checker
+
+TASKS = (
+    # (question, gold, in another form, answers)
+    (
+        "Factor $2x^3-18x$ completely.",
+        "2x(x-3)(x+3)",
+        ("2x(x^2-9)", "x(2x^2-18)", "2x^3-18x", "2(x^3-9x)"),
+        ("2x(x+3)(x-3)", "(2x)(3+x)(-3+x)", "-2x(3-x)(x+3)", "x(2x-6)(x+3)"),
+    ),
+    (
+        "Factorise $x^2-2x-15$.",
+        "(x-5)(x+3)",
+        ("x(x-2)-15", "(x-1)^2-16", "x^2-15-2x"),
+        ("(x+3)(x-5)", "(5-x)(-x-3)"),
+    ),
+    ("Find the greatest common factor.", "6x^2y", (), ("6yx^2", r"6x \cdot xy")),
+    (
+        "Expand $(x+6)(x-2)$.",
+        "x^2+4x-12",
+        ("x(x-2)+6(x-2)", "x^2-2x+6x-12", "(x+2)^2-16", "(x+6)(x-2)"),
+        ("x^2+4x-12", "-12+x^2+4x"),
+    ),
+    (
+        "Expand and simplify $2(x+3)-5(x-1)$.",
+        "-3x+11",
+        ("2x+6-5x+5", "2x+6-5(x-1)", "2(x+3)-5x+5"),
+        ("11-3x", "-(3x-11)"),
+    ),
+    (
+        r"Simplify $\frac{x^2-16}{x+4}$.",
+        "x-4",
+        (r"\frac{x^2}{x+4}-\frac{16}{x+4}", r"\frac{2x^2-32}{2x+8}", "x-3-1", "2(x-2)-x"),
+        ("-4+x", "x-4"),
+    ),
+    (r"Simplify $\sqrt{x^3}$.", r"x^{3/2}", (), (r"x\sqrt{x}", r"x^{1.5}")),
+    ("Simplify $x^{-2}$.", "x^{-2}", (), (r"\frac{1}{x^2}",)),
+    (r"Simplify $\frac{\tan x}{\sin x}$.", r"\sec x", (), (r"\frac{1}{\cos x}",)),
+    (
+        r"Rationalize the denominator of $\frac{3}{\sqrt5+2}$.",
+        r"3\sqrt5-6",
+        (r"\frac{6}{2\sqrt5+4}", r"3(\sqrt5+2)^{-1}"),
+        (r"-6+3\sqrt{5}", r"3(\sqrt5-2)", r"3 \cdot 5^{1/2}-6"),
+    ),
+    (
+        "Write $y+1=3(x-2)$ in standard form $Ax+By=C$.",
+        "3x-y=7",
+        ("y=3x-7", "y+1=3x-6", "3x=y+7", "y+1=3(x-2)"),
+        ("y-3x=-7", "3x-y-7=0", "7=3x-y", "6x-2y=14"),
+    ),
+    (
+        "Write $y=x^2-6x+5$ in vertex form.",
+        "y=(x-3)^2-4",
+        ("y=(x-1)(x-5)", "y=x(x-6)+5", "y=x^2-6x+5"),
+        ("y=-4+(3-x)^2", "y=(x-3)^2-4"),
+    ),
+    (
+        "Write the line in point-slope form.",
+        "y-3=2(x+1)",
+        ("y-3=2x+2", "y=2x+5"),
+        ("2(x+1)=y-3", "y-3=2(1+x)"),
+    ),
+    (
+        "Write the circle in general form.",
+        "x^2+y^2+2x-8y+8=0",
+        ("(x+1)^2+(y-4)^2=9", "(x+1)^2+(y-4)^2-9=0"),
+        ("x^2+y^2+2x-8y=-8",),
+    ),
+    (
+        "Write $x^2+10x+7$ in the form $(x+a)^2+b$.",
+        "(x+5)^2-18",
+        ("x^2+10x+25-18", "x(x+10)+7"),
+        ("-18+(5+x)^2", "(-x-5)^2-18"),
+    ),
+    # No form is asked for.
+    ("Which polynomial is it?", "(x-5)(x+3)", (), ("x(x-2)-15", "x^2-2x-15")),
+    ("Its degree is written in the form n. Which is it?", "(x-1)^2", (), ("x^2-2x+1",)),
+    ("Which line is it?", "3x-y=7", (), ("y=3x-7",)),
+    # Numbers.
+    (
+        "Write $\\frac{23}{4}$ as a mixed number.",
+        r"5\frac34",
+        ("5.75", "23/4"),
+        (r"5\frac{3}{4}", "5 3/4"),
+    ),
+    (
+        "Write 6,300,000 in scientific notation.",
+        r"6.3\times10^6",
+        (r"63\times10^5", r"0.63\times10^7", "6300000"),
+        (r"6.3\cdot10^{6}", "6.3e6"),
+    ),
+    (
+        "Express 0.45 as a fraction in lowest terms.",
+        r"\frac{9}{20}",
+        (r"\frac{45}{100}", "18/40", "0.45"),
+        ("9/20",),
+    ),
+    ("Express 0.45 as a fraction.", r"\frac{9}{20}", ("0.450",), ("45/100", "9/20")),
+    ("Write 3/8 as a decimal.", "0.375", (r"\frac{6}{16}", r"\frac38"), ("0.3750", ".375")),
+    ("Half of 3/4 as a decimal?", "0.375", (), ("0.375", "3/8")),
+)
+
+
+@pytest.fixture(scope="module")
+def checker():
+    checker = Checker(deadline_s=20.0)
+    yield checker
+    checker.close()
+
+
+@pytest.mark.parametrize(("question", "gold", "wrong", "right"), TASKS)
+def test_the_form_that_is_asked_for_counts(
+    question: str, gold: str, wrong: tuple[str, ...], right: tuple[str, ...], checker: Checker
+) -> None:
+    asked = Problem("p", question, gold)
+    requests = [(rf"\boxed{{{answer}}}", asked) for answer in (*wrong, *right)]
+    paid = [verdict.answer for verdict in checker.check_many(requests) if verdict.correct]
+    assert paid == list(right)
+
+
+@pytest.mark.parametrize("text", ["x/" * 250 + "x", "(x+1)" * 100, "(" * 8 + "x+1" + ")^2" * 8])
+def test_a_hostile_formula_costs_little(text: str, checker: Checker) -> None:
+    for question in ("Factor it.", "Expand it.", "Simplify it.", "Write it in vertex form."):
+        assert not checker.check(rf"\boxed{{{text}}}", Problem("p", question, "x(x-2)")).correct
