@@ -15,7 +15,8 @@ disk holds it before anything older goes, so a power cut does too.
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, get_type_hints
@@ -109,26 +110,53 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep:
     return target
 
 
-def load(
-    path: Path, roles: Mapping[str, Learning], tell: Callable[[str], None] = print
-) -> Progress:
-    """Restore every role from ``path``, and torch's generator; returns where the run stands.
+def check(path: Path, tell: Callable[[str], None]) -> None:
+    """Compare every file of ``path`` with its checksum; needs no model.
 
     Args:
         path: the checkpoint.
-        roles: those that learn.
         tell: is given a sentence about what could not be checked, or has changed beside it.
 
     Raises:
         UserError: a file is missing or damaged.
     """
-    try:
-        _check(path, tell)
+    with _refusing(path):
+        changed = checksums.changed_files(path)
+    if changed is None:
+        tell(f"{path} was written without checksums: whether it is damaged cannot be checked.")
+        return
+    if own := [name for name in changed if name not in _BESIDE]:
+        raise _refusal(path, f"{', '.join(own)}: not what {checksums.NAME} says was written")
+    for name in changed:
+        tell(
+            f"{(path / name).resolve()} is not what it was at {words_of(path)}, by an edit or by "
+            "damage; the run goes on with what it holds now."
+        )
+
+
+def load(path: Path, roles: Mapping[str, Learning]) -> Progress:
+    """Restore every role from ``path``, and torch's generator; returns where the run stands.
+
+    Args:
+        path: the checkpoint, which has passed :func:`check`.
+        roles: those that learn.
+
+    Raises:
+        UserError: what it holds cannot be.
+    """
+    with _refusing(path):
         state = json.loads((path / "state.json").read_text())
         progress = _progress(state)
         load_roles(path, roles)
         torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
         return progress
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """What fails inside is a sentence about the checkpoint."""
+    try:
+        yield
     except OtherFormat as error:
         raise UserError(f"{path} cannot be resumed here: {error}") from None
     except UserError as error:
@@ -142,21 +170,6 @@ def load_roles(path: Path, roles: Mapping[str, Learning]) -> None:
     learners = json.loads((path / "state.json").read_text())["learners"]
     for name, role in roles.items():
         role.load(path / name, learners[name])
-
-
-def _check(path: Path, tell: Callable[[str], None]) -> None:
-    """Compare every file with its checksum."""
-    changed = checksums.changed_files(path)
-    if changed is None:
-        tell(f"{path} was written without checksums: whether it is damaged cannot be checked.")
-        return
-    if own := [name for name in changed if name not in _BESIDE]:
-        raise UserError(f"{', '.join(own)}: not what {checksums.NAME} says was written")
-    for name in changed:
-        tell(
-            f"{(path / name).resolve()} is not what it was at {words_of(path)}, by an edit or by "
-            "damage; the run goes on with what it holds now."
-        )
 
 
 def _refusal(path: Path, reason: str) -> UserError:

@@ -403,7 +403,7 @@ class Session(AbstractContextManager["Session"]):
             self._tell("It was stopped before its first checkpoint, and begins again.")
             self._progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
         else:
-            self._progress = checkpoint.load(newest, self.team.trained, self._tell)
+            self._progress = checkpoint.load(newest, self.team.trained)
             self.team.saved(partial(checkpoint.load_roles, newest))
         self.run.cut_logs(self._progress.logs)
         self._stream.cursor = self._progress.cursor
@@ -427,6 +427,8 @@ def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session
         run = RunDirectory.reopen(choice.resume)
         run.own()
         check_unchanged(run, settings.agents, problems.fingerprints)
+        if (newest := saved.latest(run.checkpoints)) is not None:
+            checkpoint.check(newest, print)
         session = Session(settings, problems, run)
     else:
         settings = replace(settings, agents=pin_commits(settings.agents))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from coterie.training.command_line import parse
 from miniatures import rehearsal
 from miniatures.rehearsal import Phase, Taken
 
@@ -36,11 +37,16 @@ def test_a_phase_that_fails_names_its_log(
     assert capsys.readouterr().err == f"eapo-r1-7b, step: exit code 2, see {log}\n"
 
 
-def test_flags_of_a_user_come_last() -> None:
-    models = {"alice": "A"}
-    flags = rehearsal.flags_of("sd-e2-gsm8k", models, ("--rollout.problems-per-step", "1"))
-    assert flags[:4] == ("--preset", "sd-e2-gsm8k", "--agents.alice.model", "A")
-    assert flags[-2:] == ("--rollout.problems-per-step", "1")
+@pytest.mark.parametrize("name", ["core-qwen-gsm8k", "sd-e2-gsm8k", "corea-qwen-7b", "eapo-r1-7b"])
+def test_flags_of_a_user_replace_those_of_the_rehearsal(name: str, tmp_path: Path) -> None:
+    # As docs/presets.md has it; some environments are cut to another number of problems.
+    own = ("--rollout.problems-per-step", "1", "--eval.no-enabled", "--steps", "9")
+    models = dict.fromkeys(parse(["--preset", name]).agents, "tiny:alice")
+    for phase in rehearsal.phases(name, models, tmp_path, own):
+        if phase.name in ("step", "export"):
+            settings = parse(phase.arguments)
+            assert settings.rollout.problems_per_step == 1
+            assert settings.run.steps == 1  # a rehearsal's own
 
 
 def test_phi_3_small_brings_its_own_code_and_has_no_stand_in() -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +52,18 @@ def newest(root: Path) -> Path:
     return found
 
 
+def load(path: Path, roles: dict[str, Role], tell: Callable[[str], None] = print) -> Progress:
+    checkpoint.check(path, tell)
+    return checkpoint.load(path, roles)
+
+
 def test_a_checkpoint_gives_back_what_was_saved(tmp_path: Path) -> None:
     torch.manual_seed(5)
     torch.rand(3)
     checkpoint.save(tmp_path, progress(4), {"a": Role(3.0)}, keep=2)
     expected = torch.rand(2)
     role = Role(9.0)
-    assert checkpoint.load(newest(tmp_path), {"a": role}) == progress(4)
+    assert load(newest(tmp_path), {"a": role}) == progress(4)
     assert (role.weight[0].item(), role.moment.item(), role.count) == (3.0, 6.0, 3)
     assert torch.equal(torch.rand(2), expected)
 
@@ -97,7 +103,7 @@ def test_a_folder_that_is_used_again_holds_nothing_of_before(tmp_path: Path, kee
         checkpoint.save(tmp_path, progress(step), {"a": role}, keep=keep)
         assert len(list(tmp_path.iterdir())) == min(step, keep)
         again = Role(0.0)
-        assert checkpoint.load(newest(tmp_path), {"a": again}) == progress(step)
+        assert load(newest(tmp_path), {"a": again}) == progress(step)
         assert (again.count, again.weight[0].item()) == (step, step)
 
 
@@ -123,7 +129,7 @@ def test_a_damaged_one_is_named(tmp_path: Path, name: str, content: bytes | None
     path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2) / name
     path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(UserError, match=r"step-000004 is damaged .* delete that folder"):
-        checkpoint.load(newest(tmp_path), {"a": Role(1.0)})
+        load(newest(tmp_path), {"a": Role(1.0)})
 
 
 def flip(path: Path, place: int) -> None:
@@ -147,26 +153,26 @@ def test_a_bit_that_flips_is_told_by_the_name_of_its_file(
     """Whatever the bit is part of: many a number is another number then, and no fault."""
     for step in (3, 4):
         path = checkpoint.save(tmp_path / "checkpoints", progress(step), {"a": Role(1.0)}, keep=2)
-    checkpoint.load(path, {"a": Role(0.0)}, silent)
+    load(path, {"a": Role(0.0)}, silent)
     flip(path / name, place)
     # Of a flip among the checksums, the file whose line it hit may be named.
     named = r"\S+" if name == checksums.NAME else name
     with pytest.raises(UserError) as caught:
-        checkpoint.load(path, {"a": Role(0.0)}, silent)
+        load(path, {"a": Role(0.0)}, silent)
     assert re.fullmatch(
         rf"the checkpoint {path} is damaged \({named}(, \S+)?: not what SHA256SUMS says was "
         rf"written\); delete that folder, and --resume {tmp_path} goes on from step 3",
         str(caught.value),
     )
     shutil.rmtree(path)
-    assert checkpoint.load(newest(path.parent), {"a": Role(0.0)}, silent) == progress(3)
+    assert load(newest(path.parent), {"a": Role(0.0)}, silent) == progress(3)
 
 
 def test_the_only_one_that_is_damaged_has_none_before_it(tmp_path: Path) -> None:
     path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
     flip(path / "rng.safetensors", 99)
     with pytest.raises(UserError, match=r"rng\.safetensors: not what .* begins again"):
-        checkpoint.load(path, {"a": Role(1.0)})
+        load(path, {"a": Role(1.0)})
 
 
 @pytest.mark.parametrize("change", ["cut", "empty", "gone", "new"])
@@ -180,13 +186,13 @@ def test_files_that_come_and_go_are_told_too(tmp_path: Path, change: str) -> Non
     else:
         sums.write_text("" if change == "empty" else sums.read_text().split("\n", 1)[1])
     with pytest.raises(UserError, match="not what SHA256SUMS says"):
-        checkpoint.load(path, {"a": Role(1.0)})
+        load(path, {"a": Role(1.0)})
 
 
 def test_what_a_desktop_leaves_is_no_damage(tmp_path: Path) -> None:
     path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
     (path / ".DS_Store").write_text("x")
-    checkpoint.load(path, {"a": Role(1.0)}, silent)
+    load(path, {"a": Role(1.0)}, silent)
 
 
 def test_one_from_before_there_were_checksums_says_that_nothing_is_checked(tmp_path: Path) -> None:
@@ -194,7 +200,7 @@ def test_one_from_before_there_were_checksums_says_that_nothing_is_checked(tmp_p
     (path / checksums.NAME).unlink()
     told: list[str] = []
     role = Role(0.0)
-    assert checkpoint.load(path, {"a": role}, told.append) == progress(4)
+    assert load(path, {"a": role}, told.append) == progress(4)
     assert role.count == 3
     assert told == [
         f"{path} was written without checksums: whether it is damaged cannot be checked."
@@ -206,10 +212,10 @@ def test_what_changed_beside_it_is_told_and_no_reason_to_stop(tmp_path: Path, na
     (tmp_path / "evaluation").mkdir()
     (tmp_path / name).write_text('{"seed": 1}')
     path = checkpoint.save(tmp_path / "checkpoints", progress(4), {"a": Role(1.0)}, keep=2)
-    checkpoint.load(path, {"a": Role(1.0)}, silent)
+    load(path, {"a": Role(1.0)}, silent)
     (tmp_path / name).write_text('{"seed": 3}')
     told: list[str] = []
-    checkpoint.load(path, {"a": Role(1.0)}, told.append)
+    load(path, {"a": Role(1.0)}, told.append)
     assert [f"{tmp_path / name} is not what it was at step 4" in one for one in told] == [True]
 
 

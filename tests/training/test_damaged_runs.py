@@ -15,8 +15,9 @@ from coterie.training import checkpoint, saved
 from coterie.training.checkpoint import Progress
 from coterie.training.command_line import parse
 from coterie.training.examiner import Examiner
+from coterie.training.preflight import preflight
 from coterie.training.rundir import RunDirectory
-from coterie.training.session import Session
+from coterie.training.session import Session, open_session
 
 
 def changed(content: Any, place: str, value: Any) -> Any:
@@ -125,6 +126,20 @@ def test_learners_of_a_state(opened: Callable[..., Session]) -> None:
         (path / "state.json").write_text(json.dumps(state | {"learners": learners}))
         with pytest.raises(UserError, match="is damaged"):
             checkpoint.load(path, session.team.trained)
+
+
+def test_a_checkpoint_is_looked_at_before_any_model_is_loaded(
+    opened: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = opened()
+    session.save()
+    session.__exit__()
+    (weights,) = session.run.path.glob("checkpoints/*/alice/model.safetensors")
+    weights.write_bytes(weights.read_bytes()[:1000])
+    settings = parse(["--resume", str(session.run.path)])
+    monkeypatch.setattr("coterie.training.session.build_team", lambda *_, **__: pytest.fail("late"))
+    with pytest.raises(UserError, match=r"damaged \(alice/model.safetensors: not what SHA256SUMS"):
+        open_session(settings, preflight(settings))
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", "[" * 100_000, '{"problems": 5}'])

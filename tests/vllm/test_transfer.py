@@ -14,6 +14,7 @@ import torch
 
 from coterie.agents.engine.transfer import describe, open_trainer
 from coterie.cluster.sender import _free_port
+from coterie.datatypes.arguments import overlay
 from coterie.models.loading import load_team
 from coterie.models.spec import ModelSpec
 from coterie.models.stored import StoredWeights
@@ -86,7 +87,7 @@ def play(
     flags: tuple[str, ...], path: Path, kill_engine: Callable[[Any], None]
 ) -> list[dict[str, float]]:
     """Metrics of three steps, before the last of which the last engine is killed."""
-    settings = parse([*FLAGS, *flags, "--run-dir", str(path)])
+    settings = parse(overlay([*FLAGS, *flags, "--run-dir", str(path)]))
     found: list[dict[str, float]] = []
     with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
         pool: Any = session.team.fleet

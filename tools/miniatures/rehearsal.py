@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from coterie.datatypes.arguments import overlay
 from coterie.papers import PRESETS
 from coterie.papers.models import CONFIGS
 from coterie.training.command_line import parse
@@ -97,7 +98,8 @@ def flags_of(name: str, models: Mapping[str, str], more: Sequence[str] = ()) -> 
     float32 on any processor, as sampling and learning agree to the last digits only there."""
     who = (part for role, what in models.items() for part in (f"--agents.{role}.model", what))
     exact = (part for role in learners_of(name) for part in (f"--agents.{role}.dtype", "float32"))
-    return ("--preset", name, *who, *exact, *CUT[PRESETS[name].env], "--eval.no-enabled", *more)
+    cut = (*CUT[PRESETS[name].env], "--eval.no-enabled")
+    return tuple(overlay(("--preset", name, *who, *exact, *cut, *more)))
 
 
 def phases(
@@ -107,7 +109,8 @@ def phases(
     ``more`` flags go to ``train.py``."""
     settings, run = parse(["--preset", name]), folder / "run"
     flags, learners = flags_of(name, models, more), learners_of(name)
-    yield Phase("step", "train", (*flags, "--steps", "1", "--run-dir", str(run)))
+    here = ("--steps", "1", "--run-dir", str(run))
+    yield Phase("step", "train", tuple(overlay((*flags, *here))))
     yield Phase("resume", "train", ("--resume", str(run), "--steps", "2"))
     yield Phase("evaluate", "train", ("--evaluate", str(run), "--samples", "2"))
 
@@ -129,7 +132,8 @@ def phases(
 
     exported = {role: str(run / "final" / role) for role in learners}
     flags = flags_of(name, {**models, **exported}, more)
-    yield Phase("export", "train", (*flags, "--steps", "1", "--run-dir", str(folder / "further")))
+    there = ("--steps", "1", "--run-dir", str(folder / "further"))
+    yield Phase("export", "train", tuple(overlay((*flags, *there))))
 
 
 def learners_of(name: str) -> list[str]:
