@@ -57,14 +57,14 @@ def _compare(argv: Sequence[str]) -> int:
         near = did_you_mean(argv[0], _COMPARISONS)
         raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(_COMPARISONS)}")
     from coterie.comparison.brought import parse
-    from coterie.datatypes import check_no_nan
+    from coterie.datatypes import check_numbers
     from coterie.training.settings import check_seeds
 
     module, settings, run = _COMPARISONS[argv[0]]
     found = importlib.import_module(module)
     prog = f"{command('benchmark.py')} {argv[0]}"
     parsed = parse(getattr(found, settings), argv[1:], prog)
-    check_no_nan(parsed)
+    check_numbers(parsed)
     check_seeds([getattr(parsed, "seed", 0)])
     check_seeds(getattr(parsed, "seeds", ()), "--seeds")
     getattr(found, run)(parsed)

@@ -40,7 +40,7 @@ class ClippedRatio(Surrogate):
         refuse(
             (
                 self.dual is not None and not 1 < self.dual < math.inf,
-                "algo.surrogate.dual must lie above 1: at 1 nothing has changed yet",
+                "algo.surrogate.dual must be finite and above 1: at 1 nothing has changed yet",
             )
         )
 
@@ -108,7 +108,7 @@ def _check_bounds(low: float, high: float) -> None:
     refuse(
         (
             not (0 < low < 1 and 0 < high < math.inf),
-            "algo.surrogate.low must lie between 0 and 1, and high above 0",
+            "algo.surrogate.low must lie between 0 and 1, and high be above 0, and finite",
         )
     )
 
@@ -117,7 +117,7 @@ def _check_steepness(positive: float, negative: float) -> None:
     refuse(
         (
             not (0 < positive < math.inf and 0 < negative < math.inf),
-            "algo.surrogate.tau-positive and tau-negative must be above 0",
+            "algo.surrogate.tau-positive and tau-negative must be above 0, and finite",
         )
     )
 
@@ -150,8 +150,11 @@ class Distillation:
     def __post_init__(self) -> None:
         check_literals(self, "algo.distillation.")
         refuse(
-            (not 0 <= self.beta < math.inf, "algo.distillation.beta must not be negative"),
-            (not 0 < self.bound < math.inf, "algo.distillation.bound must be above 0"),
+            (
+                not 0 <= self.beta < math.inf,
+                "algo.distillation.beta must not be negative, and finite",
+            ),
+            (not 0 < self.bound < math.inf, "algo.distillation.bound must be above 0, and finite"),
             (not 0 <= self.decay < 1, "algo.distillation.decay must be at least 0 and below 1"),
             (self.likeliest < 0, "algo.distillation.likeliest must not be negative"),
             (not 0 <= self.fade <= 1, "algo.distillation.fade is a share of the run, 0 to 1"),
@@ -229,7 +232,10 @@ class Algorithm:
             "overlong-factor": self.overlong_factor,
         }
         refuse(
-            *((not 0 <= v < math.inf, f"algo.{k} must not be negative") for k, v in sizes.items()),
+            *(
+                (not 0 <= v < math.inf, f"algo.{k} must not be negative, and finite")
+                for k, v in sizes.items()
+            ),
             (
                 not _is_surrogate(self.surrogate),
                 f"algo.surrogate is a {type(self.surrogate).__name__}: derive it from "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
 
-from coterie.datatypes import UserError, check_literals, check_no_nan, refuse
+from coterie.datatypes import UserError, check_literals, check_numbers, refuse
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,15 @@ class LearnerSettings:
 
     def __post_init__(self) -> None:
         check_literals(self, "learner.")
-        check_no_nan(self, "--learner.")
+        check_numbers(self, "--learner.")
         refuse(
-            (not 0 < self.lr < math.inf, "learner.lr must be above 0"),
+            (not 0 < self.lr < math.inf, "learner.lr must be above 0, and finite"),
             (not all(0 <= b < 1 for b in self.betas), "learner.betas must lie in [0, 1)"),
-            (not 0 <= self.weight_decay < math.inf, "learner.weight-decay must not be negative"),
-            (not 0 <= self.warmup < math.inf, "learner.warmup must not be negative"),
+            (
+                not 0 <= self.weight_decay < math.inf,
+                "learner.weight-decay must not be negative, and finite",
+            ),
+            (not 0 <= self.warmup < math.inf, "learner.warmup must not be negative, and finite"),
             (not self.max_grad_norm > 0, "learner.max-grad-norm must be above 0"),
             (
                 self.epochs < 1 or self.minibatches < 1,

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from coterie.cluster.settings import ClusterSettings, has_processes
 from coterie.datatypes import UserError
@@ -34,8 +34,9 @@ def no_room(
     there: Mapping[str, float],
 ) -> UserError:
     """What is said where there is none."""
+    kinds = Counter(re.sub(r" \d+\b", "", name, count=1) for name in needs)
     return UserError(
-        f"{where} cannot hold this run: {_count(needs)} need "
+        f"{where} cannot hold this run: {_named(kinds)} need "
         f"{_sum(needs, 'CPU'):g} cores and {_sum(needs, 'GPU'):g} GPUs, and "
         f"{free.get('CPU', 0):g} of {there.get('CPU', 0):g} cores and {free.get('GPU', 0):g} of "
         f"{there.get('GPU', 0):g} GPUs are free, each process being on one node; lower "
@@ -53,46 +54,45 @@ def check_room(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -
     """
     if settings.address not in ("none", "local"):
         return
-    needs = {name: {"CPU": settings.cpus} for name in _least(settings, agents)}
-    there = {"CPU": float(os.cpu_count() or 1), "GPU": 0.0}
-    if not has_room(needs, there, [there]):
+    counts = _least(settings, agents)
+    count, cores = counts.total(), os.cpu_count() or 1
+    if count * settings.cpus > cores:
         raise UserError(
-            f"this machine cannot hold this run: {_count(needs)} need {_sum(needs, 'CPU'):g} "
-            f"cores, and it has {there['CPU']:g}; lower --cluster.cpus, --cluster.episode-workers, "
+            f"this machine cannot hold this run: {_named(counts)} need {count * settings.cpus:g} "
+            f"cores, and it has {cores}; lower --cluster.cpus, --cluster.episode-workers, "
             "--agents.ROLE.learner-devices or --agents.ROLE.engine-replicas"
         )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if len(needs) * _PROCESS_BYTES > memory:
+    if count * _PROCESS_BYTES > memory:
         raise UserError(
-            f"this machine cannot hold this run: {_count(needs)} need at least "
-            f"{len(needs) * _PROCESS_BYTES / 2**30:.0f} GiB of memory, and it has "
+            f"this machine cannot hold this run: {_named(counts)} need at least "
+            f"{count * _PROCESS_BYTES / 2**30:.0f} GiB of memory, and it has "
             f"{memory / 2**30:.0f}; lower --cluster.episode-workers, "
             "--agents.ROLE.learner-devices or --agents.ROLE.engine-replicas"
         )
 
 
-def _least(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> Iterator[str]:
-    """The processes that there will be at least: roles with adapters may share theirs."""
-    yield from (f"episode worker {i + 1}" for i in range(settings.episode_workers))
-    if not has_processes(settings, agents):
-        return
-    shared: dict[str, tuple[int, int]] = {}
-    for role, agent in agents.items():
-        name = "adapters" if agent.trained and model_spec(agent).lora else role
-        learners, engines = shared.get(name, (0, 0))
-        devices = agent.learner_devices if agent.trained else 0
-        shared[name] = max(learners, devices), max(engines, agent.engine_replicas)
-    for name, (learners, engines) in shared.items():
-        yield from (f"learner {i + 1} of {name}" for i in range(learners))
-        several = engines or int(learners != 1)
-        yield from (f"engine {i + 1} of {name}" for i in range(several))
+def _least(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> Counter[str]:
+    """How many processes of each kind there will be at least: roles with adapters may share
+    theirs."""
+    counts = Counter({"episode worker": settings.episode_workers})
+    if has_processes(settings, agents):
+        shared: dict[str, tuple[int, int]] = {}
+        for role, agent in agents.items():
+            name = "adapters" if agent.trained and model_spec(agent).lora else role
+            learners, engines = shared.get(name, (0, 0))
+            devices = agent.learner_devices if agent.trained else 0
+            shared[name] = max(learners, devices), max(engines, agent.engine_replicas)
+        for name, (learners, engines) in shared.items():
+            counts[f"learner of {name}"] = learners
+            counts[f"engine of {name}"] = engines or int(learners != 1)
+    return +counts
 
 
-def _count(needs: Mapping[str, Mapping[str, float]]) -> str:
+def _named(counts: Mapping[str, int]) -> str:
     """``3 processes (2 x episode worker, engine of bob)``."""
-    kinds = Counter(re.sub(r" \d+\b", "", name, count=1) for name in needs)
-    named = (f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
-    return f"{len(needs)} processes ({', '.join(named)})"
+    named = (f"{count} x {kind}" if count > 1 else kind for kind, count in counts.items())
+    return f"{sum(counts.values())} processes ({', '.join(named)})"
 
 
 def _sum(needs: Mapping[str, Mapping[str, float]], kind: str) -> float:

@@ -73,8 +73,9 @@ def _names_values(hint: Any) -> bool:
     return get_origin(hint) is Literal or any(map(_names_values, get_args(hint)))
 
 
-def check_no_nan(settings: Any, at: str = "--") -> None:
-    """Refuse NaN, which passes every comparison that looks for what is wrong.
+def check_numbers(settings: Any, at: str = "--") -> None:
+    """Refuse NaN, which passes every comparison that looks for what is wrong, and whole numbers
+    that no machine counts to.
 
     Args:
         settings: a tree of dataclasses, mappings and tuples.
@@ -85,6 +86,8 @@ def check_no_nan(settings: Any, at: str = "--") -> None:
     """
     if isinstance(settings, float) and math.isnan(settings):
         raise UserError(f"{at.rstrip('.')} is not a number (nan)")
+    if isinstance(settings, int) and abs(settings) >= 2**63:
+        raise UserError(f"{at.rstrip('.')} is too large: it must be below 2^63")
     items: Iterable[tuple[str, Any]] = ()
     if dataclasses.is_dataclass(settings):
         items = ((f.name, getattr(settings, f.name)) for f in dataclasses.fields(settings))
@@ -92,10 +95,10 @@ def check_no_nan(settings: Any, at: str = "--") -> None:
         items = settings.items()
     elif isinstance(settings, list | tuple):
         for item in settings:
-            check_no_nan(item, at)
+            check_numbers(item, at)
     for name, value in items:
         # The run's own flags stand at the top.
-        check_no_nan(value, at if name == "run" else f"{at}{str(name).replace('_', '-')}.")
+        check_numbers(value, at if name == "run" else f"{at}{str(name).replace('_', '-')}.")
 
 
 def user_path(text: str | Path) -> Path:

@@ -1,5 +1,7 @@
 """What settings of environments share: checks of their fields, and the longest answer."""
 
+import math
+from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from coterie.datatypes import UserError, check_least
@@ -51,6 +53,19 @@ def require_known(title: str, settings: Any) -> None:
             known := get_args(hint)
         ):
             require(title, False, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
+
+
+def require_finite(title: str, settings: Any) -> None:
+    """Refuse an infinite number: a reward of it teaches nothing.
+
+    Raises:
+        UserError: a sentence with its name.
+    """
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        inside = value if isinstance(value, tuple) else (value,)
+        endless = any(isinstance(one, float) and math.isinf(one) for one in inside)
+        require(title, not endless, f"{field.name} is {value}: it must be finite")
 
 
 def token_limit(settings: Any, *, training: bool) -> int:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes import Problem, ScoreRequests, check_no_nan, refuse
+from coterie.datatypes import Problem, ScoreRequests, check_numbers, refuse
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.registry import EnvSpec, reads_nothing_again
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
@@ -59,7 +59,7 @@ class ToolUseSettings:
     """Memory of one program."""
 
     def __post_init__(self) -> None:
-        check_no_nan(self, "--env.")
+        check_numbers(self, "--env.")
         refuse(
             ("{question}" not in self.prompt, "--env.prompt must say {question} somewhere"),
             ("{}" not in self.program, "--env.program must say {} where the program goes"),

@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
@@ -51,15 +53,26 @@ def check(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None
         _check_hub(spec)
     else:
         _check_folder(folder, spec.model)
-    if not spec.trust_remote_code:
-        _check_code(folder or hub_snapshot(spec), spec.model, role)
+    here = folder or hub_snapshot(spec)
+    if here is not None and (here / "config.json").is_file():
+        config = _read_json(here / "config.json")
+        _check_context(config, spec, role)
+        if not spec.trust_remote_code:
+            _check_code(config, spec.model, role)
 
 
-def _check_code(folder: Path | None, name: str, role: str) -> None:
+def _check_context(config: Mapping[str, Any], spec: ModelSpec, role: str) -> None:
+    inner = config.get("text_config")
+    most = (inner if isinstance(inner, dict) else config).get("max_position_embeddings")
+    if isinstance(most, int) and (spec.context or 0) > most:
+        raise UserError(
+            f"--agents.{role}.context {spec.context} is more than the {most} tokens of "
+            f"{spec.model!r}"
+        )
+
+
+def _check_code(config: Mapping[str, Any], name: str, role: str) -> None:
     """Refuse an architecture that only the code beside its weights knows."""
-    if folder is None or not (folder / "config.json").is_file():
-        return
-    config = _read_json(folder / "config.json")
     if "auto_map" not in config:
         return
     from transformers import CONFIG_MAPPING
@@ -211,7 +224,7 @@ def _check_files(folder: Path) -> None:
             raise UserError(f"{path} cannot be read as safetensors ({error})") from error
 
 
-def _read_json(path: Path) -> dict[str, object]:
+def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -13,6 +13,10 @@ TINY_BYTES = 8 << 20
 """Weights of a tiny model at most: it computes in float32, on one thread of a CPU."""
 
 
+_MOST_RANK = 4096
+"""Above the width of a layer an adapter has more weights than the layer."""
+
+
 @dataclass(frozen=True)
 class LoraSpec:
     """Low-rank adapters (arXiv:2106.09685) instead of full weights.
@@ -34,7 +38,10 @@ class LoraSpec:
 
     def __post_init__(self) -> None:
         refuse(
-            (self.rank < 1, f"LoRA rank is {self.rank}; it must be at least 1"),
+            (
+                not 1 <= self.rank <= _MOST_RANK,
+                f"LoRA rank is {self.rank}; it must be 1 to {_MOST_RANK}",
+            ),
             (
                 ALL_LINEAR in self.targets and len(self.targets) > 1,
                 f"LoRA targets are {ALL_LINEAR} or names of layers, not both",

@@ -1,6 +1,7 @@
 """The model that grades answers, and whatever else a kind of problems needs to be graded."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -25,6 +26,7 @@ from coterie.teams.settings import AgentSettings, ScoringSettings
 from coterie.teams.team import build_team
 
 _ROLE = "judge"
+_MOST_WORKERS = 4 * (os.cpu_count() or 1)
 
 
 class Judge:
@@ -105,6 +107,10 @@ def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> Non
     Raises:
         UserError: one sentence that names the flag.
     """
+    if settings.workers > _MOST_WORKERS:
+        raise UserError(
+            f"--scoring.workers must be 1 to {_MOST_WORKERS}, four for each processor here"
+        )
     wanted = _kinds(problems)
     named = {"code": settings.programs, "judged": bool(settings.judge)}
     flags = {"code": "--scoring.programs", "judged": "--scoring.judge"}

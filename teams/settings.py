@@ -6,7 +6,7 @@ Each field's docstring is its help text on the command line.
 from dataclasses import dataclass
 from typing import Literal
 
-from coterie.datatypes import check_literals, check_no_nan, refuse
+from coterie.datatypes import check_literals, check_numbers, refuse
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class ScoringSettings:
 
     def __post_init__(self) -> None:
         check_literals(self, "scoring.")
-        check_no_nan(self, "--scoring.")
+        check_numbers(self, "--scoring.")
         refuse(
             (self.workers < 1, "--scoring.workers must be at least 1"),
             (not self.deadline_s > 0, "--scoring.deadline-s must be above 0"),

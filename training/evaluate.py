@@ -20,7 +20,7 @@ from coterie.datatypes import (
     Sampling,
     UserError,
     check_literals,
-    check_no_nan,
+    check_numbers,
     derive_seed,
     user_path,
 )
@@ -81,7 +81,7 @@ def evaluate(argv: Sequence[str]) -> int:
     settings, again, run = _parse(argv)
     path = again.out or run / "evaluation" / "again.json"
     check_file(path, "--out")
-    check_no_nan(settings)
+    check_numbers(settings)
     check_environment(settings)
     check_models(settings.agents)
     check_engines(again.engine, settings.vllm, settings.agents)

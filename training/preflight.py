@@ -13,7 +13,7 @@ from coterie.algorithms.own import try_own_parts
 from coterie.algorithms.settings import check_moments
 from coterie.cluster.room import check_room
 from coterie.cluster.settings import check_cluster, check_episode_workers, has_processes
-from coterie.datatypes import UserError, check_no_nan, refuse
+from coterie.datatypes import UserError, check_numbers, refuse
 from coterie.datatypes.target import check_folder
 from coterie.envs.others import is_other
 from coterie.envs.registry import ask
@@ -41,7 +41,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     Raises:
         UserError: one sentence that names the flag.
     """
-    check_no_nan(settings)
+    check_numbers(settings)
     run, rollout = settings.run, settings.rollout
     refuse(
         (

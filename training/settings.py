@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from coterie.datatypes import UserError, check_literals, check_no_nan, refuse
+from coterie.datatypes import UserError, check_literals, check_numbers, refuse
+from coterie.envs.settings import MOST
 from coterie.evaluation.metrics.intervals import MOST_RESAMPLES
 
 
@@ -37,6 +38,9 @@ def check_resamples(count: int, flag: str) -> None:
     if count > MOST_RESAMPLES:
         raise UserError(f"{flag} is {count}; it must be at most {MOST_RESAMPLES}")
 
+
+MOST_PROBLEMS = 65_536
+"""In one step; papers take up to 1024. More take hours to be asked."""
 
 MAX_NEW_TOKENS = 256
 """What an environment that sets no limit of its own lets an agent write."""
@@ -77,11 +81,17 @@ class RolloutSettings:
     answered then counts as failed."""
 
     def __post_init__(self) -> None:
-        check_no_nan(self, "--rollout.")
+        check_numbers(self, "--rollout.")
         limits, learned = (self.call_deadline_s, self.episode_deadline_s), self.learner_temperature
         refuse(
-            (self.problems_per_step < 1, "--rollout.problems-per-step must be at least 1"),
-            (self.replicas < 0, "--rollout.replicas must not be negative"),
+            (
+                not 1 <= self.problems_per_step <= MOST_PROBLEMS,
+                f"--rollout.problems-per-step must be 1 to {MOST_PROBLEMS}",
+            ),
+            (
+                not 0 <= self.replicas <= MOST,
+                f"--rollout.replicas must not be negative, and {MOST} at most",
+            ),
             (
                 self.max_prompt_tokens is not None and self.max_prompt_tokens < 1,
                 "--rollout.max-prompt-tokens must be at least 1",
@@ -127,7 +137,7 @@ class EvalSettings:
     """Bootstrap resamples over problems for the intervals."""
 
     def __post_init__(self) -> None:
-        check_no_nan(self, "--eval.")
+        check_numbers(self, "--eval.")
         refuse(
             (
                 self.top_p is not None and not 0 < self.top_p <= 1,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from coterie.datatypes import Problem, UserError, check_no_nan, refuse
+from coterie.datatypes import Problem, UserError, check_numbers, refuse
 from coterie.problems.canonical import problem_key
 from coterie.problems.files import Columns
 from coterie.problems.hub import known_overlap
@@ -23,6 +23,7 @@ from coterie.problems.split import contaminated_keys
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.grading.answers import Checker
 from coterie.teams.settings import AgentSettings
+from coterie.training.settings import MOST_PROBLEMS
 
 NOBODY = "none"
 """What ``--agents.ROLE.warmup`` says of a role that is left out."""
@@ -45,10 +46,13 @@ class WarmupSettings:
     """Peak learning rate: it rises over a tenth of the steps and falls to 0 at the last."""
 
     def __post_init__(self) -> None:
-        check_no_nan(self, "--warmup.")
+        check_numbers(self, "--warmup.")
         refuse(
             (self.steps < 0, "--warmup.steps must not be negative; 0 leaves the warm-up out"),
-            (self.problems_per_step < 1, "--warmup.problems-per-step must be at least 1"),
+            (
+                not 1 <= self.problems_per_step <= MOST_PROBLEMS,
+                f"--warmup.problems-per-step must be 1 to {MOST_PROBLEMS}",
+            ),
             (not 0 < self.lr < math.inf, "--warmup.lr must be above 0, and finite"),
             (
                 not self.steps and self.problems is not None,

@@ -7,7 +7,7 @@ from typing import Literal
 from coterie.datatypes import check_least
 from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.prompts import StrategyStyle
-from coterie.envs.settings import require, require_countable, require_known
+from coterie.envs.settings import require, require_countable, require_finite, require_known
 from coterie.rewards.exploitation import TraceAccuracyMode
 
 TeacherChoice = Literal["best", "prefer-peer", "rotating", "difficulty-routed"]
@@ -138,6 +138,7 @@ class CoreTeachingSettings:
         )
         _require(bool(self.w_explore), "w_explore is empty: name a weight for epoch 1 at least")
         _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
+        require_finite("core-teaching", self)
         require_known("core-teaching", self)
         _require(
             self.k_hinted > 0 or (self.learn_hinted_after == "hint" and not self.teacher_lift),

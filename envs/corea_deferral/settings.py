@@ -5,7 +5,7 @@ from functools import partial
 from typing import Literal
 
 from coterie.datatypes import Problem, check_least
-from coterie.envs.settings import require, require_known, require_traces
+from coterie.envs.settings import require, require_finite, require_known, require_traces
 from coterie.rewards.confidence import EPSILON, Target
 
 ConfidenceReward = Literal["l1", "l2", "kl", "none"]
@@ -78,6 +78,7 @@ class CoreaDeferralSettings:
         _require(self.size_ratio > 0, f"size_ratio is {self.size_ratio}: it must be above 0")
         _require(0 < self.epsilon < 0.5, f"epsilon is {self.epsilon}: it lies between 0 and 0.5")
         _require(bool(self.learners), "learners is empty: name small, large or both")
+        require_finite("corea-deferral", self)
         require_known("corea-deferral", self)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from coterie.datatypes import UserError, check_least
 from coterie.envs.prompts import ExpertStyle
-from coterie.envs.settings import require, require_countable, require_known
+from coterie.envs.settings import require, require_countable, require_finite, require_known
 from coterie.rewards.consultation import AnswerRule
 
 Consult = Literal["free", "never", "always"]
@@ -122,8 +122,7 @@ class EapoConsultationSettings:
         _require(0 <= self.accept_rate <= 1, "accept_rate must be between 0 and 1")
         for name in ("accept_scale", "accept_span"):
             _require(getattr(self, name) > 0, f"{name} must be above 0")
-        for name in ("accept_scale", "accept_span", "accept_total", "consult_penalty"):
-            _require(getattr(self, name) < float("inf"), f"{name} must be finite")
+        require_finite("eapo-consultation", self)
         require_known("eapo-consultation", self)
         fading_of(self)
 

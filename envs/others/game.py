@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, check_no_nan, refuse
+from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, check_numbers, refuse
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.guarded import describe
 from coterie.envs.registry import EnvSpec, reads_nothing_again
@@ -83,7 +83,7 @@ class GameSettings:
     """The seed of a game decides which role sits where, so that moving first favours no role."""
 
     def __post_init__(self) -> None:
-        check_no_nan(self, "--env.")
+        check_numbers(self, "--env.")
         refuse(
             (self.max_new_tokens < 1, "--env.max-new-tokens must be at least 1"),
             (self.max_moves < 1, "--env.max-moves must be at least 1"),

@@ -15,7 +15,7 @@ from gymnasium import spaces
 from coterie.datatypes import UserError, suggest
 from coterie.envs.adapt import action_kind
 from coterie.envs.others.game import ILLEGAL_REWARD, Game, game_spec, read_move
-from coterie.envs.others.options import creator, read_parameters
+from coterie.envs.others.options import check_mode, creator, read_parameters
 from coterie.envs.registry import EnvSpec
 
 _PLAYER = "player"
@@ -49,6 +49,7 @@ class GymnasiumGame(Game):
             warnings.simplefilter("ignore")
             given = read_parameters(options, _cut, creator(_entry(identity)), title=f"env {name!r}")
             self.env: Any = gymnasium.make(identity, disable_env_checker=True, **given)
+        check_mode(self.env, given, title=f"env {name!r}")
         self._space = self.env.action_space
         if not isinstance(self._space, spaces.Discrete) and action_kind(self._space) != "text":
             raise UserError(

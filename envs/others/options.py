@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
-from coterie.datatypes import UserError, did_you_mean
+from coterie.datatypes import UserError, did_you_mean, join_or
 
 _TRUTHS = {"true": True, "yes": True, "on": True, "1": True,
            "false": False, "no": False, "off": False, "0": False}  # fmt: skip
@@ -43,6 +43,20 @@ def read_parameters(
         except ValueError as error:
             raise UserError(f"{title}: {key} is {text!r}; it must be {error}.") from None
     return values
+
+
+def check_mode(env: Any, given: Mapping[str, Any], *, title: str) -> None:
+    """Refuse a way of drawing that ``env``, made with the keywords ``given``, does not know:
+    packages take any.
+
+    Raises:
+        UserError: it does not.
+    """
+    mode, known = given.get("render_mode"), env.metadata.get("render_modes", ())
+    if mode is not None and mode not in known:
+        raise UserError(
+            f"{title}: render_mode is {mode!r}; it must be {join_or([*known, 'none'])}."
+        )
 
 
 def creator(entry: str | Callable[..., Any]) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from pettingzoo.utils.env_logger import EnvLogger
 from coterie.datatypes import UserError, suggest
 from coterie.envs.others.aec_game import AECGame, mask_of
 from coterie.envs.others.game import game_spec, read_move
-from coterie.envs.others.options import creator, read_parameters
+from coterie.envs.others.options import check_mode, creator, read_parameters
 from coterie.envs.registry import EnvSpec
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -55,6 +55,7 @@ class PettingZooGame(AECGame):
             entry: Any = aec_registry[found].entry_point
             given = read_parameters(options, creator(entry), title=f"env {name!r}")
             super().__init__(pettingzoo.make("aec", found, **given))
+        check_mode(self.env, given, title=f"env {name!r}")
         for player in self.players:
             if not isinstance(self.env.action_space(player), spaces.Discrete):
                 raise UserError(

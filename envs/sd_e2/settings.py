@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 from coterie.datatypes import check_least
 from coterie.envs.prompts import StrategyStyle
-from coterie.envs.settings import require, require_known, require_traces
+from coterie.envs.settings import require, require_finite, require_known, require_traces
 
 
 @dataclass(frozen=True)
@@ -61,4 +61,5 @@ class SdE2Settings:
             -1 <= self.same_above <= 1,
             f"same_above is {self.same_above}: a cosine lies between -1 and 1",
         )
+        require_finite("sd-e2", self)
         require_known("sd-e2", self)

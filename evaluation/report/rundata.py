@@ -103,11 +103,12 @@ def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:
         missing.append(f"No step has been logged ({METRICS} is not there), so there are no curves.")
         return []
     lines = path.read_bytes().splitlines()
-    found = [value for value in map(_parse, lines) if isinstance(value, dict)]
+    parsed = [value for value in map(_parse, lines) if isinstance(value, dict)]
+    found = [value for value in parsed if isinstance(value.get("step"), int)]
     if len(found) < len(lines):
         # A run that is writing, or was killed while it wrote, leaves half a line at the end.
         missing.append(f"{len(lines) - len(found)} lines of {METRICS} cannot be read.")
-    return [value for value in found if isinstance(value.get("step"), int)]
+    return found
 
 
 def _parse(line: bytes) -> Any:

@@ -78,5 +78,10 @@ def test_what_fits_or_is_a_clusters_to_say_passes() -> None:
 
 def test_roles_with_adapters_are_counted_as_if_they_shared() -> None:
     lora = AgentSettings("tiny:bob", tuning="lora", engine_replicas=1)
-    names = list(room._least(ClusterSettings(), {"alice": lora, "bob": lora}))
-    assert names == ["learner 1 of adapters", "engine 1 of adapters"]
+    counts = room._least(ClusterSettings(), {"alice": lora, "bob": lora})
+    assert counts == {"learner of adapters": 1, "engine of adapters": 1}
+
+
+def test_any_number_is_counted_at_once() -> None:
+    with pytest.raises(UserError, match=r"9000000000000000 x engine of bob\) need 9e\+15 cores"):
+        check_room(ClusterSettings(), agents(engine_replicas=9 * 10**15))

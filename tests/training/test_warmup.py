@@ -71,7 +71,7 @@ def file(tmp_path: Path) -> str:
         (("--warmup.steps", "1", "--warmup.lr", "0"), "--warmup.lr must be above 0"),
         (
             ("--warmup.steps", "1", "--warmup.problems-per-step", "0"),
-            "--warmup.problems-per-step must be at least 1",
+            "--warmup.problems-per-step must be 1 to 65536",
         ),
     ],
 )

@@ -72,6 +72,14 @@ def test_a_lake_that_does_not_slip(text: str, slips: bool) -> None:
     [
         ("gymnasium:FrozenLake-v1?is_slippery=maybe", "is_slippery is 'maybe'; it must be true"),
         ("gymnasium:FrozenLake-v1?slippery=no", "did you mean 'is_slippery'?"),
+        (
+            "gymnasium:FrozenLake-v1?render_mode=hologram",
+            "render_mode is 'hologram'; it must be human, ansi, rgb_array or none.",
+        ),
+        (
+            "pettingzoo:classic/tictactoe_v3?render_mode=hologram",
+            "render_mode is 'hologram'; it must be human, rgb_array or none.",
+        ),
     ],
 )
 def test_a_bad_parameter_is_refused_by_name(name: str, sentence: str) -> None:

@@ -255,10 +255,10 @@ def test_damaged_lines_are_counted(run: Run) -> None:
     path = run()
     for name in ("metrics.jsonl", "episodes.jsonl"):
         with (path / name).open("a") as file:
-            file.write('{"step": 5, "rew')
+            file.write('{"step": "one"}\n{"step": 5, "rew')
     html = written(path)
-    assert "1 lines of metrics.jsonl cannot be read." in html
-    assert "1 lines of episodes.jsonl hold no episode" in html
+    assert "2 lines of metrics.jsonl cannot be read." in html
+    assert "2 lines of episodes.jsonl hold no episode" in html
 
 
 def test_an_environment_that_is_not_at_hand_shows_the_stored_summary(run: Run) -> None:
