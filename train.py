@@ -32,14 +32,14 @@ def _train(argv: Sequence[str]) -> int:
 
         return show_plan(settings)
 
-    told = sentence(settings)
-    if told and settings.choice.resume is None:
-        print(told, flush=True)
+    chosen = sentence(settings)
+    if chosen and settings.choice.resume is None:
+        print(chosen, flush=True)
     # What takes time to import waits until everything that can be checked has been.
     from coterie.training.preflight import preflight
     from coterie.training.stage import checking
 
-    with checking(told=bool(told)):
+    with checking(lines=bool(chosen)):
         problems = preflight(settings)
     if settings.run.doctor:
         from coterie.training.doctor.examine import examine

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from coterie.cluster.deaths import Died, died
 from coterie.cluster.room import has_room, no_room
 from coterie.cluster.settings import ClusterSettings
 from coterie.cluster.worker import BaseWorker, Worker
@@ -31,15 +32,6 @@ def beforehand(address: str) -> dict[str, str]:
     # Ray's own switch for "this machine alone": it listens on the loopback interface then.
     # And its processes would wait for everybody else's on this machine.
     return said | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
-
-
-class Died(UserError):
-    """Raised where a process has gone that was asked."""
-
-
-def died(name: str) -> str:
-    """What is said of it."""
-    return f"{name} has died, or its node has"
 
 
 class Cluster:

@@ -2,19 +2,15 @@
 
 import asyncio
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
-from coterie import envs
 from coterie.cluster.worker import About, BaseWorker
-from coterie.datatypes import Episode, Sampling, Scorer, TokenCodec
-from coterie.problems.source import ProblemSource
+from coterie.datatypes import Episode, Sampling
 from coterie.rollouts import Collector, Deadlines, Task
 from coterie.rollouts.play import Answers, Asked
 from coterie.teams.graders import build_scorer
-from coterie.teams.settings import ScoringSettings
+from coterie.teams.recipe import EnvRecipe
 
 Given = tuple[int, Task | None, list[Answers]]
 """(number of an episode, what is to be played, what its first turns were answered); None: it is
@@ -23,30 +19,6 @@ Turn = tuple[Sequence[Asked], float | None]
 """Of an episode: whom it asks what, and within how many seconds."""
 Reply = tuple[dict[int, Turn], dict[int, Episode]]
 """By the numbers of episodes: what they ask now, and those that have ended."""
-
-
-@dataclass(frozen=True)
-class EnvRecipe:
-    """What the environments of a run are made of, here and in another process."""
-
-    env: str
-    settings: Any
-    roles: Sequence[str] | None
-    codecs: Mapping[str, TokenCodec]
-    source: ProblemSource
-    scoring: ScoringSettings
-
-    def make(self, scorer: Scorer) -> Any:
-        """An environment that speaks the team's vocabularies."""
-        return envs.make(
-            self.env,
-            settings=self.settings,
-            # An environment from elsewhere has the roles that it has.
-            roles=self.roles if self.settings is not None else None,
-            codecs=self.codecs,
-            scorer=scorer,
-            source=self.source,
-        )
 
 
 class EpisodeWorker(BaseWorker):

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from coterie.cluster.actor import Actor, Died
-from coterie.cluster.episode_worker import EnvRecipe, EpisodeWorker, Given, Reply, Turn
+from coterie.cluster.actor import Actor
+from coterie.cluster.deaths import Died
+from coterie.cluster.episode_worker import EpisodeWorker, Given, Reply, Turn
 from coterie.cluster.processes import Machine, Process
 from coterie.cluster.settings import ClusterSettings, has_processes
 from coterie.cluster.starting import give_places, start, start_again
@@ -17,11 +18,12 @@ from coterie.datatypes import Episode
 from coterie.experts.naming import SERVER, pool_members
 from coterie.rollouts.collect import Collector, Task, together
 from coterie.rollouts.play import Answers, ask_policies
+from coterie.teams.recipe import EnvRecipe
 from coterie.teams.settings import AgentSettings
 
 
 class EpisodeWorkers:
-    """The processes of ``--cluster.episode-workers``; there may be none."""
+    """The processes of ``--cluster.episode-workers``."""
 
     def __init__(
         self, settings: ClusterSettings, agents: Mapping[str, AgentSettings], *, vllm: bool
@@ -74,8 +76,8 @@ class EpisodeWorkers:
             actor.stop()
 
     def collector(self, *how: Any, **more: Any) -> Collector:
-        """A :class:`Collector` whose episodes they play, or this process where there are none."""
-        return _DealingCollector(self, *how, **more) if self.actors else Collector(*how, **more)
+        """A :class:`Collector` whose episodes they play; arguments as of that."""
+        return _DealingCollector(self, *how, **more)
 
     async def play_on(
         self, actor: Actor, how: tuple[Any, Any], news: list["_Played"], all_of_it: list["_Played"]

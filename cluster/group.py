@@ -5,7 +5,8 @@ from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.cluster.actor import Actor, Died
+from coterie.cluster.actor import Actor
+from coterie.cluster.deaths import Died
 from coterie.cluster.worker import Rank
 from coterie.datatypes import UserError
 

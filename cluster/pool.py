@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from coterie.agents.engine.settings import VllmSettings
-from coterie.cluster.actor import Actor, Cluster, Died
+from coterie.cluster.actor import Actor, Cluster
 from coterie.cluster.bases import Base, cores_and_gpus, plan_bases
+from coterie.cluster.deaths import Died
 from coterie.cluster.engine_worker import EngineWorker
 from coterie.cluster.processes import Machine, Process
 from coterie.cluster.roles import Asked, RemotePolicy, RemoteRole, share_batch
-from coterie.cluster.settings import ClusterSettings, has_processes
+from coterie.cluster.settings import ClusterSettings
 from coterie.cluster.starting import give_places, start, start_again
 from coterie.cluster.worker import About, Stamp
 from coterie.datatypes import Completion, UserError
@@ -352,18 +353,3 @@ class Pool:
 
     def _base_of(self, role: str) -> Base:
         return next(base for base in self._bases if role in base.roles)
-
-
-def pool_for(
-    settings: ClusterSettings,
-    agents: Mapping[str, AgentSettings],
-    threads: int,
-    vllm: VllmSettings | None,
-    folder: Path,
-    beside: Sequence[Actor] = (),
-) -> Pool | None:
-    """What holds the models of the run in ``folder``; None: the process that asks does."""
-    if not has_processes(settings, agents):
-        return None
-    shared = folder if settings.shares_disk else None
-    return Pool(settings, threads=threads, vllm=vllm, folder=shared, beside=beside)

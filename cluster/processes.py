@@ -17,7 +17,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from coterie.agents.engine.processes import end_with_parent, no_interrupts
-from coterie.cluster.actor import Actor, Died, died
+from coterie.cluster.actor import Actor
+from coterie.cluster.deaths import Died, died
 from coterie.cluster.room import has_room, no_room
 from coterie.cluster.worker import BaseWorker, Worker
 from coterie.datatypes import PolicyFailure, UserError, reason_of

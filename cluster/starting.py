@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coterie.cluster.actor import Actor, Cluster, Died
+from coterie.cluster.actor import Actor, Cluster
 from coterie.cluster.agreement import check_code, check_disk
+from coterie.cluster.deaths import Died
 from coterie.cluster.processes import Machine
 from coterie.cluster.worker import About
 from coterie.datatypes import UserError

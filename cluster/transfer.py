@@ -11,7 +11,8 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from coterie.cluster.actor import Actor, Died
+from coterie.cluster.actor import Actor
+from coterie.cluster.deaths import Died
 from coterie.cluster.group import NOTICED_S
 from coterie.datatypes import UserError
 

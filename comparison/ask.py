@@ -60,7 +60,7 @@ def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
         for (_, together), group in groups.items():
             needed = {n: one for job in group for n, one in job.lineup.needed.items()}
             models = [one.model for one in needed.values()]
-            with loading(console, models, told=not all(map(_is_light, models))):
+            with loading(console, models, lines=not all(map(_is_light, models))):
                 team = build_team(
                     {name: one.settings for name, one in needed.items()},
                     vllm=settings.vllm if settings.engine == "vllm" else None,
@@ -135,7 +135,7 @@ async def sample(
     failure: str | None = None
     answers = len(wanted) * lineup.answers
     told = not all(_is_light(one.model) for one in lineup.needed.values())
-    with stage(console, job.title, answers, told=told):
+    with stage(console, job.title, answers, lines=told):
         for start in range(0, len(wanted), settings.batch):
             tasks = [
                 Task(

@@ -103,7 +103,7 @@ def measure(folder: Path) -> dict[str, Route]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print a line for each part; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Which modules see all settings of a run.")
     parser.add_argument("--list", action="store_true", help="every module, with its stays")
     own = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from coterie.cluster.actor import Died
+from coterie.cluster.deaths import Died
 from coterie.datatypes import UserError
 from coterie.training import saved
 from coterie.training.rundir import RunDirectory

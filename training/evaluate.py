@@ -91,7 +91,7 @@ def evaluate(argv: Sequence[str]) -> int:
     evaluation = evaluation_of(envs.spec(settings.choice.env))
     each = evaluation.answers(settings.choice.roles, settings.env)
     answers = again.samples * len(problems.evaluation) * each
-    with stage(console, "evaluating", answers, told=bool(fitting(settings, settings.agents))):
+    with stage(console, "evaluating", answers, lines=bool(fitting(settings, settings.agents))):
         asked = _examine(settings, again, run, evaluation, problems.evaluation)
         outcomes, failed = asyncio.run(asked)
     measured = [evaluation.estimate(one, settings.eval.resamples, again.seed) for one in outcomes]

@@ -41,6 +41,11 @@ class Examiner:
         self.episodes: list[Episode] = []
         """Of the evaluation sampled last; empty where it was stored."""
 
+    @property
+    def headline(self) -> list[str]:
+        """Metrics of a step that the progress bar shows."""
+        return self.evaluation.headline(self.roles)
+
     def failures(self) -> str:
         """A sentence on the answers that failed in the evaluation sampled last, if any did."""
         if not self.failed:

@@ -7,7 +7,8 @@ from coterie.datatypes import Episode, derive_seed
 from coterie.problems.stream import ProblemStream
 from coterie.rollouts import Collector, tasks_for
 from coterie.teams.team import Team
-from coterie.training.batch import Batch, sample_batch
+from coterie.training.batch import Batch, sample_batch, without_stale
+from coterie.training.settings import RolloutSettings
 
 
 class StepSampler:
@@ -19,31 +20,48 @@ class StepSampler:
         collector: Collector,
         stream: ProblemStream,
         algorithm: Algorithm,
+        settings: RolloutSettings,
         *,
         group_key: str,
-        problems: int,
         replicas: int,
+        agents: int,
         seed: int,
     ) -> None:
-        """Args:
-        group_key: the groups that rewards are compared within.
-        problems: problems in a step.
-        replicas: episodes per problem.
-        seed: the run's.
         """
-        self.collector = collector
+        Args:
+            team: plays, and learns.
+            collector: plays a step's episodes.
+            stream: gives the problems.
+            algorithm: chooses the rows of a step.
+            settings: how much is played, how far ahead, and how old weights may be.
+            group_key: the groups that rewards are compared within.
+            replicas: episodes per problem.
+            agents: those of an episode.
+            seed: the run's.
+        """
+        self.collector, self.group_key, self.replicas = collector, group_key, replicas
+        self.answers = settings.problems_per_step * replicas * agents
+        """Answers that a step takes, about."""
         self._team, self._stream = team, stream
-        self._algorithm, self._group_key = algorithm, group_key
-        self._problems, self._replicas, self._seed = problems, replicas, seed
+        self._algorithm, self._settings, self._seed = algorithm, settings, seed
         self._ahead: asyncio.Task[tuple[Batch, int]] | None = None
 
     async def batch(self, step: int) -> tuple[Batch, int]:
-        """(the episodes of ``step``, where the stream of problems stands after them)."""
+        """(the episodes of ``step`` without rows that are too old, where the stream of problems
+        stands after them)."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
-            return await ahead
-        async with self._team.answering():
-            return await self._sample(step)
+            batch, cursor = await ahead
+        else:
+            async with self._team.answering():
+                batch, cursor = await self._sample(step)
+        versions = {role: learner.version for role, learner in self._team.trained.items()}
+        return without_stale(batch, versions, self._settings.max_staleness), cursor
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether steps are to be played ahead (``--rollout.overlap``)."""
+        return self._settings.overlap
 
     @property
     def is_ahead(self) -> bool:
@@ -74,9 +92,9 @@ class StepSampler:
             seed = derive_seed(self._seed, "train", self._stream.cursor)
             epoch = self._stream.epoch + 1
             taken = self._stream.take(problems)
-            tasks = tasks_for(taken, seed=seed, step=step, epoch=epoch, replicas=self._replicas)
+            tasks = tasks_for(taken, seed=seed, step=step, epoch=epoch, replicas=self.replicas)
             return await self.collector.collect(tasks)
 
-        learners = self._team.trained
-        batch = await sample_batch(play, self._algorithm, self._group_key, self._problems, learners)
+        learners, count = self._team.trained, self._settings.problems_per_step
+        batch = await sample_batch(play, self._algorithm, self.group_key, count, learners)
         return batch, self._stream.cursor

@@ -26,7 +26,7 @@ def stage(
     title: str,
     total: float,
     *,
-    told: bool = True,
+    lines: bool = True,
     first: bool = True,
     least_s: float = 0.0,
     counted: Sequence[Pulse] = (ANSWERED, ENDED),
@@ -38,7 +38,7 @@ def stage(
         console: where.
         title: what is being done.
         total: answers that it takes, about; 0: nobody knows.
-        told: whether to write lines where there is no terminal.
+        lines: whether to write lines where there is no terminal.
         first: one of them at the start.
         least_s: seconds between two of them at least, and before the first one.
         counted: what is counted; where that is several things, the one that is furthest.
@@ -47,7 +47,7 @@ def stage(
     if console.is_terminal:
         with _bar(console, title, total, counted):
             yield
-    elif told:
+    elif lines:
         with _lines(console, title, total, counted, unit, first=first, least_s=least_s):
             yield
     else:
@@ -55,26 +55,26 @@ def stage(
 
 
 def stage_of_step(
-    console: Console, title: str, total: float, *, told: bool
+    console: Console, title: str, total: float, *, lines: bool
 ) -> AbstractContextManager[None]:
     """The same of a part of a step, which says nothing as long as that is short. On a terminal the
     run's own bar moves."""
-    told = told and not console.is_terminal
-    return stage(console, title, total, first=False, least_s=SILENCE_S) if told else nullcontext()
+    lines = lines and not console.is_terminal
+    return stage(console, title, total, first=False, least_s=SILENCE_S) if lines else nullcontext()
 
 
-def checking(*, told: bool) -> AbstractContextManager[None]:
+def checking(*, lines: bool) -> AbstractContextManager[None]:
     """The same of what is looked at before anything is loaded, if that takes long."""
     title = "checking settings, models and problems"
-    return stage(Console(), title, 0) if told else nullcontext()
+    return stage(Console(), title, 0) if lines else nullcontext()
 
 
 def loading(
-    console: Console, models: Collection[str], *, told: bool
+    console: Console, models: Collection[str], *, lines: bool
 ) -> AbstractContextManager[None]:
     """The same of models that are loaded, role by role."""
     title = f"loading {', '.join(dict.fromkeys(models))}"
-    return stage(console, title, len(models), told=told, counted=(LOADED,), unit="roles")
+    return stage(console, title, len(models), lines=lines, counted=(LOADED,), unit="roles")
 
 
 @contextmanager

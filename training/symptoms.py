@@ -10,6 +10,7 @@ from typing import Any
 
 from coterie.datatypes import Episode, Trajectory
 from coterie.models.number_format import native_bfloat16
+from coterie.teams.settings import AgentSettings
 from coterie.training.model_defaults import fitting, rate_of
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
@@ -69,7 +70,36 @@ def _states_none(row: Trajectory) -> bool:
     return row.info.get("answer", "") is None
 
 
-def symptoms(found: Answers, settings: TrainSettings) -> dict[str, str]:
+@dataclass(frozen=True)
+class Subject:
+    """The settings that the sentences are about."""
+
+    agents: Mapping[str, AgentSettings]
+    lr: float
+    """The learning rate."""
+    env: Any
+    """The environment's own settings, or None."""
+    source: str
+    """Names the training problems."""
+    distils: bool
+    """Whether traces are read again."""
+    large: bool
+    """Whether a model has more than five million weights."""
+
+    @classmethod
+    def of(cls, settings: TrainSettings) -> "Subject":
+        """Those of a run."""
+        return cls(
+            settings.agents,
+            settings.learner.lr,
+            settings.env,
+            settings.problems.train,
+            settings.algo.distillation.beta > 0,
+            bool(fitting(settings, settings.agents)),
+        )
+
+
+def symptoms(found: Answers, settings: Subject) -> dict[str, str]:
     """Name -> one sentence about these answers, with the flag that mends it."""
     told: dict[str, str] = {}
     if found.asked >= FEWEST_ANSWERS:
@@ -89,7 +119,7 @@ def symptoms(found: Answers, settings: TrainSettings) -> dict[str, str]:
     if (
         found.groups >= FEWEST_GROUPS
         and alike >= ALIKE * found.groups
-        and not (settings.algo.distillation.beta > 0 and found.all_right)
+        and not (settings.distils and found.all_right)
     ):
         told["alike"] = (
             f"{alike} of {found.groups} groups have no signal ({found.all_right} all right, "
@@ -98,14 +128,14 @@ def symptoms(found: Answers, settings: TrainSettings) -> dict[str, str]:
     return told
 
 
-def at_start(settings: TrainSettings) -> dict[str, str]:
+def at_start(settings: Subject) -> dict[str, str]:
     """Name -> one sentence about settings with which a model above five million weights learns
     nothing, or slowly."""
     told: dict[str, str] = {}
-    if not fitting(settings, settings.agents):
+    if not settings.large:
         return told
     learning = [agent for agent in settings.agents.values() if agent.trained]
-    usual, rate = rate_of(learning), settings.learner.lr
+    usual, rate = rate_of(learning), settings.lr
     if rate > TOO_FAST * usual:
         told["rate"] = (
             f"--learner.lr is {rate:g}, which breaks models of this size: {usual:g} is usual "
@@ -125,20 +155,20 @@ def at_start(settings: TrainSettings) -> dict[str, str]:
     return told
 
 
-def _form(settings: TrainSettings) -> str:
+def _form(settings: Subject) -> str:
     style = getattr(settings.env, "prompt_style", None)
     if style is not None and style != "answer":
         return f"--env.prompt-style is {style}; answer asks for it"
     return "warm the model up on worked solutions, --warmup.steps 100"
 
 
-def _longer(settings: TrainSettings, limit: int) -> str:
+def _longer(settings: Subject, limit: int) -> str:
     flag = "--env.max-new-tokens" if hasattr(settings.env, "max_new_tokens") else "its limit"
     return f"{flag} {max(256, 2 * limit)} gives them room"
 
 
-def _level(found: Answers, settings: TrainSettings) -> str:
-    source = settings.problems.train
+def _level(found: Answers, settings: Subject) -> str:
+    source = settings.source
     if found.all_right > found.all_wrong:
         return f"name harder problems than --problems.train {source}"
     return (
@@ -152,7 +182,7 @@ class Observer:
 
     def __init__(
         self,
-        settings: TrainSettings,
+        settings: Subject,
         roles: Collection[str],
         group_key: str,
         tell: Callable[[str], None],

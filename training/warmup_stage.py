@@ -33,7 +33,8 @@ class WarmUp:
         environment, speaking the models' vocabularies."""
         self._team, self._streams = team, streams
         self._env = make_env() if streams else None
-        self._last, self._count = settings.steps, settings.problems_per_step
+        self.last, self._count = settings.steps, settings.problems_per_step
+        """Steps of imitation; 0: none."""
 
     def steps(
         self, first: int, run: RunDirectory, console: Console, check: Callable[[], None]
@@ -47,16 +48,16 @@ class WarmUp:
         """
         headline = [f"loss/{role}" for role in self._streams]
         with Logbook(
-            run, console, first=first, last=self._last, headline=headline, stage="warmup"
+            run, console, first=first, last=self.last, headline=headline, stage="warmup"
         ) as book:
-            for number in range(first, self._last + 1):
+            for number in range(first, self.last + 1):
                 try:
                     book.step(number, self.step(number))
                 except NotFinite as why:
                     raise UserError(
                         f"warm-up step {number}: {why}; begin anew with a lower --warmup.lr"
                     ) from None
-                if number == self._last:
+                if number == self.last:
                     self._team.side_by_side(lambda role, trained: trained.begin())
                 yield number
                 check()

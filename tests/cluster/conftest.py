@@ -15,7 +15,8 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from coterie.cluster.actor import Actor, Died
+from coterie.cluster.actor import Actor
+from coterie.cluster.deaths import Died
 from coterie.cluster.settings import ClusterSettings
 from coterie.datatypes import UserError
 from coterie.datatypes.arguments import overlay

@@ -17,8 +17,8 @@ import pytest
 
 from coterie import train
 from coterie.cluster import episodes, starting
-from coterie.cluster.actor import Actor, Died
-from coterie.cluster.episode_worker import EnvRecipe
+from coterie.cluster.actor import Actor
+from coterie.cluster.deaths import Died
 from coterie.cluster.episodes import EpisodeWorkers
 from coterie.cluster.processes import Process
 from coterie.cluster.settings import ClusterSettings, check_episode_workers
@@ -29,6 +29,7 @@ from coterie.problems.source import ProblemSet
 from coterie.rollouts import Collector, Deadlines, tasks_for
 from coterie.rollouts.coalesce import Coalescer
 from coterie.teams.graders import build_scorer
+from coterie.teams.recipe import EnvRecipe
 from coterie.teams.settings import AgentSettings, ScoringSettings
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from coterie.cluster.actor import Died
+from coterie.cluster.deaths import Died
 from coterie.cluster.group import Group
 from coterie.cluster.processes import Machine
 from coterie.datatypes import UserError

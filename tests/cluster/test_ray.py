@@ -71,7 +71,7 @@ def test_episode_workers_play_the_run_of_this_process_though_one_is_killed(
     killed: list[str] = []
 
     def kill(session: Session, step: int) -> None:
-        actor = session._workers.actors[1]
+        actor = session.runtime.workers.actors[1]
         begin = actor.begin
 
         def begun(verb: str, *arguments: Any) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from coterie.cluster.actor import Actor, Died
+from coterie.cluster.actor import Actor
+from coterie.cluster.deaths import Died
 from coterie.datatypes import UserError, reason_of
 from coterie.training.session import Session
 

@@ -13,8 +13,9 @@ import pytest
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.cluster import sender
-from coterie.cluster.actor import Actor, Died
+from coterie.cluster.actor import Actor
 from coterie.cluster.bases import plan_bases
+from coterie.cluster.deaths import Died
 from coterie.cluster.engine_worker import EngineWorker
 from coterie.cluster.sender import Sender
 from coterie.cluster.transfer import Transfer

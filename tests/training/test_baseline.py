@@ -61,8 +61,8 @@ def test_the_table_has_a_column_of_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     stored = baseline(parse([]))
+    monkeypatch.setattr("coterie.training.runtime.baseline", lambda settings: stored)
     session = opened("--steps", "1", "--problems.held-out", "4", "--eval.enabled")
-    monkeypatch.setattr("coterie.training.session.baseline", lambda settings: stored)
     outcomes = session.evaluate("before")
     capsys.readouterr()
     session.conclude(outcomes, outcomes)

@@ -83,13 +83,13 @@ def test_an_evaluation_between_steps_asks_the_newest_weights(
         *("--problems.held-out", "8"),
     )
     versions = []
-    examine = session._examiner.examine
+    examine = session.runtime.examiner.examine
 
     async def noted():
         versions.append({p._version for p in session.team.policies.values()})
         return await examine()
 
-    session._examiner.examine = noted
+    session.runtime.examiner.examine = noted
     train(session)
     assert versions == [{1}]
 

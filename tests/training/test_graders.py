@@ -84,7 +84,7 @@ def test_a_run_that_a_judge_grades(opened: Opened, train: Train, files: dict[str
         *("--scoring.judge", "scripted:useless?useless_text=A", "--steps", "1"),
     )
     assert train(session)[0]["measured/alice/correct"] == 1.0
-    assert session._scorer.stats()["checks/judge"] > 0
+    assert session.runtime.scorer.stats()["checks/judge"] > 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")

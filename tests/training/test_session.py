@@ -50,7 +50,7 @@ def test_what_fails_on_the_way_closes_what_was_open(
         raise UserError("they are all too long")
 
     monkeypatch.setattr(asyncio, "Runner", Kept)
-    monkeypatch.setattr("coterie.training.session.drop_long_prompts", refuse)
+    monkeypatch.setattr("coterie.training.runtime.drop_long_prompts", refuse)
     with pytest.raises(UserError, match="too long"):
         opened()
     with pytest.raises(RuntimeError, match="Runner is closed"):

@@ -51,16 +51,16 @@ def test_more_answers_than_were_reckoned_are_no_more_than_all() -> None:
 
 def test_a_part_of_a_step_that_is_short_says_nothing() -> None:
     out = io.StringIO()
-    with stage_of_step(Console(file=out), "step 1: sampling", 100, told=True):
+    with stage_of_step(Console(file=out), "step 1: sampling", 100, lines=True):
         ANSWERED.add(50)
         time.sleep(0.05)
-    run(Console(file=out), told=False)
+    run(Console(file=out), lines=False)
     assert out.getvalue() == ""
 
 
 def test_models_are_counted_as_they_are_loaded() -> None:
     out = io.StringIO()
-    with loading(Console(file=out, width=200), ["a", "a"], told=True):
+    with loading(Console(file=out, width=200), ["a", "a"], lines=True):
         LOADED.add(1)
         time.sleep(0.1)
     lines = out.getvalue().splitlines()

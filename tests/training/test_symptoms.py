@@ -12,10 +12,21 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 from coterie.datatypes import Episode, Trajectory
 from coterie.models.locate import TINY
 from coterie.training.command_line import parse
-from coterie.training.symptoms import PAGE, Answers, Observer, at_start, count, symptoms
-from coterie.training.train_settings import TrainSettings
+from coterie.training.symptoms import (
+    PAGE,
+    Answers,
+    Observer,
+    Subject,
+    at_start,
+    count,
+    symptoms,
+)
 
 DOCS = Path(__file__).resolve().parents[2] / PAGE
+
+
+def subject(flags: list[str]) -> Subject:
+    return Subject.of(parse(flags))
 
 
 def row(problem: str, role: str, finish: str = "stop", **info: Any) -> Trajectory:
@@ -85,8 +96,8 @@ def random_model(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def settings() -> TrainSettings:
-    return parse(["--preset", "core-tiny"])
+def settings() -> Subject:
+    return subject(["--preset", "core-tiny"])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +127,7 @@ def settings() -> TrainSettings:
     ],
 )
 def test_each_symptom_names_the_flag_that_mends_it(
-    settings: TrainSettings, found: Answers, sentence: str
+    settings: Subject, found: Answers, sentence: str
 ) -> None:
     assert list(symptoms(found, settings).values()) == [sentence]
 
@@ -129,25 +140,25 @@ def test_each_symptom_names_the_flag_that_mends_it(
         Answers(),
     ],
 )
-def test_below_the_thresholds_nothing_is_said(settings: TrainSettings, found: Answers) -> None:
+def test_below_the_thresholds_nothing_is_said(settings: Subject, found: Answers) -> None:
     # A half of 96 is 48 and a quarter 24; nine tenths of 32 are 28.8; fewer than 16 say nothing.
     assert symptoms(found, settings) == {}
 
 
 def test_groups_of_which_traces_are_read_again_have_a_signal() -> None:
-    usual = parse([])
-    assert usual.algo.distillation.beta > 0
+    usual = subject([])
+    assert usual.distils
     assert symptoms(Answers(96, groups=32, all_right=10, all_wrong=22), usual) == {}
     # Nobody is right, so there is nothing to read them behind.
     assert "alike" in symptoms(Answers(96, groups=32, all_wrong=32), usual)
 
 
 def test_a_style_that_asks_in_vain_is_answered_by_imitation() -> None:
-    asks = parse(["--env.prompt-style", "answer"])
+    asks = subject(["--env.prompt-style", "answer"])
     assert "--warmup.steps 100" in symptoms(Answers(96, unstated=94), asks)["unstated"]
 
 
-def test_each_thing_is_said_once(settings: TrainSettings) -> None:
+def test_each_thing_is_said_once(settings: Subject) -> None:
     told: list[str] = []
     observer = Observer(settings, ["alice"], "problem+role", told.append)
     none = [episode("p", *(row("p", "alice", correct=False, answer=None) for _ in range(16)))]
@@ -161,13 +172,13 @@ def test_each_thing_is_said_once(settings: TrainSettings) -> None:
 def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ["--agents.alice.model", "nobody/0.1B", "--agents.bob.model", "nobody/0.1B"]
     monkeypatch.setattr("coterie.training.symptoms.native_bfloat16", lambda: "avx512_bf16")
-    assert at_start(parse(real)) == {}
-    assert at_start(parse(["--learner.lr", "1"])) == {}  # tiny
-    rate = at_start(parse([*real, "--learner.lr", "1e-2"]))["rate"]
+    assert at_start(subject(real)) == {}
+    assert at_start(subject(["--learner.lr", "1"])) == {}  # tiny
+    rate = at_start(subject([*real, "--learner.lr", "1e-2"]))["rate"]
     assert rate.startswith(
         "--learner.lr is 0.01, which breaks models of this size: 0.0002 is usual"
     )
-    forced = parse([*real, "--agents.bob.dtype", "float32"])
+    forced = subject([*real, "--agents.bob.dtype", "float32"])
     assert "--agents.bob.dtype auto" in at_start(forced)["float32"]
     monkeypatch.setattr("coterie.training.symptoms.native_bfloat16", lambda: None)
     assert at_start(forced) == {}

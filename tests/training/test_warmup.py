@@ -140,7 +140,7 @@ def test_each_role_imitates_its_own_set_as_it_is_asked(
     session = opened(
         *WARM, "--warmup.problems", file, "--agents.bob.warmup", "chains", "--env.k-cold", "2"
     )
-    alice, bob = (session._warmup.rows(role, 1) for role in ("alice", "bob"))
+    alice, bob = (session.runtime.warmup.rows(role, 1) for role in ("alice", "bob"))
     assert (len(alice), len(bob)) == (4, 4)
     row = alice[0]
     text = session.team.codecs["alice"].decode(row.tokens)

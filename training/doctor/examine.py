@@ -17,7 +17,7 @@ from coterie.teams.trained import TrainedRole
 from coterie.training.doctor import memory
 from coterie.training.doctor.contract import check_answers, check_contract
 from coterie.training.doctor.finding import Finding, judge, table
-from coterie.training.doctor.observe import Observed, few, observe
+from coterie.training.doctor.observe import Examined, Observed, few, observe
 from coterie.training.doctor.parity import check_neutrality, check_parity, tolerance
 from coterie.training.doctor.players import asked_experts, check_calls, check_expert
 from coterie.training.doctor.rescore import Scored, rescore
@@ -25,7 +25,7 @@ from coterie.training.doctor.signal import check_signal, check_spaces, check_var
 from coterie.training.doctor.texts import check_round_trip, check_stops, check_template
 from coterie.training.doctor.update import Moved, check_movement, learn, starting_weights
 from coterie.training.rundir import RunDirectory
-from coterie.training.session import Session
+from coterie.training.runtime import assemble
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
 
@@ -53,7 +53,9 @@ def examine(settings: TrainSettings, problems: PreparedProblems) -> int:
 def _examine(settings: TrainSettings, problems: PreparedProblems) -> int:
     # Nothing is ever written to it.
     nowhere = RunDirectory(Path("doctor"))
-    with Session(settings, problems, nowhere) as session:
+    runtime = assemble(settings, problems, nowhere, settings.plain())
+    session = Examined(runtime, settings)
+    with session:
         session.console.print(
             f"Examining {settings.choice.env} with {settings.choice.algo}, sampled by "
             f"{settings.run.engine}: nothing is written, and nothing stays changed."
@@ -66,7 +68,7 @@ def _examine(settings: TrainSettings, problems: PreparedProblems) -> int:
     return 1 if wrong else 0
 
 
-def checkup(session: Session, problems: Sequence[Problem]) -> list[Finding]:
+def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
     """Every check of one session; weights and optimisers are afterwards as before."""
     settings, team = session.settings, session.team
     rollout = settings.rollout
@@ -109,7 +111,7 @@ def checkup(session: Session, problems: Sequence[Problem]) -> list[Finding]:
     return findings
 
 
-def _texts(session: Session, observed: Observed) -> list[Finding]:
+def _texts(session: Examined, observed: Observed) -> list[Finding]:
     """Chat templates and tokenizers."""
     findings = []
     for role, one in session.team.loaded.items():
@@ -120,7 +122,7 @@ def _texts(session: Session, observed: Observed) -> list[Finding]:
     return findings
 
 
-def _trajectories(session: Session, observed: Observed) -> list[Finding]:
+def _trajectories(session: Examined, observed: Observed) -> list[Finding]:
     findings = []
     rollout = session.settings.rollout
     filtered = rollout.top_p < 1 or rollout.top_k > 0
@@ -135,7 +137,7 @@ def _trajectories(session: Session, observed: Observed) -> list[Finding]:
     return findings
 
 
-def _scored(session: Session, observed: Observed) -> dict[str, Scored | None]:
+def _scored(session: Examined, observed: Observed) -> dict[str, Scored | None]:
     """Each model's rows, by the learner's forward pass; None for one that it cannot score."""
     scored = {}
     for role, one in session.team.loaded.items():
@@ -145,7 +147,7 @@ def _scored(session: Session, observed: Observed) -> dict[str, Scored | None]:
     return scored
 
 
-def _rescored(session: Session, observed: Observed, role: str) -> Scored | None:
+def _rescored(session: Examined, observed: Observed, role: str) -> Scored | None:
     return rescore(
         session.team.loaded[role].handle,
         observed.rows(role),
@@ -155,7 +157,7 @@ def _rescored(session: Session, observed: Observed, role: str) -> Scored | None:
 
 
 def _parity(
-    session: Session, scored: Mapping[str, Scored | None], check: str, way_out: str
+    session: Examined, scored: Mapping[str, Scored | None], check: str, way_out: str
 ) -> list[Finding]:
     findings = []
     for role, one in scored.items():
@@ -168,7 +170,7 @@ def _parity(
 
 
 def _updated(
-    session: Session,
+    session: Examined,
     problems: Sequence[Problem],
     policies: Mapping[str, Policy],
     observed: Observed,
@@ -208,7 +210,7 @@ def _updated(
 
 
 def _after(
-    session: Session, observed: Observed | None, role: str, moved: Moved | None
+    session: Examined, observed: Observed | None, role: str, moved: Moved | None
 ) -> list[Finding]:
     if moved is None:
         return [Finding(_UPDATED, role, "no rows to learn from", "not measured")]
@@ -245,7 +247,7 @@ def _after(
 
 
 def _memory(
-    session: Session,
+    session: Examined,
     problems: Sequence[Problem],
     observed: Observed,
     free: Mapping[str, int | None],
@@ -273,7 +275,7 @@ def _memory(
     return [memory.check_memory(place, found[place], free.get(place)) for place in sorted(found)]
 
 
-def _update_bytes(session: Session, observed: Observed, role: str, took: int | None) -> int:
+def _update_bytes(session: Examined, observed: Observed, role: str, took: int | None) -> int:
     """What a micro-batch of the longest rows takes: planned, and corrected by what the update of
     the observed ones took."""
     settings, handle = session.settings, session.team.loaded[role].handle
@@ -294,7 +296,7 @@ def _update_bytes(session: Session, observed: Observed, role: str, took: int | N
     return memory.corrected(planned.update, probe, took)
 
 
-def _tolerance(session: Session, role: str) -> float:
+def _tolerance(session: Examined, role: str) -> float:
     """Of two that compute in different formats, the coarser one decides."""
     fleet = session.team.fleet
     own = session.team.loaded[role].handle.dtype

@@ -21,8 +21,10 @@ from coterie.datatypes import (
 )
 from coterie.envs.adapt import watch_spaces
 from coterie.rollouts import Collector, Deadlines, tasks_for
+from coterie.training.runtime import Runtime
 from coterie.training.session import Session
 from coterie.training.settings import MAX_NEW_TOKENS
+from coterie.training.train_settings import TrainSettings
 
 Tokens = npt.NDArray[np.int64]
 
@@ -110,14 +112,24 @@ class Observed:
         ]
 
 
-def few(session: Session, problems: Sequence[Problem]) -> tuple[Sequence[Problem], int]:
+class Examined(Session):
+    """A session about which the doctor knows everything."""
+
+    def __init__(self, runtime: Runtime, settings: TrainSettings) -> None:
+        """``settings``: what ``runtime`` was built from."""
+        super().__init__(runtime)
+        self.settings, self.make_env = settings, runtime.make_env
+        self.group_key, self.replicas = runtime.sampler.group_key, runtime.sampler.replicas
+
+
+def few(session: Examined, problems: Sequence[Problem]) -> tuple[Sequence[Problem], int]:
     """(as many of a step's problems as tell enough, episodes of each)."""
     count = min(_PROBLEMS, session.settings.rollout.problems_per_step)
     return problems[:count], min(_REPLICAS, session.replicas)
 
 
 async def observe(
-    session: Session, problems: Sequence[Problem], policies: Mapping[str, Policy], *, name: str
+    session: Examined, problems: Sequence[Problem], policies: Mapping[str, Policy], *, name: str
 ) -> Observed:
     """Play the first ``problems`` of training; ``name`` seeds what is sampled."""
     rollout = session.settings.rollout

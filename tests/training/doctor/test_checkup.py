@@ -14,16 +14,29 @@ import torch
 from coterie import train
 from coterie.agents.local import LocalPolicy
 from coterie.datatypes import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
+from coterie.training.command_line import read_run
 from coterie.training.doctor import examine
 from coterie.training.doctor.contract import check_answers, check_contract
 from coterie.training.doctor.finding import Finding
-from coterie.training.doctor.observe import Observed, observe
+from coterie.training.doctor.observe import Examined, Observed, observe
 from coterie.training.doctor.texts import check_stops
 from coterie.training.doctor.update import learn, starting_weights
 from coterie.training.session import Session
 
-Opened = Callable[..., Session]
+Opened = Callable[..., Examined]
 Change = Callable[[Policy, Prompt, Sampling], Any]
+
+
+@pytest.fixture
+def opened(opened: Callable[..., Session]) -> Opened:
+    """Opens a session for the doctor."""
+
+    def start(*flags: str) -> Examined:
+        session = opened(*flags)
+        return Examined(session.runtime, read_run(session.run.path))
+
+    return start
+
 
 PROBLEMS = [Problem(f"p{i}", f"{i} + 8 - 3 =", str(i + 5), "number") for i in range(8)]
 
@@ -62,7 +75,7 @@ async def silent(policy: Policy, prompt: Prompt, sampling: Sampling) -> Completi
     raise PolicyFailure("not today")
 
 
-def stale(session: Session, role: str) -> Policy:
+def stale(session: Examined, role: str) -> Policy:
     """Samples with the weights of its first answer for ever."""
     loaded = session.team.loaded[role]
 
@@ -75,7 +88,7 @@ def stale(session: Session, role: str) -> Policy:
     return LocalPolicy(Pinned(), loaded.codec)  # type: ignore[arg-type]
 
 
-def swap(session: Session, **policies: Policy) -> None:
+def swap(session: Examined, **policies: Policy) -> None:
     team = session.team
     session.team = dataclasses.replace(team, policies={**team.policies, **policies})
 
@@ -84,7 +97,7 @@ def wrong(findings: list[Finding]) -> set[tuple[str, str]]:
     return {(one.check, one.role) for one in findings if one.verdict == "wrong"}
 
 
-def state(session: Session) -> dict[str, torch.Tensor]:
+def state(session: Examined) -> dict[str, torch.Tensor]:
     found = {"rng": torch.get_rng_state()}
     for role, one in session.team.trained.items():
         tensors, plain = one.state_dict()
@@ -152,7 +165,7 @@ def test_everything_is_put_back(opened: Opened) -> None:
     assert same(state(session), before)
 
 
-def in_bfloat16(session: Session, role: str) -> None:
+def in_bfloat16(session: Examined, role: str) -> None:
     """Weights and moments as they were held on a GPU, which the settings refuse."""
     one = session.team.trained[role]
     one.loaded.handle.module.to(torch.bfloat16)

@@ -1,0 +1,34 @@
+"""What the composition root builds, and what it leaves out."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = """
+import sys
+from pathlib import Path
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import open_session
+
+small = ["--steps", "1", "--rollout.problems-per-step", "2", "--eval.no-enabled"]
+settings = parse([*small, "--run-dir", sys.argv[1]])
+with open_session(settings, preflight(settings)) as session:
+    assert session.runtime.workers is None
+    session.sample(1)
+print(*sorted(name for name in sys.modules if name.startswith("coterie.cluster.")))
+"""
+
+
+def test_a_run_on_a_laptop_builds_nothing_of_a_cluster(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(tmp_path / "run")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # Its settings, what refuses them, and the name of an error.
+    parts = {"deaths", "room", "settings"}
+    assert set(done.stdout.split()) == {f"coterie.cluster.{part}" for part in parts}

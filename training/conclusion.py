@@ -1,0 +1,78 @@
+"""The end of a run: its models, ``summary.json`` and the table of what it measured."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+
+from coterie.evaluation.evaluation import Outcomes
+from coterie.evaluation.table import comparison
+from coterie.teams.team import Team
+from coterie.training.baseline import Baseline
+from coterie.training.examiner import Examiner
+from coterie.training.rundir import RunDirectory
+from coterie.training.summary import Tally, summary
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """Writes and shows what came out of a run."""
+
+    run: RunDirectory
+    console: Console
+    team: Team
+    examiner: Examiner
+    config: Mapping[str, Any]
+    """Every setting, as JSON has it."""
+    alone: Baseline
+    """Stands beside the run's own figures."""
+    dropped: int
+    """Training problems that were left out, as their prompts are too long."""
+    places: Callable[[], Sequence[Mapping[str, str]]]
+    """Gives who sits where on a cluster; nothing without one."""
+
+    def write(
+        self,
+        before: Outcomes | None,
+        after: Outcomes | None,
+        warmed_up: Outcomes | None,
+        *,
+        steps: int,
+        tally: Tally,
+    ) -> None:
+        """Keep the trained models, write the summary and show the table: before, behind the
+        warm-up if there was one, and after.
+
+        Args:
+            before: outcomes on the held-out problems, as all three; None: there are none.
+            after: the same after training.
+            warmed_up: the same between the warm-up and reward training.
+            steps: of training.
+            tally: what they took.
+        """
+        for role, trained in self.team.trained.items():
+            self.run.write_model(role, trained.export)
+        estimate = self.examiner.estimate
+        first, between, last = estimate(before), estimate(warmed_up), estimate(after)
+        wall_s, alone = tally.wall_s(), self.alone
+        facts = {"steps": steps, "dropped_prompts": self.dropped, "config": dict(self.config)}
+        facts |= {"alone": asdict(alone)} if alone.metrics else {}
+        facts |= {"places": places} if (places := self.places()) else {}
+        result = summary(first, last, wall_s, tally.tokens, between) | facts
+        self.run.write_json("summary.json", result)
+        if last:
+            rows = self.examiner.evaluation.table(self.examiner.roles, first, last)
+            self.console.print(comparison(first, last, rows, alone.metrics, between))
+            if alone.metrics:
+                tell(self.console, alone.sentence)
+        tell(
+            self.console,
+            f"{steps} step{'s' * (steps != 1)}, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; "
+            f"all of it is in {self.run.path}",
+        )
+
+
+def tell(console: Console, sentence: str) -> None:
+    """Show a sentence as it is: what models and users wrote is no markup."""
+    console.print(sentence, markup=False, soft_wrap=True)

@@ -1,0 +1,64 @@
+"""Where a run stands, and the checkpoints that it goes on from."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from coterie.problems.stream import ProblemStream
+from coterie.teams.team import Team
+from coterie.training import checkpoint, saved
+from coterie.training.rundir import LOGS, RunDirectory
+from coterie.training.summary import Tally
+
+
+class Keeper:
+    """Saves a run's state and restores it."""
+
+    def __init__(
+        self, run: RunDirectory, team: Team, *, keep: int, tell: Callable[[str], None]
+    ) -> None:
+        """
+        Args:
+            run: holds the checkpoints.
+            team: whose trained roles are saved.
+            keep: checkpoints on the disk at most.
+            tell: shows a sentence.
+        """
+        self._run, self._team, self._keep, self._tell = run, team, keep, tell
+        self.progress = checkpoint.Progress(0, 0, run.log_sizes(), {})
+        self.tally = Tally({})
+
+    def restore(self, stream: ProblemStream) -> None:
+        """Go on from the newest checkpoint; without any, from the beginning. ``stream`` gives the
+        training problems.
+
+        Raises:
+            UserError: the checkpoint is damaged.
+        """
+        newest = saved.latest(self._run.checkpoints)
+        if newest is None:
+            self._tell("It was stopped before its first checkpoint, and begins again.")
+            self.progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
+        else:
+            self.progress = checkpoint.load(newest, self._team.trained)
+            self._team.saved(partial(checkpoint.load_roles, newest))
+        self._run.cut_logs(self.progress.logs)
+        stream.cursor = self.progress.cursor
+        self.tally = Tally(self.progress.counters)
+
+    def advance(self, **changes: Any) -> None:
+        """Note that fields of :class:`coterie.training.checkpoint.Progress` have changed."""
+        self.progress = replace(self.progress, **changes)
+
+    def save(self) -> None:
+        """Write a checkpoint of the last whole step.
+
+        Raises:
+            UserError: the disk is full or cannot be written.
+        """
+        self.advance(logs=self._run.log_sizes(), counters=self.tally.counters())
+        path = checkpoint.save(
+            self._run.checkpoints, self.progress, self._team.trained, keep=self._keep
+        )
+        self._team.saved(partial(checkpoint.load_roles, path))

@@ -1,0 +1,142 @@
+"""What a step leaves behind: metrics, episodes, transcripts, sentences about what went wrong."""
+
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+
+from rich.console import Console
+
+from coterie.algorithms import Credit
+from coterie.teams.players import player_counters
+from coterie.teams.team import Team
+from coterie.training.batch import Batch, advantages_by_row
+from coterie.training.logbook import Logbook
+from coterie.training.records import (
+    episode_record,
+    reward_metrics,
+    rollout_metrics,
+    transcript,
+    troubles,
+    why_no_signal,
+)
+from coterie.training.rundir import RunDirectory
+from coterie.training.settings import RunSettings
+from coterie.training.summary import Tally
+from coterie.training.symptoms import Observer
+from coterie.training.trackers import Trackers, episode_rows
+
+_SETTLED = 3
+"""The step after which a role without any signal is reported."""
+
+
+class Recorder:
+    """Logs every step of a run."""
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        team: Team,
+        tally: Tally,
+        observer: Observer,
+        settings: RunSettings,
+        tell: Callable[[str], None],
+        *,
+        resumed: bool,
+    ) -> None:
+        """
+        Args:
+            run: holds the logs.
+            team: who plays.
+            tally: counts the run's tokens.
+            observer: names what keeps the team from learning.
+            settings: what is logged, and how often.
+            tell: shows a sentence.
+            resumed: steps were done before.
+        """
+        self._run, self._team, self._tally, self._observer = run, team, tally, observer
+        self._settings, self._tell = settings, tell
+        self._reported: set[str] = set()
+        """Roles about which there was a sentence."""
+        self._unmoved = set[str]() if resumed else set(team.trained)
+        """Trained roles that have had nothing to learn from, so far."""
+
+    def open_logbook(self, console: Console, first: int, measured: Sequence[str]) -> Logbook:
+        """Where the numbers of each step go.
+
+        Args:
+            console: shows them.
+            first: the step that comes first.
+            measured: names of metrics that the progress bar shows beside rewards.
+        """
+        return Logbook(
+            self._run,
+            console,
+            first=first,
+            last=self._settings.steps,
+            headline=[*(f"reward/{role}" for role in self._team.trained), *measured],
+            trackers=Trackers(self._settings.track, self._run, self._tell),
+        )
+
+    def log(
+        self,
+        step: int,
+        batch: Batch,
+        credit: Credit,
+        learner_metrics: Mapping[str, float],
+        times: Mapping[str, float],
+        logbook: Logbook,
+    ) -> None:
+        """Write the numbers and the episodes of ``step``.
+
+        Args:
+            step: from 1.
+            batch: its episodes.
+            credit: what each row was worth.
+            learner_metrics: by ``learner/ROLE/NAME``.
+            times: seconds by phase.
+            logbook: shows the numbers, too.
+        """
+        trained = self._team.trained
+        rows = [row for episode in batch.episodes for row in episode.trajectories]
+        tokens = self._tally.add(rows, trained)
+        metrics = {
+            **reward_metrics(rows),
+            **{f"credit/{name}": value for name, value in credit.stats.items()},
+            **learner_metrics,
+            **rollout_metrics(batch, tokens, self._tally),
+            **player_counters(self._team.policies),
+            **{f"time/{name}_s": seconds for name, seconds in times.items()},
+        }
+        logbook.step(step, metrics)
+        advantages = advantages_by_row(batch.rows, credit)
+        if self._settings.episodes_log:
+            bonuses = ChainMap(*(learner.told for learner in trained.values()))
+            self._run.append(
+                "episodes.jsonl", [episode_record(e, advantages, bonuses) for e in batch.episodes]
+            )
+        if is_due(step, self._settings.transcripts_every):
+            logbook.text(step, "transcript", transcript(batch.episodes[0]))
+            logbook.episodes(step, episode_rows(batch.episodes, advantages))
+
+    def report(
+        self, step: int, batch: Batch, credit: Credit, learner_metrics: Mapping[str, float]
+    ) -> None:
+        """Say once of each role what keeps it from learning or from answering; arguments as of
+        :meth:`log`."""
+        trained = self._team.trained
+        rows = [row for episode in batch.episodes for row in episode.trajectories]
+        sentences = troubles(
+            rows, learner_metrics, trained=trained, frozen=self._team.policies.keys() - trained
+        )
+        paid = (row.role for row, advantage in zip(batch.rows, credit.advantage_B) if advantage)
+        self._unmoved -= set(paid)
+        self._unmoved -= {r for r in self._unmoved if learner_metrics.get(f"learner/{r}/grad_norm")}
+        sentences |= why_no_signal(rows, self._unmoved if step == _SETTLED else ())
+        for role in sorted(sentences.keys() - self._reported):
+            self._tell(f"step {step}: {role} {sentences[role]}")
+        self._reported |= sentences.keys()
+        self._observer.look_at(batch.episodes, f"step {step}: ")
+
+
+def is_due(step: int, every: int) -> bool:
+    """Whether something is to be done behind ``step``, as it is ``every`` so many; 0: never."""
+    return every > 0 and step % every == 0

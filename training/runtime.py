@@ -1,0 +1,318 @@
+"""The composition root: what one run works with, each part built from its own settings."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from rich.console import Console
+
+from coterie import envs
+from coterie.agents.engine.settings import VllmSettings
+from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.algorithms.imitation import Imitation
+from coterie.cluster.settings import ClusterSettings, has_processes
+from coterie.datatypes import Sampling, UserError
+from coterie.evaluation import evaluation_of
+from coterie.models.threads import fix_threads
+from coterie.problems.prepare import PreparedProblems
+from coterie.rewards.grading.scorer import AnswerScorer
+from coterie.rollouts import Collector, Deadlines
+from coterie.teams.graders import build_scorer
+from coterie.teams.models import pin_commits
+from coterie.teams.recipe import EnvRecipe
+from coterie.teams.settings import AgentSettings
+from coterie.teams.team import Holder, Learning, Team, build_team
+from coterie.training import checkpoint, saved
+from coterie.training.baseline import baseline
+from coterie.training.computing import tell_computing
+from coterie.training.conclusion import Conclusion, tell
+from coterie.training.examiner import Examiner
+from coterie.training.keeper import Keeper
+from coterie.training.origins import check_unchanged, write_environment
+from coterie.training.prompt_limit import drop_long_prompts
+from coterie.training.recorder import Recorder
+from coterie.training.rundir import RunDirectory, default_path
+from coterie.training.sampling import StepSampler
+from coterie.training.settings import MAX_NEW_TOKENS, RolloutSettings, RunSettings
+from coterie.training.stage import loading
+from coterie.training.summary import places_table
+from coterie.training.symptoms import Observer, Subject
+from coterie.training.train_settings import TrainSettings
+from coterie.training.warmup import WarmupSettings
+from coterie.training.warmup_stage import WarmUp
+
+if TYPE_CHECKING:  # what only a cluster needs
+    from coterie.cluster.episodes import EpisodeWorkers
+
+T = TypeVar("T")
+
+# How often an environment from elsewhere is played from one seed.
+_REPLICAS = 8
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """The parts of one run. :attr:`closing` closes them all."""
+
+    settings: RunSettings
+    algorithm: Algorithm
+    evaluate_every: int
+    """Steps between evaluations; 0: none is due."""
+    directory: RunDirectory
+    console: Console
+    slow: bool
+    """Whether stages take so long that they are shown through a pipe, too."""
+    runner: asyncio.Runner
+    closing: ExitStack
+    team: Team
+    workers: "EpisodeWorkers | None"
+    """Processes that play the episodes; None: this process does."""
+    make_env: Callable[[], Any]
+    """Builds an environment that speaks the team's vocabularies."""
+    scorer: AnswerScorer
+    sampler: StepSampler
+    warmup: WarmUp
+    examiner: Examiner
+    observer: Observer
+    keeper: Keeper
+    recorder: Recorder
+    conclusion: Conclusion
+
+    def run_async(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run ``work`` to its end on the run's own event loop."""
+        return _on_loop(self.runner, work)
+
+
+def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
+    """Build a new run in a new directory, or one that goes on from its last checkpoint.
+
+    Args:
+        settings: all of a run; whoever is built here gets a part of them.
+        problems: what :func:`coterie.training.preflight.preflight` opened.
+
+    Raises:
+        UserError: what cannot be loaded, started or restored; a new directory is gone then.
+    """
+    choice = settings.choice
+    if choice.resume:
+        directory = RunDirectory.reopen(choice.resume)
+        directory.own()
+        check_unchanged(directory, settings.agents, problems.fingerprints)
+        if (newest := saved.latest(directory.checkpoints)) is not None:
+            checkpoint.check(newest, print)
+        runtime = assemble(settings, problems, directory, settings.plain())
+    else:
+        settings = replace(settings, agents=pin_commits(settings.agents))
+        path = settings.run.run_dir or default_path(choice.env, choice.algo)
+        config = settings.plain()
+        directory = RunDirectory.create(path, config)
+        try:
+            runtime = assemble(settings, problems, directory, config)
+        except UserError:
+            directory.discard()
+            raise
+    write_environment(directory, settings.agents, problems.fingerprints)
+    return runtime
+
+
+def assemble(
+    settings: TrainSettings,
+    problems: PreparedProblems,
+    directory: RunDirectory,
+    config: Mapping[str, Any],
+) -> Runtime:
+    """Load, start and restore everything; what fails on the way closes what is open. Arguments and
+    errors as of :func:`build`.
+
+    Args:
+        settings: all of a run.
+        problems: its problems.
+        directory: where it is written; closed with the run.
+        config: the settings as JSON has them.
+    """
+    with ExitStack() as closing:
+        closing.callback(directory.close)
+        return _assemble(settings, problems, directory, config, closing)
+
+
+def _assemble(
+    settings: TrainSettings,
+    problems: PreparedProblems,
+    directory: RunDirectory,
+    config: Mapping[str, Any],
+    closing: ExitStack,
+) -> Runtime:
+    choice, rollout, run = settings.choice, settings.rollout, settings.run
+    console, runner = Console(), closing.enter_context(asyncio.Runner())
+    say = partial(tell, console)
+    subject = Subject.of(settings)
+    fix_threads(run.threads)
+    torch.manual_seed(run.seed)
+
+    vllm = settings.vllm if run.engine == "vllm" else None
+    cluster, agents = settings.cluster, settings.agents
+    workers = _episode_workers(cluster, agents, vllm)
+    with loading(console, [agent.model for agent in agents.values()], lines=subject.large):
+        team = build_team(
+            agents,
+            learning=_learning(
+                settings.algo, settings.learner, rollout, settings.warmup, run.steps
+            ),
+            vllm=vllm,
+            seed=run.seed,
+            holder=_holder(cluster, agents, run.threads, vllm, directory, workers),
+        )
+    closing.callback(lambda: _on_loop(runner, team.aclose()))
+    _on_loop(runner, team.start())
+    tell_computing(team, agents, say)
+    made_of = (choice.roles, team.codecs, problems.train.source, settings.scoring)
+    recipe = EnvRecipe(choice.env, settings.env, *made_of)
+    if workers is not None:
+        closing.callback(workers.close)
+        workers.open(recipe, run.threads)
+
+    def places() -> list[dict[str, str]]:
+        return team.places + (workers.places if workers else [])
+
+    if rows := places():
+        console.print(places_table(rows))
+    scorer, graders = build_scorer(settings.scoring)
+    make_env = partial(recipe.make, scorer)
+    closing.callback(graders.close)
+    closing.callback(scorer.close)
+    collector = partial(
+        workers.collector if workers else Collector,
+        make_env,
+        team.policies,
+        scorer=scorer,
+        deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
+        concurrency=rollout.concurrency,
+    )
+    dropped = drop_long_prompts(problems.train, make_env, rollout.max_prompt_tokens, say)
+    env = make_env()
+    # An environment from elsewhere knows no groups: it is compared with replicas of itself.
+    alone = 1 if settings.env is not None else _REPLICAS
+    sampler = StepSampler(
+        team,
+        collector(sampling=_sampling(rollout)),
+        problems.train,
+        settings.algo,
+        rollout,
+        group_key=run.group_by or env.metadata.get("default_group", "problem+role"),
+        replicas=rollout.replicas or int(env.metadata.get("replicas", alone)),
+        agents=len(env.possible_agents),
+        seed=run.seed,
+    )
+    closing.callback(lambda: _on_loop(runner, sampler.aclose()))
+    warmup = WarmUp(team, problems.worked, make_env, settings.warmup)
+    evaluation = settings.eval
+    examiner = Examiner(
+        evaluation_of(envs.spec(choice.env)),
+        collector(sampling=_sampling(rollout, evaluation.temperature, evaluation.top_p)),
+        problems.evaluation if evaluation.enabled else (),
+        roles=choice.roles,
+        env_settings=settings.env,
+        settings=evaluation,
+        seed=run.seed,
+        run=directory,
+    )
+    observer = Observer(subject, team.trained, sampler.group_key, say)
+    keeper = Keeper(directory, team, keep=run.keep_checkpoints, tell=say)
+    if choice.resume:
+        keeper.restore(problems.train)
+    resumed = bool(keeper.progress.step)
+    return Runtime(
+        settings=run,
+        algorithm=settings.algo,
+        evaluate_every=settings.eval.every,
+        directory=directory,
+        console=console,
+        slow=subject.large,
+        runner=runner,
+        team=team,
+        workers=workers,
+        make_env=make_env,
+        scorer=scorer,
+        sampler=sampler,
+        warmup=warmup,
+        examiner=examiner,
+        observer=observer,
+        keeper=keeper,
+        recorder=Recorder(directory, team, keeper.tally, observer, run, say, resumed=resumed),
+        conclusion=Conclusion(
+            directory,
+            console,
+            team,
+            examiner,
+            config=config,
+            alone=baseline(settings),
+            dropped=dropped,
+            places=places,
+        ),
+        closing=closing.pop_all(),
+    )
+
+
+def _learning(
+    algorithm: Algorithm,
+    learner: LearnerSettings,
+    rollout: RolloutSettings,
+    warmup: WarmupSettings,
+    steps: int,
+) -> Learning:
+    return Learning(
+        algorithm,
+        learner,
+        temperature=rollout.learner_temperature or rollout.temperature,
+        total_steps=steps,
+        imitation=Imitation(warmup.steps, warmup.lr) if warmup.steps else None,
+    )
+
+
+def _sampling(
+    rollout: RolloutSettings, temperature: float | None = None, top_p: float | None = None
+) -> Sampling:
+    return Sampling(
+        MAX_NEW_TOKENS,
+        rollout.temperature if temperature is None else temperature,
+        rollout.top_p if top_p is None else top_p,
+        rollout.top_k,
+    )
+
+
+def _episode_workers(
+    cluster: ClusterSettings, agents: Mapping[str, AgentSettings], vllm: VllmSettings | None
+) -> "EpisodeWorkers | None":
+    """Processes that play the episodes; None: this process does."""
+    if not cluster.episode_workers:
+        return None
+    from coterie.cluster.episodes import EpisodeWorkers
+
+    return EpisodeWorkers(cluster, agents, vllm=vllm is not None)
+
+
+def _holder(
+    cluster: ClusterSettings,
+    agents: Mapping[str, AgentSettings],
+    threads: int,
+    vllm: VllmSettings | None,
+    directory: RunDirectory,
+    workers: "EpisodeWorkers | None",
+) -> Holder | None:
+    """Processes that load the models; None: this process does."""
+    if not has_processes(cluster, agents):
+        return None
+    from coterie.cluster.pool import Pool
+
+    folder = directory.path if cluster.shares_disk else None
+    beside = workers.actors if workers else ()
+    return Pool(cluster, threads=threads, vllm=vllm, folder=folder, beside=beside)
+
+
+def _on_loop(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T:
+    # Not Runner.run: it handles SIGINT itself, and in doing so prints a task's whole result.
+    return runner.get_loop().run_until_complete(work)
