@@ -31,7 +31,7 @@ class Session(AbstractContextManager["Session"]):
     def __init__(self, runtime: Runtime) -> None:
         self.runtime, self.run = runtime, runtime.directory
         self.team, self.console = runtime.team, runtime.console
-        self._sampler, self._examiner = runtime.sampler, runtime.examiner
+        self.sampler, self._examiner = runtime.sampler, runtime.examiner
         self._keeper, self._settings = runtime.keeper, runtime.settings
         self._cursor = self._keeper.progress.cursor
         self._times: dict[str, float] = {}
@@ -67,24 +67,24 @@ class Session(AbstractContextManager["Session"]):
 
     def sample(self, step: int) -> Batch:
         """One step's episodes: played with the newest weights, or those that were played ahead."""
-        title, answers = f"step {step}: sampling", self._sampler.answers
+        title, answers = f"step {step}: sampling", self.sampler.answers
         shown = stage_of_step(self.console, title, answers, lines=self.runtime.slow)
         with self._timed("sample"), shown:
-            batch, self._cursor = self.run_async(self._sampler.batch(step))
+            batch, self._cursor = self.run_async(self.sampler.batch(step))
         return batch
 
     def credit(self, batch: Batch) -> Credit:
         """Compare the traces of each group with each other."""
         algorithm = self.runtime.algorithm
         rows, stats = with_divergences(batch.rows, self.team.trained, algorithm)
-        credit = assign_credit(rows, self._sampler.group_key, algorithm)
+        credit = assign_credit(rows, self.sampler.group_key, algorithm)
         return replace(credit, stats={**credit.stats, **stats})
 
     def sample_ahead(self, step: int) -> None:
         """With ``--rollout.overlap``: begin to play ``step`` with the weights of this moment, and
         go on while the roles learn. Nothing to do without, or behind the last step."""
-        if self._sampler.overlaps and not self._is_last(step - 1):
-            self.run_async(self._sampler.begin(step))
+        if self.sampler.overlaps and not self._is_last(step - 1):
+            self.run_async(self.sampler.begin(step))
 
     def update(self, batch: Batch, credit: Credit) -> dict[str, float]:
         """Let every trained role learn from its own rows; metrics by ``learner/ROLE/NAME``.
@@ -109,7 +109,7 @@ class Session(AbstractContextManager["Session"]):
 
         with self._timed("update"):
             # What is being played ahead needs the event loop meanwhile.
-            return self.run_async(asyncio.to_thread(learn)) if self._sampler.is_ahead else learn()
+            return self.run_async(asyncio.to_thread(learn)) if self.sampler.is_ahead else learn()
 
     def record(
         self,
@@ -166,7 +166,7 @@ class Session(AbstractContextManager["Session"]):
         """Do ``work``, which asks policies, with the newest weights."""
 
         async def answered() -> T:
-            await self._sampler.settle()
+            await self.sampler.settle()
             async with self.team.answering():
                 return await work
 
