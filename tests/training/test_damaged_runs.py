@@ -137,7 +137,7 @@ def test_a_checkpoint_is_looked_at_before_any_model_is_loaded(
     (weights,) = session.run.path.glob("checkpoints/*/alice/model.safetensors")
     weights.write_bytes(weights.read_bytes()[:1000])
     settings = parse(["--resume", str(session.run.path)])
-    monkeypatch.setattr("coterie.training.session.build_team", lambda *_, **__: pytest.fail("late"))
+    monkeypatch.setattr("coterie.training.runtime.build_team", lambda *_, **__: pytest.fail("late"))
     with pytest.raises(UserError, match=r"damaged \(alice/model.safetensors: not what SHA256SUMS"):
         open_session(settings, preflight(settings))
 
