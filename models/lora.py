@@ -10,6 +10,7 @@ from transformers.pytorch_utils import Conv1D
 from coterie.datatypes import UserError, user_path
 from coterie.models.damage import check_sums, in_one_sentence
 from coterie.models.handle import load_adapter
+from coterie.models.lora_product import compute_in_one_format
 from coterie.models.spec import ALL_LINEAR, LoraSpec
 
 # Layers that hold several projections in one matrix, and what they hold.
@@ -118,4 +119,5 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
     if spec.adapter is not None:
         check_sums(user_path(spec.adapter))
         load_adapter(module, user_path(spec.adapter), name)
+    compute_in_one_format(module)
     return module.eval()
