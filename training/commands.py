@@ -16,6 +16,9 @@ from types import FrameType
 # What a user can mend: a disk that is full, a place that cannot be written or read.
 _OF_PLACES = (errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR)
 _OF_DISKS = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS)
+_SPINS = "4000"
+"""Measured beside 0, 1 and 3 busy processes: a model of 135M weights samples 1.4 times as fast as
+without spins, and never slower than with more of them."""
 
 
 def run_command(command: Callable[[], int], *, program: str, interrupted: str) -> int:
@@ -28,7 +31,7 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
         program: begins every sentence.
         interrupted: what to say after Ctrl-C.
     """
-    wait_passively()
+    wait_briefly()
     try:
         for stream in (sys.stdout, sys.stderr):
             # A terminal that lacks a letter shows another one.
@@ -56,10 +59,13 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
         return 2
 
 
-def wait_passively() -> None:
+def wait_briefly() -> None:
     """Have torch's threads, here and in processes to come, sleep while they wait for each other,
     unless the user wants otherwise: beside busy processes they would spin for a core that another
-    one has. To be called before torch is imported."""
+    one has. GNU's OpenMP spins for some microseconds first, which spares most of the sleeps between
+    two operations. To be called before torch is imported."""
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 

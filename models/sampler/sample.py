@@ -13,8 +13,9 @@ from coterie.models.handle import ModelHandle
 from coterie.models.sampler.batches import Limits, Progress, Request, close_ranks, partition
 from coterie.models.sampler.choose import Rules, choose
 from coterie.models.sampler.decoder import Decoder, GenericDecoder
-from coterie.models.sampler.fused import FusedDecoder, FusedWeights
+from coterie.models.sampler.fused import FusedDecoder
 from coterie.models.sampler.stops import StopFinder
+from coterie.models.sampler.weights import FusedWeights
 
 # B rows under way, V vocabulary
 

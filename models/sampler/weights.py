@@ -33,6 +33,40 @@ class LayerWeights:
     """Number of latest positions that a token attends to, itself included."""
 
 
+class FusedWeights:
+    """Everything about a model that does not change while a batch is sampled."""
+
+    def __init__(self, model: Any, adapter: str | None, dtype: torch.dtype) -> None:
+        config = model.config
+        self.layers: list[LayerWeights] = [
+            layer_weights(layer, config, adapter, dtype) for layer in model.model.layers
+        ]
+        attention = model.model.layers[0].self_attn
+        self.embedding = model.model.embed_tokens.weight.detach().to(dtype)
+        self.norm_D = model.model.norm.weight.detach().to(dtype, copy=True)
+        self.eps = torch.tensor(model.model.norm.variance_epsilon, device=self.norm_D.device)
+        self.head = model.lm_head.weight.detach().to(dtype).t()
+        bias = model.lm_head.bias
+        self.head_bias = None if bias is None else bias.detach().to(dtype)
+        self.act = model.model.layers[0].mlp
+        self.act = getattr(self.act, "act_fn", None) or self.act.activation_fn
+        self.heads: int = config.num_attention_heads
+        self.kv_heads: int = config.num_key_value_heads
+        self.width: int = attention.head_dim
+        self.scale: float = attention.scaling
+        self.rotary = model.model.rotary_emb
+        self.dtype = self.embedding.dtype
+        self.device = self.embedding.device
+
+    def turns(self, length: int) -> Tensor:
+        """(T, R/2) complex rotations of positions 0..T-1, from the model's own rotary module."""
+        positions = torch.arange(length, device=self.device)[None]
+        like = torch.empty(0, dtype=torch.float32, device=self.device)
+        cos, sin = self.rotary(like, positions)
+        half = cos.shape[-1] // 2
+        return torch.complex(cos[0, :, :half].contiguous(), sin[0, :, :half].contiguous())
+
+
 def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dtype) -> LayerWeights:
     """Fused copies of one layer's weights, its adapter merged."""
     attention, mlp = layer.self_attn, layer.mlp

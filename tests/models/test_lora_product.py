@@ -43,6 +43,7 @@ def run(model: Any, x: Tensor) -> tuple[Tensor, list[Tensor]]:
     y = model(x)
     (0.5 * y.double().square().sum()).backward()
     own = [weight.grad for name, weight in model.named_parameters() if ".lora_" in name]
+    assert x.grad is not None
     return y.detach(), [*own, x.grad]
 
 
@@ -86,8 +87,9 @@ def test_nothing_as_wide_as_the_layer_is_cast_to_float32(ours: bool) -> None:
     model = adapted(torch.bfloat16)
     if ours:
         compute_in_one_format(model)
+    x = inputs(torch.bfloat16)
     with _Wide() as wide:
-        model(inputs(torch.bfloat16))
+        model(x)
     assert (wide.count == 0) == ours
 
 

@@ -54,20 +54,29 @@ def test_a_number_that_was_named_stays() -> None:
 
 
 @pytest.mark.parametrize("program", ["train", "benchmark", "__main__"])
-@pytest.mark.parametrize("said", [None, "active"])
-def test_threads_wait_passively_from_before_torch_is_imported(program: str, said) -> None:
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ({}, "passive 4000"),
+        ({"OMP_WAIT_POLICY": "active"}, "active None"),
+        ({"GOMP_SPINCOUNT": "7"}, "passive 7"),
+    ],
+)
+def test_threads_wait_briefly_from_before_torch_is_imported(
+    program: str, named: dict[str, str], expected: str
+) -> None:
     code = (
         "import os, sys\n"
         "class Watch:\n"
         "    def find_spec(self, name, *_):\n"
         "        if name == 'torch':\n"
-        "            print(os.environ.get('OMP_WAIT_POLICY')); sys.stdout.flush(); os._exit(0)\n"
+        "            print(os.environ.get('OMP_WAIT_POLICY'), os.environ.get('GOMP_SPINCOUNT'))\n"
+        "            sys.stdout.flush(); os._exit(0)\n"
         "sys.meta_path.insert(0, Watch())\n"
         f"import coterie.{program} as program\n"
         f"program.main({['train'] * (program == '__main__')} + {_ARGUMENTS[program]})"
     )
-    named = {} if said is None else {"OMP_WAIT_POLICY": said}
-    assert _after(code, **named) == (said or "passive")
+    assert _after(code, **named) == expected
 
 
 _ARGUMENTS = {

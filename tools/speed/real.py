@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 # As train.py has it; before torch is imported.
+os.environ.setdefault("GOMP_SPINCOUNT", "4000")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
@@ -36,6 +37,7 @@ from coterie.models.sampler import Request, Sampler
 from coterie.models.spec import LoraSpec, ModelSpec
 from coterie.models.threads import fix_threads
 
+_OURS = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "PYTHONPATH")
 PROMPTS, GROUP, NEW, FEW, STEP_NEW = 12, 8, 64, 16, 32
 PARTS = ("products", "sampler", "vllm", "generate", "step", "busy")
 _WORDS = "a farmer sells eggs and buys red apples for his seven friends on market day".split()  # noqa: SIM905
@@ -137,7 +139,7 @@ def vllm(python: str, model: str, prompts: list[np.ndarray], threads: int) -> fl
         }
         given.write_text(json.dumps(said))
         script.write_text(_VLLM)
-        env = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "PYTHONPATH")}
+        env = {k: v for k, v in os.environ.items() if k not in _OURS}
         env |= {
             "VLLM_CPU_KVCACHE_SPACE": "2",
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
@@ -221,7 +223,7 @@ def trl_step(model: str) -> float:
             num_generations=GROUP,
             max_completion_length=STEP_NEW,
             generation_kwargs={"min_new_tokens": STEP_NEW},
-            max_steps=1,
+            max_steps=2,
             learning_rate=1e-5,
             loss_type="grpo",
             beta=0.0,

@@ -1,0 +1,87 @@
+"""Two layouts of keys and values: the same answers from both."""
+
+import numpy as np
+import pytest
+import torch
+
+from coterie.datatypes import Sampling
+from coterie.models.loading import LoadedRole, load_team
+from coterie.models.sampler import Request, Sampler, contexts
+from coterie.models.sampler.contexts import RowContexts, SharedContexts
+from coterie.models.spec import ModelSpec
+
+
+@pytest.fixture(params=["qwen3", "llama", "phi3"])
+def role(request: pytest.FixtureRequest, checkpoint) -> LoadedRole:
+    return load_team({"a": ModelSpec(str(checkpoint(request.param)), device="cpu")}, set())["a"]
+
+
+@pytest.fixture
+def layouts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the layouts that were taken."""
+    taken: list[str] = []
+    for layout in (RowContexts, SharedContexts):
+        made = layout.__init__
+
+        def init(self, *args, made=made, **kwargs):
+            taken.append(type(self).__name__)
+            made(self, *args, **kwargs)
+
+        monkeypatch.setattr(layout, "__init__", init)
+    return taken
+
+
+def requests(eos: bool) -> list[Request]:
+    """Prompts of 24, 31 and 17 tokens with 5, 4 and 3 rows in mixed order, of several lengths."""
+    rng = np.random.default_rng(0)
+    prompts = [rng.integers(2, 300, size=n) for n in (24, 31, 17)]
+    order = [0, 1, 2, 0, 0, 1, 1, 2, 0, 1, 2, 0]
+    return [
+        Request(prompts[which], seed, Sampling(5 + 4 * (seed % 5) if eos else 20))
+        for seed, which in enumerate(order)
+    ]
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["together", "one by one"])
+def test_prompts_held_once_give_the_same_tokens(
+    role: LoadedRole, layouts: list[str], monkeypatch: pytest.MonkeyPatch, ends: bool
+) -> None:
+    found = []
+    for least in (1 << 60, 0):
+        monkeypatch.setattr(contexts, "_SHARED_BYTES", least)
+        found.append(Sampler(role.handle, role.codec.decode, ()).sample(requests(ends)))
+    assert layouts == ["RowContexts", "SharedContexts"]
+    for ours, theirs in zip(*found, strict=True):
+        assert ours.tokens.tolist() == theirs.tokens.tolist()
+        # float32 sums in another order: 20 of its last digits at a log-probability near 6.
+        np.testing.assert_allclose(ours.logprobs, theirs.logprobs, rtol=0, atol=1e-5)
+
+
+def test_prompts_are_held_once_where_that_saves_memory_and_rows_fill_their_places(
+    role: LoadedRole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampler = Sampler(role.handle, role.codec.decode, ())
+    weights = sampler._decoder()._w  # type: ignore[attr-defined]
+
+    def layout(fork: list[int], least: int) -> type:
+        monkeypatch.setattr(contexts, "_SHARED_BYTES", least)
+        prompts = [[7] * 40 for _ in range(max(fork) + 1)]
+        return type(contexts.contexts(weights, prompts, fork, 4))
+
+    assert layout([0] * 8 + [1] * 8, 0) is SharedContexts
+    # 14 rows that share a start of 40 tokens, keys and values of every layer in float32.
+    per_token = 2 * 4 * len(weights.layers) * weights.kv_heads * weights.width
+    assert layout([0] * 8 + [1] * 8, 14 * 40 * per_token) is SharedContexts
+    assert layout([0] * 8 + [1] * 8, 14 * 40 * per_token + 1) is RowContexts
+    # One prompt of 9 rows, nine of one: 90 places for 18 rows.
+    assert layout([0] * 9 + list(range(1, 10)), 0) is RowContexts
+
+
+def test_windows_keep_whole_rows(checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    role = load_team({"a": ModelSpec(str(checkpoint("mistral")), device="cpu")}, set())["a"]
+    weights = Sampler(role.handle, role.codec.decode, ())._decoder()._w  # type: ignore[attr-defined]
+    monkeypatch.setattr(contexts, "_SHARED_BYTES", 0)
+    windows = any(layer.window for layer in weights.layers)
+    made = contexts.contexts(weights, [[5] * 8], [0] * 4, 4)
+    assert isinstance(made, RowContexts) == windows
+    assert torch.equal(made.pad_B, torch.zeros(4, dtype=torch.long))
