@@ -19,7 +19,7 @@ from coterie.models.spec import LoraSpec
 from coterie.training.doctor.memory import most_taken
 from gpu.arithmetic import ceiling
 from gpu.shapes import device, make, settle
-from speed import memory
+from gpu.update import ours, rows, trl
 
 _ROWS = {"small": (8, 16, 8), "0.5b": (32, 256, 512), "3b": (16, 256, 512)}
 """Rows of one group, tokens of their prompt, and of the longest answer."""
@@ -34,17 +34,17 @@ def measure(shape: str, tuning: str) -> dict[str, Any]:
         wide = torch.float32 if tuning == "full" else torch.bfloat16
         module: Any = make(shape, wide)
         vocabulary = module.config.vocab_size
-        made = memory.rows(vocabulary, prompt, _lengths(count, longest))
+        made = rows(vocabulary, prompt, _lengths(count, longest))
         found["tokens"] = sum(len(row.tokens) for row in made)
         if tuning == "lora":
             module = add_adapter(module, "alice", LoraSpec(), 0)
         if side == "ours":
             if tuning == "full":
                 compute_in(module, torch.bfloat16)
-            update = memory.ours(module, tuning, "auto", torch.bfloat16)
+            update = ours(module, tuning, "auto", torch.bfloat16)
         else:
-            update = memory.trl(module, prompt, torch.bfloat16)
-        update(memory.rows(vocabulary, prompt, [4, 4]))
+            update = trl(module, prompt, torch.bfloat16)
+        update(rows(vocabulary, prompt, [4, 4]))
         seconds = []
         with most_taken(device()) as taken:
             for _ in range(2):

@@ -24,7 +24,6 @@ from coterie.training.preflight import preflight
 from coterie.training.session import Session, open_session
 from gpu.arithmetic import ceiling, operations
 from gpu.shapes import WORK, checkpoint, device, settle
-from speed.memory import resident
 
 GIB = 2**30
 _WARM_UP = 2
@@ -84,10 +83,16 @@ def _step(session: Session, number: int, found: dict[str, Any]) -> tuple[dict[st
     return metrics, max(int(np.argmax(row.mask)) for row in rows)
 
 
+def _resident() -> int:
+    """Bytes of this process."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024
+
+
 @contextmanager
 def _measured(found: dict[str, Any], what: str) -> Iterator[None]:
     here = device()
-    before = torch.cuda.memory_allocated(here) if here.type == "cuda" else resident("VmRSS")
+    before = torch.cuda.memory_allocated(here) if here.type == "cuda" else _resident()
     settle()
     start = time.perf_counter()
     with most_taken(here) as taken:

@@ -1,0 +1,36 @@
+"""What is measured beside TRL's update is the same update."""
+
+import copy
+import warnings
+
+import pytest
+import torch
+
+from coterie.models.lora import add_adapter
+from coterie.models.spec import LoraSpec
+from gpu.shapes import config_of, make
+from gpu.update import ours, rows, trl
+
+LENGTHS = [6, 12, 9, 3]
+
+
+@pytest.mark.slow  # TRL is long in coming
+@pytest.mark.parametrize("tuning", ["full", "lora"])
+def test_both_sides_take_the_same_step(tuning: str) -> None:
+    module = make("small", torch.float32)
+    if tuning == "lora":
+        module = add_adapter(module, "alice", LoraSpec(), 0)
+    made = rows(config_of("small").vocab_size, 20, LENGTHS)
+    other = copy.deepcopy(module)
+    start = {name: p.detach().clone() for name, p in module.named_parameters() if p.requires_grad}
+    ours(module, tuning, "always")(made)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what TRL says when it is imported and begins
+        trl(other, 20)(made)
+    went = [
+        torch.cat([(dict(one.named_parameters())[n] - p).flatten() for n, p in start.items()])
+        for one in (module, other)
+    ]
+    assert went[0].norm() > 0
+    # AdamW's first step is nearly the sign of a gradient, and some are nearly 0.
+    assert torch.cosine_similarity(*went, dim=0) > 0.98
