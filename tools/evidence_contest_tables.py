@@ -1,21 +1,21 @@
 """Tables and pictures of docs/evidence-contests.md, from its stored results."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import evidence_contests
 from coterie.comparison.corea_systems import SYSTEMS
 from coterie.comparison.pictures import drawing
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import without_zero
-from evidence_contests import CONTESTS, EXPERTS, SEEDS, Run
-from evidence_tables import difference, fell, rate, signed
+from evidence_contests import EXPERTS, SEEDS, Run, stored
+from evidence_peer_tables import difference, fell, rate, signed
+from evidence_runs import missing_lines, put
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/evidence-contests.md"
-_PLACE = re.compile(r"(<!-- results -->\n).*(<!-- end of results -->)", re.DOTALL)
 
 Row = Mapping[str, Any]
 Stored = Mapping[Run, Row]
@@ -40,17 +40,12 @@ _LARGE = {
 }
 
 
-def write(stored: Stored, missing: Sequence[Run]) -> None:
+def write() -> None:
     """Put tables and pictures into the page."""
-    lines = [
-        *(*_taught(stored), *_cascades(stored), *_consulted(stored)),
-        *(*_imitated_first(stored), *_together(stored)),
-        *_missing(missing),
-        "",
-    ]
-    page = PAGE.read_text(encoding="utf-8")
-    text = "\n".join(lines)
-    PAGE.write_text(_PLACE.sub(lambda m: m[1] + text + m[2], page), encoding="utf-8")
+    rows = stored()
+    parts = (_taught, _cascades, _consulted, _imitated_first, _together)
+    lines = [line for part in parts for line in part(rows)]
+    put(PAGE, [*lines, *missing_lines(evidence_contests), ""])
 
 
 def arms(stored: Stored, contest: str) -> dict[str, dict[int, Row]]:
@@ -263,24 +258,6 @@ def draw(values: Mapping[str, Sequence[float]], name: str, label: str) -> None:
         axis.axvline(0, color="grey", linewidth=0.8)
         axis.set_xlabel(label, fontsize=8)
         axis.tick_params(labelsize=8)
-
-
-def _missing(missing: Sequence[Run]) -> Iterator[str]:
-    if not missing:
-        yield from ("", "Every run of the protocol is made.")
-        return
-    yield from ("", "### Missing", "", f"{len(missing)} commands of the protocol:", "")
-    for contest in CONTESTS:
-        seeds: dict[str, list[int]] = {}
-        for run in missing:
-            if run.contest == contest:
-                seeds.setdefault(run.arm, []).append(run.seed)
-        some = (
-            arm if which == [*SEEDS] else f"{arm} (seeds {', '.join(map(str, which))})"
-            for arm, which in seeds.items()
-        )
-        if seeds:
-            yield f"- {contest}: {'; '.join(some)}"
 
 
 def _share(seeds: Sequence[int]) -> str:

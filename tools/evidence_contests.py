@@ -5,7 +5,7 @@ finished one is a line of docs/evidence/contests.jsonl; ``python tools/evidence.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from coterie.comparison.sweep import Job
 from coterie.datatypes.arguments import overlay
 from coterie.training.rundir import METRICS, RunDirectory
-from evidence import ALONE, ARMS, DISTILLED
+from evidence_peers import ALONE, ARMS, DISTILLED
 from evidence_runs import ROOT, finish, locked, quoted, taught
 
 RESULTS = ROOT / "docs/evidence/contests.jsonl"
@@ -241,13 +241,6 @@ def stored(path: Path = RESULTS) -> dict[Run, dict[str, Any]]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     rows = [json.loads(line) for line in lines]
     return {Run(*(row[key] for key in ("contest", "arm", "seed"))): row for row in rows}
-
-
-def write(stored: Mapping[Run, Any], missing: Sequence[Run]) -> None:
-    """Make the page's tables and pictures anew."""
-    import evidence_contest_tables
-
-    evidence_contest_tables.write(stored, missing)
 
 
 def train(run: Run, out: Path) -> dict[str, Any]:

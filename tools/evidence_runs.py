@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import re
 import resource
 import subprocess
 import time
@@ -113,3 +114,19 @@ def counts(correct: Sequence[Sequence[int]]) -> list[int]:
 
 def quoted(flag: str) -> str:
     return f'"{flag}"' if "?" in flag else flag
+
+
+def missing_lines(protocol: Any) -> list[str]:
+    """What a page says of runs that are not made yet."""
+    done = protocol.stored()
+    names = [run.name for run in protocol.planned() if run not in done]
+    if not names:
+        return ["", "Every run of the protocol is made."]
+    return ["", "### Missing", "", *(f"- {name}" for name in names)]
+
+
+def put(page: Path, lines: Sequence[str]) -> None:
+    """Put tables into their place in a page."""
+    place = re.compile(r"(<!-- results -->\n).*(<!-- end of results -->)", re.DOTALL)
+    text = page.read_text(encoding="utf-8")
+    page.write_text(place.sub(lambda m: m[1] + "\n".join(lines) + m[2], text), encoding="utf-8")

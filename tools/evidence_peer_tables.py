@@ -1,42 +1,39 @@
 """The tables and the picture of docs/evidence.md, from its stored results."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import evidence_peers
 from coterie.comparison.pictures import drawing
 from coterie.evaluation.core_teaching import EVALUATION
 from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
-from evidence import LENGTH, ROLES, ROUNDS, RUNGS, SCREEN_SEEDS, SEEDS, Round, Run, latest
+from evidence_peers import DECIDING, LENGTH, ROLES, RUNGS, TAUGHT, Run, stored
+from evidence_runs import missing_lines, put
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/evidence.md"
 PICTURE = PAGE.parent / "evidence/gains.png"
 BASELINE = PAGE.parents[1] / "envs/core_teaching/alone.json"
-_PLACE = re.compile(r"(<!-- results -->\n).*(\n<!-- end of results -->)", re.DOTALL)
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
 
-_NAMES = ("First", "Second", "Third", "Fourth", "Fifth", "Sixth")
-_ORDER = ("plain", "alone-6", "distillation", "sure", "fading", "expected", "own-hint", "core")
+_ORDER = ("plain", "alone-6", TAUGHT, "own-hint", "core")
 
 Row = Mapping[str, Any]
 Stored = Mapping[Run, Row]
 
 
-def write(stored: Stored, missing: Sequence[Run]) -> None:
+def write() -> None:
     """Put tables and picture into the page."""
-    text = "\n".join(["", *_tables(stored), *_missing(missing), ""])
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_PLACE.sub(lambda m: m[1] + text + m[2], page), encoding="utf-8")
-    draw(stored)
-    seeds = latest("complementary")
-    plain = arms(stored, "complementary", LENGTH, seeds).get("plain", {})
-    if len(plain) == len(seeds):
+    rows = stored()
+    put(PAGE, ["", *_tables(rows), *missing_lines(evidence_peers), "", ""])
+    draw(rows)
+    plain = arms(rows, "complementary", LENGTH).get("plain", {})
+    if len(plain) == len(DECIDING["complementary", LENGTH]):
         BASELINE.write_text(json.dumps(alone(plain), indent=2) + "\n", encoding="utf-8")
 
 
@@ -77,13 +74,11 @@ def rate(row: Row, role: str, when: str = "after") -> float:
     return right / asked
 
 
-def arms(
-    stored: Stored, rung: str, steps: int, among: Sequence[int] = SEEDS
-) -> dict[str, dict[int, Row]]:
-    """Arm -> seed -> its row."""
+def arms(stored: Stored, rung: str, steps: int) -> dict[str, dict[int, Row]]:
+    """Arm -> seed -> its row, of the seeds that decide."""
     found: dict[str, dict[int, Row]] = {}
     for run, row in stored.items():
-        if (run.rung, run.steps) == (rung, steps) and run.seed in among:
+        if (run.rung, run.steps) == (rung, steps) and run.seed in DECIDING[rung, steps]:
             found.setdefault(run.arm, {})[run.seed] = row
     return found
 
@@ -109,13 +104,13 @@ def _per_problem(row: Row, role: str) -> np.ndarray:
     return right * len(right) / row["after"][role][1]
 
 
-def verdicts(stored: Stored, of: Round) -> Iterator[str]:
+def verdicts(stored: Stored) -> Iterator[str]:
     """Rows of a table: whether each condition for the default holds, fails or is open."""
-    for (rung, steps), among in of.seeds.items():
+    for (rung, steps), among in DECIDING.items():
         # What the lower end of each role's difference must exceed.
         least = 0.0 if rung in ("complementary", "disjoint") else -0.02
-        found = arms(stored, rung, steps, among)
-        ours, plain = found.get(of.arm, {}), found.get("plain", {})
+        found = arms(stored, rung, steps)
+        ours, plain = found.get(TAUGHT, {}), found.get("plain", {})
         seeds = ours.keys() & plain.keys()
         lows = [_over_seeds(ours, plain, role).low for role in ROLES]
         good = all(low > least for low in lows) and not any(fell(ours[seed]) for seed in seeds)
@@ -132,39 +127,17 @@ def _over_seeds(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) ->
 
 
 def _tables(stored: Stored) -> list[str]:
-    lines = ["### Where it stands", ""]
-    for name, of in reversed([*zip(_NAMES, ROUNDS)]):
-        head = f"| {name} round: what would make *{of.arm}* the default | |"
-        lines += [head, "|---|---|", *verdicts(stored, of), ""]
+    head = f"| what would make *{TAUGHT}* the default | |"
+    lines = ["### Where it stands", "", head, "|---|---|", *verdicts(stored), ""]
     lines += [
         "Pass@1 after training: **mean** (each seed in order). Differences from plain: mean [95 % "
         "over seeds]; (95 % over problems). Tokens and CPU seconds are a run's."
     ]
-    for rung in RUNGS:
-        for steps in (LENGTH, 2 * LENGTH):
-            found = arms(stored, rung, steps)
-            if found:
-                lines += ["", f"### {rung.capitalize()}, {steps} steps", "", *_table(found, SEEDS)]
-                lifts = [row["hint_lift"] for row in found.get("core", {}).values()]
-                if lifts:
-                    lift = signed(float(np.mean(lifts)))
-                    lines += ["", f"Hints helped less hurt, before training: {lift}."]
-            for name, of in zip(_NAMES[1:], ROUNDS[1:]):
-                among = of.seeds.get((rung, steps), ())
-                if later := arms(stored, rung, steps, among):
-                    title = f"### {name} round: {rung}, {steps} steps"
-                    lines += ["", title, "", *_table(later, among)]
-    if screen := arms(stored, "recall", LENGTH, SCREEN_SEEDS):
-        lines += ["", "### Why the first round failed", "", *_table(screen, SCREEN_SEEDS)]
-    if screen := arms(stored, "complementary", LENGTH, SCREEN_SEEDS):
-        lines += ["", "### Screen of other forms", "", *_table(screen, SCREEN_SEEDS)]
-    return [
-        *lines,
-        "",
-        *_correlations(stored),
-        "",
-        "![Gain of peer distillation](evidence/gains.png)",
-    ]
+    for (rung, steps), among in DECIDING.items():
+        if found := arms(stored, rung, steps):
+            lines += ["", f"### {rung.capitalize()}, {steps} steps", "", *_table(found, among)]
+    picture = "![Gain of peer distillation](evidence/gains.png)"
+    return [*lines, "", *_correlations(stored), "", picture]
 
 
 def _table(found: Mapping[str, Mapping[int, Row]], planned: Sequence[int]) -> list[str]:
@@ -173,7 +146,7 @@ def _table(found: Mapping[str, Mapping[int, Row]], planned: Sequence[int]) -> li
         "| tokens, M | CPU s | vote of 6: alice, bob, both |",
         f"|{'---|' * 11}",
     ]
-    for arm in [arm for arm in _ORDER if arm in found] + sorted(found.keys() - {*_ORDER}):
+    for arm in (arm for arm in _ORDER if arm in found):
         rows = found[arm]
         order = [rows[seed] for seed in sorted(rows)]
         plain = found.get("plain", {}) if arm != "plain" else {}
@@ -200,12 +173,12 @@ Point = tuple[str, str, float, float]
 
 
 def points(stored: Stored, foretell: Callable[[Row, str], float | None]) -> list[Point]:
-    """Of each pair of the last runs of a rung at the default length: ``foretell`` is given the row
-    of the last round's arm, and a role; None where nothing is known."""
+    """Of each pair of runs of a rung at the default length: ``foretell`` is given the row of the
+    taught arm, and a role; None where nothing is known."""
     found: list[Point] = []
     for rung in RUNGS:
-        some = arms(stored, rung, LENGTH, latest(rung))
-        ours, plain = (some.get(arm, {}) for arm in (ROUNDS[-1].arm, "plain"))
+        rows = arms(stored, rung, LENGTH)
+        ours, plain = (rows.get(arm, {}) for arm in (TAUGHT, "plain"))
         for seed in sorted(ours.keys() & plain.keys()):
             for role in ROLES:
                 if (x := foretell(ours[seed], role)) is not None:
@@ -252,23 +225,6 @@ def draw(stored: Stored, path: Path = PICTURE) -> None:
             axis.tick_params(labelsize=8)
         axes[0].legend(fontsize=7, frameon=False)
         axes[0].set_ylabel("Pass@1: peer distillation − plain", fontsize=8)
-
-
-def _missing(missing: Sequence[Run]) -> list[str]:
-    if not missing:
-        return ["", "Every run of the protocol is made."]
-    lines = ["", "### Missing", "", f"{len(missing)} runs of the protocol:", ""]
-    for rung in RUNGS:
-        seeds: dict[str, list[int]] = {}
-        for run in missing:
-            if run.rung == rung:
-                seeds.setdefault(f"{run.arm} {run.steps}", []).append(run.seed)
-        some = (
-            what if which == [*SEEDS] else f"{what} (seeds {', '.join(map(str, which))})"
-            for what, which in seeds.items()
-        )
-        lines += [f"- {rung}: {'; '.join(some)}"] if seeds else []
-    return lines
 
 
 def _mean(values: Sequence[float]) -> str:
