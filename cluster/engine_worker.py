@@ -46,7 +46,7 @@ class EngineWorker(Worker):
         self, role: str, requests: bytes, version: int | None
     ) -> bytes:
         """See :meth:`Worker.sample`."""
-        policy = cast(VllmPolicy, self._held.policies[role])
+        policy = cast(VllmPolicy, self.models.policies[role])
         if version not in (None, policy.version):
             raise RuntimeError(f"{role} has version {policy.version} here, and {version} is asked")
         asked = pickle.loads(requests)
@@ -70,7 +70,7 @@ class EngineWorker(Worker):
     async def prepare(self, role: str) -> None:
         """Answer nobody until :meth:`announce`, and see that the engine lives: see
         :class:`coterie.cluster.transfer.Transfer`."""
-        self._held.loaded[role].handle.version = NOBODYS
+        self.models.loaded[role].handle.version = NOBODYS
         await self.refresh()
         with _needed():
             await self._engine(role).forget_prefixes()
@@ -87,7 +87,7 @@ class EngineWorker(Worker):
 
     async def announce(self, role: str, version: int) -> None:
         """All have received the weights of that version: answer with them."""
-        self._held.loaded[role].handle.version = version
+        self.models.loaded[role].handle.version = version
         await self.refresh()
 
     async def refresh(self) -> None:
@@ -101,7 +101,7 @@ class EngineWorker(Worker):
 
     def close(self) -> None:
         """End the engine."""
-        if hasattr(self, "_held"):
+        if hasattr(self, "models"):
             self._fleet.close()
 
     def _engine(self, role: str) -> Engine:
@@ -109,4 +109,4 @@ class EngineWorker(Worker):
 
     @property
     def _fleet(self) -> Fleet:
-        return cast(Fleet, self._held.fleet)
+        return cast(Fleet, self.models.fleet)

@@ -40,12 +40,12 @@ class Sender(Worker):
     async def connect(self, role: str, host: str, port: int, size: int) -> dict[str, Any]:
         """Be the first of ``size`` ranks that meet there; gives what engines are told of the
         weights."""
-        handle = self._held.loaded[role].handle
+        handle = self.models.loaded[role].handle
         weights = StoredWeights(handle.causal_lm, handle.dtype)
 
         def join() -> None:
             self._leave()
-            self._group = open_trainer(weights, self._rank.number, host, port, size)
+            self._group = open_trainer(weights, self.rank.number, host, port, size)
 
         await self._alone(join)
         return describe((one.name, one) for one in weights.metadata())
@@ -55,7 +55,7 @@ class Sender(Worker):
 
         def send() -> int:
             self._group.send_weights()
-            return self._held.loaded[role].handle.version
+            return self.models.loaded[role].handle.version
 
         return await self._alone(send)
 

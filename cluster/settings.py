@@ -149,11 +149,10 @@ def check_episode_workers(
     if not settings.episode_workers:
         return
     flag, spec = "--cluster.episode-workers", envs.spec(env)
-    ours = str(spec.factory).startswith("coterie.envs.")
     refuse(
         (doctor, f"--doctor examines models in this process: leave out {flag}"),
         (
-            not (ours or ":" in env or env in PLUGINS.names()),
+            not (spec.shipped or ":" in env or env in PLUGINS.names()),
             f"{flag}: other processes do not know --env {env}, which was registered in this one; "
             "name it by its path (pkg.module:NAME), or by an entry point of its package",
         ),

@@ -98,17 +98,17 @@ class Worker(BaseWorker):
         ``vllm``: how engines are run that answer, for
         :class:`coterie.cluster.engine_worker.EngineWorker`."""
         super().__init__(name, threads)
-        self._rank = rank
+        self.rank = rank
         self._load = partial(hold, models, learns, learning, seed, vllm=vllm)
 
     def load(self) -> dict[str, About]:
         """Load the models, with the other ranks; by role."""
-        if self._rank.size > 1:
-            join_ranks(self._rank.number, self._rank.size, self._rank.meeting)
-        self._held = self._load()
+        if self.rank.size > 1:
+            join_ranks(self.rank.number, self.rank.size, self.rank.meeting)
+        self.models = self._load()
         return {
             role: About(one.codec, one.handle.context, one.handle.vocab_size, one.handle.stamp)
-            for role, one in self._held.loaded.items()
+            for role, one in self.models.loaded.items()
         }
 
     def sample(self, role: str, requests: bytes, version: int | None) -> bytes:
@@ -117,7 +117,7 @@ class Worker(BaseWorker):
         Raises:
             RuntimeError: it would not answer with the weights of ``version``.
         """
-        policy, own = cast(LocalPolicy, self._held.policies[role]), self._held.loaded[role].handle
+        policy, own = cast(LocalPolicy, self.models.policies[role]), self.models.loaded[role].handle
         if version not in (None, own.version):
             raise RuntimeError(f"{role} has version {own.version} here, and {version} is asked")
         return pickle.dumps(policy.answer(pickle.loads(requests)))
@@ -125,13 +125,13 @@ class Worker(BaseWorker):
     def learn(self, role: str, verb: str, arguments: bytes) -> tuple[Any, Stamp]:
         """What a method of :class:`coterie.teams.trained.TrainedRole` gives, and where the weights
         stand after it. What it is given comes pickled: Ray's own arrays cannot be written to."""
-        trained = cast(TrainedRole, self._held.trained[role])
+        trained = cast(TrainedRole, self.models.trained[role])
         found = getattr(trained, verb)(*pickle.loads(arguments))
         return found, trained.loaded.handle.stamp
 
     def update(self, role: str, arguments: bytes) -> tuple[Any, Stamp]:
         """As :meth:`learn`, with what each row was told besides, by its place."""
-        trained = cast(TrainedRole, self._held.trained[role])
+        trained = cast(TrainedRole, self.models.trained[role])
         rows, advantage_B = pickle.loads(arguments)
         metrics, told = trained.update(rows, advantage_B), trained.told
         by_place = {i: told[id(row)] for i, row in enumerate(rows) if id(row) in told}
@@ -148,7 +148,7 @@ class Worker(BaseWorker):
         Raises:
             FileNotFoundError: this process does not see that folder.
         """
-        trained = cast(TrainedRole, self._held.trained[role])
+        trained = cast(TrainedRole, self.models.trained[role])
         if there is not None:
             # A folder that is made here would be another one than the command's.
             return getattr(trained, verb)(there.resolve(strict=True)), {}
@@ -158,7 +158,7 @@ class Worker(BaseWorker):
 
     def read(self, role: str, files: Files | Path, plain: dict[str, Any]) -> Stamp:
         """Restore what :meth:`write` gave for ``save``, or the folder where it lies."""
-        trained = cast(TrainedRole, self._held.trained[role])
+        trained = cast(TrainedRole, self.models.trained[role])
         if isinstance(files, Path):
             trained.load(files, plain)
             return trained.loaded.handle.stamp
@@ -170,13 +170,13 @@ class Worker(BaseWorker):
 
     def weights(self, role: str) -> Weights:
         """What the role trains; of several ranks the first has it."""
-        handle = self._held.loaded[role].handle
+        handle = self.models.loaded[role].handle
         tensors = {name: weight.cpu() for name, weight in gather(handle.parameters()).items()}
         return tensors, handle.version
 
     def take(self, role: str, weights: Weights) -> None:
         """Answer with these from now on."""
-        self._held.loaded[role].handle.take(*weights)
+        self.models.loaded[role].handle.take(*weights)
 
 
 def code_mark() -> str:

@@ -40,6 +40,7 @@ register(
     EnvSpec(
         name="core-teaching",
         version=0,
+        shipped=True,
         factory="coterie.envs.core_teaching:CoreTeachingEnv",
         settings=CoreTeachingSettings,
         roles=("alice", "bob"),
@@ -75,6 +76,7 @@ register(
     EnvSpec(
         name="corea-deferral",
         version=0,
+        shipped=True,
         factory="coterie.envs.corea_deferral:CoreaDeferralEnv",
         settings=CoreaDeferralSettings,
         roles=("small", "large"),
@@ -96,6 +98,7 @@ register(
     EnvSpec(
         name="eapo-consultation",
         version=0,
+        shipped=True,
         factory="coterie.envs.eapo_consultation:EapoConsultationEnv",
         settings=EapoConsultationSettings,
         roles=("policy", "expert"),
@@ -125,6 +128,7 @@ register(
     EnvSpec(
         name="sd-e2",
         version=0,
+        shipped=True,
         factory="coterie.envs.sd_e2:SdE2Env",
         settings=SdE2Settings,
         roles=("alice",),
@@ -136,6 +140,7 @@ register(
     EnvSpec(
         name="solo",
         version=0,
+        shipped=True,
         factory="coterie.envs.solo:SoloEnv",
         settings=SoloSettings,
         roles=("solver",),

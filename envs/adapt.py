@@ -170,7 +170,7 @@ class _Adapted(SpacedEnv):
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         if seed is not None:
-            self._seed_actions(seed)
+            self.seed_actions(seed)
         self._tame = True
         observations, infos = self._guarded.reset(seed=seed, options=options)
         self.agents = self._guarded.agents

@@ -50,6 +50,14 @@ class ConversationEnv(ProblemEnv):
     """Whether more may take part than that."""
     modes: tuple[str, ...] = ()
     """What ``options["mode"]`` may be, ``train`` without one; any, if there are none here."""
+    guarded: bool = True
+    """Whether what the conversation gives is held to the contract at every step, and what it raises
+    becomes one sentence. Set by the class statement (``guarded=False``), and not inherited: the
+    environments of this package are held to the contract by tests, once and for all."""
+
+    def __init_subclass__(cls, *, guarded: bool = True, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.guarded = guarded
 
     def __init__(
         self,
@@ -95,7 +103,6 @@ class ConversationEnv(ProblemEnv):
             tokenizers=tokenizers,
             render_mode=render_mode,
         )
-        self._is_ours = type(self).__module__.startswith("coterie.envs.")
         if (replicas := self.replicas()) is not None:
             self.metadata = {**self.metadata, "replicas": replicas}
         self.episode_seed = 0
@@ -235,8 +242,7 @@ class ConversationEnv(ProblemEnv):
         try:
             turn = self._call(conversation.send, answers)
         except StopIteration as end:
-            # Our own are held to the contract by tests, once and for all.
-            if not self._is_ours and (why := why_no_outcome(end.value, self.possible_agents)):
+            if self.guarded and (why := why_no_outcome(end.value, self.possible_agents)):
                 self._refuse(why)
             return end.value
         asks, self._scores = (turn.asks, turn.scores) if isinstance(turn, Turn) else (turn, None)
@@ -252,7 +258,7 @@ class ConversationEnv(ProblemEnv):
         except (UserError, StopIteration):
             raise
         except Exception as error:
-            if self._is_ours:
+            if not self.guarded:
                 # A fault of our own: its traceback says more than a sentence.
                 raise
             raise UserError(
@@ -301,7 +307,7 @@ class ConversationEnv(ProblemEnv):
             for name in CONTEXTS:
                 if agent in getattr(outcome, name):
                     info[name] = getattr(outcome, name)[agent]
-        return infos if self._is_ours else self._checked_infos(infos)
+        return self._checked_infos(infos) if self.guarded else infos
 
     def _checked_infos(self, infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """What the contract says of an author's infos."""

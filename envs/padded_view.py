@@ -55,7 +55,7 @@ class PaddedView(View):
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         if seed is not None:
-            self._seed_actions(seed)
+            self.seed_actions(seed)
         observations, infos = self.env.reset(seed=seed, options=options)
         self.agents = list(self.env.agents)
         return self._pad(observations), _numbers(infos)

@@ -102,7 +102,7 @@ class ProblemEnv(SpacedEnv):
             self._unseeded_resets += 1
             return derive_seed(self.title, "reset", self._base_seed, self._unseeded_resets)
         self._base_seed, self._unseeded_resets = seed, 0
-        self._seed_actions(seed)
+        self.seed_actions(seed)
         return seed
 
     def problem_of(self, seed: int, options: Mapping[str, Any]) -> Problem:

@@ -54,6 +54,8 @@ class EnvSpec:
     """Its settings -> whether it names contexts behind which traces are read again
     (``Outcome.reread_after``), for ``--algo.distillation.beta``; None: nobody knows beforehand. A
     class that is named by its path may have it as an attribute."""
+    shipped: bool = False
+    """Whether it comes with this package, so that other processes know it by its name, too."""
     check: Callable[[Any, Any], Iterable[tuple[bool, str]]] | None = None
     """(its settings, all settings of a run) -> (whether something cannot be, the sentence that
     refuses it), asked before any model is loaded."""

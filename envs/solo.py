@@ -47,7 +47,7 @@ class SoloSettings:
             raise UserError("solo: eval_answers must be at least 1")
 
 
-class SoloEnv(ConversationEnv):
+class SoloEnv(ConversationEnv, guarded=False):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "solo"

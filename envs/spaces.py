@@ -117,7 +117,7 @@ class SpacedEnv(ParallelEnv[str, dict[str, Any], Any]):
     def action_space(self, agent: str) -> Space[Any]:
         return self._action_spaces[agent]
 
-    def _seed_actions(self, seed: int) -> None:
+    def seed_actions(self, seed: int) -> None:
         """Every agent draws actions of its own."""
         for place, space in enumerate(self._action_spaces.values()):
             space.seed(seed + place)

@@ -67,7 +67,7 @@ class TokenView(View):
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         if seed is not None:
-            self._seed_actions(seed)
+            self.seed_actions(seed)
         observations, infos = self.env.reset(seed=seed, options=options)
         self._contexts = {agent: _Context(self._codecs[agent]) for agent in self.possible_agents}
         return self._seen(observations, infos)

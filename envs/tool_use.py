@@ -73,7 +73,7 @@ class ToolUseSettings:
         )
 
 
-class ToolUseEnv(ConversationEnv):
+class ToolUseEnv(ConversationEnv, guarded=False):
     """The text environment; ``envs.make`` wraps it in tokens."""
 
     title = "tool-use"

@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from unittest.mock import patch
 
 import gguf
 import torch
@@ -22,7 +21,7 @@ from coterie.datatypes import UserError
 from coterie.models.damage import check_complete, in_one_sentence
 from coterie.models.gguf_header import GgufHeader
 from coterie.models.gguf_tokenizer import mend
-from coterie.models.process import quietly
+from coterie.models.process import quietly, replaced
 from coterie.models.saving import disk_errors
 
 _WAY_OUT = "take that checkpoint as safetensors"
@@ -88,7 +87,7 @@ def _read_once() -> Iterator[None]:
         return items
 
     with (
-        patch.object(gguf, "GGUFReader", lru_cache(gguf.GGUFReader)),
-        patch.object(modeling_gguf_pytorch_utils, "tqdm", unmeasured),
+        replaced(gguf, "GGUFReader", lru_cache(gguf.GGUFReader)),
+        replaced(modeling_gguf_pytorch_utils, "tqdm", unmeasured),
     ):
         yield

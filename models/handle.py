@@ -151,7 +151,7 @@ class ModelHandle:
         if self.packs:
             return self._packed_states(pack(ids_BT.cpu().numpy(), mask_BT.cpu().numpy()))
         positions_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
-        with self._backward_pass(ids_BT.numel()):
+        with self.backward_pass(ids_BT.numel()):
             return self.backbone(ids_BT, None, positions_BT)[:, :-1][mask_BT]
 
     def _packed_states(self, rows: Packed) -> Tensor:
@@ -163,12 +163,12 @@ class ModelHandle:
         def attention() -> AbstractContextManager[None]:
             return packed_attention(self.causal_lm.config)
 
-        with self._backward_pass(ids_1S.numel(), attention), attention():
+        with self.backward_pass(ids_1S.numel(), attention), attention():
             states_1SD = self.backbone(ids_1S, None, position_1S, packed=rows)
             return states_1SD[0].index_select(0, scored_N)
 
     @contextmanager
-    def _backward_pass(
+    def backward_pass(
         self, tokens: int, within: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> Iterator[None]:
         """What is computed inside, over so many tokens, may have a backward pass."""

@@ -191,10 +191,15 @@ def _read(
 ) -> tuple[Any, Any, bool]:
     """A causal language model, what transformers says of loading it, and whether it was a part of
     what the files hold: of a model that also sees, it is the decoder of text."""
-    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
+    from transformers import (
+        MODEL_FOR_CAUSAL_LM_MAPPING,
+        MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+        AutoModelForCausalLM,
+        AutoModelForImageTextToText,
+    )
 
-    sees = type(config) in AutoModelForImageTextToText._model_mapping
-    cut = sees and type(config) not in AutoModelForCausalLM._model_mapping
+    sees = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+    cut = sees and type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING
     auto: Any = AutoModelForImageTextToText if cut else AutoModelForCausalLM
     whole, info = auto.from_pretrained(
         name,

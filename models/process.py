@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from unittest.mock import patch
 
 import torch
 
@@ -28,6 +27,18 @@ def few_threads(device: torch.device, weight_bytes: int) -> Iterator[None]:
 
 
 @contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """While open, another package's ``owner`` has ``value`` for that name: for what it has no
+    setting for."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+@contextmanager
 def quietly(*, bars: bool = False) -> Iterator[None]:
     """No reports of transformers while open, and no progress bars, which would only flicker where a
     local folder is read and written; ``bars``: a download shows them."""
@@ -49,7 +60,9 @@ def quietly(*, bars: bool = False) -> Iterator[None]:
 def without_scikit_learn() -> Iterator[None]:
     """What imports transformers inside leaves scikit-learn out, a second of CPU time: assisted
     decoding, which nothing here uses, imports it when it first calls it."""
-    with patch("transformers.utils.is_sklearn_available", lambda: False):
+    import transformers.utils
+
+    with replaced(transformers.utils, "is_sklearn_available", lambda: False):
         yield
     from transformers.generation import candidate_generator
 

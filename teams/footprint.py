@@ -8,12 +8,11 @@ added up. So no architecture needs a formula, and a change of that code changes 
 import json
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import torch
@@ -27,7 +26,7 @@ from coterie.models.damage import in_one_sentence
 from coterie.models.family import activation_bytes, cache_width, cap_scores, is_llama_like, pin_rope
 from coterie.models.handle import ModelHandle
 from coterie.models.lora import add_adapter
-from coterie.models.process import quietly
+from coterie.models.process import quietly, replaced
 from coterie.models.spec import LoraSpec, ModelSpec
 
 _SHALLOW, _DEEPER = 2, 3
@@ -108,9 +107,9 @@ def footprint(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtyp
     Raises:
         UserError: transformers cannot build it.
     """
-    from transformers import AutoModelForCausalLM
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
 
-    if type(config) not in AutoModelForCausalLM._model_mapping:
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         # Of a model that also sees, the decoder of text.
         config = config.get_text_config()
     plain = json.dumps(config.to_dict(), sort_keys=True, default=str)
@@ -270,7 +269,7 @@ def _padded_states(handle: ModelHandle, ids_BT: Tensor, mask_BT: Tensor) -> Tens
     ids = ids_BT.to("meta")
     # Numbers: masks are made by them.
     position_BT = torch.arange(ids.shape[1]).expand(ids.shape)
-    with handle._backward_pass(ids.numel()):
+    with handle.backward_pass(ids.numel()):
         states = handle.backbone(ids, None, position_BT)[:, :-1]
     place_N = mask_BT.reshape(-1).nonzero()[:, 0].to("meta")
     return states.reshape(-1, states.shape[-1]).index_select(0, place_N)
@@ -319,25 +318,25 @@ def _on_meta(one: Tensor) -> Tensor:
     return one if one.is_meta else torch.empty_like(one, device="meta")
 
 
-@contextmanager
-def _attention_without_scores() -> Iterator[None]:
+def _attention_without_scores() -> AbstractContextManager[None]:
     """While open, attention keeps what the kernels of CPUs and GPUs keep for a backward pass; on
     the ``meta`` device torch would take the one that keeps every score."""
+    # A mode of torch would be closed where a backward pass computes once more.
+    return replaced(torch.nn.functional, "scaled_dot_product_attention", _attend)
 
-    def attend(
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        attn_mask: Tensor | None = None,
-        dropout_p: float = 0.0,
-        is_causal: bool = False,
-        scale: float | None = None,
-        enable_gqa: bool = False,
-    ) -> Tensor:
-        groups = q.shape[1] // k.shape[1]
-        k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k, v))
-        kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-        return kernel(q, k, v, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)[0]
 
-    with mock.patch("torch.nn.functional.scaled_dot_product_attention", attend):
-        yield
+def _attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """As ``scaled_dot_product_attention``."""
+    groups = q.shape[1] // k.shape[1]
+    k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k, v))
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    return kernel(q, k, v, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)[0]

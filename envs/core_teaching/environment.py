@@ -59,7 +59,7 @@ from coterie.rewards.rescue import COLD, HINT
 _PROBE_HINT_PROBABILITY = 0.5
 
 
-class CoreTeachingEnv(ConversationEnv):
+class CoreTeachingEnv(ConversationEnv, guarded=False):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "core-teaching"

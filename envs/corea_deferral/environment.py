@@ -50,7 +50,7 @@ from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
 
 
-class CoreaDeferralEnv(ConversationEnv):
+class CoreaDeferralEnv(ConversationEnv, guarded=False):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "corea-deferral"

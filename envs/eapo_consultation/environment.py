@@ -71,7 +71,7 @@ Returned = Generator[Turn, Answers, str]
 """Part of a conversation, from a call to what the policy reads of it."""
 
 
-class EapoConsultationEnv(ConversationEnv):
+class EapoConsultationEnv(ConversationEnv, guarded=False):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "eapo-consultation"

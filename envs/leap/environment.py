@@ -111,7 +111,7 @@ class Path:
         return [] if answer is None else [f"{ANSWER} {answer}"]
 
 
-class LeapEnv(ConversationEnv):
+class LeapEnv(ConversationEnv, guarded=False):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "leap"

@@ -130,8 +130,6 @@ class GameEnv(ConversationEnv):
         self.game = make_game(settings)
         self.default_roles = tuple(self.game.players)
         super().__init__(settings, **services)
-        # What the package raises is one sentence.
-        self._is_ours = False
 
     def check_roles(self) -> None:
         if len(self.roles) not in (1, len(self.game.players)):

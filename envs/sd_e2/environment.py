@@ -40,7 +40,7 @@ from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
 
 
-class SdE2Env(ConversationEnv):
+class SdE2Env(ConversationEnv, guarded=False):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "sd-e2"

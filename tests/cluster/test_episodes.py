@@ -263,6 +263,10 @@ async def test_one_that_dies_too_often_ends_the_run_and_another_run_starts_them_
             (*TWO, "--env", "known-here", "--agents.judge.model", "tiny:bob"),
             "do not know --env known-here, which was registered in this one; name it by its path",
         ),
+        (
+            (*TWO, "--env", "ours-here"),
+            "do not know --env ours-here, which was registered in this one; name it by its path",
+        ),
     ],
 )
 def test_what_workers_cannot_play_is_refused_with_a_sentence(
@@ -270,7 +274,9 @@ def test_what_workers_cannot_play_is_refused_with_a_sentence(
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     spec = replace(registry.spec("examples.debate:SPEC"), name="known-here")
-    monkeypatch.setitem(registry._SPECS, spec.name, spec)
+    ours = replace(registry.spec("sd-e2"), name="ours-here", shipped=False)
+    for one in (spec, ours):
+        monkeypatch.setitem(registry._SPECS, one.name, one)
     with pytest.raises(UserError) as refused:
         preflight(parse(list(flags)))
     assert sentence in str(refused.value)

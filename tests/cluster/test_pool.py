@@ -224,7 +224,7 @@ def test_no_request_is_answered_with_other_weights_than_were_asked_for(
         if step == 2:
             session.run_async(session.team.refresh())
             actor = next(a for a in fake_cluster.made if a.name == "engine 1 of bob")
-            actor.handle._held.loaded["bob"].handle.version = 0
+            actor.handle.models.loaded["bob"].handle.version = 0
 
     with pytest.raises(RuntimeError, match="bob has version 0 here, and 1 is asked"):
         play(tmp_path / "run", *CLUSTER, "--agents.bob.engine-replicas", "1", before=age)

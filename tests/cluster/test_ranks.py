@@ -81,7 +81,7 @@ def worker(models: Models, learning: Learning, rank: Rank = ALONE) -> Worker:
 def learn(one: Worker, steps: range) -> dict[str, Any]:
     """All that is left of these steps, and of the last one's metrics."""
     metrics: Any = {}
-    roles = list(one._held.trained)
+    roles = list(one.models.trained)
     for step in steps:
         for role in roles:
             (metrics, _), _ = one.update(role, pickle.dumps(rows(step)))
@@ -206,7 +206,7 @@ def test_a_checkpoint_of_two_ranks_resumes_on_one_and_the_reverse(
 def test_an_adapter_of_before_is_the_reference_of_two_ranks(on_two: Any, tmp_path: Path) -> None:
     before = worker({"bob": ADAPTER}, GSPO)
     learn(before, range(3))
-    before._held.loaded["bob"].handle.save(tmp_path / "adapter")
+    before.models.loaded["bob"].handle.save(tmp_path / "adapter")
     models = {"bob": AgentSettings(str(tmp_path / "adapter"), tuning="lora")}
     test_two_ranks_learn_as_one_process_does(on_two, models, MORE)
     test_a_checkpoint_of_two_ranks_resumes_on_one_and_the_reverse(on_two, models)
@@ -236,7 +236,7 @@ def test_bfloat16_computes_and_float32_is_held(on_two: Any) -> None:
 
 def test_what_two_ranks_send_is_what_one_process_would(on_two: Any) -> None:
     def sent(rank: Rank) -> dict[str, torch.Tensor]:
-        handle = worker(FULL, GSPO, rank)._held.loaded["bob"].handle
+        handle = worker(FULL, GSPO, rank).models.loaded["bob"].handle
         return {n: w.clone() for n, w in StoredWeights(handle.causal_lm, torch.bfloat16)}
 
     first, second = on_two(sent)

@@ -238,7 +238,7 @@ def learner(monkeypatch: pytest.MonkeyPatch) -> Sender:
     """Of the tiny bob, who has not been loaded."""
     one = Sender("learner", {}, set(), None, seed=0, threads=1)
     handle = SimpleNamespace(causal_lm=None, dtype=None, version=7)
-    one._held = SimpleNamespace(loaded={"bob": SimpleNamespace(handle=handle)})  # type: ignore[assignment]
+    one.models = SimpleNamespace(loaded={"bob": SimpleNamespace(handle=handle)})  # type: ignore[assignment]
     monkeypatch.setattr(sender, "StoredWeights", lambda *_: SimpleNamespace(metadata=list))
     return one
 

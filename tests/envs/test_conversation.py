@@ -395,6 +395,14 @@ def test_a_fault_of_our_own_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(TypeError):
         env.step({"alice_0": "2"})
 
+    class Mine(SdE2Env):
+        """Somebody else's, whose faults are a sentence."""
+
+    env = Mine()
+    env.reset(seed=0)
+    with pytest.raises(UserError, match=r"conversation\(\) raised TypeError"):
+        env.step({"alice_0": "2"})
+
 
 class Bare(ConversationEnv):
     """Nothing but who takes part and what is said."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from unittest import mock
+
+from coterie.models.process import replaced
 
 ROWS: Mapping[str, Callable[[int], dict[str, Any]]] = {
     "openai/gsm8k": lambda i: {
@@ -52,7 +53,7 @@ def data_sets() -> Iterator[None]:
         start = 1000 if split in ("test", "validation") else 0
         return datasets.Dataset.from_list([ROWS[repo](start + i) for i in range(ROWS_OF_A_SET)])
 
-    with mock.patch("datasets.load_dataset", load_dataset):
+    with replaced(datasets, "load_dataset", load_dataset):
         yield
 
 

@@ -1,0 +1,79 @@
+"""Rules of the house that no linter knows."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ROOMS = [path for path in (ROOT / "coterie").iterdir() if path.is_symlink()]
+PRODUCT = [
+    *sorted(file for room in ROOMS for file in room.resolve().rglob("*.py")),
+    *(ROOT / "coterie").glob("*.py"),
+]
+TOOLS = sorted((ROOT / "tools").rglob("*.py"))
+MOST_LINES = 400
+# Private names of other packages that have no public one: of argparse's parsers, of PettingZoo's
+# AEC environments (their documented way), of torch.
+OF_OTHERS = {
+    *("_exit", "_actions", "_cdata", "_scaled_dot_product_flash_attention_for_cpu"),
+    *("_cumulative_rewards",),
+}
+
+
+@cache
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def bound(tree: ast.Module) -> set[str]:
+    """Names that a file defines or assigns, of modules, classes and objects alike."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.add(name)
+            case ast.ClassDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                names.add(name)
+    return names
+
+
+def foreign_private_names(tree: ast.Module) -> set[str]:
+    """Private names that a file imports, or reads from something, and does not bind itself."""
+    read: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(names=names):
+                read |= {alias.name for alias in names}
+            case ast.Attribute(attr=name):
+                read.add(name)
+    private = {name for name in read if name.strip("_") and name[0] == "_" and name[:2] != "__"}
+    return private - bound(tree) - OF_OTHERS
+
+
+def test_what_counts_as_a_foreign_private_name() -> None:
+    code = "from other import _helper, public\nclass A:\n    _own = 1\nA._own\nb._theirs\nb.__doc__"
+    assert foreign_private_names(ast.parse(code)) == {"_helper", "_theirs"}
+
+
+def test_no_private_name_is_used_from_outside_its_module() -> None:
+    assert len(PRODUCT) > 200
+    used = {file: foreign_private_names(tree_of(file)) for file in (*PRODUCT, *TOOLS)}
+    assert {str(file): names for file, names in used.items() if names} == {}
+
+
+def test_nothing_is_patched_in_the_product() -> None:
+    files = {str(f) for f in (*PRODUCT, *TOOLS) if "unittest" in f.read_text(encoding="utf-8")}
+    assert files == set()
+
+
+def test_no_file_of_the_product_is_longer_than_it_can_be_read() -> None:
+    files = [file for file in PRODUCT if file != ROOT / "training/session.py"]  # being divided
+    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
+    assert {str(file): lines for file, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_nobody_is_treated_by_where_it_was_written() -> None:
+    files = {str(f) for f in PRODUCT if 'startswith("coterie' in f.read_text(encoding="utf-8")}
+    assert files == set()
