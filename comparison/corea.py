@@ -28,11 +28,11 @@ from coterie.comparison.settings import Asking
 from coterie.comparison.systems import System
 from coterie.datatypes import UserError, did_you_mean
 from coterie.envs.corea_deferral import CoreaDeferralSettings
-from coterie.envs.corea_deferral.settings import ThresholdSource
 from coterie.evaluation.cascade import ThresholdChoice, measure
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.means import Floats
 from coterie.experts.naming import is_player
+from coterie.rewards.confidence import ThresholdSource
 from coterie.teams.graders import check_graders
 from coterie.training.plain import to_plain
 

@@ -34,8 +34,8 @@ from coterie.comparison.suite_scores import Answered, overall, score
 from coterie.comparison.suites import Suite, check_played, lineup_of, settings_of, suite_called
 from coterie.comparison.verifier import verifying
 from coterie.datatypes import UserError
-from coterie.envs.corea_deferral.settings import ThresholdSource
 from coterie.evaluation.cascade import ThresholdChoice
+from coterie.rewards.confidence import ThresholdSource
 from coterie.teams.graders import check_graders
 from coterie.training.plain import to_plain
 

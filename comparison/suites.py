@@ -56,36 +56,10 @@ class Suite:
             raise UserError(f"suite {self.name}: name at least one set of problems")
 
 
-_EAPO_PROBLEMS: str = envs.spec("eapo-consultation").defaults["problems"]["train"]
-
 SUITES: Mapping[str, Suite] = {
     suite.name: suite
     for suite in (
-        Suite(
-            "core",
-            "core-teaching",
-            # The families that one tiny model knows and the other does not, and their mixture.
-            ("chains?mix=1,0,0", "chains?mix=0,1,0", "chains?mix=0,0,1"),
-            "alice",
-            silent=("bob",),
-            settings={"k_cold": 1, "k_hinted": 0},
-        ),
-        Suite(
-            "corea",
-            "corea-deferral",
-            ("recall",),
-            "small",
-            # Its evaluation defers; in training a learner just answers, with its confidence.
-            mode="train",
-            settings={"traces": 1, "learners": ("small",)},
-        ),
-        Suite(
-            "eapo",
-            "eapo-consultation",
-            (_EAPO_PROBLEMS,),
-            "policy",
-            workflow="workflow",
-        ),
+        *(Suite(env=one.name, **one.suite) for one in envs.registered() if one.suite),
         Suite(
             "math",
             "coterie.envs.solo:SoloEnv",

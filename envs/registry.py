@@ -3,10 +3,9 @@
 import dataclasses
 import inspect
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from coterie.datatypes import Scorer, TokenCodec, UserError
 from coterie.datatypes.plugins import Plugins, load, origin
 from coterie.envs.adapt import adapt, is_text_env
 from coterie.envs.contract import roles_of
+from coterie.envs.env_spec import EnvSpec
 from coterie.envs.guarded import Guarded, call, describe
 from coterie.envs.padded_view import PaddedView
 from coterie.envs.token_view import TokenView
@@ -27,54 +27,6 @@ View = Literal["token", "text", "padded"]
 PLUGINS = Plugins("coterie.environments", "env")
 """An entry's name is what ``--env`` takes; its value is an :class:`EnvSpec`, a PettingZoo
 environment class, or a function that makes one."""
-
-
-@dataclass(frozen=True)
-class EnvSpec:
-    """What is known of an environment before it is built."""
-
-    name: str
-    version: int
-    factory: str | Callable[..., Any]
-    """``"module:callable"``, or the callable; it may take the keywords ``settings``, ``roles``,
-    ``scorer``, ``source``, ``tokenizers`` and ``render_mode``, and gives a PettingZoo environment.
-    """
-    settings: type | None = None
-    """Frozen dataclass of settings, for environments that have any."""
-    roles: tuple[str, ...] = ()
-    """Roles when the user names none."""
-    evaluation: str | None = None
-    """``"module:attribute"`` of how it is evaluated."""
-    learns: Callable[[Any], Collection[str]] | None = None
-    """Its settings -> the roles that are asked in training and so can learn; all without it."""
-    learning: Callable[[tuple[str, ...]], Mapping[str, Any]] | None = None
-    """The roles that ``--train-role`` names -> settings that follow from it, unless told otherwise;
-    none without it."""
-    rereads: Callable[[Any], bool] | None = None
-    """Its settings -> whether it names contexts behind which traces are read again
-    (``Outcome.reread_after``), for ``--algo.distillation.beta``; None: nobody knows beforehand. A
-    class that is named by its path may have it as an attribute."""
-    shipped: bool = False
-    """Whether it comes with this package, so that other processes know it by its name, too."""
-    check: Callable[[Any, Any], Iterable[tuple[bool, str]]] | None = None
-    """(its settings, all settings of a run) -> (whether something cannot be, the sentence that
-    refuses it), asked before any model is loaded."""
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    """What a run in it does unless told otherwise: plain values by the names of the command line,
-    nested (``{"rollout": {"problems_per_step": 8}, "agents": {"judge": {"trained": False}}}``)."""
-    baseline: Path | None = None
-    """JSON with what another way to train makes of the same problems (``algo``, ``command``,
-    ``seeds``, ``metrics``), to be shown beside what these defaults make of them."""
-
-    @property
-    def id(self) -> str:
-        """Its id in PettingZoo's registry, such as ``core-teaching-v0``."""
-        return f"{self.name}-v{self.version}"
-
-
-def reads_nothing_again(settings: Any) -> bool:
-    """:attr:`EnvSpec.rereads` of an environment that never names such a context."""
-    return False
 
 
 _SPECS: dict[str, EnvSpec] = {}
@@ -96,6 +48,11 @@ def register(spec: EnvSpec) -> None:
             entry_point="coterie.envs.registry:make",
             kwargs={"name": spec.name},
         )
+
+
+def registered() -> tuple[EnvSpec, ...]:
+    """What :func:`register` was given, in that order."""
+    return tuple(_SPECS.values())
 
 
 def names() -> tuple[str, ...]:

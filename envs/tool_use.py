@@ -22,7 +22,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, ScoreRequests, check_numbers, refuse
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.registry import EnvSpec, reads_nothing_again
+from coterie.envs.env_spec import EnvSpec, reads_nothing_again
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
 from coterie.rewards.grading.programs.console import output_of
 from coterie.rewards.grading.programs.sandbox import Limits

@@ -1,13 +1,23 @@
-"""Metrics, and what is measured in each environment."""
+"""Metrics, tables, and how an environment says what is measured in it."""
+
+from typing import Protocol
 
 from coterie.datatypes import UserError
 from coterie.datatypes.plugins import load
-from coterie.envs import EnvSpec
 from coterie.evaluation.evaluation import Evaluation, Row
 from coterie.evaluation.per_episode import per_episode
 
 
-def evaluation_of(spec: EnvSpec) -> Evaluation:
+class Evaluated(Protocol):
+    """Of a ``coterie.EnvSpec``, what is asked here."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def evaluation(self) -> str | None: ...
+
+
+def evaluation_of(spec: Evaluated) -> Evaluation:
     """How an environment is evaluated; by its rewards, if it says nothing of it.
 
     Raises:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coterie.envs.corea_deferral.settings import ThresholdSource
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.calibration import calibration_columns, calibration_error
 from coterie.evaluation.metrics.deferral import (
@@ -21,6 +20,7 @@ from coterie.evaluation.metrics.deferral import (
 from coterie.evaluation.metrics.discrimination import discrimination, discrimination_columns
 from coterie.evaluation.metrics.intervals import resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats, ratio
+from coterie.rewards.confidence import ThresholdSource
 
 Mask = npt.NDArray[np.bool_]
 

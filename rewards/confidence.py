@@ -19,6 +19,8 @@ from coterie.rewards.grading.answers.extract import after_thinking, boxes
 
 Measure = Literal["l1", "l2", "kl"]
 Target = Literal["group", "leave-one-out", "shrunk", "sample", "mix"]
+ThresholdSource = Literal["accuracy", "cost", "large-pass@1", "fixed"]
+"""What the confidence below which a model defers is chosen by."""
 
 Floats = npt.NDArray[np.float64]
 

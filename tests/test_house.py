@@ -69,11 +69,36 @@ def test_nothing_is_patched_in_the_product() -> None:
 
 
 def test_no_file_of_the_product_is_longer_than_it_can_be_read() -> None:
-    files = [file for file in PRODUCT if file != ROOT / "training/session.py"]  # being divided
-    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
+    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in PRODUCT}
     assert {str(file): lines for file, lines in lengths.items() if lines > MOST_LINES} == {}
 
 
 def test_nobody_is_treated_by_where_it_was_written() -> None:
     files = {str(f) for f in PRODUCT if 'startswith("coterie' in f.read_text(encoding="utf-8")}
     assert files == set()
+
+
+# The default of train.py; and benchmarks and baselines of one paper each.
+KNOWS_ONE = {
+    "training/command_line.py",
+    "training/distill.py",
+    "comparison/corea.py",
+    "comparison/eapo.py",
+    "comparison/replies.py",
+}
+
+
+def test_an_environment_is_named_in_its_own_folder_alone() -> None:
+    protocols = {"core-teaching", "corea-deferral", "eapo-consultation", "sd-e2"}
+    protocols |= {name.replace("-", "_") for name in protocols}
+    naming: set[str] = set()
+    for file in PRODUCT:
+        place = file.relative_to(ROOT)
+        if place.parts[0] in ("papers", "coterie") or {*place.parts} & protocols:
+            continue
+        if any(
+            isinstance(node, ast.Constant) and node.value in protocols
+            for node in ast.walk(tree_of(file))
+        ):
+            naming.add(str(place))
+    assert naming - {"envs/__init__.py"} == KNOWS_ONE

@@ -9,7 +9,7 @@ import numpy as np
 
 import evidence_peers
 from coterie.comparison.pictures import drawing
-from coterie.evaluation.core_teaching import EVALUATION
+from coterie.envs.core_teaching.evaluation import EVALUATION
 from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
 from evidence_peers import DECIDING, LENGTH, ROLES, RUNGS, TAUGHT, Run, stored

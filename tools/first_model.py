@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from coterie.envs.solo.evaluation import estimate
 from coterie.evaluation.evaluation import Resampled, difference
-from coterie.evaluation.solo import estimate
 from coterie.training.rundir import METRICS, WARMUP, RunDirectory
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -2,7 +2,8 @@
 
 The environments' own defaults (``EnvSpec.defaults``) suit models of an eighth of a million weights:
 they cannot read instructions, answer in 48 tokens and learn at rates that break larger ones. As
-soon as one model that is sampled or learns has more weights than that, these tables hold.
+soon as one model that is sampled or learns has more weights than that, these tables hold, and what
+the environment says for such models (``EnvSpec.larger``).
 """
 
 import math
@@ -12,7 +13,6 @@ from typing import Any
 
 from coterie import envs
 from coterie.envs.contract import role_of
-from coterie.envs.solo import SoloSettings
 from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_player
 from coterie.models.size import count_weights, is_tiny
@@ -30,37 +30,7 @@ EVERYWHERE: Values = {
     "rollout.problems_per_step": 8,
     "run.steps": 200,
 }
-"""In every environment; one that is not ours wins with what it says itself."""
-
-BY_ENV: Mapping[str, Values] = {
-    # Peer distillation stays as it is: four cold traces, the wrong ones read again.
-    "core-teaching": {
-        "env.prompt_style": "answer",
-        "env.max_new_tokens": 512,
-        "env.hint_tokens": 256,
-        "env.k_cold": 4,
-    },
-    # Its prompt asks for a box and a confidence in any case; they end an answer by themselves.
-    "corea-deferral": {
-        "env.max_new_tokens": 512,
-        "env.stop": (),
-        "learner.schedule": "constant",
-    },
-    # Help fades over the same share of the run as the tiny team's.
-    "eapo-consultation": {
-        "env.prompt_style": "answer",
-        "env.max_new_tokens": 512,
-        "env.expert_max_new_tokens": 256,
-        "env.reply_tokens": 256,
-        "env.eval_samples": 4,
-        "env.accept_span": 120.0,
-        "env.penalty_start": 120,
-        "problems.held_out": None,  # as many as the run's length allows
-    },
-    "sd-e2": {"env.prompt_style": "answer", "env.max_new_tokens": 512},
-    "solo": {"env.prompt": SoloSettings().prompt, "env.max_new_tokens": 512},
-}
-"""What an environment's settings are instead of its own."""
+"""In every environment; one without ``EnvSpec.larger`` wins with what it says itself."""
 
 RATES: tuple[tuple[float, float, float], ...] = (
     (5e8, 2e-4, 1e-5),
@@ -89,16 +59,16 @@ FEWEST_HELD_OUT = 8
 def fitting(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Values:
     """What stands in place of ``settings``, which nobody named yet, as the models of ``agents`` ask
     for; nothing where all of them are tiny, or with the preset of a paper."""
-    env = settings.choice.env
     models = [one for one in agents.values() if not is_player(one.model)]
     if settings.choice.preset in PRESETS or all(is_tiny(one.model, one.revision) for one in models):
         return {}
     learning = [one for one in models if one.trained]
-    values = {**EVERYWHERE, "learner.lr": rate_of(learning), **BY_ENV.get(env, {})}
+    spec = envs.spec(settings.choice.env)
+    values = {**EVERYWHERE, "learner.lr": rate_of(learning), **flat(spec.larger or {})}
     if any(one.tuning == "full" for one in learning):
         # Weights and their moments: twelve bytes for each.
         values["run.checkpoint_every"] = 10
-    own = set() if env in BY_ENV else set(flat(envs.spec(env).defaults))
+    own = set(flat(spec.defaults)) if spec.larger is None else set()
     return {name: value for name, value in values.items() if name not in own}
 
 

@@ -15,6 +15,7 @@ from coterie.cluster.room import check_room
 from coterie.cluster.settings import check_cluster, check_episode_workers, has_processes
 from coterie.datatypes import UserError, check_numbers, refuse
 from coterie.datatypes.target import check_folder
+from coterie.envs.env_spec import reads_nothing_again
 from coterie.envs.others import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
@@ -158,6 +159,9 @@ def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
 def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
     """What the environment itself refuses, and rereading where nothing is there to be read."""
     spec = envs.spec(settings.choice.env)
+    others = [
+        one.name for one in envs.registered() if one.rereads not in (None, reads_nothing_again)
+    ]
     if spec.check is not None:
         yield from ask(spec, "check", settings.env, settings)
     yield (
@@ -165,7 +169,7 @@ def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, s
         and spec.rereads is not None
         and not ask(spec, "rereads", settings.env),
         f"{settings.choice.env} has no traces of peers to learn from: leave out "
-        "--algo.distillation.beta, or take --env core-teaching",
+        f"--algo.distillation.beta, or take --env {' or '.join(others)}",
     )
 
 

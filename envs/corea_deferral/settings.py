@@ -6,10 +6,9 @@ from typing import Literal
 
 from coterie.datatypes import Problem, check_least
 from coterie.envs.settings import require, require_finite, require_known, require_traces
-from coterie.rewards.confidence import EPSILON, Target
+from coterie.rewards.confidence import EPSILON, Target, ThresholdSource
 
 ConfidenceReward = Literal["l1", "l2", "kl", "none"]
-ThresholdSource = Literal["accuracy", "cost", "large-pass@1", "fixed"]
 
 _require = partial(require, "corea-deferral")
 

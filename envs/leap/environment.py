@@ -30,10 +30,10 @@ import numpy as np
 
 from coterie.datatypes import Problem, ScoreRequests, UserError, Verdict, derive_seed
 from coterie.envs.conversation import ConversationEnv
+from coterie.envs.env_spec import reads_nothing_again
 from coterie.envs.leap.settings import LeapSettings, Router
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
-from coterie.envs.registry import reads_nothing_again
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
 from coterie.rewards.consultation import ANSWER, final_answer
 from coterie.rewards.overlap import squad_f1

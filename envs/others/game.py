@@ -16,8 +16,8 @@ import numpy as np
 
 from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, check_numbers, refuse
 from coterie.envs.conversation import ConversationEnv
+from coterie.envs.env_spec import EnvSpec, reads_nothing_again
 from coterie.envs.guarded import describe
-from coterie.envs.registry import EnvSpec, reads_nothing_again
 from coterie.envs.turns import Ask, Conversation, Outcome, Turn
 
 ILLEGAL_REWARD = -1.0

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coterie.envs.corea_deferral.settings import ThresholdSource
 from coterie.evaluation.metrics.means import Floats, as_floats
+from coterie.rewards.confidence import ThresholdSource
 
 OUTPUT_WEIGHT = 4.0
 """Price of an output token in prompt tokens (COREA, arXiv:2603.03752)."""

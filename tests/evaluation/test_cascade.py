@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from coterie.envs.corea_deferral.evaluation import EVALUATION
 from coterie.evaluation.cascade import Answers, Cascade, ThresholdChoice, answers, measure
-from coterie.evaluation.corea_deferral import EVALUATION
 from coterie.evaluation.metrics.calibration import (
     calibration_columns,
     calibration_error,

@@ -10,7 +10,7 @@ import pytest
 
 from coterie import train
 from coterie.datatypes import UserError
-from coterie.evaluation.core_teaching import EVALUATION
+from coterie.envs.core_teaching.evaluation import EVALUATION
 from coterie.training import checkpoint, saved
 from coterie.training.checkpoint import Progress
 from coterie.training.command_line import parse

@@ -9,7 +9,7 @@ import pytest
 
 from coterie import envs, train
 from coterie.datatypes import Episode, Problem, Sampling
-from coterie.evaluation.core_teaching import EVALUATION
+from coterie.envs.core_teaching.evaluation import EVALUATION
 from coterie.experts import ScriptedPolicy, ScriptedSettings
 from coterie.models.loading import load_team
 from coterie.models.spec import ModelSpec

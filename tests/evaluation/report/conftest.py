@@ -10,7 +10,9 @@ import pytest
 from tokenizers import Tokenizer
 
 from coterie import models
-from coterie.evaluation import core_teaching, corea_deferral, eapo_consultation
+from coterie.envs.core_teaching import evaluation as core_teaching
+from coterie.envs.corea_deferral import evaluation as corea_deferral
+from coterie.envs.eapo_consultation import evaluation as eapo_consultation
 from coterie.evaluation.reading import Reading, Tag
 
 ENVIRONMENTS = (core_teaching, corea_deferral, eapo_consultation)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.evaluation import core_teaching
+from coterie.envs.core_teaching import evaluation as core_teaching
 from coterie.evaluation.reading import Mark, Phase, Reading, Tag
 from coterie.evaluation.report.page import page
 from coterie.evaluation.report.rundata import read_run

@@ -20,7 +20,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, UserError
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.registry import reads_nothing_again
+from coterie.envs.env_spec import reads_nothing_again
 from coterie.envs.turns import Conversation, Outcome
 from coterie.rewards.grading.answers.confidence import parse_confidence
 

@@ -9,7 +9,7 @@ from coterie import envs
 from coterie.datatypes import Episode, Problem, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.eapo_consultation import EapoConsultationSettings
-from coterie.evaluation.eapo_consultation import estimate, examine, further, headline, rows
+from coterie.envs.eapo_consultation.evaluation import estimate, examine, further, headline, rows
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, tasks_for
 

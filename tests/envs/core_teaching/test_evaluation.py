@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from coterie.datatypes import Episode, Problem, Trajectory
+from coterie.envs.core_teaching.evaluation import EVALUATION, estimate, examine, rows
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
-from coterie.evaluation.core_teaching import EVALUATION, estimate, examine, rows
 from coterie.evaluation.table import comparison
 
 # Four problems, two cold samples a role.

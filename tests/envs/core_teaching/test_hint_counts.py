@@ -1,4 +1,4 @@
-from coterie.evaluation.core_teaching import HintCounts, hint_counts
+from coterie.envs.core_teaching.evaluation import HintCounts, hint_counts
 from coterie.rewards.rescue import COLD, HINT
 
 # Alice solves it cold, bob does not; of bob's five second tries three saw the hint.

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from coterie.evaluation.sd_e2 import EVALUATION, estimate, rows
+from coterie.envs.sd_e2.evaluation import EVALUATION, estimate, rows
 
 #            alice   bob     oracle@1            oracle@2
 #   p0       1 0     0 0     .5                  1

@@ -1,0 +1,59 @@
+"""What is known of ``core-teaching`` before it is built: its defaults, and who asks what in it."""
+
+from pathlib import Path
+
+from coterie.envs.core_teaching.check import check
+from coterie.envs.core_teaching.settings import CoreTeachingSettings
+from coterie.envs.env_spec import EnvSpec
+
+SPEC = EnvSpec(
+    name="core-teaching",
+    version=0,
+    shipped=True,
+    factory="coterie.envs.core_teaching:CoreTeachingEnv",
+    settings=CoreTeachingSettings,
+    roles=("alice", "bob"),
+    evaluation="coterie.envs.core_teaching.evaluation:EVALUATION",
+    rereads=lambda settings: settings.reread != "none",
+    check=check,
+    # Peer distillation, the arm "expected" of docs/evidence.md, which beats training alone:
+    # only being right is paid, and traces of a role that has no right one are read again behind
+    # a peer's.
+    defaults={
+        # Half of the problems are one role's, and the other half practically never.
+        "problems": {"train": "chains?mix=0.5,0.5,0&min_length=5&max_length=5"},
+        "env": {
+            "k_cold": 3,
+            "k_hinted": 0,
+            "teacher": "prefer-peer",
+            "alpha": 0.0,
+            "w_explore": (0.0,),
+            "lambda_cm": (0.0,),
+            "lambda_ta": 0.0,
+            "r_teach": 0.0,
+            "reread": "unsolved",
+            # A peer that is right by luck has nothing to teach.
+            "reread_least": 0.5,
+        },
+        "algo": {"distillation": {"beta": 1.0, "likeliest": 64, "fade": 1.0}},
+        "run": {"group_by": "problem+role"},
+    },
+    larger={
+        "env": {
+            # Peer distillation stays as it is: four cold traces, the wrong ones read again.
+            "prompt_style": "answer",
+            "max_new_tokens": 512,
+            "hint_tokens": 256,
+            "k_cold": 4,
+        }
+    },
+    suite={
+        "name": "core",
+        # The families that one tiny model knows and the other does not, and their mixture.
+        "problems": ("chains?mix=1,0,0", "chains?mix=0,1,0", "chains?mix=0,0,1"),
+        "role": "alice",
+        "silent": ("bob",),
+        "settings": {"k_cold": 1, "k_hinted": 0},
+    },
+    baseline=Path(__file__).parent / "alone.json",
+)

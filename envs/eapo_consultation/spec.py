@@ -1,0 +1,51 @@
+"""What is known of ``eapo-consultation`` before it is built: defaults, and who asks what in it."""
+
+from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
+from coterie.envs.env_spec import EnvSpec, reads_nothing_again
+
+PROBLEMS = "chains?mix=0,1,0&min_length=4&max_length=4&answer=all"
+
+SPEC = EnvSpec(
+    name="eapo-consultation",
+    version=0,
+    shipped=True,
+    factory="coterie.envs.eapo_consultation:EapoConsultationEnv",
+    settings=EapoConsultationSettings,
+    roles=("policy", "expert"),
+    evaluation="coterie.envs.eapo_consultation.evaluation:EVALUATION",
+    rereads=reads_nothing_again,
+    learns=lambda settings: ("policy",),
+    defaults={
+        "problems": {"train": PROBLEMS, "held_out": 128},
+        "env": {
+            # The tiny expert's replies break off before the last of four operations.
+            "reply_tokens": 13,
+            "schedule": "linear",
+            "accept_span": 60.0,
+            # Asking costs something once help is gone.
+            "consult_penalty": 0.05,
+            "penalty_start": 60,
+        },
+        "run": {"steps": 100},
+        "agents": {"expert": {"trained": False}},
+    },
+    larger={
+        "env": {
+            "prompt_style": "answer",
+            "max_new_tokens": 512,
+            "expert_max_new_tokens": 256,
+            "reply_tokens": 256,
+            "eval_samples": 4,
+            # Help fades over the same share of the run as the tiny team's.
+            "accept_span": 120.0,
+            "penalty_start": 120,
+        },
+        "problems": {"held_out": None},  # as many as the run's length allows
+    },
+    suite={
+        "name": "eapo",
+        "problems": (PROBLEMS,),
+        "role": "policy",
+        "workflow": "workflow",
+    },
+)

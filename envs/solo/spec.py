@@ -1,0 +1,23 @@
+"""What is known of ``solo`` before it is built."""
+
+from coterie.envs.env_spec import EnvSpec
+from coterie.envs.solo.environment import SoloSettings
+
+SPEC = EnvSpec(
+    name="solo",
+    version=0,
+    shipped=True,
+    factory="coterie.envs.solo:SoloEnv",
+    settings=SoloSettings,
+    roles=("solver",),
+    evaluation="coterie.envs.solo.evaluation:EVALUATION",
+    defaults={
+        # What a model of the tiny team reads, and how much it writes.
+        "env": {
+            "prompt": "Question: {question}\nLet's solve this step by step:",
+            "max_new_tokens": 48,
+        },
+        "agents": {"solver": {"model": "tiny:alice"}},
+    },
+    larger={"env": {"prompt": SoloSettings().prompt, "max_new_tokens": 512}},
+)
