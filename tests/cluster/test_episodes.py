@@ -24,8 +24,8 @@ from coterie.cluster.processes import Process
 from coterie.cluster.settings import ClusterSettings, check_episode_workers
 from coterie.datatypes import Completion, PolicyFailure, Problem, Prompt, Sampling, UserError
 from coterie.envs import registry
-from coterie.envs.core_teaching import CoreTeachingSettings
 from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.core_teaching import CoreTeachingSettings
 from coterie.problems.source import ProblemSet
 from coterie.rollouts import Collector, Deadlines, tasks_for
 from coterie.rollouts.coalesce import Coalescer
