@@ -43,7 +43,8 @@ class ServeSettings:
     context: int | None = None
     """Longest context in tokens, prompt and answer together; default: what the model allows."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Weights' number format; auto: float32 on a CPU, the checkpoint's own on a GPU."""
+    """Weights' number format; auto: the checkpoint's own on a GPU; on a CPU bfloat16 if the
+    processor multiplies in it and the weights are above 8 MiB, else float32."""
     revision: str | None = None
     """Commit, tag or branch on the hub."""
     trust_remote_code: bool = False
@@ -133,13 +134,21 @@ def arguments(settings: ServeSettings, folder: str, *, gpu: bool) -> list[str]:
     said += ["--host", s.host, "--port", str(s.port), "--max-num-seqs", str(s.max_sequences)]
     # Nothing that a request leaves open is taken from the checkpoint's generation settings.
     said += ["--generation-config", "vllm"]
-    said += ["--dtype", "float32" if s.dtype == "auto" and not gpu else s.dtype]
+    said += ["--dtype", s.dtype if gpu else _format_on_cpu(s)]
     said += ["--gpu-memory-utilization", str(s.gpu_memory)] if gpu else _ON_CPU
     said += ["--tensor-parallel-size", str(s.tensor_parallel)] if s.tensor_parallel > 1 else []
     said += ["--max-model-len", str(s.context)] if s.context is not None else []
     said += ["--revision", s.revision] if s.revision and folder == s.model else []
     said += ["--trust-remote-code"] if s.trust_remote_code else []
     return said + ([] if s.log in ("INFO", "DEBUG") else ["--disable-uvicorn-access-log"])
+
+
+def _format_on_cpu(settings: ServeSettings) -> str:
+    from coterie.models.number_format import number_format_of
+    from coterie.models.spec import ModelSpec
+
+    spec = ModelSpec(settings.model, device="cpu", dtype=settings.dtype, revision=settings.revision)
+    return number_format_of(spec).name
 
 
 def _loopback(host: str) -> bool:

@@ -15,6 +15,7 @@ from coterie.datatypes import UserError
 from coterie.experts import ServerSettings, serve
 from coterie.experts.naming import read_player
 from coterie.experts.serve import ServeSettings, arguments, check_serving, player, served_name
+from coterie.models import number_format
 
 
 def free_port() -> int:
@@ -99,6 +100,22 @@ def test_what_vllm_is_told() -> None:
     loud = arguments(ServeSettings("m", log="INFO", dtype="bfloat16"), "m", gpu=False)
     assert "--disable-uvicorn-access-log" not in loud
     assert loud[loud.index("--dtype") + 1] == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("model", "flag", "dtype"),
+    [
+        ("tiny:expert", "avx512_bf16", "float32"),
+        ("org/large", "avx512_bf16", "bfloat16"),
+        ("org/large", None, "float32"),
+    ],
+)
+def test_on_a_cpu_it_computes_in_what_the_processor_is_fast_at(
+    monkeypatch: pytest.MonkeyPatch, model: str, flag: str | None, dtype: str
+) -> None:
+    monkeypatch.setattr(number_format, "native_bfloat16", lambda: flag)
+    said = arguments(ServeSettings(model), model, gpu=False)
+    assert said[said.index("--dtype") + 1] == dtype
 
 
 def test_without_vllm_and_with_a_wrong_flag(
