@@ -30,6 +30,7 @@ from coterie.algorithms.rereading import Rereading
 from coterie.algorithms.scorer import Scorer
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.datatypes import Trajectory, UserError
+from coterie.datatypes.pulse import LEARNED
 from coterie.models.shards import gather, shard_as, whole
 
 Floats = npt.NDArray[np.float64]
@@ -225,7 +226,9 @@ class Learner:
         totals = Totals(len(part), sum(scored_tokens(rows[i]) for i in part))
         sums, peaks, loss = torch.zeros(len(SUMS)), torch.zeros(2), torch.zeros(())
         self._optimizer.zero_grad()
-        groups = self._scorer.micro_batches(rows, self._busy(part, advantages, lesson))
+        busy = self._busy(part, advantages, lesson)
+        LEARNED.add((len(part) - len(busy)) / settings.epochs)
+        groups = self._scorer.micro_batches(rows, busy)
         for chosen, counts in self._ranks.share(groups):
             batch = self._scorer.pad(rows, chosen, advantages, lesson)
             logp_BT, entropy_BT, gain_BT = batch_logprobs(
@@ -247,6 +250,7 @@ class Learner:
                 cap=settings.importance_cap,
             )
             (share.loss if counts else 0 * share.loss).backward()
+            LEARNED.add(len(chosen) / settings.epochs)
             if not counts:
                 continue
             loss = loss + share.loss.detach().cpu()

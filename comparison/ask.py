@@ -29,14 +29,13 @@ from coterie.datatypes import (
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import role_of
 from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings
-from coterie.experts.naming import is_player
 from coterie.experts.scripted import StoredPolicy
-from coterie.models.size import is_tiny
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector
 from coterie.rollouts.collect import Task
 from coterie.teams.graders import build_scorer
 from coterie.teams.team import Team, build_team
+from coterie.training.asking_defaults import are_tiny
 from coterie.training.stage import loading, stage
 
 # What stands for a token where a policy speaks bytes: English has about four to one.
@@ -60,7 +59,7 @@ def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
         for (_, together), group in groups.items():
             needed = {n: one for job in group for n, one in job.lineup.needed.items()}
             models = [one.model for one in needed.values()]
-            with loading(console, models, lines=not all(map(_is_light, models))):
+            with loading(console, models, lines=not are_tiny(models)):
                 team = build_team(
                     {name: one.settings for name, one in needed.items()},
                     vllm=settings.vllm if settings.engine == "vllm" else None,
@@ -134,8 +133,9 @@ async def sample(
     )
     failure: str | None = None
     answers = len(wanted) * lineup.answers
-    told = not all(_is_light(one.model) for one in lineup.needed.values())
-    with stage(console, job.title, answers, lines=told):
+    # Tiny ones answer so soon that nobody need be shown how far it is.
+    slow = not are_tiny([one.model for one in lineup.needed.values()])
+    with stage(console, job.title, answers, lines=slow):
         for start in range(0, len(wanted), settings.batch):
             tasks = [
                 Task(
@@ -165,11 +165,6 @@ async def sample(
                         failure = row.status.removeprefix("failed: ")
             job.stored.append(records)
     return failure
-
-
-def _is_light(model: str) -> bool:
-    """Whether it answers so soon that nobody need be shown how far it is."""
-    return is_player(model) or is_tiny(model)
 
 
 class _Nobody:

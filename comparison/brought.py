@@ -8,7 +8,8 @@ from typing import Any
 from coterie import envs
 from coterie.datatypes import UserError
 from coterie.datatypes.flags import parse_flags
-from coterie.training.plain import override
+from coterie.training.asking_defaults import sentence
+from coterie.training.plain import flat, nested, override
 from coterie.training.presets import lay_over, preset
 from coterie.training.retired import Retired
 from coterie.training.rundir import RunDirectory
@@ -125,15 +126,24 @@ def roles_of_runs(found: Sequence[Brought], env: str) -> tuple[str, ...]:
 
 def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     """Settings of the class ``kind`` from flags. Where it can tell what runs and presets bring
-    (``brought``), that is laid over its defaults, and flags over both."""
+    (``brought``), that is laid over its defaults, and flags over both. What nobody has named then
+    is what its models ask for (``fitting``), which a line says."""
     parsed = parse_flags(kind, argv, prog=prog)
-    if not hasattr(parsed, "brought"):
-        return parsed
     given = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
-    values = parsed.brought(given)
-    if not values:
+    values = parsed.brought(given) if hasattr(parsed, "brought") else {}
+    if values:
+        parsed = parse_flags(kind, argv, prog=prog, default=override(kind(), values))
+    if not hasattr(parsed, "fitting"):
         return parsed
-    return parse_flags(kind, argv, prog=prog, default=override(kind(), values))
+    named = flat(values)
+    fit = {
+        name: value
+        for name, value in parsed.fitting().items()
+        if name not in named and f"--{name.replace('_', '-')}" not in given
+    }
+    if fit and (told := sentence(fit, parsed.models())):
+        print(told, flush=True)
+    return override(parsed, nested(fit))
 
 
 def _agreed(

@@ -1,7 +1,7 @@
 """COREA's comparison of systems: ``python benchmark.py corea --corea runs/x --rlvr runs/y``."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from coterie.evaluation.metrics.means import Floats
 from coterie.experts.naming import is_player
 from coterie.rewards.confidence import ThresholdSource
 from coterie.teams.graders import check_graders
+from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
 from coterie.training.plain import to_plain
 
 _ENV, _ROLE = "corea-deferral", "small"
@@ -116,6 +117,18 @@ class CoreaComparison(Asking):
             for name, what in named.items()
             if what is not None
         }
+
+    def models(self) -> list[str]:
+        """All of them."""
+        return [one.model for one in self.policies().values()]
+
+    def fitting(self) -> dict[str, Any]:
+        """What models that are not tiny ask for, by the name of the setting."""
+        if self.preset or are_tiny(self.models()):
+            return {}
+        known = {one.name for one in fields(self)}
+        asked = {name: value for name, value in asking(_ENV).items() if name in known}
+        return {"problems": (PROBLEMS,), **asked}
 
     def brought(self, given: Collection[str]) -> dict[str, Any]:
         """What the preset, or the runs, have it be."""

@@ -22,6 +22,7 @@ from coterie.datatypes import UserError
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.leap.settings import LeapSettings
 from coterie.teams.graders import check_graders
+from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
 from coterie.training.plain import override, to_plain
 
 _ENV, _ROLE = "eapo-consultation", "policy"
@@ -96,6 +97,22 @@ class EapoComparison(Asking):
     leap: LeapSettings = field(default_factory=LeapSettings)
     """How paths read each other's summaries."""
 
+    def models(self) -> list[str]:
+        """All of them, but those of pools."""
+        named = [*((name, _ROLE) for name in self._named()), (self.expert, "expert")]
+        return [find_policy(role, name, role).model for name, role in named]
+
+    def fitting(self) -> dict[str, Any]:
+        """What models that are not tiny ask for, by the name of the setting."""
+        if self.preset or are_tiny(self.models()):
+            return {}
+        asked, words = asking(_ENV), ("prompt_style", "max_new_tokens")
+        # Peers are asked in the words of all others.
+        paths = {f"leap.{name}": asked[name] for name in words}
+        return {
+            "problems": (PROBLEMS,), **{f"env.{name}": one for name, one in asked.items()}, **paths
+        }  # fmt: skip
+
     def brought(self, given: Collection[str]) -> dict[str, Any]:
         """What the preset, or the runs, have it be."""
         values: dict[str, Any] = {}
@@ -128,9 +145,13 @@ class EapoComparison(Asking):
     def _sources(self) -> list[Brought]:
         if self.preset:
             return bring((), self.preset)
+        return bring([find_policy("policy", one, _ROLE).run for one in self._named()], "")
+
+    def _named(self) -> list[str]:
+        """Policies, as they are named."""
         named = [getattr(self, name) for name in ("base", *_TRAINED)]
         named += [text.partition("=")[2] for text in self.others]
-        return bring([find_policy("policy", one, _ROLE).run for one in named if one], "")
+        return [one for one in named if one]
 
 
 @dataclass(frozen=True)

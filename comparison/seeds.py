@@ -2,13 +2,14 @@
 
 import glob
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from coterie import envs
 from coterie.comparison.output import make_table, mean_over_seeds, write_json
@@ -18,15 +19,18 @@ from coterie.datatypes import UserError, fits
 from coterie.datatypes.arguments import command
 from coterie.datatypes.target import check_folder
 from coterie.evaluation import evaluation_of
+from coterie.evaluation.evaluation import Row
 from coterie.evaluation.metrics.intervals import Estimate, t_interval
 from coterie.evaluation.table import as_json
 from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
 
 _TOKENS = "rollout/learner_tokens_total"
 _Values = dict[str, float | None]
+"""A metric -> its value; null where nothing was measured."""
 _FEW = 24
 """Points of a curve up to which each is marked."""
-"""A metric -> its value; null where nothing was measured."""
+_EARLIER = {"before": "before", "warmed_up": "warmed up"}
+"""A moment of a run's summary before the last, as the table calls it."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Finished:
     """What was logged of each training step."""
     evaluated: Sequence[Mapping[str, float]]
     """What was measured between steps; empty without ``--eval.every``."""
+    earlier: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    """Moment before the last -> what was measured then."""
 
 
 Systems = Mapping[str, Sequence[Finished]]
@@ -93,15 +99,23 @@ def compare(settings: SeedsComparison) -> None:
     headings += [f"{first} - {other}" for other in others]
     console = Console()
     console.print(make_table("", "mean over seeds, 95 % (t)", headings, lines))
+    for name, runs in systems.items():
+        if moments := _moments(runs):
+            console.print("", _course(name, runs, moments, rows))
     content = _content(systems, [row.metric for row in rows])
     results = write_json(settings.out / "seeds.json", content)
     picture = draw(systems, curves, settings.out / "seeds.png")
     console.print(f"written: {results}, {picture}", soft_wrap=True, markup=False)
 
 
-def over_seeds(runs: Sequence[Finished], metric: str) -> Estimate:
-    """The metric's mean over runs."""
-    return t_interval([_value(run, metric) for run in runs])
+def over_seeds(runs: Sequence[Finished], metric: str, when: str = "after") -> Estimate:
+    """The metric's mean over runs, after training or at an earlier moment."""
+    return t_interval([_value(run, metric, when) for run in runs])
+
+
+def gain(runs: Sequence[Finished], metric: str, since: str) -> Estimate:
+    """What the metric has gained in each run since an earlier moment, over runs."""
+    return t_interval([_value(run, metric) - _value(run, metric, since) for run in runs])
 
 
 def lead(ours: Sequence[Finished], other: Sequence[Finished], metric: str) -> Estimate | None:
@@ -122,6 +136,32 @@ def _cells(systems: Systems, metric: str) -> list[str]:
     ]
 
 
+def _moments(runs: Sequence[Finished]) -> list[str]:
+    """Moments before the last that were measured in all of these runs."""
+    return [when for when in _EARLIER if all(run.earlier.get(when) for run in runs)]
+
+
+def _course(
+    name: str, runs: Sequence[Finished], moments: Sequence[str], rows: Sequence[Row]
+) -> Table:
+    """One system from moment to moment, and its change since the last of them."""
+    since = moments[-1]
+    lines = [
+        (
+            escape(row.label),
+            [
+                *(mean_over_seeds(over_seeds(runs, row.metric, when)) for when in moments),
+                mean_over_seeds(over_seeds(runs, row.metric)),
+                mean_over_seeds(gain(runs, row.metric, since), "+"),
+            ],
+        )
+        for row in rows
+    ]
+    called = [_EARLIER[when] for when in moments]
+    headings = [*called, "after", f"since {called[-1]}"]
+    return make_table(f"{name} ({len(runs)})", "mean over seeds, 95 % (t)", headings, lines)
+
+
 def _content(systems: Systems, metrics: Sequence[str]) -> dict[str, Any]:
     """Every value behind the table; differences are from the first system."""
     first, *others = systems
@@ -135,6 +175,13 @@ def _content(systems: Systems, metrics: Sequence[str]) -> dict[str, Any]:
                     metric: {
                         "values": [run.after.get(metric) for run in runs],
                         **as_json(over_seeds(runs, metric)),
+                        **{
+                            when: {
+                                "values": [run.earlier[when].get(metric) for run in runs],
+                                **as_json(over_seeds(runs, metric, when)),
+                            }
+                            for when in _moments(runs)
+                        },
                     }
                     for metric in metrics
                 },
@@ -199,8 +246,8 @@ def _line(run: Finished, curve: str) -> tuple[Any, Any]:
     return x, y
 
 
-def _value(run: Finished, metric: str) -> float:
-    value = run.after.get(metric)
+def _value(run: Finished, metric: str, when: str = "after") -> float:
+    value = (run.after if when == "after" else run.earlier[when]).get(metric)
     return float("nan") if value is None else value
 
 
@@ -219,6 +266,7 @@ def _run(path: Path) -> Finished:
         found = _read(path)
         good = (
             fits(found.after, _Values)
+            and all(fits(one, _Values) for one in found.earlier.values())
             and fits(
                 (list(found.steps), list(found.evaluated)), tuple[list[_Values], list[_Values]]
             )
@@ -251,6 +299,7 @@ def _read(path: Path) -> Finished:
         steps[-1][_TOKENS] if steps else 0.0,
         steps,
         run.read_log(EVALUATIONS),
+        {when: summary[when] for when in _EARLIER if when in summary},
     )
 
 

@@ -31,12 +31,21 @@ from coterie.comparison.policies import (
 )
 from coterie.comparison.settings import Asking
 from coterie.comparison.suite_scores import Answered, overall, score
-from coterie.comparison.suites import Suite, check_played, lineup_of, settings_of, suite_called
+from coterie.comparison.suites import (
+    Suite,
+    check_played,
+    fitting,
+    lineup_of,
+    settings_of,
+    suite_called,
+)
 from coterie.comparison.verifier import verifying
 from coterie.datatypes import UserError
 from coterie.evaluation.cascade import ThresholdChoice
 from coterie.rewards.confidence import ThresholdSource
 from coterie.teams.graders import check_graders
+from coterie.training.asking_defaults import sentence as fitting_sentence
+from coterie.training.model_defaults import as_flag
 from coterie.training.plain import to_plain
 
 _CONVENTIONS = {
@@ -153,7 +162,12 @@ def compare(settings: SuiteComparison) -> None:
             "--policies: name who is compared, such as alice=runs/x bob=tiny:bob; or whole teams "
             "with --team, --teams or --cross-play"
         )
-    suites = [_fitted(suite_called(name), settings) for name in settings.suite]
+    suites = list[Suite]()
+    for name in settings.suite:
+        suite, line = _fitted(suite_called(name), settings)
+        suites.append(suite)
+        if line:
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
     if len({suite.name for suite in suites}) < len(suites):
         raise UserError("--suite names a suite twice")
     verifier = read_verifier(settings.verifier, policies)
@@ -207,8 +221,9 @@ def compare(settings: SuiteComparison) -> None:
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
 
 
-def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
-    """The suite as runs, the preset and the flags change it."""
+def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
+    """The suite as its models, runs, the preset and the flags change it; and a line on what
+    follows from the models."""
     found = settings.sources()
     given = {_decided_by("max_new_tokens")} if settings.max_new_tokens else set()
     given |= {_decided_by(name) for name in suite.settings}
@@ -224,7 +239,14 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
         known = settings_of(suite)
         brought |= {n: settings.max_new_tokens for n in limits if hasattr(known, n)}
     roles = suite.roles or roles_of_runs(found, suite.env)
-    suite = replace(suite, settings={**suite.settings, **brought}, roles=roles)
+    models = _models(replace(suite, roles=roles), settings)
+    fit = {} if settings.preset else fitting(suite, models)
+    fit = {n: v for n, v in fit.items() if n not in (*suite.settings, *brought)}
+    if settings.problems:
+        fit.pop("problems", None)
+    line = fitting_sentence(fit, models, f"suite {suite.name}: ", _decided_as)
+    suite = replace(suite, problems=fit.pop("problems", suite.problems), roles=roles)
+    suite = replace(suite, settings={**fit, **suite.settings, **brought})
     if settings.problems:
         suite = replace(suite, problems=settings.problems)
     elif settings.preset and (paper := preset_settings(settings.preset)).choice.env == suite.env:
@@ -247,7 +269,15 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> Suite:
     for mode in {suite.mode, suite.workflow or suite.mode}:
         env.reset(seed=0, options={"mode": mode})
     env.close()
-    return suite
+    return suite, line
+
+
+def _models(suite: Suite, settings: SuiteComparison) -> list[str]:
+    """Everybody who plays or judges."""
+    policies, teams = read_policies(settings.policies), settings.named_teams()
+    players = [one for team in teams for (one,) in team.lineup(_roles(suite, teams)).values()]
+    verifier = read_verifier(settings.verifier, policies)
+    return [one.model for one in (*policies, *players, verifier) if one]
 
 
 def _roles(suite: Suite, teams: Sequence[NamedTeam] = ()) -> tuple[str, ...]:
@@ -262,6 +292,11 @@ def _roles(suite: Suite, teams: Sequence[NamedTeam] = ()) -> tuple[str, ...]:
             f"--team names {unknown[0]}; the roles of {suite.env} are {', '.join(roles)}"
         )
     return roles
+
+
+def _decided_as(name: str, value: Any) -> str:
+    """A setting as the user would name it."""
+    return as_flag(name, value) if hasattr(SuiteComparison, name) else f"{name} {value}"
 
 
 def _decided_by(name: str) -> str:

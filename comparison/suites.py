@@ -19,6 +19,7 @@ from coterie.envs.solo import SoloSettings
 from coterie.rewards.grading.answers.checker import UNGRADED
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Deadlines
+from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking, is_made_for_tiny
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,17 @@ def _bare(env: str) -> Suite:
     told = {"train": "chains", **found.defaults.get("problems", {})}
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", found.name).strip("-.")[-41:].lstrip("-._")
     return Suite(name, env, tuple(told.get("eval", ())) or (told["train"],), bare=True)
+
+
+def fitting(suite: Suite, models: Collection[str]) -> dict[str, Any]:
+    """What ``models`` ask for in place of what suits tiny ones, by the names of settings: those of
+    the environment, and ``problems`` of a suite of ours or of an environment."""
+    if are_tiny(models):
+        return {}
+    ours = suite.bare or (suite.name in SUITES and suite.problems == SUITES[suite.name].problems)
+    made = {"problems": (PROBLEMS,)} if ours and is_made_for_tiny(suite.problems) else {}
+    known = settings_of(suite)
+    return made | {n: value for n, value in asking(suite.env).items() if hasattr(known, n)}
 
 
 def check_played(suite: Suite, played: Collection[str], problem: Problem) -> None:

@@ -34,3 +34,5 @@ ENDED = Pulse()
 """Answers in episodes that this process has played to their end, whoever sampled them."""
 LOADED = Pulse()
 """Models that this process has loaded."""
+LEARNED = Pulse()
+"""Rows of which learners of this process have the gradient."""

@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from coterie.agents.local import LocalPolicy
 from coterie.datatypes import Completion, Prompt, Sampling
 from coterie.models.loading import load_team
+from coterie.models.locate import TINY
 from coterie.models.spec import LoraSpec, ModelSpec
 
 # Files of tests run side by side: threads, here or in what a test starts, would only wait for each
@@ -238,3 +239,25 @@ def file_engine(monkeypatch: pytest.MonkeyPatch) -> type[FileEngine]:
     monkeypatch.setattr("coterie.agents.engine.policy.sampling_params", params)
     monkeypatch.setattr("coterie.agents.engine.settings.find_spec", lambda name: object())
     return FileEngine
+
+
+@pytest.fixture
+def random_model(tmp_path: Path) -> str:
+    """Eight million random weights behind a vocabulary of some hundred tokens."""
+    torch.manual_seed(0)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(TINY / "alice")
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=256,
+        intermediate_size=1024,
+        num_hidden_layers=8,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=1024,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+    )
+    folder = tmp_path / "random"
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)

@@ -24,6 +24,7 @@ from coterie.datatypes import (
     check_literals,
     derive_seed,
 )
+from coterie.datatypes.pulse import LEARNED
 from coterie.envs.prompts import ExpertStyle, lone_prompt
 from coterie.experts.naming import is_player
 from coterie.problems.opening import open_source
@@ -34,8 +35,11 @@ from coterie.rewards.grading.answers import Checker
 from coterie.teams.models import check_models
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Learning, build_team
+from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
 from coterie.training.disk import write_or_keep
+from coterie.training.model_defaults import EVERYWHERE, imitation_rate
 from coterie.training.rundir import check_new
+from coterie.training.stage import loading, stage
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,22 @@ class Distillation:
     def __post_init__(self) -> None:
         check_literals(self, "--")
 
+    def models(self) -> list[str]:
+        """Who learns, and from whom."""
+        return [self.policy, self.expert]
+
+    def fitting(self) -> dict[str, Any]:
+        """What models that are not tiny ask for, by the name of the setting."""
+        if are_tiny(self.models()):
+            return {}
+        asked = asking("eapo-consultation")
+        return {
+            "problems": PROBLEMS,
+            "problems_per_step": EVERYWHERE["rollout.problems_per_step"],
+            "lr": imitation_rate(AgentSettings(self.policy, tuning=self.tuning)),
+            **{name: asked[name] for name in ("prompt_style", "max_new_tokens")},
+        }
+
 
 def distill(settings: Distillation) -> None:
     """Sample solutions, learn them, and keep the policy.
@@ -104,17 +124,19 @@ def distill(settings: Distillation) -> None:
     check_models(agents)
     stream = _stream(settings)
 
-    team = build_team(
-        agents,
-        learning=Learning(
-            LIKELIHOOD,
-            imitating(LearnerSettings(lr=settings.lr)),
-            temperature=1.0,
-            total_steps=settings.steps,
-        ),
-        seed=settings.seed,
-    )
-    trained, console = team.trained["policy"], Console()
+    console, slow = Console(), not are_tiny(settings.models())
+    with loading(console, settings.models(), lines=slow):
+        team = build_team(
+            agents,
+            learning=Learning(
+                LIKELIHOOD,
+                imitating(LearnerSettings(lr=settings.lr)),
+                temperature=1.0,
+                total_steps=settings.steps,
+            ),
+            seed=settings.seed,
+        )
+    trained = team.trained["policy"]
 
     async def run() -> dict[str, int]:
         spent = {"steps": 0, "learned_tokens": 0, "expert_tokens": 0}
@@ -134,7 +156,10 @@ def distill(settings: Distillation) -> None:
         await team.aclose()
         return spent
 
-    spent = asyncio.run(run())
+    total = settings.steps * settings.problems_per_step * settings.solutions
+    title = f"distilling {settings.expert} into {settings.policy}"
+    with stage(console, title, total, lines=slow, counted=(LEARNED,), unit="solutions"):
+        spent = asyncio.run(run())
     trained.export(settings.out / "final" / "policy")
     write_or_keep(settings.out / "distillation.json", json.dumps(spent), "--out")
     console.print(

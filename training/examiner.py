@@ -78,7 +78,7 @@ class Examiner:
 
     def expected(self, name: str) -> int:
         """Answers of models that the evaluation called ``name`` takes, about."""
-        if name == "before" and self._stored(f"evaluation/{name}.json") is not None:
+        if name in ("before", "warmed-up") and self._stored(f"evaluation/{name}.json") is not None:
             return 0
         return len(self._held_out) * self.evaluation.answers(self.roles, self._env_settings)
 

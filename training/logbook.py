@@ -58,7 +58,11 @@ class Logbook:
             TextColumn("+"),
             TimeRemainingColumn(compact=True, table_column=Column(min_width=5)),
             # What does not fit is cut off here, and nowhere else.
-            TextColumn("left {task.fields[numbers]}", table_column=Column(no_wrap=True)),
+            TextColumn(
+                "left {task.fields[part]}{task.fields[numbers]}",
+                table_column=Column(no_wrap=True),
+                markup=False,
+            ),
         ]
         self._bar = Progress(
             *([BarColumn(bar_width=24)] if console.width > _ROOM_FOR_BAR else []),
@@ -67,7 +71,7 @@ class Logbook:
             disable=not console.is_terminal,
             transient=True,
         )
-        self._task = self._bar.add_task("", total=last, completed=first - 1, numbers="")
+        self._task = self._bar.add_task("", total=last, completed=first - 1, part="", numbers="")
         self._since = time.perf_counter()
 
     def __enter__(self) -> "Logbook":
@@ -98,6 +102,10 @@ class Logbook:
                 f"{left:.0f} s left",
                 soft_wrap=True,
             )
+
+    def part(self, text: str) -> None:
+        """Show on the bar what the run is at within a step; nothing with an empty ``text``."""
+        self._bar.update(self._task, part=f"[{text}] " if text else "")
 
     def text(self, step: int, name: str, markdown: str) -> None:
         """Show a transcript in TensorBoard."""

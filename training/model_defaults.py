@@ -21,6 +21,7 @@ from coterie.problems.split import HELD_OUT
 from coterie.teams.settings import AgentSettings
 from coterie.training.plain import flat, nested, override, to_plain
 from coterie.training.train_settings import TrainSettings
+from coterie.training.warmup import WarmupSettings
 
 Values = Mapping[str, Any]
 """Dotted name -> value."""
@@ -47,6 +48,10 @@ et al. 2025 (doi:10.64434/tml.20250929): LoRA wants ten times the rate of full w
 
 UNKNOWN_SIZE = 7e9
 """Weights of a model that does not say how many it has."""
+
+IMITATED_WORTH = 10.0
+"""Times the rate of reward training, at most, at which a model imitates: 1e-4 for full weights of
+.135 billion (measured here), 2e-5 for 7 billion, as is usual in supervised fine-tuning."""
 
 EVALUATION_SHARE = 0.1
 """Of a run's time, that all of its evaluations may take together."""
@@ -78,6 +83,11 @@ def rate_of(learning: Collection[AgentSettings]) -> float:
     largest = max((weights or UNKNOWN_SIZE for weights in counted), default=UNKNOWN_SIZE)
     _, lora, full = next(row for row in RATES if largest < row[0])
     return full if any(one.tuning == "full" for one in learning) else lora
+
+
+def imitation_rate(learner: AgentSettings) -> float:
+    """The learning rate at which a model imitates: the warm-up's, or less where it is large."""
+    return min(WarmupSettings().lr, IMITATED_WORTH * rate_of([learner]))
 
 
 def fitted(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> TrainSettings:
@@ -142,7 +152,7 @@ def sentence(settings: TrainSettings) -> str:
     taken = {name: value for name, value in to_plain(values).items() if plain.get(name) == value}
     return (
         f"Settings that nobody named, for models of {_sizes(settings)} weights: "
-        f"{' '.join(_flag(name, value) for name, value in taken.items())} (the learning rate for "
+        f"{' '.join(as_flag(name, value) for name, value in taken.items())} (the learning rate for "
         "the largest that learns, all evaluations together a tenth of the run; --print-config "
         "shows every setting)"
     )
@@ -152,16 +162,24 @@ def _sizes(settings: TrainSettings) -> str:
     told: dict[str, None] = {}
     for agent in settings.agents.values():
         if not is_player(agent.model):
-            weights = count_weights(agent.model, agent.revision)
-            told[_size(weights) if weights else "an unknown number of"] = None
+            told[size_in_words(count_weights(agent.model, agent.revision))] = None
     return " and ".join(told)
 
 
-def _size(weights: int) -> str:
+def size_in_words(weights: int | None) -> str:
+    """So many weights; None: nobody knows.
+
+    >>> size_in_words(135_000_000)
+    '135 million'
+    """
+    if not weights:
+        return "an unknown number of"
     billions = weights / 1e9
     return f"{billions:.2g} billion" if billions >= 1 else f"{weights / 1e6:.3g} million"
 
 
-def _flag(name: str, value: Any) -> str:
+def as_flag(name: str, value: Any) -> str:
+    """A setting as the command line has it."""
     path = name.removeprefix("run.").replace("_", "-")
-    return f"--{path}" if value == [] else f"--{path} {value}"
+    words = value if isinstance(value, list | tuple) else [value]
+    return " ".join(map(str, [f"--{path}", *words]))

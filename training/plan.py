@@ -24,6 +24,7 @@ from coterie.training.doctor.memory import found_card, optimiser_bytes
 from coterie.training.plan_hours import RolePlan, hours, rows_of
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
+from coterie.training.warmup import NOBODY
 
 When = Literal["always", "sampling", "learning"]
 GIB = 2**30
@@ -169,10 +170,12 @@ def _role(
         gaps += _GAPS["16 bits"] * (dtype.itemsize == 2)
         found = dataclasses.replace(found, update=int((1 + gaps) * found.update))
     device = device if devices == 1 else f"each of {devices} GPUs of {owner}"
+    imitates = agent.trained and agent.warmup != NOBODY and settings.warmup.steps > 0
     return RolePlan(
         *(rows, prompt, longest, answer, found, device, spec, agent.trained),
         devices=devices,
         bits=8 * dtype.itemsize,
+        imitated=imitates * settings.warmup.problems_per_step,
     )
 
 

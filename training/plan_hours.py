@@ -48,6 +48,8 @@ class RolePlan:
     """GPUs over which its learner lies in shards."""
     bits: int = 32
     """Of a number that it computes with."""
+    imitated: int = 0
+    """Worked solutions in a step of the warm-up."""
 
 
 def hours(
@@ -60,7 +62,7 @@ def hours(
         roles: its models.
         cards: device -> bytes.
     """
-    sampling = learning = 0.0
+    sampling = learning = imitating = 0.0
     for one in roles.values():
         _, peak, bandwidth = _speeds(one.device, cards.get(one.device))
         found = one.found
@@ -69,10 +71,13 @@ def hours(
         # Chen et al., arXiv:1604.06174, and Kaplan et al., arXiv:2001.08361: 2 operations a weight
         # and token forward, 2 for gradients of activations, 2 for those of weights.
         if one.trained:
-            each = 2 + 2 + 2 * (one.spec.lora is None) + 2 * found.recomputes
-            each = each * settings.learner.epochs + 2 * _readings(settings)
+            once = 2 + 2 + 2 * (one.spec.lora is None) + 2 * found.recomputes
+            each = once * settings.learner.epochs + 2 * _readings(settings)
             work = one.rows * one.longest * each * found.parameters
-            learning += work / (_OF_PEAK * peak * one.devices)
+            speed = _OF_PEAK * peak * one.devices
+            learning += work / speed
+            # A worked solution is as long as an answer at most, and is read once.
+            imitating += one.imitated * one.longest * once * found.parameters / speed
         side = min(one.rows, settings.vllm.max_sequences)
         # Every token reads the weights once for all rows, and each row's own cache.
         read = found.parameters * (4 if one.device == "cpu" else 2)
@@ -80,7 +85,8 @@ def hours(
         passes = math.ceil(one.rows / side) * one.answer
         sampling += passes * read / (_OF_BANDWIDTH * bandwidth)
         sampling += one.rows * one.prompt * 2 * found.parameters / (_OF_PEAK * peak)
-    return settings.run.steps * (sampling + learning) / 3600
+    seconds = settings.run.steps * (sampling + learning) + settings.warmup.steps * imitating
+    return seconds / 3600
 
 
 def _readings(settings: TrainSettings) -> float:

@@ -58,10 +58,11 @@ def _tables(found: Plan) -> Iterator[str]:
 
 
 def _time(settings: TrainSettings, found: Plan) -> Iterator[str]:
-    steps = settings.run.steps
+    steps, warmup = settings.run.steps, settings.warmup.steps
+    before = f"{warmup:,} steps of imitation and " if warmup else ""
     named = " and ".join(dict.fromkeys(card_name(one.device, one.card) for one in found.devices))
     yield ""
-    yield f"{steps:,} steps: at most {found.hours:,.1f} hours at the speed of {named},"
+    yield f"{before}{steps:,} steps: at most {found.hours:,.1f} hours at the speed of {named},"
     yield "every answer as long as it may be, evaluation not counted"
 
 

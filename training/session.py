@@ -19,10 +19,16 @@ from coterie.training.logbook import Logbook
 from coterie.training.recorder import is_due
 from coterie.training.records import not_finite
 from coterie.training.runtime import Runtime, build
-from coterie.training.stage import stage, stage_of_step
+from coterie.training.stage import learning, stage, stage_of_step
 from coterie.training.train_settings import TrainSettings
 
 T = TypeVar("T")
+
+_MOMENTS = {
+    "before": "before training",
+    "warmed-up": "behind the warm-up",
+    "after": "after training",
+}
 
 
 class Session(AbstractContextManager["Session"]):
@@ -36,6 +42,8 @@ class Session(AbstractContextManager["Session"]):
         self._cursor = self._keeper.progress.cursor
         self._times: dict[str, float] = {}
         """Seconds by phase of a step."""
+        self._bar: Callable[[str], None] | None = None
+        """Shows the part of a step on the run's bar, where there is one."""
 
     def warm_up(self, check: Callable[[], None]) -> Outcomes | None:
         """Have roles imitate worked solutions before they are rewarded (``--warmup.steps``), and
@@ -46,7 +54,8 @@ class Session(AbstractContextManager["Session"]):
         first = self._keeper.progress.warmed + 1
         if first <= last:
             self.ask(asyncio.sleep(0))  # what answers leaves the devices to the learner
-            for step in warmup.steps(first, self.run, self.console, check):
+            lines = self.runtime.slow
+            for step in warmup.steps(first, self.run, self.console, check, lines=lines):
                 self._keeper.advance(warmed=step)
                 if step == last or is_due(step, self._settings.checkpoint_every):
                     self.save()
@@ -54,9 +63,11 @@ class Session(AbstractContextManager["Session"]):
 
     def open_logbook(self) -> Logbook:
         """Where the numbers of each step go, with the progress bar."""
-        return self.runtime.recorder.open_logbook(
+        book = self.runtime.recorder.open_logbook(
             self.console, self._keeper.progress.step + 1, self._examiner.headline
         )
+        self._bar = book.part
+        return book
 
     def steps_left(self) -> Iterator[int]:
         """The steps still to be done, counted from 1."""
@@ -67,16 +78,15 @@ class Session(AbstractContextManager["Session"]):
 
     def sample(self, step: int) -> Batch:
         """One step's episodes: played with the newest weights, or those that were played ahead."""
-        title, answers = f"step {step}: sampling", self.sampler.answers
-        shown = stage_of_step(self.console, title, answers, lines=self.runtime.slow)
-        with self._timed("sample"), shown:
+        with self._timed("sample"), self._part(step, "sampling", self.sampler.answers):
             batch, self._cursor = self.run_async(self.sampler.batch(step))
         return batch
 
     def credit(self, batch: Batch) -> Credit:
         """Compare the traces of each group with each other."""
         algorithm = self.runtime.algorithm
-        rows, stats = with_divergences(batch.rows, self.team.trained, algorithm)
+        with self._part(self._keeper.progress.step + 1, "assigning credit"):
+            rows, stats = with_divergences(batch.rows, self.team.trained, algorithm)
         credit = assign_credit(rows, self.sampler.group_key, algorithm)
         return replace(credit, stats={**credit.stats, **stats})
 
@@ -107,7 +117,10 @@ class Session(AbstractContextManager["Session"]):
                 for name, value in metrics.items()
             }
 
-        with self._timed("update"):
+        rows = sum(row.role in self.team.trained for row in batch.rows)
+        lines = self.runtime.slow
+        shown = learning(self.console, f"step {step}", rows, lines=lines, bar=self._bar)
+        with self._timed("update"), shown:
             # What is being played ahead needs the event loop meanwhile.
             return self.run_async(asyncio.to_thread(learn)) if self.sampler.is_ahead else learn()
 
@@ -129,7 +142,9 @@ class Session(AbstractContextManager["Session"]):
     def evaluate_between(self, step: int, logbook: Logbook) -> None:
         """Evaluate on the held-out problems and log it, if it is time to (``--eval.every``)."""
         if is_due(step, self.runtime.evaluate_every) and not self._is_last(step):
-            measured = self._examiner.estimate(self.ask(self._examiner.examine()), resamples=1)
+            with self._part(step, "evaluating", self._examiner.expected("between")):
+                outcomes = self.ask(self._examiner.examine())
+            measured = self._examiner.estimate(outcomes, resamples=1)
             logbook.evaluation(step, {f"eval/{name}": m.value for name, m in measured.items()})
 
     def checkpoint(self, step: int) -> None:
@@ -139,7 +154,7 @@ class Session(AbstractContextManager["Session"]):
 
     def save(self) -> None:
         """Write a checkpoint of the last whole step."""
-        with self._timed("checkpoint"):
+        with self._timed("checkpoint"), self._part(self._keeper.progress.step, "saving"):
             self._keeper.save()
 
     def evaluate(self, name: str) -> Outcomes | None:
@@ -147,7 +162,7 @@ class Session(AbstractContextManager["Session"]):
         observer = self.runtime.observer
         if name == "before":
             observer.look_at_settings()
-        answers, title = self._examiner.expected(name), f"evaluating {name} training"
+        answers, title = self._examiner.expected(name), f"evaluating {_MOMENTS[name]}"
         with stage(self.console, title, answers, lines=self.runtime.slow):
             outcomes = self.ask(self._examiner.evaluate(name))
         if failures := self._examiner.failures():
@@ -160,7 +175,8 @@ class Session(AbstractContextManager["Session"]):
     ) -> None:
         """Keep the trained models, write the summary and show the table."""
         steps, tally = self._keeper.progress.step, self._keeper.tally
-        self.runtime.conclusion.write(before, after, warmed_up, steps=steps, tally=tally)
+        with self._part(steps, "keeping the trained models"):
+            self.runtime.conclusion.write(before, after, warmed_up, steps=steps, tally=tally)
 
     def ask(self, work: Coroutine[Any, Any, T]) -> T:
         """Do ``work``, which asks policies, with the newest weights."""
@@ -186,6 +202,11 @@ class Session(AbstractContextManager["Session"]):
 
     def _is_last(self, step: int) -> bool:
         return step == self._settings.steps or self._sampled_enough
+
+    def _part(self, step: int, what: str, answers: float = 0) -> AbstractContextManager[None]:
+        """Show how far a part of a step is, if it takes long."""
+        title, lines = f"step {step}: {what}", self.runtime.slow
+        return stage_of_step(self.console, title, answers, lines=lines, bar=self._bar)
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:

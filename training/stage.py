@@ -1,9 +1,11 @@
 """A long stage of a run as it is seen from outside: how far it is, the time gone, the time left.
 
-On a terminal there is a bar, which moves while the process computes; elsewhere a line at the start
-and one at each tenth. A thread of its own shows it, as the event loop stands still meanwhile.
+On a terminal there is a bar, which moves while the process computes; elsewhere a line at the start,
+one at each tenth, and one wherever no such line has been written for seconds. A thread of its own
+shows it, as the event loop stands still meanwhile.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,12 +14,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from coterie.datatypes.pulse import ANSWERED, ENDED, LOADED, Pulse
+from coterie.datatypes.pulse import ANSWERED, ENDED, LEARNED, LOADED, Pulse
 
 PERIOD_S = 0.25
 """Between two looks at the count."""
-SILENCE_S = 5.0
-"""Between two lines about a part of a step, and before the first."""
+SILENCE_S = 4.0
+"""Between two lines at most, elsewhere than on a terminal: a busy machine adds to it, and five
+seconds are what a user waits before he wonders. About a part of a step it is the least, too."""
 
 
 @contextmanager
@@ -55,12 +58,32 @@ def stage(
 
 
 def stage_of_step(
-    console: Console, title: str, total: float, *, lines: bool
+    console: Console,
+    title: str,
+    total: float,
+    *,
+    lines: bool,
+    bar: Callable[[str], None] | None = None,
+    counted: Sequence[Pulse] = (ANSWERED, ENDED),
+    unit: str = "answers",
 ) -> AbstractContextManager[None]:
-    """The same of a part of a step, which says nothing as long as that is short. On a terminal the
-    run's own bar moves."""
-    lines = lines and not console.is_terminal
-    return stage(console, title, total, first=False, least_s=SILENCE_S) if lines else nullcontext()
+    """The same of a part of a step, which says nothing as long as that is short. On a terminal it
+    is shown by ``bar``, the run's own."""
+    if not lines:
+        return nullcontext()
+    if console.is_terminal:
+        return nullcontext() if bar is None else _in_bar(bar, title, total, counted)
+    return _lines(console, title, total, counted, unit, first=False, least_s=SILENCE_S)
+
+
+def learning(
+    console: Console, step: str, rows: float, *, lines: bool, bar: Callable[[str], None] | None
+) -> AbstractContextManager[None]:
+    """The same of a step's update."""
+    title = f"{step}: learning"
+    return stage_of_step(
+        console, title, rows, lines=lines, bar=bar, counted=(LEARNED,), unit="rows"
+    )
 
 
 def checking(*, lines: bool) -> AbstractContextManager[None]:
@@ -100,6 +123,22 @@ def _bar(console: Console, title: str, total: float, counted: Sequence[Pulse]) -
 
 
 @contextmanager
+def _in_bar(
+    bar: Callable[[str], None], title: str, total: float, counted: Sequence[Pulse]
+) -> Iterator[None]:
+    what = title.rpartition(": ")[2]
+
+    def show(done: float, seconds: float) -> None:
+        bar(f"{what} {min(done, total):.0f}/{total:.0f}" if total else what)
+
+    try:
+        with _watching(show, counted):
+            yield
+    finally:
+        bar("")
+
+
+@contextmanager
 def _lines(
     console: Console,
     title: str,
@@ -110,25 +149,56 @@ def _lines(
     first: bool,
     least_s: float,
 ) -> Iterator[None]:
-    last, said_s = 0, 0.0
-
-    def show(done: float, seconds: float) -> None:
-        nonlocal last, said_s
-        if not total:
-            return
-        tenth = min(9, int(10 * done / total))
-        if tenth > last and seconds - said_s >= least_s:
-            last, said_s = tenth, seconds
-            left = seconds * max(0.0, total / done - 1)
-            say(f"{title}: {done:.0f}/{total:.0f} {unit}  {seconds:.0f} s, {left:.0f} s left")
-
     def say(line: str) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
+    due = Lines(say, title, total, unit, least_s=least_s)
     if first:
-        say(f"{title}: {total:.0f} {unit}" if total else title)
-    with _watching(show, counted):
+        due.begin()
+    with _watching(due.show, counted):
         yield
+
+
+class Lines:
+    """When a line is due, and what it says."""
+
+    heard: float = -math.inf
+    """When this process wrote the last of all such lines, by ``clock``: parts of steps that are
+    short each are together a long silence."""
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        title: str,
+        total: float,
+        unit: str,
+        *,
+        least_s: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._say, self._title, self._total, self._unit = say, title, total, unit
+        self._least_s, self._clock, self._tenth = least_s, clock, 0
+
+    def begin(self) -> None:
+        """The line at the start."""
+        total = f": {self._total:.0f} {self._unit}" if self._total else ""
+        self._write(f"{self._title}{total}")
+
+    def show(self, done: float, seconds: float) -> None:
+        """Write a line, if one is due: ``done`` of the total after so many ``seconds``."""
+        tenth = min(9, int(10 * done / self._total)) if self._total else 0
+        waited = self._clock() - Lines.heard
+        if waited < SILENCE_S and (tenth <= self._tenth or waited < self._least_s):
+            return
+        self._tenth = max(tenth, self._tenth)
+        count = f"{min(done, self._total):.0f}/{self._total:.0f} {self._unit}  "
+        left = f", {seconds * max(0.0, self._total / done - 1):.0f} s left" if done else ""
+        counted = f"{count}{seconds:.0f} s{left}" if self._total else f"{seconds:.0f} s"
+        self._write(f"{self._title}: {counted}")
+
+    def _write(self, line: str) -> None:
+        self._say(line)
+        Lines.heard = self._clock()
 
 
 @contextmanager

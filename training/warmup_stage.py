@@ -16,6 +16,7 @@ from coterie.teams.team import Learns, Team
 from coterie.training.logbook import Logbook
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.rundir import RunDirectory
+from coterie.training.stage import learning
 from coterie.training.warmup import WarmupSettings, answer_of
 
 
@@ -37,11 +38,17 @@ class WarmUp:
         """Steps of imitation; 0: none."""
 
     def steps(
-        self, first: int, run: RunDirectory, console: Console, check: Callable[[], None]
+        self,
+        first: int,
+        run: RunDirectory,
+        console: Console,
+        check: Callable[[], None],
+        *,
+        lines: bool = False,
     ) -> Iterator[int]:
         """Do and log every step from ``first`` on; gives its number once it is done, and then has a
         ``check`` whether to stop. Behind the last one reward training begins at the weights of that
-        moment.
+        moment. ``lines``: a step takes so long that it is shown how far it is.
 
         Raises:
             UserError: weights or losses are no finite numbers.
@@ -51,12 +58,21 @@ class WarmUp:
             run, console, first=first, last=self.last, headline=headline, stage="warmup"
         ) as book:
             for number in range(first, self.last + 1):
+                shown = learning(
+                    console,
+                    f"warmup step {number}",
+                    self._count * len(self._streams),
+                    lines=lines,
+                    bar=book.part,
+                )
                 try:
-                    book.step(number, self.step(number))
+                    with shown:
+                        metrics = self.step(number)
                 except NotFinite as why:
                     raise UserError(
                         f"warm-up step {number}: {why}; begin anew with a lower --warmup.lr"
                     ) from None
+                book.step(number, metrics)
                 if number == self.last:
                     self._team.side_by_side(lambda role, trained: trained.begin())
                 yield number

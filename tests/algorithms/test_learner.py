@@ -10,6 +10,7 @@ from safetensors.torch import load, save
 
 from coterie.algorithms import ALGORITHMS, Algorithm, ClippedRatio, Learner, LearnerSettings, get
 from coterie.datatypes import UserError
+from coterie.datatypes.pulse import LEARNED
 
 PLAIN = LearnerSettings(importance_correction="none")
 ADVANTAGES = np.array([1.0, -0.5, 0.25, -1.5, 0.75, 0.0, -0.25, 1.25])
@@ -49,6 +50,17 @@ def test_idle_rows_do_not_change_the_gradient(name, tiny, make_rows):
         gradients(tiny(), rows, get(name), settings, advantages) for settings in (PLAIN, with_idle)
     )
     assert_equal(one, two, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+@pytest.mark.parametrize("skip", [True, False])
+def test_it_is_counted_how_many_rows_are_learned(tiny, make_rows, epochs, skip):
+    settings = dataclasses.replace(
+        PLAIN, epochs=epochs, minibatches=2, skip_idle_rows=skip, micro_batch_tokens=64
+    )
+    before = LEARNED.done
+    Learner(tiny(), get("grpo"), settings).update(make_rows(8), ADVANTAGES)
+    assert LEARNED.done - before == 8
 
 
 def test_loss_weight_multiplies_the_loss_and_no_denominator(tiny, make_rows):

@@ -58,6 +58,37 @@ def test_means_and_paired_differences(
     assert (out / "seeds.png").stat().st_size > 5000
 
 
+def test_moments_before_the_last_are_shown_where_runs_have_them(
+    write: Any, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    # before, behind a warm-up, after: reward training adds .2, .3 and .4.
+    for seed, (before, warm, after) in enumerate([(0, 0.1, 0.3), (0, 0.2, 0.5), (0, 0.3, 0.7)]):
+        path = Path(write(f"a{seed}", seed, after))
+        moments = {"before": before, "warmed_up": warm, "after": after}
+        content = {when: {"avg@n/alone": value} for when, value in moments.items()}
+        (path / "summary.json").write_text(json.dumps(content))
+    write("b0", 0, 0.2)
+    out = tmp_path / "out"
+    flags = ["seeds", "--systems", f"Warm={tmp_path}/a*", f"Old={tmp_path}/b0", "--out", str(out)]
+    assert benchmark.main(flags) == 0
+    shown = capsys.readouterr().out
+    assert "before" in shown
+    assert "warmed up" in shown
+    assert "since warmed up" in shown
+    # s = .1, t_2 = 4.303: half = .248; and over .3, .5, .7 s = .2: .497.
+    (line,) = [one for one in shown.splitlines() if "0.000 ± 0.000" in one]
+    for cell in ("0.200 ± 0.248", "0.500 ± 0.497", "+0.300 ± 0.248"):
+        assert cell in line
+    systems = json.loads((out / "seeds.json").read_text())["systems"]
+    warm = systems["Warm"]["metrics"]["avg@n/alone"]
+    assert warm["warmed_up"]["values"] == [0.1, 0.2, 0.3]
+    assert warm["before"]["values"] == [0, 0, 0]
+    # Runs that were not measured before have no such table.
+    assert "before" not in systems["Old"]["metrics"]["avg@n/alone"]
+    assert "\nOld (1)" not in shown
+
+
 def test_curves_can_be_chosen(write: Any, tmp_path: Path, monkeypatch: Any) -> None:
     drawn: list[Any] = []
 
@@ -101,6 +132,7 @@ def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
         ("config.json", '{"choice": {"env": "eapo-consultation", "roles": []}, "run": 5}'),
         *(("summary.json", text) for text in ("{", "[]", "{}", '{"after": 5}')),
         ("summary.json", '{"after": {"avg@n/alone": "x"}}'),
+        ("summary.json", '{"after": {}, "before": 5}'),
         *(("metrics.jsonl", text) for text in ("{\n", "5\n", '{"step": "x"}\n', '{"step": 1}\n')),
         *(("evaluations.jsonl", text) for text in ("{\n", "[]\n", '{"step": 99}\n')),
     ],

@@ -48,3 +48,18 @@ def test_a_terminal_of_80_columns_shows_all_of_it(tmp_path):
         "reward -.25 1.67  correct .50 1.00",
     ):
         assert part in line
+
+
+def test_a_terminal_shows_the_part_of_a_step(tmp_path):
+    file = io.StringIO()
+    run = RunDirectory.create(tmp_path / "run", {})
+    console = Console(file=file, width=120, force_terminal=True, color_system=None)
+    with Logbook(run, console, first=1, last=9, headline=()) as book:
+        book.part("learning 24/96")
+        book._bar.refresh()
+        at_work = file.getvalue()
+        book.part("")
+        book._bar.refresh()
+    run.close()
+    assert "left [learning 24/96]" in at_work
+    assert "learning" not in file.getvalue().removeprefix(at_work)

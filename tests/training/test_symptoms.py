@@ -1,16 +1,14 @@
 """Sentences about answers, from counts made by hand, and from a run of random weights."""
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from coterie.datatypes import Episode, Trajectory
-from coterie.models.locate import TINY
 from coterie.training.command_line import parse
 from coterie.training.symptoms import (
     PAGE,
@@ -71,28 +69,6 @@ def test_answers_are_counted() -> None:
     assert found == Answers(7, unstated=2, broken_off=1, groups=3, all_right=1, all_wrong=1)
     # An environment that reads no answers has none that are not stated.
     assert count([episode("p", row("p", "me"))], ["me"], "problem+role") == Answers(1)
-
-
-@pytest.fixture
-def random_model(tmp_path: Path) -> str:
-    """Eight million random weights behind a vocabulary of some hundred tokens."""
-    torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(TINY / "alice")
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=256,
-        intermediate_size=1024,
-        num_hidden_layers=8,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        max_position_embeddings=1024,
-        eos_token_id=tokenizer.eos_token_id,
-        bos_token_id=None,
-    )
-    folder = tmp_path / "random"
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture
@@ -223,3 +199,38 @@ def test_a_run_of_random_weights_says_each_of_them(
     assert lines[0] == "evaluating before training: 128 answers"
     assert f"loading {random_model}: 2 roles" in told
     assert told.splitlines()[1] == "checking settings, models and problems"
+
+
+def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
+    random_model: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from coterie import train
+
+    # As if every look came after a long silence.
+    monkeypatch.setattr("coterie.training.stage.SILENCE_S", 0.0)
+    monkeypatch.setattr("coterie.training.stage.PERIOD_S", 0.005)
+    problems = tmp_path / "sums.jsonl"
+    sums = [{"question": f"{n}+1?", "answer": n + 1, "solution": f"{n}+1"} for n in range(9)]
+    problems.write_text("".join(json.dumps(one) + "\n" for one in sums))
+    flags = ["--env", "solo", "--agents.solver.model", random_model, "--eval.every", "1"]
+    flags += ["--problems.train", str(problems), "--problems.held-out", "2", "--steps", "2"]
+    flags += ["--env.max-new-tokens", "4", "--env.eval-answers", "1", "--warmup.steps", "1"]
+    flags += ["--rollout.problems-per-step", "2"]
+    assert train.main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
+    told = capsys.readouterr().out
+    for part in (
+        "checking settings, models and problems: ",
+        f"loading {random_model}: 0/1 roles",
+        "evaluating before training: 0/2 answers",
+        "warmup step 1: learning: 0/16 rows",
+        "evaluating behind the warm-up: 2 answers",
+        "step 1: sampling: ",
+        "step 1: learning: ",
+        "step 1: evaluating: 0/2 answers",
+        "step 2: saving: ",
+        "step 2: keeping the trained models: ",
+    ):
+        assert f"\n{part}" in told, part
