@@ -32,7 +32,7 @@ def _train(argv: Sequence[str]) -> int:
 
         return show_plan(settings)
 
-    chosen = sentence(settings)
+    chosen = sentence(settings, argv)
     if chosen and settings.choice.resume is None:
         print(chosen, flush=True)
     # What takes time to import waits until everything that can be checked has been.

@@ -80,7 +80,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     if printing:
         if asked := [f"--{one}" for one in ("plan", "doctor") if getattr(settings.run, one)]:
             raise UserError(f"--print-config does nothing else: leave out {asked[0]}")
-        if told := sentence(settings):
+        if told := sentence(settings, rest):
             print(f"# {told}")
         print(as_toml(settings, default), end="")
         sys.exit(0)

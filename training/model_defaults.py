@@ -6,6 +6,7 @@ soon as one model that is sampled or learns has more weights than that, these ta
 the environment says for such models (``EnvSpec.larger``).
 """
 
+import json
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -141,15 +142,21 @@ def answers_of_step(settings: TrainSettings) -> int:
     return settings.rollout.problems_per_step * replicas * asked
 
 
-def sentence(settings: TrainSettings) -> str:
-    """What was chosen for the models of a run and why, as flags; empty where all are tiny."""
+def sentence(settings: TrainSettings, given: Collection[str] = ()) -> str:
+    """What was chosen for the models of a run and why, as flags, but for those that are ``given``
+    (words of the command line); empty where all are tiny."""
     values: Values = fitting(settings, settings.agents)
     if not values:
         return ""
     plain = flat(settings.plain())
     if settings.problems.held_out is not None:
         values = {**values, "problems.held_out": settings.problems.held_out}
-    taken = {name: value for name, value in to_plain(values).items() if plain.get(name) == value}
+    named = {word.partition("=")[0] for word in given}
+    taken = {
+        name: value
+        for name, value in to_plain(values).items()
+        if plain.get(name) == value and as_flag(name) not in named
+    }
     return (
         f"Settings that nobody named, for models of {_sizes(settings)} weights: "
         f"{' '.join(as_flag(name, value) for name, value in taken.items())} (the learning rate for "
@@ -178,8 +185,14 @@ def size_in_words(weights: int | None) -> str:
     return f"{billions:.2g} billion" if billions >= 1 else f"{weights / 1e6:.3g} million"
 
 
-def as_flag(name: str, value: Any) -> str:
-    """A setting as the command line has it."""
+def as_flag(name: str, value: Any = ()) -> str:
+    """A setting as the command line has it, in one line.
+
+    >>> as_flag("env.prompt", "{question}\\n\\nThink.")
+    '--env.prompt "{question}\\\\n\\\\nThink."'
+    """
     path = name.removeprefix("run.").replace("_", "-")
-    words = value if isinstance(value, list | tuple) else [value]
-    return " ".join(map(str, [f"--{path}", *words]))
+    values = value if isinstance(value, list | tuple) else [value]
+    words = [str(one) for one in values]
+    quoted = [word if len(word.split()) == 1 else json.dumps(word) for word in words]
+    return " ".join([f"--{path}", *quoted])

@@ -1,6 +1,7 @@
 """Settings that nobody named follow from the models: tiny ones keep what the environments say."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,23 @@ def test_a_line_says_what_was_chosen_and_the_file_shows_it(
     printed = capsys.readouterr().out
     assert printed.startswith(f"# {told}\n[choice]")
     assert 'prompt_style = "answer"' in printed
+
+
+def test_the_line_says_nothing_of_what_was_named_and_stays_a_line(
+    real: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = ["--learner.lr=2e-4", "--problems.held-out", "160"]
+    words = ["--env", "solo", "--agents.solver.model", real, *named]
+    told = sentence(parse(words), words)
+    assert "--learner.lr" not in told
+    assert "--problems.held-out" not in told
+    assert "--problems.train gsm8k" in told
+    assert "\n" not in told  # the prompt has two of them
+    with pytest.raises(SystemExit):
+        parse([*words, "--print-config"])
+    shown = capsys.readouterr().out
+    assert tomllib.loads(shown)["env"]["max_new_tokens"] == 512
+    assert "--learner.lr" not in shown.splitlines()[0]
 
 
 def test_a_stored_run_keeps_what_it_had(real: str) -> None:
