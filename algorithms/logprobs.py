@@ -44,6 +44,12 @@ class TrainableModel(Protocol):
         rows stand end to end; None: they are padded."""
         ...
 
+    @property
+    def keeps_tokens(self) -> int | None:
+        """Tokens of a micro-batch within which nothing is computed twice, where smaller ones cost
+        nothing; None: they do."""
+        ...
+
     def parameters(self) -> dict[str, nn.Parameter]:
         """This role's own trainable parameters; names are stable between runs."""
         ...

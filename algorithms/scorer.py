@@ -27,7 +27,9 @@ class Scorer:
 
     def micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
         """Places of those rows, by the budget."""
-        budget, ranks = self.budget, self.model.ranks
+        budget, ranks, keeps = self.budget, self.model.ranks, self.model.keeps_tokens
+        if keeps is not None and max((len(rows[i].tokens) for i in use), default=0) <= keeps:
+            budget = min(budget, keeps)
         if ranks.size > 1:
             # So small that every rank has some.
             budget = min(budget, -(-sum(len(rows[i].tokens) for i in use) // ranks.size))

@@ -42,6 +42,15 @@ def activation_bytes(config: Any, tokens: int, itemsize: int) -> int:
     return 32 * itemsize * tokens * config.num_hidden_layers * config.hidden_size
 
 
+ACTIVATIONS_KEPT = 2 << 30
+"""Bytes of activations above which it pays to compute them twice."""
+
+
+def tokens_kept(config: Any, itemsize: int) -> int:
+    """Tokens whose activations take no more."""
+    return ACTIVATIONS_KEPT // activation_bytes(config, 1, itemsize)
+
+
 def cap_scores(module: Any) -> None:
     """Compute what caps its attention scores (Gemma 2, arXiv:2408.00118, 2.3) as it is written:
     torch's attention would leave the cap out."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from coterie.datatypes import UserError
 from coterie.models.blocks import Recomputation
 from coterie.models.damage import check_finite
-from coterie.models.family import activation_bytes
+from coterie.models.family import ACTIVATIONS_KEPT, activation_bytes, tokens_kept
 from coterie.models.forward import TreeForward
 from coterie.models.forward.packed import FAMILIES, SHARED_FROM, Packed, pack, packed_attention
 from coterie.models.process import few_threads, quietly
@@ -19,9 +19,6 @@ from coterie.models.saving import CheckpointWriter, round_checkpoint, store
 from coterie.models.shards import Ranks, gather, shard_as
 
 # B rows, T tokens, D model width, V vocabulary
-
-_ACTIVATIONS_KEPT = 2 << 30
-"""Bytes of activations above which it pays to compute them twice."""
 
 
 class Switch:
@@ -183,8 +180,16 @@ class ModelHandle:
         config = self.causal_lm.config.get_text_config()
         kept = activation_bytes(config, tokens, self.dtype.itemsize)
         return self._recompute == "always" or (
-            self._recompute == "auto" and kept > _ACTIVATIONS_KEPT
+            self._recompute == "auto" and kept > ACTIVATIONS_KEPT
         )
+
+    @property
+    def keeps_tokens(self) -> int | None:
+        """Tokens of a micro-batch up to which activations are kept, where that is better than to
+        compute more of them at once: a CPU is as fast with few rows. None: it is not."""
+        if self.device.type != "cpu" or self._recompute != "auto":
+            return None
+        return tokens_kept(self.causal_lm.config.get_text_config(), self.dtype.itemsize)
 
     def head(self, hidden: Tensor) -> Tensor:
         """(..., V) logits of hidden states (..., D), scaled or capped as the model does."""

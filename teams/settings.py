@@ -35,11 +35,13 @@ class AgentSettings:
     chat: Literal["auto", "template", "plain"] = "auto"
     """Prompt through the tokenizer's chat template, or as plain text; auto: if it has one."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """What is computed in; auto: float32 on a CPU, bfloat16 on a GPU. Full weights that learn are
-    held in float32 in any case: bfloat16 would round their updates away."""
+    """What is computed in; auto: bfloat16 on a GPU, and on a CPU whose processor multiplies in it
+    for weights above 8 MiB; else float32. Full weights that learn are held in float32 in any case:
+    bfloat16 would round their updates away."""
     recompute: Literal["auto", "always", "never"] = "auto"
     """Compute activations once more in the backward pass and keep few of them (activation
-    checkpointing); auto: where those of a micro-batch would take more than 2 GiB."""
+    checkpointing); auto: where those of a micro-batch would take more than 2 GiB. On a CPU auto
+    makes micro-batches smaller instead, if each row fits."""
     device: str = "auto"
     """Where the model lives: cpu, cuda, cuda:1, ...; auto: a GPU if there is one."""
     engine_device: str = "auto"

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.models.damage import in_one_sentence
+from coterie.models.family import tokens_kept
 from coterie.models.locate import hub_snapshot, local_folder
 from coterie.models.number_format import number_format_of
 from coterie.models.process import quietly
@@ -155,8 +156,12 @@ def _role(
     rows, starts = rows_of(settings, role)
     load = None
     if agent.trained:
+        tokens = settings.learner.micro_batch_tokens
+        if cpu and spec.recompute == "auto":
+            keeps = tokens_kept(config.get_text_config(), dtype.itemsize)
+            tokens = min(tokens, keeps) if longest <= keeps else tokens
         load = Load(
-            settings.learner.micro_batch_tokens,
+            tokens,
             longest,
             min(answer, longest - 1),
             settings.algo.entropy_coefficient != 0,

@@ -24,6 +24,7 @@ class TinyModel:
         self.frozen = frozen
         self.context = 64
         self.shares_from = None
+        self.keeps_tokens = None
         self.ranks = Ranks()
 
     def parameters(self):

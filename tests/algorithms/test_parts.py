@@ -11,6 +11,7 @@ from coterie.algorithms import Algorithm, informative_groups, with_overlong_pena
 from coterie.algorithms.batching import micro_batches, pad, split_evenly
 from coterie.algorithms.dynamic_sampling import overlong_penalty
 from coterie.algorithms.objective import divergence, effective_share, importance, token_weights
+from coterie.algorithms.scorer import Scorer
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.datatypes import Trajectory, UserError
 
@@ -121,6 +122,20 @@ def test_micro_batches_of_rows_end_to_end():
     # All in one batch stand as padded rows do.
     assert micro_batches(rows, 1000, shares_from=16) == micro_batches(rows, 1000)
     assert micro_batches([], 20, shares_from=16) == []
+
+
+def test_a_model_that_keeps_what_few_tokens_need_is_given_few_at_once(make_rows, tiny):
+    model, rows = tiny(), make_rows(6)
+    longest = max(len(row.tokens) for row in rows)
+
+    def sizes(keeps: int | None) -> list[int]:
+        model.keeps_tokens = keeps
+        return [len(group) for group in Scorer(model, 1000, 1.0).micro_batches(rows, range(6))]
+
+    assert sizes(None) == [6]
+    assert sizes(2 * longest) == [2, 2, 2]
+    # A row that is longer is computed twice anyway: all rows beside it.
+    assert sizes(longest - 1) == [6]
 
 
 def test_split_evenly():

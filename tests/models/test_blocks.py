@@ -130,4 +130,12 @@ def test_a_gradient_is_the_same_where_activations_are_computed_twice(checkpoint,
 @pytest.mark.parametrize(("tokens", "twice"), [(262_143, False), (262_145, True)])
 def test_activations_are_computed_twice_where_they_would_take_much(checkpoint, tokens, twice):
     # 32 * 4 bytes * 2 layers * width 32 = 8,192 bytes a token: 2 GiB are 262,144 of them.
-    assert load(checkpoint("qwen3"), "float32", trained=True).handle.recomputes(tokens) == twice
+    handle = load(checkpoint("qwen3"), "float32", trained=True).handle
+    assert handle.recomputes(tokens) == twice
+    assert handle.keeps_tokens == 262_144
+
+
+@pytest.mark.parametrize("recompute", ["never", "always"])
+def test_who_says_what_is_computed_twice_has_micro_batches_as_asked(checkpoint, recompute) -> None:
+    spec = ModelSpec(str(checkpoint("qwen3")), device="cpu", recompute=recompute)
+    assert load_team({"a": spec}, {"a"})["a"].handle.keeps_tokens is None
