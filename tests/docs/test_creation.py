@@ -1,0 +1,34 @@
+"""What the head of an environment's page says of importing and creating it works as it stands."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROW = re.compile(r"^\| (Import|Creation) \| (.*) \|$", re.MULTILINE)
+ROWS = {
+    page.stem: rows
+    for page in sorted((ROOT / "docs").glob("*.md"))
+    if (rows := dict(ROW.findall(page.read_text("utf-8"))))
+}
+
+
+def test_every_page_of_an_environment_is_looked_at() -> None:
+    assert len(ROWS) == 7
+    assert {rows["Import"] for rows in ROWS.values()} == {"`import coterie`"}
+
+
+@pytest.mark.parametrize("page", ROWS)
+def test_the_environment_is_made(page: str) -> None:
+    words = re.findall(r"`([^`]+)`", " ".join(ROWS[page].values()))
+    imports = [word for word in words if word.startswith("import ")]
+    made = [word.replace("NAME", "solo") for word in words if "make(" in word]
+    assert made
+    for line in made:  # each by itself: the first one would import for those behind it
+        # The page on all of them writes NAME without quotes.
+        line = line.replace("make(solo)", 'make("solo")')
+        code = "\n".join([*imports, "import pettingzoo", line])
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
