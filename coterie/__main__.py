@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # So that --env mymodule:Env finds a module of the folder that the command is given in.
     if "" not in sys.path:
         sys.path.insert(0, "")
-    if program == "doctor":
+    if program == "doctor" and "--doctor" not in rest:
         rest.append("--doctor")
     from coterie.datatypes.arguments import by_coterie
 

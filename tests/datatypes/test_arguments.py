@@ -46,6 +46,7 @@ def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ("train --algo gsop", "unknown algorithm 'gsop'; did you mean 'gspo'"),
         ("train --plan --doctor", "--plan reckons without a model, --doctor tries the models"),
         ("coterie doctor --plan", "coterie train: --plan reckons without a model, --doctor tries"),
+        ("coterie doctor --doctor --steps x", "coterie train: --steps is 'x'; it must be a whole"),
         ("coterie train --stpes 3", "(all options: coterie train --env core-teaching --algo gspo"),
         ("train --print-config --plan", "--print-config does nothing else: leave out --plan"),
         ("train --print-config --doctor", "--print-config does nothing else: leave out --doctor"),
