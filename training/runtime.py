@@ -101,9 +101,13 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
     if choice.resume:
         directory = RunDirectory.reopen(choice.resume)
         directory.own()
-        check_unchanged(directory, settings.agents, problems.fingerprints)
-        if (newest := saved.latest(directory.checkpoints)) is not None:
-            checkpoint.check(newest, print)
+        try:
+            check_unchanged(directory, settings.agents, problems.fingerprints)
+            if (newest := saved.latest(directory.checkpoints)) is not None:
+                checkpoint.check(newest, print)
+        except UserError:
+            directory.close()
+            raise
         runtime = assemble(settings, problems, directory, settings.plain())
     else:
         settings = replace(settings, agents=pin_commits(settings.agents))

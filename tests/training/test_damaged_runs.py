@@ -138,8 +138,14 @@ def test_a_checkpoint_is_looked_at_before_any_model_is_loaded(
     weights.write_bytes(weights.read_bytes()[:1000])
     settings = parse(["--resume", str(session.run.path)])
     monkeypatch.setattr("coterie.training.runtime.build_team", lambda *_, **__: pytest.fail("late"))
-    with pytest.raises(UserError, match=r"damaged \(alice/model.safetensors: not what SHA256SUMS"):
+    with pytest.raises(
+        UserError, match=r"damaged \(alice/model.safetensors: not what SHA256SUMS"
+    ) as kept:
         open_session(settings, preflight(settings))
+    run = RunDirectory.reopen(session.run.path)
+    run.own()  # nobody else has it, though the traceback is kept
+    run.close()
+    assert kept
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", "[" * 100_000, '{"problems": 5}'])
