@@ -3,12 +3,15 @@
 import re
 from functools import lru_cache
 
-from coterie.rewards.grading.answers.units import CURRENCIES, things_of, unit_of
+from coterie.rewards.grading.answers.units import CURRENCIES, NUMBERS, THING, things_of, unit_of
 
 _HOW_MANY = re.compile(r"\bhow\s+many\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})", re.IGNORECASE)
 _IN_UNITS = re.compile(
     r"\bin\s+(?P<words>[a-z]{1,12}\s+per\s+[a-z]{3,12}|(?:(?:square|cubic)\s+)?(?:[a-z]{3,12}s|feet)"
     r"|[a-z]{1,4}/[a-z]{1,4}|[ckm]m|kg|ml)\b(?!\s*(?:[\^²³]|squared|cubed))"
+)
+_IN_POWERS = re.compile(
+    r"\bin\s+\$?(?P<words>[a-z]{1,4}(?:/[a-z]{1,4})?)\s?(?:\^\s?\{?(?P<power>[23])|(?P<raised>[²³]))"
 )
 _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _PERCENT = re.compile(r"\b(?:what|which|how many|as an?|in)\s+percent", re.IGNORECASE)
@@ -38,6 +41,9 @@ def asked_units(question: str) -> frozenset[str]:
     # "30 miles" answers "how many miles per hour", and not "how fast, in miles per hour".
     found.update({unit.partition("/")[0] for unit in found})
     found.update(filter(None, (unit_of(match["words"]) for match in _IN_UNITS.finditer(last))))
+    for match in _IN_POWERS.finditer(last):
+        power = "square" if (match["power"] or match["raised"]) in "2²" else "cubic"
+        found.update(filter(None, [unit_of(f"{power} {match['words']}")]))
     if _PERCENT.search(question):
         found = (found - {""}) | {"%"}
     if _MONEY.search(question) and found.isdisjoint(CURRENCIES):
@@ -46,21 +52,27 @@ def asked_units(question: str) -> frozenset[str]:
 
 
 def contradicts(unit: str, question: str) -> bool:
-    """Whether a unit (``%`` for per cent) is another one than the question asks for.
+    """Whether a unit (``%`` for per cent, ``thing`` for what is counted) is another one than the
+    question asks for.
 
     >>> contradicts("hour", "How many minutes?"), contradicts("hour", "How long is it?")
     (True, False)
     """
     asked = asked_units(question) if unit else frozenset()
-    if not asked or ("money" in asked and unit in CURRENCIES):
-        return False
-    return not any(_answers(unit, name, question) for name in asked)
+    if "money" in asked:
+        asked |= CURRENCIES
+    measure, _, share = unit.partition("/")
+    if measure in CURRENCIES and share and not _names(share, question):
+        # "$9 per year" is no price a month.
+        return True
+    return bool(asked) and not any(_answers(unit, name or THING, question) for name in asked)
 
 
 def _answers(unit: str, asked: str, question: str) -> bool:
     """Whether a unit is the one that is asked for; "30 minutes a day" answers "how many minutes"
     where the question names days."""
     measure, _, share = unit.partition("/")
+    measure = measure or THING
     return unit == asked or (measure == asked and _names(share, question))
 
 
@@ -78,6 +90,9 @@ def _first_unit(words: str) -> str | None:
         if word.casefold() in _STOPS:
             break
         kept.append(word)
+    if NUMBERS.intersection(map(str.casefold, kept)):
+        # "how many five dollar toys"
+        return ""
     for start in range(min(len(kept), _MODIFIERS + 1)):
         for end in range(min(len(kept), start + 4), start, -1):
             if name := unit_of(" ".join(kept[start:end])):

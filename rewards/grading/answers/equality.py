@@ -14,11 +14,18 @@ from coterie.rewards.grading.answers.normalise import DOLLAR, is_words, key, pla
 from coterie.rewards.grading.answers.restated import (
     asks_solved,
     keeps_form,
+    names_variable,
     restates,
     restates_equation,
 )
-from coterie.rewards.grading.answers.structure import Shape, equation
-from coterie.rewards.grading.answers.tasks import arranged_otherwise, falls_short, names_form
+from coterie.rewards.grading.answers.structure import DERIVATIVE, Shape, equation
+from coterie.rewards.grading.answers.tasks import (
+    arranged_otherwise,
+    falls_short,
+    names_form,
+    same_factorization,
+)
+from coterie.rewards.grading.answers.units import THING
 from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
 
 Pair = tuple[Formula, Formula]
@@ -70,8 +77,12 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
     Args:
         exact: decide literals here; they are left to algebra otherwise.
     """
-    if gold.name and answer.name and gold.name != answer.name:
+    if differ(gold.name, answer.name):
+        if names_variable(problem.question):
+            return False
         gold, answer = _with_name(gold), _with_name(answer)
+    if _other_derivative(gold.name, answer.name, problem.question):
+        return False
     alike = same_text(gold.text, answer.text)
     if alike and exact:
         return True
@@ -90,6 +101,8 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
             return False
         if exact or problem.tolerance or problem.percent:
             return same_value(left, right, percent=problem.percent, tolerance=problem.tolerance)
+    elif same_factorization(left.formula, right.formula, problem.question):
+        return True
     elif not _may_be_equal(left, right):
         return False
     elif ordered(left.formula) == ordered(right.formula):
@@ -99,6 +112,21 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
     ):
         return False
     return left.formula, right.formula
+
+
+def differ(gold: str, answer: str) -> bool:
+    """Whether two names are of two things; ``y(x)`` is ``y``, and no name is any."""
+    bare = [name.partition("(")[0] or name for name in (gold, answer)]
+    same = gold == answer or (("(" in gold) != ("(" in answer) and bare[0] == bare[1])
+    return bool(gold and answer) and not same
+
+
+def _other_derivative(gold: str, answer: str, question: str) -> bool:
+    """Whether an answer names ``dx/dy`` to a question about ``dy/dx``."""
+    if gold or not answer.startswith("\\frac"):
+        return False
+    asked = {match.replace(" ", "") for match in DERIVATIVE.findall(plain(question[:8192]))}
+    return bool(asked) and answer.replace(" ", "") not in asked
 
 
 def _with_name(part: Shape) -> Shape:
@@ -142,6 +170,8 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
     """Whether the units of two values agree; a missing one is the one that is asked for."""
     if gold.percent and answer.percent:
         return True
+    if answer.counted and contradicts(THING, problem.question):
+        return False
     units = [value.unit or "%" * value.percent for value in (gold, answer)]
     if units == ["", "degree"] and ("constant", "pi") in parts(gold.formula):
         # pi/6 is an angle in radians.
@@ -163,7 +193,7 @@ def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool
     """
     if gold.is_value and answer.is_value:
         return atom(gold, answer)
-    if gold.name and answer.name and gold.name != answer.name:
+    if differ(gold.name, answer.name):
         return False
     ends = {gold.ends, answer.ends}
     if ends == {",", "()"} and (_is_point(gold) or _is_point(answer)):

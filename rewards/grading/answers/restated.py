@@ -17,6 +17,7 @@ from coterie.rewards.grading.answers.caps import refuses
 from coterie.rewards.grading.answers.formula import LEAVES, Formula, ordered, parts
 from coterie.rewards.grading.answers.grammar import read
 from coterie.rewards.grading.answers.normalise import key, plain
+from coterie.rewards.grading.answers.tasks import arranged_otherwise, names_form
 from coterie.rewards.grading.answers.values import exact
 
 LONGEST = 8192
@@ -57,6 +58,9 @@ _KINDS = {
     "scientific notation": {"scientific"},
 }
 """What a task asks a number to be written as, and the kinds of numeral that are."""
+_FOR_A_VARIABLE = re.compile(
+    r"\b(?:slope[\s-]{1,3}intercept|solve|isolate|subject|in terms of)\b", re.IGNORECASE
+)
 _SLOPE_INTERCEPT = re.compile(r"\bslope[\s-]{1,3}intercept\b", re.IGNORECASE)
 
 _FRACTION = r"(?:\\frac ?\{ ?[0-9]+ ?\} ?\{ ?[0-9]+ ?\}|\\frac ?[0-9]{2}|[0-9]+ ?/ ?[0-9]+)"
@@ -64,6 +68,7 @@ _DECIMAL = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]*)?|\.[0-9
 _NUMERAL = re.compile(
     rf"[+-]?(?:(?P<mixed>[0-9]+ ?\\frac ?(?:\{{[0-9]+\}} ?\{{[0-9]+\}}|[0-9]{{2}})"
     r"|[0-9]+ [0-9]+ ?/ ?[0-9]+)"
+    r"|(?P<repeating>[0-9]*\.[0-9]*\\(?:overline|bar|dot) ?(?:\{[0-9]{1,40}\}|[0-9]))"
     rf"|(?P<fraction>{_FRACTION})"
     rf"|(?P<scientific>{_DECIMAL} ?(?:(?:\\times|\\cdot|\*) ?10 ?\^ ?(?:\{{ ?[+-]?[0-9]+ ?\}}"
     r"|[+-]?[0-9]+)|[eE][+-]?[0-9]+))"
@@ -121,25 +126,34 @@ def restates_equation(gold: Formula, answer: Formula, solved: bool, question: st
     """Whether an equation is one of the question's, up to a number and the order of its terms.
 
     Where the gold answer is another arrangement of that equation (``y = 5 - 3x``), the answer has
-    to be in the gold answer's.
+    to be in the gold answer's, or in the form that the question names.
 
     Args:
         solved: whether the answer names a variable on one side, as far as the gold answer does.
     """
-    stated = {difference(equation) for equation in content_of(question).equations}
     own = difference(answer)
-    if own not in stated:
+    stated = [other for other in content_of(question).equations if difference(other) == own]
+    if not stated:
         return False
     if difference(gold) != own or not solved:
         return True
     more = sum(canonical(side)[1] for side in answer[1:])
     less = sum(canonical(side)[1] for side in gold[1:])
-    return arrangement(answer) != arrangement(gold) or more > less
+    if more > less or arrangement(answer) == arrangement(gold):
+        return more > less
+    # "Standard form" is Ax + By = C as well as Ax + By - C = 0.
+    same_form = names_form(question) and not arranged_otherwise(gold, answer)
+    return not same_form or arrangement(answer) in map(arrangement, stated)
 
 
 def asks_solved(question: str) -> bool:
     """Whether a line is asked for as ``y = mx + b``, and in no other arrangement."""
     return _SLOPE_INTERCEPT.search(question[:LONGEST]) is not None
+
+
+def names_variable(question: str) -> bool:
+    """Whether an equation is to be solved for the variable that the gold answer names."""
+    return _FOR_A_VARIABLE.search(question[:LONGEST]) is not None
 
 
 def keeps_form(gold: str, answer: str, question: str) -> bool:
@@ -189,6 +203,8 @@ def kind_of(text: str) -> str:
     if kind == "fraction":
         top, bottom = re.findall("[0-9]+", text) if "{" in text or "/" in text else text[-2:]
         return "fraction" if math.gcd(int(top), int(bottom)) == 1 else "unreduced"
+    if kind == "repeating":
+        return "numeral"
     if kind == "scientific" and re.search(r"(?:\^ ?\{? ?|[eE])[+-]?0+ ?\}?\Z", text):
         return "numeral"
     return kind or ""
@@ -252,3 +268,5 @@ def _numbers(question: str) -> Iterator[tuple[Fraction, str]]:
         value = None if any(map(str.isalpha, beside)) else exact(match[0].strip())
         if value is not None and value.literal is not None:
             yield value.literal, kind_of(match[0])
+            if value.percent:
+                yield value.literal / 100, "percent"

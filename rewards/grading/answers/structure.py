@@ -44,9 +44,11 @@ _SUCH_THAT = re.compile(
 _INDEX = r"(?: ?_ ?(?:\{[^{}]{1,16}\}|[A-Za-z0-9]))?"
 _SYMBOL = rf"(?:[A-Za-z]|{'|'.join(map(re.escape, sorted(SYMBOLS, reverse=True)))})'{{0,3}}{_INDEX}"
 _VARIABLE = re.compile(_SYMBOL)
+DERIVATIVE = re.compile(r"\\frac ?\{ ?d ?[A-Za-z]? ?\} ?\{ ?d ?[A-Za-z] ?\}")
 _NAME = re.compile(
-    # P(X=1), x_1, f(x), f^{-1}(x); AB, \angle ABC, [ABC]; (x, y); "total area"
+    # P(X=1), x_1, f(x), f^{-1}(x); dy/dx; AB, \angle ABC, [ABC]; (x, y); "total area"
     rf"P ?\([^()]{{1,24}}\)|{_SYMBOL}(?:\^\{{-1\}})?(?: ?\([A-Za-z0-9](?:, ?[A-Za-z0-9]){{0,3}}\))?"
+    rf"|{DERIVATIVE.pattern}"
     rf"|(?:m? ?\\angle ?)?[A-Z]{_INDEX}(?: ?[A-Z]{_INDEX}){{0,3}}|\[[A-Z]{{3,5}}\]|\|[A-Z]{{2}}\|"
     rf"|\( ?{_SYMBOL}(?: ?, ?{_SYMBOL}){{1,5}} ?\)"
     r"|(?P<words>[A-Za-z][a-z]{2,15}(?: [a-z]{3,15})?)"

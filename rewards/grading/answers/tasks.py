@@ -14,10 +14,23 @@ from coterie.rewards.grading.answers.formula import FUNCTIONS, Formula, parts
 LONGEST = 8192
 """Characters of a question that are read."""
 
-_FACTOR = re.compile(r"\bfactor(?:i[sz]e|ed)?\b", re.IGNORECASE)
-_EXPAND = re.compile(r"\b(?:expand(?:ed)?|multiply out)\b", re.IGNORECASE)
-_SIMPLIFY = re.compile(r"\bsimplify\b", re.IGNORECASE)
+_FACTOR = re.compile(
+    r"\bfactor(?:i[sz]e|ed)\b|\bas\s+an?\s+product\b"
+    r"|(?<!\ba )(?<!the )(?<!what )(?<!common )(?<!scale )(?<!one )(?<!same )\bfactor\b",
+    re.IGNORECASE,
+)
+_PRIMES = re.compile(r"\bprime\s+factors?\b|\bprime\s+factori[sz]ation\b", re.IGNORECASE)
+_EXPAND = re.compile(
+    r"\b(?:expand(?:ed)?|multiply out|distribut(?:e|ive)"
+    r"|(?:remove|clear|eliminate) (?:the |all )?(?:brackets|parentheses))\b",
+    re.IGNORECASE,
+)
+_SIMPLIFY = re.compile(
+    r"\b(?:simplify|(?:combine|collect|group) (?:the )?like terms|reduce)\b", re.IGNORECASE
+)
 _RATIONALIZE = re.compile(r"\brationali[sz]e\b", re.IGNORECASE)
+_PARTIAL = re.compile(r"\bpartial\s+fractions?\b", re.IGNORECASE)
+_SINGLE = re.compile(r"\bas\s+an?\s+single\b", re.IGNORECASE)
 _NAMED_FORM = re.compile(
     r"\b(?:slope[\s-]{1,3}intercept|point[\s-]{1,3}slope|cent(?:er|re)[\s-]{1,3}radius|vertex"
     r"|standard|general|factored)\s+form\b"
@@ -40,15 +53,31 @@ def falls_short(gold: Formula, answer: Formula, question: str) -> bool:
 
     if _FACTOR.search(question) and _factors(answer) < _factors(gold):
         return True
-    if _EXPAND.search(question) and more(trivial_steps, lambda formula: len(_brackets(formula))):
+    if _PRIMES.search(question) and _prime_factors(answer) < _prime_factors(gold):
+        return True
+    if _EXPAND.search(question) and more(
+        trivial_steps, _open_powers, lambda formula: len(_brackets(formula))
+    ):
         return True
     if _SIMPLIFY.search(question) and (
         more(trivial_steps, _brackets_in_sums) or _divides_anew(gold, answer, _has_letters)
     ):
         return True
+    if _SIMPLIFY.search(question) and more(_open_roots):
+        return True
+    if _SIMPLIFY.search(question) and _has_letters(gold) and more(_open_powers, _open_numbers):
+        return True
+    if _PARTIAL.search(question) and _terms(answer) < _terms(gold):
+        return True
+    if _SINGLE.search(question) and more(_terms):
+        return True
     if _RATIONALIZE.search(question) and _divides_anew(gold, answer, _has_root):
         return True
-    return names_form(question) and _squares(gold) != _squares(answer)
+    if not names_form(question):
+        return False
+    if _squares(gold) != _squares(answer) or more(trivial_steps):
+        return True
+    return not _squares(gold) and bool(_brackets(gold)) != bool(_brackets(answer))
 
 
 def names_form(question: str) -> bool:
@@ -87,14 +116,49 @@ def _unsigned(formula: Formula) -> Formula:
 
 def _factors(formula: Formula) -> int:
     """Factors that hold a letter, a square as two."""
+    return _factors_with(formula, _has_letters)
+
+
+def _prime_factors(formula: Formula) -> int:
+    """Factors that are numbers, but 1, a square as two."""
+    return _factors_with(formula, lambda part: part[0] == "number" and part[1] != 1)
+
+
+def same_factorization(gold: Formula, answer: Formula, question: str) -> bool:
+    """Whether prime factors are asked for, and both have the same: ``2*3*3`` and ``2*3^2``."""
+    if _PRIMES.search(question[:LONGEST]) is None:
+        return False
+    own = _numbers(gold)
+    return own is not None and own == _numbers(answer)
+
+
+def _numbers(formula: Formula) -> list[Formula] | None:
+    """The numbers of a product of numbers and of their powers, in order; None for another one."""
+    kind, *inside = formula
+    if kind == "number":
+        return [formula[:2]]
+    if kind == "power" and inside[0][0] == inside[1][0] == "number" and 0 < inside[1][1] <= 64:
+        return [inside[0][:2]] * int(inside[1][1])
+    if kind != "product":
+        return None
+    found: list[Formula] = []
+    for part in inside:
+        numbers = _numbers(part)
+        if numbers is None:
+            return None
+        found += numbers
+    return sorted(found)
+
+
+def _factors_with(formula: Formula, counts: Callable[[Formula], bool]) -> int:
     kind, *inside = _unsigned(formula)
     if kind == "product":
-        return sum(map(_factors, inside))
+        return sum(_factors_with(part, counts) for part in inside)
     if kind == "quotient":
-        return _factors(inside[0])
+        return _factors_with(inside[0], counts)
     if kind == "power" and inside[1][0] == "number" and 0 < inside[1][1] <= 64:
-        return int(inside[1][1]) * _factors(inside[0])
-    return int(_has_letters(formula))
+        return int(inside[1][1]) * _factors_with(inside[0], counts)
+    return int(counts(formula))
 
 
 def _is_sum(formula: Formula) -> bool:
@@ -124,6 +188,54 @@ def _brackets_in_sums(formula: Formula) -> int:
     """Terms that are a number or a formula times a bracket: ``3+2(x-1)``."""
     sums = (part[1:] for part in parts(formula) if part[0] == "sum")
     return sum(any(_brackets_of(_unsigned(term))) for terms in sums for term in terms)
+
+
+def _terms(formula: Formula) -> int:
+    formula = _unsigned(formula)
+    return len(formula) - 1 if formula[0] == "sum" else 1
+
+
+def _open_powers(formula: Formula) -> int:
+    """Whole powers of products with a number or a power in them, and powers of powers."""
+    return sum(
+        part[0] == "power"
+        and part[2][0] == "number"
+        and part[2][1].denominator == 1
+        and _has_letters(part[1])
+        and not {"number", "power"}.isdisjoint(_kinds_of_factors(part[1]))
+        for part in parts(formula)
+    )
+
+
+def _kinds_of_factors(formula: Formula) -> list[str]:
+    formula = _unsigned(formula)
+    return [part[0] for part in (formula[1:] if formula[0] == "product" else [formula])]
+
+
+def _open_numbers(formula: Formula) -> int:
+    """Functions, roots and powers of numbers: ``\\ln e`` in ``5x\\ln e``."""
+    kinds = FUNCTIONS | {"root", "power", "factorial", "binomial"}
+    return sum(part[0] in kinds and not _has_letters(part) for part in parts(formula))
+
+
+def _open_roots(formula: Formula) -> int:
+    """Roots of whole numbers out of which a factor may be taken: ``\\sqrt{20}``."""
+    return sum(
+        _is_whole(part[1]) and _is_whole(part[2]) and _has_factor(int(part[1][1]), int(part[2][1]))
+        for part in parts(formula)
+        if part[0] == "root"
+    )
+
+
+def _is_whole(formula: Formula) -> bool:
+    return formula[0] == "number" and formula[1].denominator == 1
+
+
+def _has_factor(number: int, power: int) -> bool:
+    """Whether a power of 2, 3, ... divides the number; false above 10^6."""
+    if not (1 < number <= 10**6 and 1 < power <= 20):
+        return False
+    return any(number % base**power == 0 for base in range(2, int(number ** (1 / power)) + 2))
 
 
 def _divides_anew(gold: Formula, answer: Formula, below: Callable[[Formula], bool]) -> bool:

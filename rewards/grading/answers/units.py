@@ -32,10 +32,16 @@ team test thing ticket tile time tire tomato total toy train tree triangle trip 
 vase visit vote walnut watch water way wheel window woman women word worker left remaining
 """
 _CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"})
+THING = "thing"
+"""Stands for the unit of what is counted."""
+_ADDED = frozenset({"left", "remaining", "total", "altogether", "each", "more"})
+_PER = frozenset({"a", "an", "per", "every", "each"})
 _POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3"}
-_VALUE_WORDS = """
+_NUMBERS = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
 sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred
+"""
+_VALUE_WORDS = """
 thousand million billion trillion quadrillion quintillion lakh crore dozen gross half halve once
 twice thrice double triple quadruple percent percentage pi sqrt plus minus multiplied divided into
 by over under mod modulo squared cubed factorial choose inverse reciprocal negative positive and or
@@ -44,7 +50,8 @@ incorrect false invalid impossible undefined unknown uncertain maybe perhaps pos
 approximately roughly almost nearly exactly only just least most more less fewer than up to from
 between within above below beyond after before off other rather instead equal equals versus times
 """
-_CHANGING = frozenset(_VALUE_WORDS.split())
+NUMBERS = frozenset(_NUMBERS.split())
+_CHANGING = NUMBERS | frozenset(_VALUE_WORDS.split())
 """Words that change a value, or take it back; where a question holds one, it is no unit."""
 _PARTS = frozenset(
     f"{rank}th" for rank in ("four", "fif", "six", "seven", "eigh", "nin", "ten", "hundred")
@@ -65,6 +72,7 @@ _TAIL = re.compile(
     r"\s?(?:\^\s?(?:\{\s?(?P<group>[23])\s?\}|(?P<digit>[23])))?\s?\Z"
 )
 _BRACKETED = re.compile(r"(?<=[0-9}])\s\(([A-Za-z]{3}[A-Za-z ]{0,79})\)\Z")
+_VERB = re.compile(r"\b(?:is|are|were|was) (?=(?:left|remaining)\Z)")
 _BEFORE = re.compile(r"(?:[0-9)}\]!%.]|\\pi|\\circ)(?P<gap>\s*)\Z")
 _WORD = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*")
 _HOW_MUCH_MORE = re.compile(r"\bhow (?:many|much) more\b", re.IGNORECASE)
@@ -127,9 +135,21 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
         return text, ""
     if question is None and not before["gap"]:
         return text, ""
-    words = match["words"].replace("/", " per ").replace(".", " ").casefold().split()
+    words = (
+        _VERB.sub("", match["words"].strip())
+        .replace("/", " per ")
+        .replace(".", " ")
+        .casefold()
+        .split()
+    )
     name = _name(words, match["group"] or match["digit"] or "", question or "")
     return (text, "") if name is None else (text[: before.start("gap")], name)
+
+
+def counts(tail: str) -> bool:
+    """Whether what stands behind a number names a thing: ``apples left``, and not ``left``."""
+    words = frozenset(_WORD.findall(tail.casefold()))
+    return bool(words - _ADDED - _CONNECTORS)
 
 
 def unit_of(words: str) -> str | None:
@@ -150,11 +170,13 @@ def _may_be_unit(letter: str, before: str, question: str) -> bool:
 def _name(words: list[str], power: str, question: str) -> str | None:
     """The name of the measure; empty for a thing; None where a word is neither."""
     named: list[str] = []
-    counted = False
+    counted = shared = False
     if words[-1:] == ["in"]:
         words = [*words[:-1], "inch"]
     for word in words:
         single = _singular(word)
+        # "5 pages a day" are counted, by the day, as "5 a day" are.
+        shared |= (counted or word is words[0]) and not named and word in _PER
         if word in _POWERS:
             power = _POWERS[word]
         elif word in _NAMES or single in _NAMES:
@@ -165,4 +187,4 @@ def _name(words: list[str], power: str, question: str) -> str | None:
             return None
     if not named:
         return "" if counted else None
-    return "/".join(named) + (f"^{power}" if power else "")
+    return "/" * shared + "/".join(named) + (f"^{power}" if power else "")

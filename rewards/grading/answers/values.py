@@ -17,7 +17,7 @@ from coterie.rewards.grading.answers.caps import refuses
 from coterie.rewards.grading.answers.formula import FUNCTIONS, LEAVES, Formula, parts
 from coterie.rewards.grading.answers.grammar import read
 from coterie.rewards.grading.answers.normalise import DOLLAR
-from coterie.rewards.grading.answers.units import split_unit
+from coterie.rewards.grading.answers.units import counts, split_unit
 
 EXTRA_OPERATIONS = 2
 """By which a closed form may exceed the gold answer's."""
@@ -25,10 +25,17 @@ EXTRA_OPERATIONS = 2
 _THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9]|,[0-9])")
 _SPACED = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?: [0-9]{3})+(?![0-9,]| ?/)")
 _PLAIN = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})")
-_CURRENCIES = {DOLLAR: "dollar", "U": "dollar", "€": "euro", "£": "sterling", "¥": "yen"}
+_CURRENCIES = {
+    DOLLAR: "dollar",
+    "U": "dollar",
+    "€": "euro",
+    "£": "sterling",
+    "¥": "yen",
+    "¢": "cent",
+}
 _MONEY = re.compile(
-    rf"(?P<sign>[+-]?)\s?(?P<before>USD?(?=[ {DOLLAR}]?[0-9.]))?\s?(?P<mark>[{DOLLAR}€£¥])?"
-    rf"\s?(?P<amount>.*[^\s{DOLLAR}€£¥])\s?(?P<after>[{DOLLAR}€£¥])?"
+    rf"(?P<sign>[+-]?)\s?(?P<before>USD?(?=[ {DOLLAR}]?[0-9.]))?\s?(?P<mark>[{DOLLAR}€£¥¢])?"
+    rf"\s?(?P<amount>.*[^\s{DOLLAR}€£¥¢])\s?(?P<after>[{DOLLAR}€£¥¢])?"
 )
 _ERA = re.compile(
     r"(?:in\s+)?(?:the year\s+)?(?P<year>[1-9][0-9]{2,3})(?:\s?(?:AD|A\.D|CE|C\.E)\.?)?",
@@ -51,6 +58,8 @@ class Value:
     unit: str = ""
     """The name of the measure behind it."""
     percent: bool = False
+    counted: bool = False
+    """Whether a thing that is counted stands behind it: ``5 apples``."""
 
     @property
     def literal(self) -> Fraction | None:
@@ -86,15 +95,19 @@ def value_of(text: str, question: str | None = None) -> Value | None:
     mark = money["mark"] or money["before"] or money["after"] or ""
     text = drop_thousands(money["sign"] + money["amount"])
     text = _SPACED.sub(lambda match: match.group().replace(" ", ""), text)
-    text, unit = split_unit(_SCALED.sub(_scaled, text, count=1), question)
-    unit = unit or _CURRENCIES.get(mark[:1], "")
+    whole = _SCALED.sub(_scaled, text, count=1)
+    text, unit = split_unit(whole, question)
+    counted = not unit and counts(whole[len(text) :])
+    if not unit or unit.startswith("/"):
+        # "$35 per week"
+        unit = _CURRENCIES.get(mark[:1], "") + unit
     bare = _PERCENT.sub("", text)
     formula = None if refuses(bare) else read(bare)
     if formula is None:
         return None
     if _ends_in_degrees(formula):
         formula, unit = _without_degrees(formula), unit or "degree"
-    return Value(formula, unit, percent=bare != text)
+    return Value(formula, unit, percent=bare != text, counted=counted and bare == text)
 
 
 def _scaled(match: re.Match[str]) -> str:

@@ -193,7 +193,7 @@ def test_a_question_restated_is_not_paid(name: str, shortcuts: bool) -> None:
         ("Which line is parallel to $y=2x$: $y=2x+1$ or $y=x$?", "y=2x+1", "y=1+2x"),
         ("The line $y=2x$ moves up by 1. Which line is it?", "y=2x+1", "2x-y+1=0"),
         ("Write $x^2-9$ as a difference of two squares.", "x^2-3^2", "-3^2+x^2"),
-        ("Expand $(2x+1)^2-4x$.", "4x^2+1", "(2x)^2+1"),
+        ("Which polynomial is $(2x+1)^2-4x$?", "4x^2+1", "(2x)^2+1"),
         ("Which line goes through (0, 1) with slope 2?", "y=2x+1", "2x-y+1=0"),
         ("Write the line in standard form, not in slope-intercept form.", "2x-y=-1", "y-2x=1"),
         # A number of the question that is also the answer.
