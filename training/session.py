@@ -78,14 +78,14 @@ class Session(AbstractContextManager["Session"]):
 
     def sample(self, step: int) -> Batch:
         """One step's episodes: played with the newest weights, or those that were played ahead."""
-        with self._timed("sample"), self._part(step, "sampling", self.sampler.answers):
+        with self._timed("sample"), self._part(f"step {step}", "sampling", self.sampler.answers):
             batch, self._cursor = self.run_async(self.sampler.batch(step))
         return batch
 
     def credit(self, batch: Batch) -> Credit:
         """Compare the traces of each group with each other."""
         algorithm = self.runtime.algorithm
-        with self._part(self._keeper.progress.step + 1, "assigning credit"):
+        with self._part(f"step {self._keeper.progress.step + 1}", "assigning credit"):
             rows, stats = with_divergences(batch.rows, self.team.trained, algorithm)
         credit = assign_credit(rows, self.sampler.group_key, algorithm)
         return replace(credit, stats={**credit.stats, **stats})
@@ -142,7 +142,7 @@ class Session(AbstractContextManager["Session"]):
     def evaluate_between(self, step: int, logbook: Logbook) -> None:
         """Evaluate on the held-out problems and log it, if it is time to (``--eval.every``)."""
         if is_due(step, self.runtime.evaluate_every) and not self._is_last(step):
-            with self._part(step, "evaluating", self._examiner.expected("between")):
+            with self._part(f"step {step}", "evaluating", self._examiner.expected("between")):
                 outcomes = self.ask(self._examiner.examine())
             measured = self._examiner.estimate(outcomes, resamples=1)
             logbook.evaluation(step, {f"eval/{name}": m.value for name, m in measured.items()})
@@ -154,7 +154,9 @@ class Session(AbstractContextManager["Session"]):
 
     def save(self) -> None:
         """Write a checkpoint of the last whole step."""
-        with self._timed("checkpoint"), self._part(self._keeper.progress.step, "saving"):
+        step, warmed = self._keeper.progress.step, self._keeper.progress.warmed
+        where = f"step {step}" if step or not warmed else f"warmup step {warmed}"
+        with self._timed("checkpoint"), self._part(where, "saving"):
             self._keeper.save()
 
     def evaluate(self, name: str) -> Outcomes | None:
@@ -175,7 +177,7 @@ class Session(AbstractContextManager["Session"]):
     ) -> None:
         """Keep the trained models, write the summary and show the table."""
         steps, tally = self._keeper.progress.step, self._keeper.tally
-        with self._part(steps, "keeping the trained models"):
+        with self._part(f"step {steps}", "keeping the trained models"):
             self.runtime.conclusion.write(before, after, warmed_up, steps=steps, tally=tally)
 
     def ask(self, work: Coroutine[Any, Any, T]) -> T:
@@ -203,9 +205,9 @@ class Session(AbstractContextManager["Session"]):
     def _is_last(self, step: int) -> bool:
         return step == self._settings.steps or self._sampled_enough
 
-    def _part(self, step: int, what: str, answers: float = 0) -> AbstractContextManager[None]:
+    def _part(self, step: str, what: str, answers: float = 0) -> AbstractContextManager[None]:
         """Show how far a part of a step is, if it takes long."""
-        title, lines = f"step {step}: {what}", self.runtime.slow
+        title, lines = f"{step}: {what}", self.runtime.slow
         return stage_of_step(self.console, title, answers, lines=lines, bar=self._bar)
 
     @contextmanager

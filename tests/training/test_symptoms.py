@@ -230,6 +230,7 @@ def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
         "step 1: sampling: ",
         "step 1: learning: ",
         "step 1: evaluating: 0/2 answers",
+        "warmup step 1: saving: ",
         "step 2: saving: ",
         "step 2: keeping the trained models: ",
     ):
