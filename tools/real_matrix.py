@@ -47,14 +47,7 @@ _FEW = {
     "corea-deferral": ("--env.traces", "2", "--env.eval-traces", "1"),
     "eapo-consultation": (
         *("--env.experts", "1", "--env.group-size", "2", "--env.eval-samples", "1"),
-        *(
-            "--env.expert-max-new-tokens",
-            "12",
-            "--env.reply-tokens",
-            "12",
-            "--env.consult",
-            "always",
-        ),
+        *("--env.expert-max-new-tokens", "12", "--env.reply-tokens", "12"),
     ),
 }
 """Environment -> how few answers it asks for."""
