@@ -140,6 +140,14 @@ PAID = {"a_0": {"right": 1.0}}
         (Outcome({"a_0": {"x": "1"}}), "ended, and reward_terms of a_0 is {'x': '1'}: it must be"),
         (Outcome({"a_0": {"x": float("nan")}}), "ended, and reward_terms of a_0 is {'x': nan}: it"),
         (Outcome(PAID, episode=[1]), "ended with the episode [1]; it must be a dictionary"),
+        (Outcome(PAID, groups={"a_0": {"pair": "x"}}), "ended, and the groups of a_0 are ['pair',"),
+        (Outcome(PAID, groups={"a_0": 3}), "ended with the groups {'a_0': 3}; they must be a dict"),
+        (Outcome(PAID, loss_weight={"a_0": -1}), "ended, and loss_weight of a_0 is -1: it must be"),
+        (Outcome(PAID, loss_weight=2), "ended with loss_weight 2; it must be a dictionary by agen"),
+        (Outcome(PAID, learned_after={"a_0": 5}), "ended, and learned_after of a_0 is 5: it must"),
+        (Outcome(PAID, truncated="a_0"), "ended with truncated 'a_0'; it must be a list of agents"),
+        (Outcome(PAID, truncated=["c_0"]), "ended with truncated ['c_0']; it must be a list of ag"),
+        (Outcome(PAID, failed={"c_0": True}), "ended with failed {'c_0': True}; it must be a dict"),
     ],
 )  # fmt: skip
 def test_a_conversation_ends_with_what_its_own_agents_earned(end: Any, sentence: str) -> None:
@@ -315,31 +323,6 @@ def test_what_a_conversation_refuses_is_refused_at_reset() -> None:
     assert env.step({"writer_0": "1"}) == ({}, {}, {}, {}, {})
     with pytest.raises(UserError, match="writer and reader, no others"):
         Team(roles=("reader",))
-
-
-@pytest.mark.parametrize(
-    ("end", "sentence"),
-    [
-        (Outcome(PAID, groups={"a_0": {"pair": "x"}}), "ended, and the groups of a_0 are ['pair',"),
-        (Outcome(PAID, groups={"a_0": 3}), "ended with the groups {'a_0': 3}; they must be a dict"),
-        (Outcome(PAID, loss_weight={"a_0": -1}), "ended, and loss_weight of a_0 is -1: it must be"),
-        (Outcome(PAID, loss_weight=2), "ended with loss_weight 2; it must be a dictionary by agen"),
-        (Outcome(PAID, learned_after={"a_0": 5}), "ended, and learned_after of a_0 is 5: it must"),
-        (Outcome(PAID, truncated="a_0"), "ended with truncated 'a_0'; it must be a list of agents"),
-        (Outcome(PAID, truncated=["c_0"]), "ended with truncated ['c_0']; it must be a list of ag"),
-        (Outcome(PAID, failed={"c_0": True}), "ended with failed {'c_0': True}; it must be a dict"),
-    ],
-)  # fmt: skip
-def test_what_else_an_outcome_must_be(end: Any, sentence: str) -> None:
-    class Wrong(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            yield {"a_0": "?"}
-            return end
-
-    env = Wrong()
-    env.reset(seed=0)
-    with pytest.raises(UserError, match=re.escape(f"two: conversation() {sentence}")):
-        env.step({"a_0": "!"})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, see
 from pettingzoo.utils.conversions import parallel_to_aec
 
 from coterie import envs
+from coterie.envs.eapo_consultation import EapoConsultationSettings
 from coterie.envs.padded_view import PaddedView
+from coterie.envs.spaces import TextSpace
 
 pytestmark = pytest.mark.filterwarnings(
     # PettingZoo's AEC test likes one of its own keys in observations.
@@ -21,14 +23,19 @@ pytestmark = pytest.mark.filterwarnings(
 
 VIEWS = ("token", "text", "padded")
 MakeView = Callable[..., Any]
+CALL = '<agent_calls>[{"expert_id": 2, "input_parameters": {"query": "1 + 1 ="}}]</agent_calls>'
+EAPO = "eapo-consultation"
 
-each_env = pytest.mark.parametrize("name", ["core-teaching", "corea-deferral", "sd-e2"])
+each_env = pytest.mark.parametrize("name", ["core-teaching", "corea-deferral", "sd-e2", EAPO])
 
 
 @pytest.fixture
 def build(scorer: Any, sums: Any) -> MakeView:
-    def make(view: str, name: str = "core-teaching") -> Any:
-        return envs.make(name, view=view, scorer=scorer, source=sums)  # type: ignore[arg-type]
+    def make(view: Any, name: str = "core-teaching", **changed: Any) -> Any:
+        settings = None
+        if name == EAPO:
+            settings = EapoConsultationSettings(**{"max_new_tokens": 1000, "budget": 3, **changed})
+        return envs.make(name, view=view, settings=settings, scorer=scorer, source=sums)
 
     return make
 
@@ -57,12 +64,36 @@ def test_aec_seeds(build: MakeView, view: str, name: str) -> None:
     seed_test(lambda: parallel_to_aec(build(view, name)), num_cycles=20)
 
 
+# Who is not asked: a confidence that nobody states defers nothing in training, and no expert is
+# called by what is drawn by chance.
+SELDOM = {"corea-deferral": ["large"], EAPO: ["expert"]}
+
+
 @each_env
 @pytest.mark.parametrize("view", VIEWS)
 def test_our_own(build: MakeView, view: str, name: str) -> None:
-    # Confidences that nobody stated defer nothing in training.
-    seldom = ["large"] if name == "corea-deferral" else []
-    envs.check_env(build(view, name), unasked=seldom)
+    envs.check_env(build(view, name), unasked=SELDOM.get(name, []))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("mode", ["train", "eval", "assisted", "workflow"])
+def test_consultation_in_all_modes(build: MakeView, view: str, mode: str) -> None:
+    options = {"mode": mode, "step": 3, "replica": 2}
+    envs.check_env(build(view, EAPO), options=options, unasked=["expert"])
+
+
+@pytest.mark.parametrize("consult", ["free", "always"])
+def test_consultation_with_calls(
+    build: MakeView, monkeypatch: pytest.MonkeyPatch, consult: str
+) -> None:
+    sample = TextSpace.sample
+    monkeypatch.setattr(TextSpace, "sample", lambda space: CALL + sample(space).replace(":", ""))
+    env = build("text", EAPO, consult=consult, schedule="const", accept_rate=0.5)
+    envs.check_env(env, options={"step": 3}, unasked=["expert"])
+    monkeypatch.undo()
+    env.reset(seed=0)
+    env.step({"policy_0": CALL})
+    assert env.render_mode is None
 
 
 @pytest.mark.parametrize(
@@ -79,25 +110,39 @@ def test_our_own_in_other_modes(build: MakeView, name: str, mode: str) -> None:
     envs.check_env(build("text", name), options={"mode": mode, "epoch": 2, "step": 3})
 
 
-def test_made_by_pettingzoo(scorer: Any, sums: Any) -> None:
-    env = pettingzoo.make("parallel", "core-teaching-v0", scorer=scorer, source=sums)
+@pytest.mark.parametrize(("name", "asked"), [("core-teaching", "alice_0"), (EAPO, "policy_0")])
+def test_made_by_pettingzoo(scorer: Any, sums: Any, name: str, asked: str) -> None:
+    env = pettingzoo.make("parallel", f"{name}-v0", scorer=scorer, source=sums)
     observations, _ = env.reset(seed=1)
-    assert observations["alice_0"]["tokens"].tolist()[:8] == list(b"Question")
+    assert observations[asked]["tokens"].tolist()[:8] == list(b"Question")
+    if name == EAPO:
+        assert env.possible_agents == ["policy_0", "expert_0", "expert_1", "expert_2"]
 
 
 @pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested:UserWarning")
-def test_torchrl_drives_the_padded_view(build: MakeView) -> None:
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        (
+            "core-teaching",
+            {"alice": ["alice_0", "alice_1", "alice_2"], "bob": ["bob_0", "bob_1", "bob_2"]},
+        ),
+        (EAPO, {"policy": ["policy_0"], "expert": ["expert_0", "expert_1", "expert_2"]}),
+    ],
+)
+def test_torchrl_drives_the_padded_view(
+    build: MakeView, name: str, groups: dict[str, list[str]]
+) -> None:
     torchrl_envs = pytest.importorskip("torchrl.envs")
     from torchrl.envs.libs.pettingzoo import PettingZooWrapper
 
     env = PettingZooWrapper(
-        env=PaddedView(build("token"), context_length=128, action_length=8), use_mask=False
+        env=PaddedView(build("token", name), context_length=128, action_length=8), use_mask=False
     )
-    assert env.group_map == {
-        "alice": ["alice_0", "alice_1", "alice_2"],
-        "bob": ["bob_0", "bob_1", "bob_2"],
-    }
+    assert env.group_map == groups
     torchrl_envs.check_env_specs(env)
+    if name == EAPO:
+        return
     rollout = env.rollout(max_steps=5)
     assert rollout["alice", "observation", "active"][:, :, 0].tolist() == [[1, 1, 0], [0, 0, 1]]
     assert rollout["next", "done"].flatten().tolist() == [False, True]
