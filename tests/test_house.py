@@ -25,31 +25,22 @@ def tree_of(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
-def bound(tree: ast.Module) -> set[str]:
-    """Names that a file defines or assigns, of modules, classes and objects alike."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                names.add(name)
-            case ast.ClassDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
-                names.add(name)
-            case ast.Attribute(attr=name, ctx=ast.Store()):
-                names.add(name)
-    return names
-
-
 def foreign_private_names(tree: ast.Module) -> set[str]:
-    """Private names that a file imports, or reads from something, and does not bind itself."""
+    """Private names that a file imports, or reads from something, and neither defines nor assigns,
+    to whatever object."""
     read: set[str] = set()
+    bound: set[str] = set()
     for node in ast.walk(tree):
-        match node:
-            case ast.ImportFrom(names=names):
-                read |= {alias.name for alias in names}
-            case ast.Attribute(attr=name):
-                read.add(name)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            (bound if isinstance(node.ctx, ast.Store) else read).add(node.attr)
+        elif isinstance(node, ast.ImportFrom):
+            read |= {alias.name for alias in node.names}
     private = {name for name in read if name.strip("_") and name[0] == "_" and name[:2] != "__"}
-    return private - bound(tree) - OF_OTHERS
+    return private - bound - OF_OTHERS
 
 
 def test_what_counts_as_a_foreign_private_name() -> None:

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from coterie.datatypes import UserError
 from coterie.envs.eapo_consultation.environment import coin, is_accepted
 from coterie.envs.eapo_consultation.settings import (
     EapoConsultationSettings,
@@ -56,8 +55,6 @@ def test_what_no_stretch_gives() -> None:
         match_budget(Fading("inv"), 0.5, 100)
     with pytest.raises(ValueError, match="no probability"):
         match_budget(Fading("const"), 101.0, 100)
-    with pytest.raises(UserError, match="accept_total: inv lets in between"):
-        EapoConsultationSettings(accept_total=0.5)
     settings = EapoConsultationSettings(schedule="const", accept_total=6.4)
     assert fading_of(settings).rate == pytest.approx(0.02)
 

@@ -111,7 +111,7 @@ def test_a_transcript(make: Any, problem: Problem, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("how", "sentence"),
+    ("fields", "sentence"),
     [
         ({"k_cold": 0}, "k_cold is 0: it must be at least 1"),
         ({"k_hinted": -1}, "k_hinted is -1"),
@@ -121,11 +121,15 @@ def test_a_transcript(make: Any, problem: Problem, capsys: pytest.CaptureFixture
         ({"teacher": "worst"}, "teacher is 'worst': choose one of best, prefer-peer"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0"),
         ({"cap": 0}, "cap is 0"),
+        ({"reread": "wrong", "reread_least": -0.1}, "reread_least"),
+        ({"reread": "wrong", "reread_least": 1.1}, "reread_least"),
+        # Right traces are not read behind themselves.
+        ({"reread": "all", "reread_hint": "own"}, "with reread_hint own would read right traces"),
     ],
 )
-def test_settings_that_make_no_sense(how: dict[str, Any], sentence: str) -> None:
+def test_settings_that_make_no_sense(fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        CoreTeachingSettings(**how)
+        CoreTeachingSettings(**fields)
 
 
 @pytest.mark.parametrize("roles", [(), ("alice",), ("alice", "alice"), ("alice", "")])

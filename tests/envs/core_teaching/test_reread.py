@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from coterie import envs
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import Problem
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.core_teaching import CoreTeachingSettings
 from coterie.envs.core_teaching.settings import TeacherChoice
@@ -113,12 +113,6 @@ def test_the_log_has_the_hints_that_traces_are_read_behind(
     assert taught == {*teachers.values()}
 
 
-@pytest.mark.parametrize("least", [-0.1, 1.1])
-def test_a_share_is_a_share(least: float) -> None:
-    with pytest.raises(UserError, match="reread_least"):
-        CoreTeachingSettings(reread="wrong", reread_least=least)
-
-
 def test_nothing_is_sampled_under_the_hint_and_rewards_are_the_same(
     make: Any, problem: Problem
 ) -> None:
@@ -151,8 +145,3 @@ def test_hints_that_are_no_peers(
 ) -> None:
     env = make(dataclasses.replace(ALONE, reread="wrong", reread_hint=hint))
     assert reread(env, answers, problem) == found
-
-
-def test_right_traces_are_not_read_behind_themselves() -> None:
-    with pytest.raises(UserError, match="reread all with reread_hint own would read right traces"):
-        CoreTeachingSettings(reread="all", reread_hint="own")
