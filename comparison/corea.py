@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from coterie import envs
 from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
 from coterie.comparison.corea_systems import SYSTEMS, curve_content, systems
-from coterie.comparison.output import make_table, write_json
+from coterie.comparison.corea_table import Measured, table
+from coterie.comparison.output import write_json
 from coterie.comparison.plan import (
     Job,
     Lineup,
@@ -29,7 +29,6 @@ from coterie.comparison.systems import System
 from coterie.datatypes import UserError, did_you_mean
 from coterie.envs.corea_deferral import CoreaDeferralSettings
 from coterie.evaluation.cascade import ThresholdChoice, measure
-from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.means import Floats
 from coterie.experts.naming import is_player
 from coterie.rewards.confidence import ThresholdSource
@@ -43,9 +42,6 @@ _STOP: tuple[str, ...] = envs.spec(_ENV).defaults["env"]["stop"]
 # They go by the model's own probabilities, or its states.
 _OWN = {"rlvr-avgprob": "rlvr", "corea-ties": "corea", "rlvr-probe": "rlvr", "router": "base"}
 _FITTED = ("rlvr-probe", "router")
-
-Measured = Mapping[str, Mapping[str, Resampled]]
-"""System -> metric -> value with its bootstrap."""
 
 
 @dataclass(frozen=True)
@@ -222,11 +218,11 @@ def _show(
     problems = [problem for one in scored for problem in one.problems]
     solvable_Q = np.array([bool(problem.meta.get("solvable", True)) for problem in problems])
     results = _measured(found, settings)
-    console.print(_table(results, f"{len(problems)} questions, {settings.samples} responses each"))
+    console.print(table(results, f"{len(problems)} questions, {settings.samples} responses each"))
     knowable: Measured = {}
     if solvable_Q.any() and not solvable_Q.all():
         knowable = _measured([one.of(solvable_Q) for one in found], settings)
-        console.print(_table(knowable, f"the {int(solvable_Q.sum())} that can be known"))
+        console.print(table(knowable, f"the {int(solvable_Q.sum())} that can be known"))
     set_Q = np.repeat(np.arange(len(scored)), [len(one.problems) for one in scored])
     by_set = {
         one.name: _measured([system.of(set_Q == place) for system in found], settings)
@@ -234,7 +230,7 @@ def _show(
         if len(scored) > 1
     }
     for name, measured in by_set.items():
-        console.print(_table(measured, name))
+        console.print(table(measured, name))
     deferrals = {one.name: one.deferral for one in found if one.deferral}
     content = {
         "systems": results,
@@ -382,24 +378,3 @@ def _measured(found: Sequence[System], settings: CoreaComparison) -> Measured:
         for one in found
         if one.deferral
     }
-
-
-def _table(results: Measured, title: str) -> Table:
-    """One line per system."""
-
-    def cells(one: Mapping[str, Resampled]) -> list[str]:
-        cascading = 0 < one["deferred"].value < 1
-        return [
-            f"{one['accuracy'].value:.3f}",
-            f"{(one['accuracy'].high - one['accuracy'].low) / 2:.3f}",
-            f"{one['ece'].value:.3f}",
-            f"{one['auroc'].value:.3f}",
-            f"{one['cost'].value:.0f}",
-            f"{one['deferred'].value:.0%}",
-            f"{one['random_gain'].value:+.3f}" if cascading else "",
-            f"{one['saving'].value:+.0%}",
-        ]
-
-    headings = ("accuracy", "±", "ECE", "AUROC", "cost", "LLM", "over random", "saved")
-    lines = [(SYSTEMS[name], cells(one)) for name, one in results.items()]
-    return make_table(title, "system", headings, lines)
