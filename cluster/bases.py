@@ -17,9 +17,9 @@ from coterie.cluster.transfer import Transfer
 from coterie.cluster.worker import Worker
 from coterie.models.loading import base_key
 from coterie.models.sampler import Request
+from coterie.teams.backend import Learning
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Learning
 
 
 @dataclass

@@ -15,6 +15,7 @@ from coterie.agents.engine.fleet import Fleet
 from coterie.agents.engine.policy import VllmPolicy
 from coterie.cluster.worker import About, Stamp, Weights, Worker
 from coterie.datatypes import Prompt
+from coterie.teams.vllm import VllmBackend
 
 NOBODYS = -1
 """A version that nobody asks for."""
@@ -38,7 +39,7 @@ class EngineWorker(Worker):
         # What vLLM starts imports the main module of this process, and would outlive it otherwise.
         sys.modules["__main__"].__spec__ = find_spec(processes.__name__)
         about = super().load()
-        await self._fleet.start()
+        await self._backend.start()
         await self.refresh()
         return about
 
@@ -93,20 +94,21 @@ class EngineWorker(Worker):
     async def refresh(self) -> None:
         """Have the engine answer with the newest weights that this process holds."""
         with _needed():
-            await self._fleet.refresh()
+            await self._backend.refresh()
 
     async def rest(self) -> None:
         """Leave the device to the learner."""
-        await self._fleet.rest()
+        await self._backend.rest()
 
     def close(self) -> None:
         """End the engine."""
-        if hasattr(self, "models"):
-            self._fleet.close()
+        self._backend.close()
 
     def _engine(self, role: str) -> Engine:
         return cast(Engine, self._fleet.policies[role].engine)
 
     @property
     def _fleet(self) -> Fleet:
-        return cast(Fleet, self.models.fleet)
+        fleet = cast(VllmBackend, self._backend).fleet
+        assert fleet is not None, "nothing is loaded"
+        return fleet

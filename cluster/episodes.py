@@ -49,7 +49,7 @@ class EpisodeWorkers:
 
     @property
     def places(self) -> list[dict[str, str]]:
-        """See :meth:`coterie.teams.team.Engines.places`."""
+        """See :meth:`coterie.teams.backend.Backend.places`."""
         return [actor.row for actor in self.actors]
 
     def open(self, recipe: EnvRecipe, threads: int) -> None:

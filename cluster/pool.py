@@ -10,10 +10,10 @@ sees two versions.
 import pickle
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from concurrent.futures import wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.cluster.actor import Actor, Cluster
@@ -26,16 +26,18 @@ from coterie.cluster.settings import ClusterSettings
 from coterie.cluster.starting import give_places, start, start_again
 from coterie.cluster.worker import About, Stamp
 from coterie.datatypes import Completion, UserError
+from coterie.teams.backend import Learners, Learning, Learns, Models, RestorePoint
 from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Learning, Learns, Models
+
+T = TypeVar("T")
 
 _LET_GO_S = 20.0
 """For engines to end what they have started."""
 
 
 class Pool:
-    """Implements :class:`coterie.teams.team.Engines`, and as a function
-    :data:`coterie.teams.team.Holder`."""
+    """Implements :class:`coterie.teams.backend.Backend` by processes of this machine, or of a
+    cluster."""
 
     def __init__(
         self,
@@ -60,16 +62,17 @@ class Pool:
         """What is answered with."""
         self._load: Counter[str] = Counter()
         """Requests of one answer each that are under way, by engine."""
-        self._restore: Callable[[Mapping[str, Learns]], object] | None = None
+        self._restore: RestorePoint | None = None
 
-    def __call__(
+    def load(
         self,
         models: Mapping[str, AgentSettings],
         learns: Set[str],
         learning: Learning | None,
         seed: int,
     ) -> Models:
-        """Start every process and load the models there.
+        """Start every process and load the models there; arguments as of
+        :meth:`coterie.teams.backend.Backend.load`.
 
         Raises:
             UserError: the cluster cannot hold them, runs other code, or a model cannot be loaded.
@@ -103,16 +106,16 @@ class Pool:
         for base in self._bases:
             self._trained |= self._roles(base, partial(self._learn, base))
             base.sent = self._newest(base)
+        self._trained = {role: self._trained[role] for role in models if role in learns}
         ask = share_batch(self._answer) if self._vllm is None else self._answer_one
         return Models(
             policies={role: RemotePolicy(role, about[role], ask) for role in models},
             codecs={role: about[role].codec for role in models},
-            trained={role: self._trained[role] for role in models if role in learns},
-            fleet=self,
+            trained=self._trained,
         )
 
     async def start(self) -> None:
-        """Nothing to do: :meth:`__call__` has started everything."""
+        """Nothing to do: :meth:`load` has started everything."""
 
     async def refresh(self) -> None:
         """Have every engine answer with the newest weights; no request may be under way."""
@@ -130,15 +133,32 @@ class Pool:
             if self._vllm is not None and base.beside is not None:
                 self._ask(base.beside, "rest")
 
-    def places(self) -> list[dict[str, str]]:
-        """See :class:`coterie.teams.team.Engines`."""
-        return [one.row for actor in self._actors for one in actor.processes]
+    def learn(self, work: Callable[[str, Learns], T]) -> dict[str, T]:
+        """See :meth:`coterie.teams.backend.Backend.learn`."""
+        places = [roles for base in self._bases if (roles := self._learning(base))]
 
-    def remember(self, restore: Callable[[Mapping[str, Learns]], object]) -> None:
-        """See :meth:`coterie.teams.team.Engines.remember`."""
-        self._restore = restore
+        def at_place(roles: Sequence[str]) -> dict[str, T]:
+            return {role: work(role, self._trained[role]) for role in roles}
+
+        if len(places) < 2:
+            return at_place(list(self._trained))
+        with ThreadPoolExecutor(len(places)) as threads:
+            done = {k: v for part in threads.map(at_place, places) for k, v in part.items()}
+        return {role: done[role] for role in self._trained}
+
+    def save(self, write: Callable[[Learners], RestorePoint]) -> None:
+        """See :meth:`coterie.teams.backend.Backend.save`."""
+        self._restore = write(self._trained)
         for base in self._bases:
             base.done.clear()
+
+    def restore(self, read: Callable[[Learners], RestorePoint]) -> None:
+        """See :meth:`coterie.teams.backend.Backend.restore`."""
+        self.save(read)
+
+    def places(self) -> list[dict[str, str]]:
+        """See :meth:`coterie.teams.backend.Backend.places`."""
+        return [process.row for actor in self._actors for process in actor.processes]
 
     def close(self) -> None:
         """End all processes, and Ray where it was started."""
@@ -163,11 +183,8 @@ class Pool:
         if base.learner is None:
             return {}
         learns: Set[str] = base.learner.processes[0].arguments[1]
-        name, about = base.learner.name, self._about
-        here = self._folder is not None
-        return {
-            r: RemoteRole(r, name, ask, about[r], shared=here) for r in base.roles if r in learns
-        }
+        about, here = self._about, self._folder is not None
+        return {r: RemoteRole(r, ask, about[r], shared=here) for r in base.roles if r in learns}
 
     # Who is asked
 

@@ -19,18 +19,16 @@ Asked = tuple[str, str, Request]
 
 
 class RemoteRole:
-    """Implements :class:`coterie.teams.team.Learns`: a learner in other processes."""
+    """Implements :class:`coterie.teams.backend.Learns`: a learner in other processes."""
 
-    def __init__(
-        self, role: str, place: str, ask: Callable[..., Any], about: About, *, shared: bool
-    ) -> None:
+    def __init__(self, role: str, ask: Callable[..., Any], about: About, *, shared: bool) -> None:
         """``ask`` is given a method of :class:`coterie.cluster.worker.Worker`, the role and more;
-        ``place`` names the process. ``shared``: it sees this process's folders."""
-        self._role, self.place, self._ask, self._shared = role, place, ask, shared
+        ``shared``: its process sees this process's folders."""
+        self._role, self._ask, self._shared = role, ask, shared
         self.context, self.stamp = about.context, about.stamp
         """Changes whenever the weights do."""
-        self.told: dict[int, npt.NDArray[np.float64]] = {}
-        """See :class:`coterie.teams.team.Learns`."""
+        self.token_bonus: dict[int, npt.NDArray[np.float64]] = {}
+        """See :class:`coterie.teams.backend.Learns`."""
 
     @property
     def version(self) -> int:
@@ -41,8 +39,8 @@ class RemoteRole:
     ) -> dict[str, float]:
         """See :meth:`coterie.algorithms.learner.Learner.update`."""
         packed = pickle.dumps((trajectories, advantage_B))
-        (metrics, told), self.stamp = self._ask("update", self._role, packed)
-        self.told = {id(trajectories[place]): value for place, value in told.items()}
+        (metrics, bonus), self.stamp = self._ask("update", self._role, packed)
+        self.token_bonus = {id(trajectories[place]): value for place, value in bonus.items()}
         return metrics
 
     def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]:
@@ -68,20 +66,22 @@ class RemoteRole:
     def load(self, directory: Path, plain: dict[str, Any]) -> None:
         """The inverse of :meth:`save`."""
         folder = directory.resolve()
-        files = folder if self._shared else {one.name: one.read_bytes() for one in folder.iterdir()}
+        files = (
+            folder if self._shared else {path.name: path.read_bytes() for path in folder.iterdir()}
+        )
         self.stamp = self._ask("read", self._role, files, plain)
 
     def _do(self, verb: str, *arguments: Any) -> Any:
-        found, self.stamp = self._ask("learn", self._role, verb, pickle.dumps(arguments))
-        return found
+        result, self.stamp = self._ask("learn", self._role, verb, pickle.dumps(arguments))
+        return result
 
     def _write(self, verb: str, directory: Path) -> Any:
         directory.mkdir(parents=True, exist_ok=True)
         there = directory.resolve() if self._shared else None
-        found, files = self._ask("write", self._role, verb, there)
+        result, files = self._ask("write", self._role, verb, there)
         for name, content in files.items():
             (directory / name).write_bytes(content)
-        return found
+        return result
 
 
 class RemotePolicy:

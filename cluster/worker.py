@@ -23,9 +23,11 @@ from coterie.datatypes import TokenCodec
 from coterie.models.checksums import sha256_of
 from coterie.models.shards import gather, join_ranks
 from coterie.models.threads import fix_threads
+from coterie.teams.backend import Backend, Learning
+from coterie.teams.local import LocalBackend
 from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Learning, hold
 from coterie.teams.trained import TrainedRole
+from coterie.teams.vllm import VllmBackend
 
 Stamp = tuple[int, int]
 """Changes whenever a role's weights do; begins with the number of updates."""
@@ -99,7 +101,8 @@ class Worker(BaseWorker):
         :class:`coterie.cluster.engine_worker.EngineWorker`."""
         super().__init__(name, threads)
         self.rank = rank
-        self._load = partial(hold, models, learns, learning, seed, vllm=vllm)
+        self._backend: Backend = LocalBackend() if vllm is None else VllmBackend(vllm)
+        self._load = partial(self._backend.load, models, learns, learning, seed)
 
     def load(self) -> dict[str, About]:
         """Load the models, with the other ranks; by role."""
@@ -107,8 +110,13 @@ class Worker(BaseWorker):
             join_ranks(self.rank.number, self.rank.size, self.rank.meeting)
         self.models = self._load()
         return {
-            role: About(one.codec, one.handle.context, one.handle.vocab_size, one.handle.stamp)
-            for role, one in self.models.loaded.items()
+            role: About(
+                loaded.codec,
+                loaded.handle.context,
+                loaded.handle.vocab_size,
+                loaded.handle.stamp,
+            )
+            for role, loaded in self.models.loaded.items()
         }
 
     def sample(self, role: str, requests: bytes, version: int | None) -> bytes:
@@ -117,7 +125,10 @@ class Worker(BaseWorker):
         Raises:
             RuntimeError: it would not answer with the weights of ``version``.
         """
-        policy, own = cast(LocalPolicy, self.models.policies[role]), self.models.loaded[role].handle
+        policy, own = (
+            cast(LocalPolicy, self.models.policies[role]),
+            self.models.loaded[role].handle,
+        )
         if version not in (None, own.version):
             raise RuntimeError(f"{role} has version {own.version} here, and {version} is asked")
         return pickle.dumps(policy.answer(pickle.loads(requests)))
@@ -126,15 +137,15 @@ class Worker(BaseWorker):
         """What a method of :class:`coterie.teams.trained.TrainedRole` gives, and where the weights
         stand after it. What it is given comes pickled: Ray's own arrays cannot be written to."""
         trained = cast(TrainedRole, self.models.trained[role])
-        found = getattr(trained, verb)(*pickle.loads(arguments))
-        return found, trained.loaded.handle.stamp
+        result = getattr(trained, verb)(*pickle.loads(arguments))
+        return result, trained.loaded.handle.stamp
 
     def update(self, role: str, arguments: bytes) -> tuple[Any, Stamp]:
-        """As :meth:`learn`, with what each row was told besides, by its place."""
+        """As :meth:`learn`, with what was added to each row's advantages, by its place."""
         trained = cast(TrainedRole, self.models.trained[role])
         rows, advantage_B = pickle.loads(arguments)
-        metrics, told = trained.update(rows, advantage_B), trained.told
-        by_place = {i: told[id(row)] for i, row in enumerate(rows) if id(row) in told}
+        metrics, bonus = trained.update(rows, advantage_B), trained.token_bonus
+        by_place = {i: bonus[id(row)] for i, row in enumerate(rows) if id(row) in bonus}
         return (metrics, by_place), trained.loaded.handle.stamp
 
     def seen(self, path: Path) -> bytes:
@@ -153,8 +164,8 @@ class Worker(BaseWorker):
             # A folder that is made here would be another one than the command's.
             return getattr(trained, verb)(there.resolve(strict=True)), {}
         with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
-            found = getattr(trained, verb)(Path(folder))
-            return found, {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+            result = getattr(trained, verb)(Path(folder))
+            return result, {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
     def read(self, role: str, files: Files | Path, plain: dict[str, Any]) -> Stamp:
         """Restore what :meth:`write` gave for ``save``, or the folder where it lies."""
@@ -184,7 +195,7 @@ def code_mark() -> str:
     import coterie
 
     # Folders of a checkout are links, which rglob does not follow.
-    found = os.walk(Path(coterie.__file__).parent, followlinks=True)
-    paths = sorted(Path(at, name) for at, _, names in found for name in names)
+    folders = os.walk(Path(coterie.__file__).parent, followlinks=True)
+    paths = sorted(Path(at, name) for at, _, names in folders for name in names)
     digests = sha256_of(path for path in paths if path.suffix == ".py")
     return hashlib.sha256(f"{torch.__version__} {digests}".encode()).hexdigest()

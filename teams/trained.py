@@ -26,20 +26,19 @@ class OtherFormat(UserError):
 
 @dataclass
 class TrainedRole:
-    """Implements :class:`coterie.teams.team.Learns` in this process."""
+    """Implements :class:`coterie.teams.backend.Learns` in this process."""
 
     loaded: LoadedRole
     learner: Learner
     imitator: Learner | None = None
     """Learns worked solutions, until :meth:`begin`."""
-    place = "here"
 
     @property
     def version(self) -> int:
         return self.loaded.handle.version
 
     @property
-    def told(self) -> dict[int, npt.NDArray[np.float64]]:
+    def token_bonus(self) -> dict[int, npt.NDArray[np.float64]]:
         return self.learner.told
 
     def update(

@@ -15,7 +15,7 @@ from coterie.algorithms import (
     with_overlong_penalty,
 )
 from coterie.datatypes import Episode, Trajectory
-from coterie.teams.team import Learns
+from coterie.teams.backend import Learns
 
 
 @dataclass(frozen=True)

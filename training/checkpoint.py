@@ -39,7 +39,7 @@ _BESIDE = tuple(
 )
 
 
-class Learning(Protocol):
+class Restorable(Protocol):
     """What is saved of one trained role."""
 
     def save(self, directory: Path) -> dict[str, Any]: ...
@@ -70,7 +70,7 @@ _FIELDS = get_type_hints(Progress)
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError)
 
 
-def save(root: Path, progress: Progress, roles: Mapping[str, Learning], *, keep: int) -> Path:
+def save(root: Path, progress: Progress, roles: Mapping[str, Restorable], *, keep: int) -> Path:
     """Write one checkpoint and delete all but the newest ``keep``; a step that is saved already
     stays as it is.
 
@@ -134,7 +134,7 @@ def check(path: Path, tell: Callable[[str], None]) -> None:
         )
 
 
-def load(path: Path, roles: Mapping[str, Learning]) -> Progress:
+def load(path: Path, roles: Mapping[str, Restorable]) -> Progress:
     """Restore every role from ``path``, and torch's generator; returns where the run stands.
 
     Args:
@@ -165,7 +165,7 @@ def _refusing(path: Path) -> Iterator[None]:
         raise _refusal(path, f"{type(error).__name__}: {error}") from error
 
 
-def load_roles(path: Path, roles: Mapping[str, Learning]) -> None:
+def load_roles(path: Path, roles: Mapping[str, Restorable]) -> None:
     """Restore these roles alone, from files that were not touched since."""
     learners = json.loads((path / "state.json").read_text())["learners"]
     for name, role in roles.items():

@@ -32,9 +32,10 @@ from coterie.problems.split import hold_out
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.consultation import ANSWER, THINK
 from coterie.rewards.grading.answers import Checker
+from coterie.teams.backend import Learning
 from coterie.teams.models import check_models
 from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Learning, build_team
+from coterie.teams.team import build_team
 from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
 from coterie.training.disk import write_or_keep
 from coterie.training.model_defaults import EVERYWHERE, imitation_rate

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from coterie.problems.stream import ProblemStream
+from coterie.teams.backend import Learners, RestorePoint
 from coterie.teams.team import Team
 from coterie.training import checkpoint, saved
 from coterie.training.rundir import LOGS, RunDirectory
@@ -41,8 +42,12 @@ class Keeper:
             self._tell("It was stopped before its first checkpoint, and begins again.")
             self.progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
         else:
-            self.progress = checkpoint.load(newest, self._team.trained)
-            self._team.saved(partial(checkpoint.load_roles, newest))
+
+            def read(learners: Learners) -> RestorePoint:
+                self.progress = checkpoint.load(newest, learners)
+                return partial(checkpoint.load_roles, newest)
+
+            self._team.backend.restore(read)
         self._run.cut_logs(self.progress.logs)
         stream.cursor = self.progress.cursor
         self.tally = Tally(self.progress.counters)
@@ -58,7 +63,10 @@ class Keeper:
             UserError: the disk is full or cannot be written.
         """
         self.advance(logs=self._run.log_sizes(), counters=self.tally.counters())
-        path = checkpoint.save(
-            self._run.checkpoints, self.progress, self._team.trained, keep=self._keep
-        )
-        self._team.saved(partial(checkpoint.load_roles, path))
+
+        def write(learners: Learners) -> RestorePoint:
+            root = self._run.checkpoints
+            path = checkpoint.save(root, self.progress, learners, keep=self._keep)
+            return partial(checkpoint.load_roles, path)
+
+        self._team.backend.save(write)

@@ -109,7 +109,7 @@ class Recorder:
         logbook.step(step, metrics)
         advantages = advantages_by_row(batch.rows, credit)
         if self._settings.episodes_log:
-            bonuses = ChainMap(*(learner.told for learner in trained.values()))
+            bonuses = ChainMap(*(learner.token_bonus for learner in trained.values()))
             self._run.append(
                 "episodes.jsonl", [episode_record(e, advantages, bonuses) for e in batch.episodes]
             )

@@ -21,11 +21,12 @@ from coterie.models.threads import fix_threads
 from coterie.problems.prepare import PreparedProblems
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, Deadlines
+from coterie.teams.backend import Backend, Learning
 from coterie.teams.graders import build_scorer
 from coterie.teams.models import pin_commits
 from coterie.teams.recipe import EnvRecipe
 from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Holder, Learning, Team, build_team
+from coterie.teams.team import Team, build_team
 from coterie.training import checkpoint, saved
 from coterie.training.baseline import baseline
 from coterie.training.computing import tell_computing
@@ -168,7 +169,7 @@ def _assemble(
             ),
             vllm=vllm,
             seed=run.seed,
-            holder=_holder(cluster, agents, run.threads, vllm, directory, workers),
+            backend=_processes(cluster, agents, run.threads, vllm, directory, workers),
         )
     closing.callback(lambda: _on_loop(runner, team.aclose()))
     _on_loop(runner, team.start())
@@ -180,7 +181,7 @@ def _assemble(
         workers.open(recipe, run.threads)
 
     def places() -> list[dict[str, str]]:
-        return team.places + (workers.places if workers else [])
+        return team.backend.places() + (workers.places if workers else [])
 
     if rows := places():
         console.print(places_table(rows))
@@ -299,15 +300,15 @@ def _episode_workers(
     return EpisodeWorkers(cluster, agents, vllm=vllm is not None)
 
 
-def _holder(
+def _processes(
     cluster: ClusterSettings,
     agents: Mapping[str, AgentSettings],
     threads: int,
     vllm: VllmSettings | None,
     directory: RunDirectory,
     workers: "EpisodeWorkers | None",
-) -> Holder | None:
-    """Processes that load the models; None: this process does."""
+) -> Backend | None:
+    """Processes that hold the models; None: this process does."""
     if not has_processes(cluster, agents):
         return None
     from coterie.cluster.pool import Pool

@@ -11,7 +11,7 @@ from coterie.algorithms import Credit, assign_credit
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.evaluation.evaluation import Outcomes
 from coterie.problems.prepare import PreparedProblems
-from coterie.teams.team import Learns
+from coterie.teams.backend import Learns
 from coterie.training.batch import Batch, rows_of, with_divergences
 from coterie.training.conclusion import tell
 from coterie.training.deaths import said_at_work, said_while_starting
@@ -113,7 +113,7 @@ class Session(AbstractContextManager["Session"]):
         def learn() -> dict[str, float]:
             return {
                 f"learner/{role}/{name}": value
-                for role, metrics in self.team.side_by_side(learned).items()
+                for role, metrics in self.team.learn(learned).items()
                 for name, value in metrics.items()
             }
 

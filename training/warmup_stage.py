@@ -12,7 +12,8 @@ from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Problem, TokenCodec, Trajectory, UserError
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.grading.answers import Checker
-from coterie.teams.team import Learns, Team
+from coterie.teams.backend import Learns
+from coterie.teams.team import Team
 from coterie.training.logbook import Logbook
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.rundir import RunDirectory
@@ -74,7 +75,7 @@ class WarmUp:
                     ) from None
                 book.step(number, metrics)
                 if number == self.last:
-                    self._team.side_by_side(lambda role, trained: trained.begin())
+                    self._team.learn(lambda role, trained: trained.begin())
                 yield number
                 check()
 
@@ -87,7 +88,7 @@ class WarmUp:
 
         return {
             f"{name}/{role}": value
-            for role, metrics in self._team.side_by_side(imitated).items()
+            for role, metrics in self._team.learn(imitated).items()
             for name, value in metrics.items()
         }
 

@@ -145,13 +145,6 @@ class Fleet:
         for bench in self._benches.values():
             await bench.engine.sleep()
 
-    def places(self) -> list[dict[str, str]]:
-        """None: its engines are this process's own."""
-        return []
-
-    def remember(self, restore: object) -> None:
-        """Nothing to do: no learner is apart from this process."""
-
     def close(self) -> None:
         """End all processes and free the memory that weights were handed over in."""
         if self._benches:

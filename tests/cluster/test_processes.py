@@ -93,7 +93,7 @@ def test_ranks_of_which_one_is_killed_are_replaced_or_end_the_run(
     killed: list[float] = []
 
     def kill(session: Session, step: int) -> None:
-        pool: Any = session.team.fleet
+        pool: Any = session.team.backend
         group = next(base.learner for base in pool._bases if "bob" in base.roles)
         assert [actor.name for actor in group.ranks] == ["learner 1 of bob", "learner 2 of bob"]
         asked = group.begin
@@ -128,7 +128,7 @@ def test_engines_of_this_machine_answer_apart_from_their_learner(
     killed: list[str] = []
 
     def kill(session: Session, step: int) -> None:
-        pool: Any = session.team.fleet
+        pool: Any = session.team.backend
         if step == 2:
             (engine,) = pool._bases[1].apart
             engine.handle.process.kill()

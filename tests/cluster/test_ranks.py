@@ -19,8 +19,8 @@ from coterie.algorithms.nonfinite import NotFinite
 from coterie.cluster.worker import Rank, Worker
 from coterie.datatypes import Trajectory
 from coterie.models.stored import StoredWeights
+from coterie.teams.backend import Learning
 from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Learning
 
 # Where Python warns of forks in a process with threads: those of pytest do no work meanwhile.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

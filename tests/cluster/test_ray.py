@@ -42,7 +42,7 @@ def test_what_is_killed_while_it_answers_is_replaced_and_nothing_changes(
     killed: list[str] = []
 
     def kill(session: Session, step: int) -> None:
-        pool: Any = session.team.fleet
+        pool: Any = session.team.backend
         actors = [one for base in pool._bases for one in base.apart]
         answer = actors[1].begin
 
@@ -101,7 +101,7 @@ def test_a_learner_that_is_killed_while_it_learns_is_replaced_and_nothing_change
     def kill(session: Session, step: int) -> None:
         import ray
 
-        pool: Any = session.team.fleet
+        pool: Any = session.team.backend
         actor = pool._actors[0]
         learn = actor.begin
 
@@ -132,7 +132,7 @@ def test_ranks_on_three_nodes_learn_as_one_process_does_though_one_is_killed(
     def kill(session: Session, step: int) -> None:
         import ray
 
-        pool: Any = session.team.fleet
+        pool: Any = session.team.backend
         group = next(base.learner for base in pool._bases if "bob" in base.roles)
         learn = group.begin
 
@@ -159,7 +159,7 @@ def test_what_finds_no_room_in_the_store_goes_to_disk_and_nothing_changes(
     def fill(session: Session, step: int) -> None:
         import ray
 
-        pool: Any = session.team.fleet
+        pool: Any = session.team.backend
         third = np.zeros(nodes.store // 3, np.uint8)
         kept.extend(pool._cluster.keep(third + i) for i in range(6))
         assert [ray.get(one)[0] for one in kept[:6]] == list(range(6))
@@ -178,7 +178,7 @@ def test_what_a_cluster_cannot_hold_and_errors_in_an_actor_are_one_sentence(
     assert not list(tmp_path.iterdir())
 
     def fail(session: Session, step: int) -> None:
-        pool: Any = session.team.fleet
+        pool: Any = session.team.backend
         pool._actors[1].ask("weights", "nobody")
 
     with pytest.raises(UserError, match="learner of bob failed: KeyError"):

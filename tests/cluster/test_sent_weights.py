@@ -140,7 +140,7 @@ def test_a_run_whose_weights_are_sent_is_the_run_in_this_process(
     killed: list[str] = []
 
     def kill(session: Session, step: int) -> None:
-        pool: Any = session.team.fleet
+        pool: Any = session.team.backend
         if step == 2:
             bob = next(base for base in pool._bases if "bob" in base.roles)
             bob.apart[1].stop()

@@ -151,7 +151,7 @@ def test_a_model_of_the_hub_that_moves_on_is_held_at_its_commit(
     assert again.equal(weights)
     flags = ("--agents.alice.model", "some/model")
     other = opened(["--run-dir", str(tmp_path / "other"), *FLAGS, *flags])
-    assert other.settings.agents["alice"].revision == newest.name
+    assert other.run.config()["agents"]["alice"]["revision"] == newest.name
     assert not other.team.loaded["alice"].handle.causal_lm.model.embed_tokens.weight.equal(weights)
     other.__exit__()
     # Files in the cache that are another's now.

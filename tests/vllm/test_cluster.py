@@ -32,7 +32,7 @@ def test_full_weights_and_adapters_answer_with_the_learners_probabilities(
     settings = parse([*FLAGS, "--cluster.address", address, "--run-dir", str(tmp_path / "run")])
     found: list[dict[str, float]] = []
     with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
-        pool: Any = session.team.fleet
+        pool: Any = session.team.backend
         places = [row["process"] for row in pool.places()]
         assert places == ["learner of alice", "learner of bob", *ENGINES]
         for step in session.steps_left():

@@ -90,7 +90,7 @@ def play(
     settings = parse(overlay([*FLAGS, *flags, "--run-dir", str(path)]))
     found: list[dict[str, float]] = []
     with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
-        pool: Any = session.team.fleet
+        pool: Any = session.team.backend
         learner, *engines = pool._actors
         for step in session.steps_left():
             if step == 3:

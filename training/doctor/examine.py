@@ -13,7 +13,9 @@ from coterie.experts.naming import is_player
 from coterie.problems.prepare import PreparedProblems
 from coterie.teams.footprint import Load, footprint
 from coterie.teams.models import model_spec
+from coterie.teams.team import Team
 from coterie.teams.trained import TrainedRole
+from coterie.teams.vllm import VllmBackend
 from coterie.training.doctor import memory
 from coterie.training.doctor.contract import check_answers, check_contract
 from coterie.training.doctor.finding import Finding, judge, table
@@ -72,9 +74,8 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
     """Every check of one session; weights and optimisers are afterwards as before."""
     settings, team = session.settings, session.team
     rollout = settings.rollout
-    if team.fleet is not None:
-        # What engines give up in their sleep is the learner's to take.
-        session.run_async(team.fleet.rest())
+    # What engines give up in their sleep is the learner's to take.
+    session.run_async(team.backend.rest())
     free = memory.free_by_device(team)
     sampling = Sampling(MAX_NEW_TOKENS, rollout.temperature, rollout.top_p, rollout.top_k)
     policies: dict[str, Policy] = dict(team.policies)
@@ -93,7 +94,7 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
     findings += _trajectories(session, observed)
     scored = _scored(session, observed)
     findings += _parity(session, scored, _PARITY, _SAME_WEIGHTS)
-    if settings.vllm.sleep_level and team.fleet is not None:
+    if settings.vllm.sleep_level and _engines(team) is not None:
         # Engines have slept since, and nothing has been handed to them.
         woken = session.ask(observe(session, problems, policies, name="woken"))
         findings += _parity(session, _scored(session, woken), _WOKEN, _LOST_IN_SLEEP)
@@ -109,6 +110,11 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
     findings += _updated(session, problems, policies, observed, took)
     findings += _memory(session, problems, observed, free, took)
     return findings
+
+
+def _engines(team: Team) -> Fleet | None:
+    """What answers beside this process, if anything does."""
+    return team.backend.fleet if isinstance(team.backend, VllmBackend) else None
 
 
 def _texts(session: Examined, observed: Observed) -> list[Finding]:
@@ -267,8 +273,8 @@ def _memory(
         role: _update_bytes(session, observed, role, took.get(role)) for role in team.trained
     }
     found = memory.needs(team, updates=updates, rows=rows)
-    if isinstance(team.fleet, Fleet):
-        devices = [spec.device for spec in team.fleet.specs]
+    if (fleet := _engines(team)) is not None:
+        devices = [spec.device for spec in fleet.specs]
         if size := memory.engine_needs(devices, settings.vllm.cpu_cache_gb):
             found.setdefault("cpu", {})["engines' caches"] = size
     # A device that has nothing but frozen roles' engines on it was measured by the engines.
@@ -298,6 +304,6 @@ def _update_bytes(session: Examined, observed: Observed, role: str, took: int | 
 
 def _tolerance(session: Examined, role: str) -> float:
     """Of two that compute in different formats, the coarser one decides."""
-    fleet = session.team.fleet
+    fleet = _engines(session.team)
     own = session.team.loaded[role].handle.dtype
-    return max(tolerance(own), tolerance(fleet.dtype_of(role) if isinstance(fleet, Fleet) else own))
+    return max(tolerance(own), tolerance(own if fleet is None else fleet.dtype_of(role)))

@@ -1,0 +1,111 @@
+"""The backend of this process; torch is imported where there is a model to load."""
+
+from collections.abc import Callable, Mapping, Set
+from typing import TYPE_CHECKING, TypeVar
+
+from coterie.teams.backend import Learners, Learning, Learns, Models, RestorePoint
+from coterie.teams.models import model_spec
+from coterie.teams.settings import AgentSettings
+
+if TYPE_CHECKING:
+    from coterie.models.loading import LoadedRole
+
+T = TypeVar("T")
+
+
+class LocalBackend:
+    """Implements :class:`coterie.teams.backend.Backend`: this process samples and learns."""
+
+    def __init__(self) -> None:
+        self._learners: Learners = {}
+
+    def load(
+        self,
+        models: Mapping[str, AgentSettings],
+        learns: Set[str],
+        learning: Learning | None,
+        seed: int,
+    ) -> Models:
+        """See :meth:`coterie.teams.backend.Backend.load`."""
+        if not models:
+            return Models({}, {}, {})
+        from coterie.agents.local import LocalPolicy
+
+        loaded = load_roles(models, learns, seed)
+        policies = {name: LocalPolicy(role.handle, role.codec) for name, role in loaded.items()}
+        codecs = {name: role.codec for name, role in loaded.items()}
+        self._learners = learners(models, loaded, learns, learning)
+        return Models(policies, codecs, self._learners, loaded)
+
+    async def start(self) -> None:
+        """Nothing to do: :meth:`load` has all that answers."""
+
+    async def refresh(self) -> None:
+        """Nothing to do: who samples and who learns have the same weights."""
+
+    async def rest(self) -> None:
+        """Nothing to do: sampling keeps nothing that learning needs."""
+
+    def learn(self, work: Callable[[str, Learns], T]) -> dict[str, T]:
+        """Role by role: see :meth:`coterie.teams.backend.Backend.learn`."""
+        return {role: work(role, learner) for role, learner in self._learners.items()}
+
+    def save(self, write: Callable[[Learners], RestorePoint]) -> None:
+        """See :meth:`coterie.teams.backend.Backend.save`; nobody takes another's place here."""
+        write(self._learners)
+
+    def restore(self, read: Callable[[Learners], RestorePoint]) -> None:
+        """See :meth:`coterie.teams.backend.Backend.restore`."""
+        read(self._learners)
+
+    def places(self) -> list[dict[str, str]]:
+        """None: there is this process alone."""
+        return []
+
+    def close(self) -> None:
+        """Nothing to do: nothing was started."""
+
+
+def load_roles(
+    models: Mapping[str, AgentSettings], learns: Set[str], seed: int
+) -> "Mapping[str, LoadedRole]":
+    """Load models into this process; arguments and errors as of
+    :meth:`coterie.teams.backend.Backend.load`."""
+    from coterie.models.loading import load_team
+
+    specs = {name: model_spec(settings) for name, settings in models.items()}
+    return load_team(specs, learns, seed=seed)
+
+
+def learners(
+    models: Mapping[str, AgentSettings],
+    loaded: "Mapping[str, LoadedRole]",
+    learns: Set[str],
+    learning: Learning | None,
+) -> Learners:
+    """Learners of models of this process, in the order of ``models``; without ``learning``
+    none."""
+    if learning is None:
+        return {}
+    return {name: _learner(loaded[name], learning) for name in models if name in learns}
+
+
+def _learner(loaded: "LoadedRole", learning: Learning) -> Learns:
+    from coterie.algorithms import Learner
+    from coterie.algorithms.imitation import LIKELIHOOD
+    from coterie.teams.trained import TrainedRole
+
+    first = learning.imitation
+    learner = Learner(
+        loaded.handle,
+        learning.algorithm,
+        learning.settings,
+        temperature=learning.temperature,
+        total_steps=learning.total_steps,
+        moves_first=first is not None,
+    )
+    if first is None:
+        return TrainedRole(loaded, learner)
+    settings = first.settings(learning.settings)
+    imitator = Learner(loaded.handle, LIKELIHOOD, settings, total_steps=first.steps)
+    return TrainedRole(loaded, learner, imitator)
