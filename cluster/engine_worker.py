@@ -52,7 +52,8 @@ class EngineWorker(Worker):
             raise RuntimeError(f"{role} has version {policy.version} here, and {version} is asked")
         asked = pickle.loads(requests)
         answers = (
-            policy(Prompt(one.tokens, "", agent, one.seed), one.sampling) for agent, one in asked
+            policy(Prompt(request.tokens, "", agent, request.seed), request.sampling)
+            for agent, request in asked
         )
         with _needed():
             return pickle.dumps(await asyncio.gather(*answers))

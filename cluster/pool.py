@@ -98,11 +98,11 @@ class Pool:
             models, learns, learning, kind, cluster.meeting, vllm=self._vllm, gpus=gpus, **more
         )
         cpus = self._settings.cpus
-        processes = [one for actor in self._actors for one in actor.processes]
-        needs = [(one, cores_and_gpus(one, cpus=cpus, gpus=gpus)) for one in processes]
-        give_places(cluster, [*needs, *((one, {"CPU": cpus}) for one in self._beside)])
+        processes = [process for actor in self._actors for process in actor.processes]
+        needs = [(process, cores_and_gpus(process, cpus=cpus, gpus=gpus)) for process in processes]
+        give_places(cluster, [*needs, *((process, {"CPU": cpus}) for process in self._beside)])
         self._about = about = start(self._actors, self._folder, most=self._settings.restarts)
-        self._handed = {role: one.stamp for role, one in about.items()}
+        self._handed = {role: model.stamp for role, model in about.items()}
         for base in self._bases:
             self._trained |= self._roles(base, partial(self._learn, base))
             base.sent = self._newest(base)
@@ -164,8 +164,8 @@ class Pool:
         """End all processes, and Ray where it was started."""
         if self._cluster is None:
             return
-        engines = [one for one in self._actors if one.worker is EngineWorker and one.handle]
-        wait([one.future(one.begin("close")) for one in engines], _LET_GO_S)
+        engines = [a for a in self._actors if a.worker is EngineWorker and a.handle]
+        wait([engine.future(engine.begin("close")) for engine in engines], _LET_GO_S)
         for actor in self._actors:
             actor.stop()
         self._cluster.close()
@@ -198,19 +198,19 @@ class Pool:
             parts.setdefault((role, engine.name), []).append(place)
         begun = []
         for (role, name), places in parts.items():
-            engine = next(one for one in self._actors if one.name == name)
+            engine = next(actor for actor in self._actors if actor.name == name)
             wanted = pickle.dumps([asked[place][1:] for place in places])
             arguments = ("sample", role, wanted, self._handed[role][0])
             begun.append((engine, engine.handle, arguments, places, engine.begin(*arguments)))
-        found: dict[int, Completion] = {}
-        for engine, handle, arguments, places, one in begun:
+        completions: dict[int, Completion] = {}
+        for engine, handle, arguments, places, call in begun:
             try:
-                answers = engine.result(one)
+                answers = engine.result(call)
             except Died as error:
                 self._replace(engine, handle, error)
                 answers = self._ask(engine, *arguments)
-            found |= zip(places, pickle.loads(answers))
-        return [found[place] for place in range(len(asked))]
+            completions |= zip(places, pickle.loads(answers))
+        return [completions[place] for place in range(len(asked))]
 
     async def _answer_one(self, asked: Asked) -> Completion:
         """As soon as it is there; engines batch by themselves."""
@@ -244,11 +244,11 @@ class Pool:
         assert base.learner is not None
         assert self._cluster is not None
         if verb == "update":
-            arguments = tuple(self._cluster.keep(one) for one in arguments)
-        found = self._ask(base.learner, verb, role, *arguments)
+            arguments = tuple(self._cluster.keep(argument) for argument in arguments)
+        result = self._ask(base.learner, verb, role, *arguments)
         if verb in ("update", "read"):
             base.done.append((verb, role, *arguments))
-        return found
+        return result
 
     # Weights
 
@@ -261,7 +261,7 @@ class Pool:
         if base.transfer is not None:
             return {role: self._trained[role].version for role in self._learning(base)}
         begun = {role: learner.begin("weights", role) for role in self._learning(base)}
-        return {role: learner.reference(one) for role, one in begun.items()}
+        return {role: learner.reference(call) for role, call in begun.items()}
 
     def _give(
         self, base: Base, engines: Sequence[Actor], sent: Mapping[str, Any]
@@ -293,10 +293,10 @@ class Pool:
         newest, refused = self._newest(base), set[str]()
         while failed := self._give(base, base.apart, newest):
             if base.transfer is None:
-                others = [one for one in base.apart if one.name not in failed]
+                others = [engine for engine in base.apart if engine.name not in failed]
                 self._give(base, others, base.sent)
             else:
-                base.sent = newest  # of what they had nobody has a copy
+                base.sent = newest  # nobody has a copy of what they had
             if self._has_died(base):
                 newest = self._newest(base)
                 continue

@@ -76,9 +76,9 @@ async def sample_batch(
         if algorithm.distillation.beta > 0:
             informative |= {row.groups[key] for _, row in new if row.reread_after is not None}
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
-        found = [(problem, row) for problem, row in new if row.groups[key] in informative]
-        kept = list(dict.fromkeys([*kept, *(problem for problem, _ in found)]))[:problems]
-        rows += [row for problem, row in found if problem in kept]
+        chosen = [(problem, row) for problem, row in new if row.groups[key] in informative]
+        kept = list(dict.fromkeys([*kept, *(problem for problem, _ in chosen)]))[:problems]
+        rows += [row for problem, row in chosen if problem in kept]
         if len(kept) == problems:
             break
     return Batch(episodes, rows, rounds)

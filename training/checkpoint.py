@@ -173,7 +173,7 @@ def load_roles(path: Path, roles: Mapping[str, Restorable]) -> None:
 
 
 def _refusal(path: Path, reason: str) -> UserError:
-    earlier = [one for one in complete(path.parent) if place_of(one) < place_of(path)]
+    earlier = [other for other in complete(path.parent) if place_of(other) < place_of(path)]
     then = f"goes on from {words_of(earlier[-1])}" if earlier else "begins again"
     return UserError(
         f"the checkpoint {path} is damaged ({reason}); delete that folder, and --resume "
@@ -183,13 +183,13 @@ def _refusal(path: Path, reason: str) -> UserError:
 
 def _progress(state: Any) -> Progress:
     # Checkpoints were written without the last one.
-    found = Progress(
+    progress = Progress(
         state["step"], state["cursor"], state["logs"], state["counters"], state.get("warmed", 0)
     )
-    wrong = [name for name, hint in _FIELDS.items() if not fits(getattr(found, name), hint)]
-    if wrong or min(found.step, found.cursor, found.warmed, *found.logs.values()) < 0:
+    wrong = [name for name, hint in _FIELDS.items() if not fits(getattr(progress, name), hint)]
+    if wrong or min(progress.step, progress.cursor, progress.warmed, *progress.logs.values()) < 0:
         raise ValueError(f"{wrong[0] if wrong else 'a count'} is not what a checkpoint has there")
-    return found
+    return progress
 
 
 def _make_room(root: Path, draft: Path, keep: int) -> None:

@@ -20,14 +20,16 @@ def tell_computing(
     that are not tiny and on no GPU."""
     named: dict[str, list[str]] = defaultdict(list)
     for role, agent in local_models(agents).items():
-        one = team.loaded.get(role)
-        if one is None or one.handle.device.type != "cpu" or one.handle.weight_bytes <= TINY_BYTES:
+        loaded = team.loaded.get(role)
+        if loaded is None or loaded.handle.device.type != "cpu":
+            continue
+        if loaded.handle.weight_bytes <= TINY_BYTES:
             continue
         chosen = number_format_of(model_spec(agent))
         named[f"{chosen.name} ({chosen.why})"].append(role)
     threads = torch.get_num_threads()
-    for how, roles in named.items():
+    for form, roles in named.items():
         tell(
-            f"{', '.join(roles)} compute{'s' * (len(roles) == 1)} in {how}, on {threads} "
+            f"{', '.join(roles)} compute{'s' * (len(roles) == 1)} in {form}, on {threads} "
             f"thread{'s' * (threads != 1)}"
         )

@@ -101,17 +101,17 @@ class Examiner:
 
     def _stored(self, file: str) -> Outcomes | None:
         try:
-            found = self._run.read_json(file)
-            if found is not None:
+            stored = self._run.read_json(file)
+            if stored is not None:
                 # Now rather than when training has ended.
-                self.estimate({**found}, resamples=1)
+                self.estimate({**stored}, resamples=1)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise UserError(
                 f"{self._run.path / file} cannot be read as an evaluation's outcomes, and what it "
                 "measured then cannot be measured now; put it back, or begin anew with "
                 "another --run-dir"
             ) from None
-        return found
+        return stored
 
     def estimate(
         self, outcomes: Outcomes | None, resamples: int | None = None

@@ -99,45 +99,45 @@ class Subject:
         )
 
 
-def symptoms(found: Answers, settings: Subject) -> dict[str, str]:
+def symptoms(answers: Answers, settings: Subject) -> dict[str, str]:
     """Name -> one sentence about these answers, with the flag that mends it."""
-    told: dict[str, str] = {}
-    if found.asked >= FEWEST_ANSWERS:
-        if found.unstated >= NONE_STATED * found.asked:
-            told["unstated"] = (
-                f"{found.unstated} of {found.asked} answers state none that the checker reads: "
+    sentences: dict[str, str] = {}
+    if answers.asked >= FEWEST_ANSWERS:
+        if answers.unstated >= NONE_STATED * answers.asked:
+            sentences["unstated"] = (
+                f"{answers.unstated} of {answers.asked} answers state none that the checker reads: "
                 f"{_form(settings)} ({PAGE}#format)"
             )
-        if found.broken_off >= BROKE_OFF * found.asked:
+        if answers.broken_off >= BROKE_OFF * answers.asked:
             limit = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
-            told["broken off"] = (
-                f"{found.broken_off} of {found.asked} answers broke off at {limit} tokens: "
+            sentences["broken off"] = (
+                f"{answers.broken_off} of {answers.asked} answers broke off at {limit} tokens: "
                 f"{_longer(settings, limit)} ({PAGE}#length)"
             )
-    alike = found.all_right + found.all_wrong
+    alike = answers.all_right + answers.all_wrong
     # Where traces are read again, groups that are alike teach something too.
     if (
-        found.groups >= FEWEST_GROUPS
-        and alike >= ALIKE * found.groups
-        and not (settings.distils and found.all_right)
+        answers.groups >= FEWEST_GROUPS
+        and alike >= ALIKE * answers.groups
+        and not (settings.distils and answers.all_right)
     ):
-        told["alike"] = (
-            f"{alike} of {found.groups} groups have no signal ({found.all_right} all right, "
-            f"{found.all_wrong} all wrong): {_level(found, settings)} ({PAGE}#signal)"
+        sentences["alike"] = (
+            f"{alike} of {answers.groups} groups have no signal ({answers.all_right} all right, "
+            f"{answers.all_wrong} all wrong): {_level(answers, settings)} ({PAGE}#signal)"
         )
-    return told
+    return sentences
 
 
 def at_start(settings: Subject) -> dict[str, str]:
     """Name -> one sentence about settings with which a model above five million weights learns
     nothing, or slowly."""
-    told: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     if not settings.large:
-        return told
+        return sentences
     learning = [agent for agent in settings.agents.values() if agent.trained]
     usual, rate = rate_of(learning), settings.lr
     if rate > TOO_FAST * usual:
-        told["rate"] = (
+        sentences["rate"] = (
             f"--learner.lr is {rate:g}, which breaks models of this size: {usual:g} is usual "
             f"({PAGE}#learning-rate)"
         )
@@ -148,11 +148,11 @@ def at_start(settings: Subject) -> dict[str, str]:
     ]
     if slow:
         flags = " ".join(f"--agents.{role}.dtype auto" for role in slow)
-        told["float32"] = (
+        sentences["float32"] = (
             f"{' and '.join(slow)} compute in float32 on a processor that is faster in bfloat16: "
             f"{flags} ({PAGE}#speed)"
         )
-    return told
+    return sentences
 
 
 def _form(settings: Subject) -> str:
@@ -167,9 +167,9 @@ def _longer(settings: Subject, limit: int) -> str:
     return f"{flag} {max(256, 2 * limit)} gives them room"
 
 
-def _level(found: Answers, settings: Subject) -> str:
+def _level(answers: Answers, settings: Subject) -> str:
     source = settings.source
-    if found.all_right > found.all_wrong:
+    if answers.all_right > answers.all_wrong:
         return f"name harder problems than --problems.train {source}"
     return (
         f"name easier problems than --problems.train {source}, or warm the model up, "
@@ -197,10 +197,10 @@ class Observer:
 
     def look_at(self, episodes: Iterable[Episode], where: str = "") -> None:
         """After an evaluation or a step, which ``where`` names."""
-        found = count(episodes, self._roles, self._group_key)
-        self._say(symptoms(found, self._settings), where)
+        answers = count(episodes, self._roles, self._group_key)
+        self._say(symptoms(answers, self._settings), where)
 
-    def _say(self, told: Mapping[str, str], where: str) -> None:
-        for name in sorted(told.keys() - self._said):
-            self._tell(f"{where}{told[name]}")
-        self._said |= told.keys()
+    def _say(self, sentences: Mapping[str, str], where: str) -> None:
+        for name in sorted(sentences.keys() - self._said):
+            self._tell(f"{where}{sentences[name]}")
+        self._said |= sentences.keys()
