@@ -1,0 +1,70 @@
+"""What every backend that is loaded in this process does with those who learn."""
+
+from typing import Any
+
+import pytest
+
+from coterie.agents.engine.settings import VllmSettings
+from coterie.algorithms import LearnerSettings, get
+from coterie.teams.backend import Backend, Learners, Learning, RestorePoint
+from coterie.teams.local import LocalBackend
+from coterie.teams.settings import AgentSettings
+from coterie.teams.vllm import VllmBackend
+
+LEARNING = Learning(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
+MODELS = {
+    "bob": AgentSettings("tiny:bob"),
+    "carol": AgentSettings("tiny:carol", trained=False),
+    "alice": AgentSettings("tiny:alice"),
+}
+LEARN = {"alice", "bob"}
+
+
+def local() -> Backend:
+    return LocalBackend()
+
+
+def vllm() -> Backend:
+    return VllmBackend(VllmSettings())
+
+
+@pytest.mark.parametrize("make", [local, vllm])
+def test_those_who_learn_are_reached_by_role(make: Any, file_engine: Any) -> None:
+    backend: Backend = make()
+    models = backend.load(MODELS, LEARN, LEARNING, 0)
+    assert list(models.policies) == list(models.codecs) == list(MODELS)
+    # In the order of the models, and without those who are frozen.
+    assert list(models.trained) == ["bob", "alice"]
+    assert backend.learn(lambda role, learner: learner.version) == {"bob": 0, "alice": 0}
+    seen: list[list[str]] = []
+
+    def note(learners: Learners) -> RestorePoint:
+        seen.append([role for role in learners if learners[role] is models.trained[role]])
+        return lambda others: None
+
+    backend.save(note)
+    backend.restore(note)
+    assert seen == [["bob", "alice"]] * 2
+    assert backend.places() == []
+    backend.close()
+
+
+@pytest.mark.parametrize("make", [local, vllm])
+async def test_without_a_model_there_is_nothing_to_start(make: Any, file_engine: Any) -> None:
+    backend: Backend = make()
+    assert not backend.load({}, set(), LEARNING, 0).policies
+    await backend.start()
+    await backend.refresh()
+    await backend.rest()
+    assert backend.learn(lambda role, learner: role) == {}
+    backend.close()
+    assert not file_engine.started
+
+
+@pytest.mark.parametrize("make", [local, vllm])
+def test_whose_learner_is_elsewhere_only_answers(make: Any, file_engine: Any) -> None:
+    backend: Backend = make()
+    models = backend.load(MODELS, LEARN, None, 0)
+    assert set(models.policies) == set(MODELS)
+    assert models.trained == {}
+    backend.close()
