@@ -39,7 +39,7 @@ class EngineWorker(Worker):
         # What vLLM starts imports the main module of this process, and would outlive it otherwise.
         sys.modules["__main__"].__spec__ = find_spec(processes.__name__)
         about = super().load()
-        await self._backend.start()
+        await self.backend.start()
         await self.refresh()
         return about
 
@@ -95,21 +95,21 @@ class EngineWorker(Worker):
     async def refresh(self) -> None:
         """Have the engine answer with the newest weights that this process holds."""
         with _needed():
-            await self._backend.refresh()
+            await self.backend.refresh()
 
     async def rest(self) -> None:
         """Leave the device to the learner."""
-        await self._backend.rest()
+        await self.backend.rest()
 
     def close(self) -> None:
         """End the engine."""
-        self._backend.close()
+        self.backend.close()
 
     def _engine(self, role: str) -> Engine:
         return cast(Engine, self._fleet.policies[role].engine)
 
     @property
     def _fleet(self) -> Fleet:
-        fleet = cast(VllmBackend, self._backend).fleet
+        fleet = cast(VllmBackend, self.backend).fleet
         assert fleet is not None, "nothing is loaded"
         return fleet

@@ -101,8 +101,8 @@ class Worker(BaseWorker):
         :class:`coterie.cluster.engine_worker.EngineWorker`."""
         super().__init__(name, threads)
         self.rank = rank
-        self._backend: Backend = LocalBackend() if vllm is None else VllmBackend(vllm)
-        self._load = partial(self._backend.load, models, learns, learning, seed)
+        self.backend: Backend = LocalBackend() if vllm is None else VllmBackend(vllm)
+        self._load = partial(self.backend.load, models, learns, learning, seed)
 
     def load(self) -> dict[str, About]:
         """Load the models, with the other ranks; by role."""

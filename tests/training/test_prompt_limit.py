@@ -28,22 +28,22 @@ def test_long_prompts_are_left_out_told_and_counted(
     flags = ("--problems.train", str(problems), "--problems.held-out", "1")
     flags += ("--rollout.problems-per-step", "2", "--seed", "3")
     every = opened(*flags)
-    source = every._stream.source
-    lengths = {p.question: prompt_tokens(every.make_env(), p) for p in source}
+    source = every.sampler._stream.source
+    lengths = {p.question: prompt_tokens(every.runtime.make_env(), p) for p in source}
     # What a model is shown is the prompt by its own template, so that is what is counted.
     codec = every.team.codecs["alice"]
     assert lengths[LONG] > 100 > lengths["1 + 1 ="] >= len(codec.open("1 + 1 ="))
-    assert every._dropped == 0
+    assert every.runtime.conclusion.dropped == 0
 
     limited = opened(*flags, "--rollout.max-prompt-tokens", str(lengths[LONG] - 1))
     said = " ".join(capsys.readouterr().out.split())
     limited.conclude(None, None)
     summary = json.loads((limited.run.path / "summary.json").read_text())
-    assert summary["dropped_prompts"] == limited._dropped == 1
+    assert summary["dropped_prompts"] == limited.runtime.conclusion.dropped == 1
     assert "1 of 8 training problems are left out" in said
-    assert LONG not in {problem.question for problem in limited._stream.take(30)}
+    assert LONG not in {problem.question for problem in limited.sampler._stream.take(30)}
     exact = opened(*flags, "--rollout.max-prompt-tokens", str(lengths[LONG]))
-    assert exact._dropped == 0
+    assert exact.runtime.conclusion.dropped == 0
 
 
 def test_a_limit_that_leaves_nothing_is_refused(
