@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from coterie.datatypes.pulse import ANSWERED, ENDED, LEARNED, LOADED, Pulse, Share
-from coterie.training.stage import Lines, learning, loading, stage, stage_of_step
+from coterie.training.stage import Lines, checking, learning, loading, stage, stage_of_step
 
 
 def run(console: Console, parts: int = 20, each: float = 5.0, total: float = 100.0, **how: float):
@@ -158,3 +158,14 @@ def test_a_share_counts_up_to_its_whole() -> None:
     other.reach(3)
     first.reach(1)
     assert pulse.done == 10
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_checks_that_take_long_say_so_through_a_pipe(
+    lines: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("coterie.training.stage.SILENCE_S", 0.0)
+    monkeypatch.setattr("coterie.training.stage.PERIOD_S", 0.005)
+    with checking(lines=lines):
+        time.sleep(0.2)
+    assert ("checking settings, models and problems: " in capsys.readouterr().out) == lines

@@ -222,7 +222,6 @@ def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
     assert train.main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
     told = capsys.readouterr().out
     for part in (
-        "checking settings, models and problems: ",
         f"loading {random_model}: 0/1 roles",
         "evaluating before training: 0/2 answers",
         "warmup step 1: learning: 0/16 rows",
