@@ -119,7 +119,9 @@ class Cell:
 
     def _resume(self, run: Path, seen: Seen) -> None:
         follow(["train.py", "--resume", str(run)], seen)
-        steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").open()]
+        steps = [
+            json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()
+        ]
         expect(steps == list(range(1, STEPS + 1)), f"steps are {steps}")
         for when in ("before", "warmed-up", "after"):
             expect(bool(_json(run / f"evaluation/{when}.json")), f"nothing was measured {when}")
@@ -190,12 +192,13 @@ def follow(
     threading.Thread(target=watch, daemon=True).start()
     lines, last = [], time.monotonic()
     assert process.stdout is not None
-    for line in process.stdout:
-        now = time.monotonic()
-        if seen is not None and now - last > seen.silence_s:
-            seen.silence_s = now - last
-        last = now
-        lines.append(line)
+    with process.stdout as output:
+        for line in output:
+            now = time.monotonic()
+            if seen is not None and now - last > seen.silence_s:
+                seen.silence_s = now - last
+            last = now
+            lines.append(line)
     if process.wait() and not killed.is_set():
         raise Broken(" ".join(argv[:2]) + "\n" + "".join(lines[-40:]))
     return killed.is_set()
