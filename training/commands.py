@@ -17,8 +17,8 @@ from types import FrameType
 _OF_PLACES = (errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR)
 _OF_DISKS = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS)
 _SPINS = "4000"
-"""Two threads then sample 1.5 times as fast on a quiet machine, and .7 times as fast
-beside a process that is always busy, for which ``use_free_threads`` leaves a processor (docs/LOG.md)."""
+"""Two threads then sample 1.5 times as fast on a quiet machine, and .7 times as fast beside a busy
+process, for which ``use_free_threads`` leaves a processor (docs/LOG.md)."""
 
 
 def run_command(command: Callable[[], int], *, program: str, interrupted: str) -> int:
