@@ -59,6 +59,12 @@ class Batch:
         return advantage_B1 if self.bonus_BT is None else advantage_B1 + self.bonus_BT
 
 
+def keeping(budget: int, longest: int, keeps: int | None) -> int:
+    """Tokens of a micro-batch for a model that ``keeps`` what so many need for the backward pass:
+    no more than these, where its longest row fits."""
+    return budget if keeps is None or longest > keeps else min(budget, keeps)
+
+
 def micro_batches(
     rows: Sequence[Trajectory], budget: int, *, shares_from: int | None = None
 ) -> list[list[int]]:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from coterie.algorithms.batching import Batch, micro_batches, pad, scored_tokens
+from coterie.algorithms.batching import Batch, keeping, micro_batches, pad, scored_tokens
 from coterie.algorithms.distillation import Lesson
 from coterie.algorithms.logprobs import TrainableModel, batch_likeliest, batch_logprobs
 from coterie.datatypes import Trajectory
@@ -27,9 +27,8 @@ class Scorer:
 
     def micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
         """Places of those rows, by the budget."""
-        budget, ranks, keeps = self.budget, self.model.ranks, self.model.keeps_tokens
-        if keeps is not None and max((len(rows[i].tokens) for i in use), default=0) <= keeps:
-            budget = min(budget, keeps)
+        ranks, longest = self.model.ranks, max((len(rows[i].tokens) for i in use), default=0)
+        budget = keeping(self.budget, longest, self.model.keeps_tokens)
         if ranks.size > 1:
             # So small that every rank has some.
             budget = min(budget, -(-sum(len(rows[i].tokens) for i in use) // ranks.size))

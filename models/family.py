@@ -42,13 +42,13 @@ def activation_bytes(config: Any, tokens: int, itemsize: int) -> int:
     return 32 * itemsize * tokens * config.num_hidden_layers * config.hidden_size
 
 
-ACTIVATIONS_KEPT = 2 << 30
+_ACTIVATIONS_KEPT = 2 << 30
 """Bytes of activations above which it pays to compute them twice."""
 
 
 def tokens_kept(config: Any, itemsize: int) -> int:
     """Tokens whose activations take no more."""
-    return ACTIVATIONS_KEPT // activation_bytes(config, 1, itemsize)
+    return _ACTIVATIONS_KEPT // activation_bytes(config, 1, itemsize)
 
 
 def cap_scores(module: Any) -> None:

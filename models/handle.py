@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from coterie.datatypes import UserError
 from coterie.models.blocks import Recomputation
 from coterie.models.damage import check_finite
-from coterie.models.family import ACTIVATIONS_KEPT, activation_bytes, tokens_kept
+from coterie.models.family import tokens_kept
 from coterie.models.forward import TreeForward
 from coterie.models.forward.packed import FAMILIES, SHARED_FROM, Packed, pack, packed_attention
 from coterie.models.process import few_threads, quietly
@@ -177,10 +177,8 @@ class ModelHandle:
 
     def recomputes(self, tokens: int) -> bool:
         """Whether a backward pass over so many tokens computes activations once more."""
-        config = self.causal_lm.config.get_text_config()
-        kept = activation_bytes(config, tokens, self.dtype.itemsize)
         return self._recompute == "always" or (
-            self._recompute == "auto" and kept > ACTIVATIONS_KEPT
+            self._recompute == "auto" and tokens > self._tokens_kept
         )
 
     @property
@@ -189,6 +187,10 @@ class ModelHandle:
         compute more of them at once: a CPU is as fast with few rows. None: it is not."""
         if self.device.type != "cpu" or self._recompute != "auto":
             return None
+        return self._tokens_kept
+
+    @property
+    def _tokens_kept(self) -> int:
         return tokens_kept(self.causal_lm.config.get_text_config(), self.dtype.itemsize)
 
     def head(self, hidden: Tensor) -> Tensor:

@@ -1,24 +1,21 @@
 """The backend of this process with vLLM beside it: engines answer, and this process learns."""
 
-from collections.abc import Callable, Mapping, Set
-from typing import TypeVar
+from collections.abc import Mapping, Set
 
 from coterie.agents.engine.fleet import Fleet, Seat
 from coterie.agents.engine.settings import VllmSettings
-from coterie.teams.backend import Learners, Learning, Learns, Models, RestorePoint
-from coterie.teams.local import learners, load_roles
+from coterie.teams.backend import Learning, Models
+from coterie.teams.local import LocalBackend, learners, load_roles
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
 
-T = TypeVar("T")
 
-
-class VllmBackend:
-    """Implements :class:`coterie.teams.backend.Backend`."""
+class VllmBackend(LocalBackend):
+    """Implements :class:`coterie.teams.backend.Backend`; learns as :class:`LocalBackend` does."""
 
     def __init__(self, settings: VllmSettings) -> None:
+        super().__init__()
         self._settings = settings
-        self._learners: Learners = {}
         self.fleet: Fleet | None = None
         """The engines; None: nothing is loaded."""
 
@@ -68,22 +65,6 @@ class VllmBackend:
         """See :meth:`coterie.agents.engine.fleet.Fleet.rest`."""
         if self.fleet is not None:
             await self.fleet.rest()
-
-    def learn(self, work: Callable[[str, Learns], T]) -> dict[str, T]:
-        """Role by role: see :meth:`coterie.teams.backend.Backend.learn`."""
-        return {role: work(role, learner) for role, learner in self._learners.items()}
-
-    def save(self, write: Callable[[Learners], RestorePoint]) -> None:
-        """See :meth:`coterie.teams.backend.Backend.save`; no learner takes another's place here."""
-        write(self._learners)
-
-    def restore(self, read: Callable[[Learners], RestorePoint]) -> None:
-        """See :meth:`coterie.teams.backend.Backend.restore`."""
-        read(self._learners)
-
-    def places(self) -> list[dict[str, str]]:
-        """None: its engines are this process's own."""
-        return []
 
     def close(self) -> None:
         """End the engines."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from coterie.agents.engine.settings import VllmSettings
+from coterie.algorithms.batching import keeping
 from coterie.models.damage import in_one_sentence
 from coterie.models.family import tokens_kept
 from coterie.models.locate import hub_snapshot, local_folder
@@ -159,7 +160,7 @@ def _role(
         tokens = settings.learner.micro_batch_tokens
         if cpu and spec.recompute == "auto":
             keeps = tokens_kept(config.get_text_config(), dtype.itemsize)
-            tokens = min(tokens, keeps) if longest <= keeps else tokens
+            tokens = keeping(tokens, longest, keeps)
         load = Load(
             tokens,
             longest,

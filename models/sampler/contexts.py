@@ -9,6 +9,7 @@ Legend: P distinct prompts, B rows, S places for rows of one prompt, T cached po
 heads, J key-value heads, G = H / J, E head width.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -48,11 +49,13 @@ def contexts(
 ) -> Contexts:
     """The layout that fits: row ``b`` continues prompt ``fork_B[b]`` by at most ``room`` tokens."""
     longest, rows = max(map(len, prompts)), len(fork_B)
-    most = max(fork_B.count(place) for place in range(len(prompts)))
     per_token = 2 * len(weights.layers) * weights.kv_heads * weights.width * weights.dtype.itemsize
     saved = (rows - len(prompts)) * longest * per_token
-    windows = any(layer.window is not None for layer in weights.layers)
-    shared = saved >= _SHARED_BYTES and len(prompts) * most <= _PADDED * rows and not windows
+    shared = (
+        saved >= _SHARED_BYTES
+        and len(prompts) * max(Counter(fork_B).values()) <= _PADDED * rows
+        and all(layer.window is None for layer in weights.layers)
+    )
     layout = SharedContexts if shared else RowContexts
     pad_P = torch.tensor([longest - len(prompt) for prompt in prompts], device=weights.device)
     return layout(weights, pad_P, torch.tensor(fork_B, device=weights.device), longest, room)
@@ -73,7 +76,7 @@ class RowContexts:
         # Padding columns are masked, but 0 times what lies there by chance may be NaN.
         self._keys[..., :longest].zero_()
         self._values[..., :longest, :].zero_()
-        self._bias_BT = padding_bias(self.pad_B, size)
+        self._bias_BT = _padding_bias(self.pad_B, size)
 
     def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
         """See :class:`Contexts`."""
@@ -107,9 +110,7 @@ class RowContexts:
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
         """See :class:`Contexts`."""
         if len(holes_N):
-            t = self.length
-            self._keys[:, holes_N, :, :, :t] = self._keys[:, movers_N, :, :, :t]
-            self._values[:, holes_N, :, :t] = self._values[:, movers_N, :, :t]
+            _move(self._keys, self._values, holes_N, movers_N, self.length)
             self.pad_B[holes_N] = self.pad_B[movers_N]
             if self._bias_BT is not None:
                 self._bias_BT[holes_N] = self._bias_BT[movers_N]
@@ -134,7 +135,7 @@ class SharedContexts:
         shape = (layers, len(fork_B), w.kv_heads)
         self._keys = torch.empty(*shape, w.width, room, **head)
         self._values = torch.empty(*shape, room, w.width, **head)
-        self._bias_PT = padding_bias(pad_P, longest)
+        self._bias_PT = _padding_bias(pad_P, longest)
         self._place()
 
     def _place(self) -> None:
@@ -198,16 +199,20 @@ class SharedContexts:
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
         """See :class:`Contexts`."""
         if len(holes_N):
-            t = self.length - self._prompt
-            self._keys[:, holes_N, :, :, :t] = self._keys[:, movers_N, :, :, :t]
-            self._values[:, holes_N, :, :t] = self._values[:, movers_N, :, :t]
+            _move(self._keys, self._values, holes_N, movers_N, self.length - self._prompt)
             self.pad_B[holes_N] = self.pad_B[movers_N]
             self._fork_B[holes_N] = self._fork_B[movers_N]
         self._fork_B = self._fork_B[:rows]
         self._place()
 
 
-def padding_bias(pad: Tensor, size: int) -> Tensor | None:
+def _move(keys: Tensor, values: Tensor, holes_N: Tensor, movers_N: Tensor, used: int) -> None:
+    """Copy the ``used`` positions of the rows that move, in every layer."""
+    keys[:, holes_N, :, :, :used] = keys[:, movers_N, :, :, :used]
+    values[:, holes_N, :, :used] = values[:, movers_N, :, :used]
+
+
+def _padding_bias(pad: Tensor, size: int) -> Tensor | None:
     """(B, T) minus infinity at the padding on the left; None where there is none."""
     if not bool(pad.any()):
         return None
