@@ -48,7 +48,7 @@ _TARGET = re.compile(
     re.IGNORECASE,
 )
 _LOWEST = re.compile(
-    r"\b(?:lowest terms|simplest form|simplified|reduced|simplify)\b", re.IGNORECASE
+    r"\b(?:lowest terms|simplest form|simplified|reduced|simplify|common fraction)\b", re.IGNORECASE
 )
 _KINDS = {
     "mixed number": {"mixed"},

@@ -21,19 +21,21 @@ _FACTOR = re.compile(
 )
 _PRIMES = re.compile(r"\bprime\s+factors?\b|\bprime\s+factori[sz]ation\b", re.IGNORECASE)
 _EXPAND = re.compile(
-    r"\b(?:expand(?:ed)?|multiply out|distribut(?:e|ive)"
+    r"\b(?:expand(?:ed)?|multiply|distribut(?:e|ive)"
     r"|(?:remove|clear|eliminate) (?:the |all )?(?:brackets|parentheses))\b",
     re.IGNORECASE,
 )
 _SIMPLIFY = re.compile(
-    r"\b(?:simplify|(?:combine|collect|group) (?:the )?like terms|reduce)\b", re.IGNORECASE
+    r"\b(?:simplify|simplest|as simply as possible|(?:combine|collect|group) (?:the )?like terms"
+    r"|reduce)\b",
+    re.IGNORECASE,
 )
-_RATIONALIZE = re.compile(r"\brationali[sz]e\b", re.IGNORECASE)
+_RATIONALIZE = re.compile(r"\brationali[sz]e\b|\brational\s+denominator\b", re.IGNORECASE)
 _PARTIAL = re.compile(r"\bpartial\s+fractions?\b", re.IGNORECASE)
 _SINGLE = re.compile(r"\bas\s+an?\s+single\b", re.IGNORECASE)
 _NAMED_FORM = re.compile(
     r"\b(?:slope[\s-]{1,3}intercept|point[\s-]{1,3}slope|cent(?:er|re)[\s-]{1,3}radius|vertex"
-    r"|standard|general|factored)\s+form\b"
+    r"|standard|general)\s+form\b"
     r"|(?<!written )(?<!expressed )\b(?:in|into)\s+the\s+form\b",
     re.IGNORECASE,
 )
@@ -71,7 +73,9 @@ def falls_short(gold: Formula, answer: Formula, question: str) -> bool:
         return True
     if _SINGLE.search(question) and more(_terms):
         return True
-    if _RATIONALIZE.search(question) and _divides_anew(gold, answer, _has_root):
+    if _RATIONALIZE.search(question) and (
+        more(_roots_of_fractions) or _divides_anew(gold, answer, _has_root)
+    ):
         return True
     if not names_form(question):
         return False
@@ -222,6 +226,15 @@ def _open_roots(formula: Formula) -> int:
     """Roots of whole numbers out of which a factor may be taken: ``\\sqrt{20}``."""
     return sum(
         _is_whole(part[1]) and _is_whole(part[2]) and _has_factor(int(part[1][1]), int(part[2][1]))
+        for part in parts(formula)
+        if part[0] == "root"
+    )
+
+
+def _roots_of_fractions(formula: Formula) -> int:
+    """``\\sqrt{7/2}``, which divides by a root."""
+    return sum(
+        part[1][0] == "quotient" or (part[1][0] == "number" and part[1][1].denominator > 1)
         for part in parts(formula)
         if part[0] == "root"
     )
