@@ -1,0 +1,60 @@
+"""The messages that docs/questions.md explains are messages of the program."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "questions.md").read_text("utf-8")
+GAP = " ... "
+
+
+def messages(page: str) -> list[str]:
+    """Spans of code in the first column of the tables of messages."""
+    cells = [row.split(" | ")[0] for row in page.split("\n") if row.startswith("| `")]
+    return [span for cell in cells for span in re.findall(r"`([^`]+)`", cell)]
+
+
+def texts(source: str) -> list[str]:
+    """All strings of a module but docstrings, with a gap where an f-string has a value."""
+    found, tree = [], ast.parse(source)
+    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if node in docstrings:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            parts = [p.value if isinstance(p, ast.Constant) else GAP for p in node.values]
+            found.append("".join(map(str, parts)))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.append(node.value)
+    return found
+
+
+def says(message: str, text: str) -> bool:
+    """Whether a string has all pieces of a message, in their order."""
+    pieces = [re.escape(piece.strip()) for piece in message.split("...")]
+    return re.search(".*".join(pieces), " ".join(text.split())) is not None
+
+
+@pytest.fixture(scope="module")
+def product() -> list[str]:
+    rooms = [path.resolve() for path in (ROOT / "coterie").iterdir() if path.is_dir()]
+    files = sorted({file for room in rooms for file in room.rglob("*.py")})
+    assert len(files) > 200
+    return [text for file in files for text in texts(file.read_text("utf-8")) if " " in text]
+
+
+@pytest.mark.parametrize("message", messages(PAGE))
+def test_the_program_says_so(message: str, product: list[str]) -> None:
+    assert any(says(message, text) for text in product)
+
+
+def test_what_counts_as_said() -> None:
+    text, *_ = texts("'''doc'''\nraise E(f'every group under {key!r} has '\n 'a single row')")
+    assert says("every group ... has a single row", text)
+    assert not says("a single row ... every group", text)
+    assert messages("| `a b` | `c` |\n| `d`, `e ... f` | g |\n| rule | `h` |") == [
+        *("a b", "d", "e ... f"),
+    ]
