@@ -25,6 +25,7 @@ from coterie.rewards.grading.answers.normalise import one_number, plain, without
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.values import exact
+from coterie.rewards.grading.answers.worked import without_working
 from coterie.rewards.overlap import exact_match
 
 MAX_RAW = 16 * MAX_LENGTH
@@ -123,6 +124,8 @@ class Checker:
         written = without_letter(answer)
         if problem.kind == "number":
             written = one_number(written)
+        if "=" not in problem.gold:
+            written = without_working(written)
         gold_shapes, answer_shapes = (
             (readings(problem.gold)[:1], readings(written))
             if problem.kind == "list"

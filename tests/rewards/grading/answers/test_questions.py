@@ -63,7 +63,7 @@ def test_a_generated_question_is_not_answered_by_itself(source: ProblemSource) -
         for answer in (
             chain,
             chain.replace(" ", ""),
-            f"{chain} = {asked.gold}",
+            f"{chain} = {int(asked.gold) + 1}",
             f"({chain})",
             f"{chain} + 0",
             f"0 + {chain}",
