@@ -354,12 +354,12 @@ def get(name: str) -> Algorithm:
     if name in ALGORITHMS:
         return ALGORITHMS[name]
     path, title = PLUGINS.find(name, names())
-    found = load(path, title)
-    if not isinstance(found, Algorithm):
+    algorithm = load(path, title)
+    if not isinstance(algorithm, Algorithm):
         raise UserError(
-            f"{title} is a {type(found).__name__}; it must be a coterie.algorithms.Algorithm"
+            f"{title} is a {type(algorithm).__name__}; it must be a coterie.algorithms.Algorithm"
         )
-    return found
+    return algorithm
 
 
 def register(name: str, algorithm: Algorithm) -> None:

@@ -18,19 +18,19 @@ from coterie.datatypes import Trajectory
 
 @dataclass(frozen=True)
 class Reader:
-    """What a reader holds of the next token at N places."""
+    """A reader's distribution of the next token at N places."""
 
     ids_NK: Tensor
     """Its likeliest tokens."""
     logp_NK: Tensor
     beta_N: Tensor
-    """Weight of what it tells; 0 where nobody has read."""
+    """Its weight; 0 where no reader has read."""
     bound: float
     """Differences from it count as at most this."""
 
     @property
     def columns(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What there is of each place."""
+        """The tensors with one entry a place."""
         return self.ids_NK, self.logp_NK, self.beta_N
 
 
@@ -155,23 +155,23 @@ def pad(
         advantage_B=torch.from_numpy(advantage_B.astype(np.float32)).to(device),
         weight_B=torch.from_numpy(weight).to(device),
         bonus_BT=None if bonus is None else pad_sequence(list(bonus), batch_first=True),
-        reader=_end_on(trajectories, readers),
+        reader=_joined(trajectories, readers),
     )
 
 
-def _end_on(trajectories: Sequence[Trajectory], readers: Sequence[Reader | None]) -> Reader | None:
-    """All readers as one."""
-    first = next((one for one in readers if one is not None), None)
+def _joined(trajectories: Sequence[Trajectory], readers: Sequence[Reader | None]) -> Reader | None:
+    """The readers of all rows as one; rows without a reader get the weight 0."""
+    first = next((reader for reader in readers if reader is not None), None)
     if first is None:
         return None
 
-    def nobody(row: Trajectory) -> list[Tensor]:
+    def unread(row: Trajectory) -> list[Tensor]:
         count, width = scored_tokens(row), first.ids_NK.shape[1]
         shapes = ((count, width), (count, width), (count,))
-        return [one.new_zeros(shape) for one, shape in zip(first.columns, shapes)]
+        return [column.new_zeros(shape) for column, shape in zip(first.columns, shapes)]
 
-    found = [
-        one.columns if one is not None else nobody(row)
-        for row, one in zip(trajectories, readers, strict=True)
+    columns = [
+        reader.columns if reader is not None else unread(row)
+        for row, reader in zip(trajectories, readers, strict=True)
     ]
-    return Reader(*map(torch.cat, zip(*found)), bound=first.bound)
+    return Reader(*map(torch.cat, zip(*columns)), bound=first.bound)

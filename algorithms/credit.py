@@ -30,7 +30,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Credit:
-    """What each row of a step is worth."""
+    """The advantage of each row of a step."""
 
     advantage_B: Floats
     """One number per given trajectory, in the given order; 0 where a row is not trainable."""
@@ -105,7 +105,7 @@ def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
     """Advantages of ``algorithm`` for rewards whose groups are number from 0.
 
     Raises:
-        UserError: its own function for them fails, or gives something else.
+        UserError: ``algorithm.advantage`` fails, or returns something else.
     """
     if algorithm.advantage:
         return own_advantage(algorithm.advantage, reward_N, group_N)
@@ -121,7 +121,7 @@ def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
 
 
 def own_advantage(path: str, reward_N: Floats, group_N: Ints) -> Floats:
-    """What the function at ``path`` (``pkg.module:function``) makes of rewards and groups.
+    """Advantages (N,) from the author's function at ``path`` (``pkg.module:function``).
 
     Raises:
         UserError: it cannot be loaded, fails, or gives no finite number for each.
@@ -224,14 +224,14 @@ def with_divergence_penalty(
     """
     if not algorithm.kl_in_reward:
         return list(trajectories)
-    who = [t.member or place for place, t in enumerate(trajectories)]
+    owners = [t.member or place for place, t in enumerate(trajectories)]
     total: dict[Hashable, float] = defaultdict(float)
-    for one, value in zip(who, divergence_N):
-        total[one] += float(value)
+    for member, value in zip(owners, divergence_N):
+        total[member] += float(value)
     out = []
-    for one, t in zip(who, trajectories):
+    for member, t in zip(owners, trajectories):
         # R = r - beta sum_t d_t   RLOO, arXiv:2402.14740; REINFORCE++, arXiv:2501.03262v1
-        value = -algorithm.kl_in_reward * total[one]
+        value = -algorithm.kl_in_reward * total[member]
         terms = {**t.reward_terms, "divergence": value}
         out.append(dataclasses.replace(t, reward=t.reward + value, reward_terms=terms))
     return out

@@ -1,4 +1,4 @@
-"""What a context that its author did not have says of each token of a row."""
+"""Self-distillation: how a second context changes the advantage of each sampled token."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ _AT_BOUND = 1 - 1e-5
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """What reading again says of the rows of an update: one entry a row, or none at all."""
+class TokenSignal:
+    """What reading the rows of an update again adds to their loss: an entry a row, or no entry."""
 
     bonus: Sequence[Tensor] = ()
     """(T - 1,) what is added to the advantage of each token."""
     readers: Sequence[Reader | None] = ()
-    """What the reader holds of the next token at each of (N,) sampled ones."""
+    """The reader's distribution of the next token at each of the row's (N,) sampled ones."""
 
-    def says(self, row: int) -> bool:
-        """Whether it says anything of this row."""
+    def covers(self, row: int) -> bool:
+        """Whether it changes the loss of this row."""
         reader = self.readers[row] if self.readers else None
         return reader is not None or bool(self.bonus and self.bonus[row].any())
 
@@ -57,9 +57,9 @@ def expected_difference(logp_NV: Tensor, reader: Reader) -> Tensor:
     """(N,) beta times the sum over the next token v of ``pi(v) clip(log pi_reader(v) - log pi(v),
     -c, c)``.
 
-    The reader tells of its likeliest tokens; all others count as one. The gradient goes through
+    The reader gives its likeliest tokens; all others count as one token. The gradient goes through
     pi(v) alone: it is the mean over next tokens of what :func:`token_bonus` does for the sampled
-    one, and less of chance is in it (logit-level distillation, SDPO, arXiv:2601.20802).
+    one, with less variance (logit-level distillation, SDPO, arXiv:2601.20802).
     """
     own_NK = logp_NV.gather(-1, reader.ids_NK).clamp(min=-_FAR)
     gain_NK = own_NK.exp() * _clipped(reader.logp_NK, own_NK, reader.bound)
@@ -91,13 +91,18 @@ def describe_bonus(settings: Distillation, bonuses: Sequence[Tensor]) -> dict[st
 
 
 def by_trajectory(
-    given: Sequence[Trajectory], told: Mapping[int, Tensor]
+    rows: Sequence[Trajectory], token_bonus: Mapping[int, Tensor]
 ) -> dict[int, npt.NDArray[np.float64]]:
-    """``id(trajectory)`` -> (T,) what each of its tokens was told; ``told``: by place."""
-    found: dict[int, npt.NDArray[np.float64]] = {}
-    for i, value_N in told.items():
-        row = given[i]
+    """``id(trajectory)`` -> (T,) the bonus of each of its tokens, 0 for those not sampled.
+
+    Args:
+        rows: the trajectories of an update.
+        token_bonus: place in ``rows`` -> (N,) the bonus of each sampled token.
+    """
+    by_id: dict[int, npt.NDArray[np.float64]] = {}
+    for i, value_N in token_bonus.items():
+        row = rows[i]
         value_T = np.zeros(len(row.tokens))
         value_T[row.mask] = value_N.cpu().numpy()
-        found[id(row)] = value_T
-    return found
+        by_id[id(row)] = value_T
+    return by_id

@@ -1,4 +1,4 @@
-"""Learning from what others wrote: one step up the likelihood of each batch of worked solutions.
+"""Imitation: one step up the likelihood of each batch of worked solutions.
 
 A worked solution is a row whose sampler is certain of every token (log-probability 0), with the
 advantage 1: the gradient of the loss is that of the negative log-likelihood, and what a learner
@@ -23,7 +23,7 @@ _RISE = 0.1
 
 @dataclass(frozen=True)
 class Imitation:
-    """How roles imitate before they are rewarded."""
+    """How roles learn from worked solutions before they are rewarded."""
 
     steps: int
     """Training steps."""
@@ -31,7 +31,7 @@ class Imitation:
     """Peak learning rate: it rises over a tenth of the steps and falls to 0 at the last."""
 
     def settings(self, usual: LearnerSettings) -> LearnerSettings:
-        """Of the optimiser; what says nothing about imitation is as ``usual``."""
+        """The optimiser's settings while imitating; what imitation leaves open is as ``usual``."""
         return replace(imitating(usual), lr=self.lr, schedule="linear", warmup=_RISE)
 
 
@@ -49,7 +49,7 @@ def worked_row(
     problem: str,
     ends: bool = True,
 ) -> Trajectory:
-    """A row whose ``answer`` is learned, and that it ends there if it ``ends``.
+    """A row from which ``answer`` is learned.
 
     Args:
         codec: the role's.
@@ -57,7 +57,7 @@ def worked_row(
         answer: what is learned.
         role: who learns it.
         problem: the id of what is answered.
-        ends: whether the end of the answer is learned too.
+        ends: whether the end of the turn is learned too.
     """
     wanted = [*codec.extend(answer), *(codec.eos_ids[:1] if ends else ())]
     tokens = np.asarray([*given, *wanted], dtype=np.int64)
@@ -74,9 +74,11 @@ def worked_row(
     )
 
 
-def in_words(metrics: Mapping[str, float]) -> dict[str, float]:
-    """What a learner reports of such an update: ``loss``, the mean negative log-likelihood of the
-    tokens before it, and what else it says of imitation."""
-    kept = ("entropy", "grad_norm", "lr", "rows", "tokens", "skipped_steps")
-    found = {name: metrics[name] for name in kept if name in metrics}
-    return {"loss": metrics["mismatch/mean"], **found} if "mismatch/mean" in metrics else found
+def describe_imitation(metrics: Mapping[str, float]) -> dict[str, float]:
+    """A learner's metrics of an update on worked solutions: ``loss``, the mean negative
+    log-likelihood before the update in nats a token, and those that mean something here."""
+    names = ("entropy", "grad_norm", "lr", "rows", "tokens", "skipped_steps")
+    reported = {name: metrics[name] for name in names if name in metrics}
+    return (
+        {"loss": metrics["mismatch/mean"], **reported} if "mismatch/mean" in metrics else reported
+    )

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from coterie.algorithms.algorithm import Algorithm
+from coterie.algorithms.batched_model import BatchedModel
 from coterie.algorithms.batching import Batch, scored_tokens, split_evenly
-from coterie.algorithms.distillation import Lesson, by_trajectory
+from coterie.algorithms.distillation import TokenSignal, by_trajectory
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from coterie.algorithms.objective import SUMS, Totals, describe, objective
@@ -27,7 +28,6 @@ from coterie.algorithms.optimizer_state import (
     swap,
 )
 from coterie.algorithms.rereading import Rereading
-from coterie.algorithms.scorer import Scorer
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.datatypes import Trajectory, UserError
 from coterie.datatypes.pulse import LEARNED
@@ -36,7 +36,7 @@ from coterie.models.shards import gather, shard_as, whole
 Floats = npt.NDArray[np.float64]
 
 
-_NOTHING = Lesson()
+_NO_SIGNAL = TokenSignal()
 
 
 class Learner:
@@ -72,19 +72,19 @@ class Learner:
         self._temperature = temperature or 1.0
         self._total = total_steps
         self._ranks = model.ranks
-        self._scorer = Scorer(model, settings.micro_batch_tokens, self._temperature)
-        self._rereading = Rereading(algorithm.distillation, self._scorer, self._as)
+        self._batched = BatchedModel(model, settings.micro_batch_tokens, self._temperature)
+        self._rereading = Rereading(algorithm.distillation, self._batched, self._as)
         self._parameters = model.parameters()
         if not self._parameters:
             raise UserError("this model has no trainable parameters; a frozen role has no learner")
         self._optimizer = make_optimizer(list(self._parameters.values()), settings)
         self._start = self._frozen_start(copied=moves_first)
         self._average: dict[str, Tensor] | None = None
-        """Of past weights, where these read rows again."""
+        """The average of past weights, where it reads rows again."""
         if algorithm.distillation.beta and algorithm.distillation.reader == "average":
             self._average = {name: p.detach().clone() for name, p in self._parameters.items()}
-        self.told: dict[int, Floats] = {}
-        """``id`` of a trajectory of the last update that was read again -> what that added to the
+        self.token_bonus: dict[int, Floats] = {}
+        """``id`` of a trajectory that the newest update read again -> (T,) what that added to the
         advantage of each of its tokens."""
         self._updates = 0
         """Calls of :meth:`update` that had rows."""
@@ -105,7 +105,7 @@ class Learner:
             NotFinite: the third training step running of which nothing was left, or one after
                 which the weights themselves are not finite.
         """
-        self.told = {}
+        self.token_bonus = {}
         advantages = np.asarray(advantage_B, np.float64)
         learned = [t.as_learned() for t in trajectories]
         use = [i for i, t in enumerate(learned) if t.trainable and scored_tokens(t)]
@@ -117,13 +117,13 @@ class Learner:
             old = self._snapshot(rows) if several else None
         ref = self._reference(rows) if self.algorithm.kl_coefficient else None
         done = self._updates / (self._total or 1)
-        lesson, told, read = self._rereading(rows, old, done)
-        self.told = by_trajectory([trajectories[i] for i in use], told)
+        signal, row_bonus, read = self._rereading(rows, old, done)
+        self.token_bonus = by_trajectory([trajectories[i] for i in use], row_bonus)
         counts, skipped = _counts(rows, self.model.version), self._skipped
         sums, peaks, losses, norms = torch.zeros(len(SUMS)), torch.zeros(2), [], []
         with self.model.active():
             for step, part in enumerate(self._parts(len(rows))):
-                loss, more, peak = self._gradient(rows, advantages, old, ref, part, lesson)
+                loss, more, peak = self._gradient(rows, advantages, old, ref, part, signal)
                 sums, peaks = sums + more, torch.maximum(peaks, peak)
                 losses.append(loss)
                 norms.append(self._step(loss, self._updates + step / self.settings.optimizer_steps))
@@ -134,7 +134,7 @@ class Learner:
 
                 def alone(place: int) -> tuple[float, float]:
                     part = range(place, place + 1)
-                    loss, _, _ = self._gradient(rows, advantages, old, ref, part, lesson)
+                    loss, _, _ = self._gradient(rows, advantages, old, ref, part, signal)
                     norm = float(self._norm())
                     self._optimizer.zero_grad()
                     return loss, norm
@@ -198,14 +198,14 @@ class Learner:
         self.model.version = int(plain["version"])
 
     def _kept(self) -> dict[str, dict[str, Tensor]]:
-        """Copies of other weights than those of this moment, by kind."""
+        """Copies of past weights by kind: the reference, the average."""
         return {"reference": self._start or {}, "average": self._average or {}}
 
     def reached(self) -> Iterator[tuple[str, Tensor]]:
-        """Which weights a gradient has reached so far: true or false for each, by parameter."""
+        """Parameter name -> which of its weights a gradient has reached so far (bool)."""
         for name, parameter in self._parameters.items():
-            if (found := reached(self._optimizer, parameter)) is not None:
-                yield name, found
+            if (reached_weights := reached(self._optimizer, parameter)) is not None:
+                yield name, reached_weights
 
     def _parts(self, rows: int) -> Iterator[range]:
         """The rows of each optimizer step of one training step."""
@@ -219,18 +219,18 @@ class Learner:
         old: list[Tensor] | None,
         ref: list[Tensor] | None,
         part: range,
-        lesson: Lesson = _NOTHING,
+        signal: TokenSignal = _NO_SIGNAL,
     ) -> tuple[float, Tensor, Tensor]:
         """Leave the gradient of one optimizer step on the parameters; return its loss and sums."""
         algorithm, settings = self.algorithm, self.settings
         totals = Totals(len(part), sum(scored_tokens(rows[i]) for i in part))
         sums, peaks, loss = torch.zeros(len(SUMS)), torch.zeros(2), torch.zeros(())
         self._optimizer.zero_grad()
-        busy = self._busy(part, advantages, lesson)
+        busy = self._busy(part, advantages, signal)
         LEARNED.add((len(part) - len(busy)) / settings.epochs)
-        groups = self._scorer.micro_batches(rows, busy)
+        groups = self._batched.micro_batches(rows, busy)
         for chosen, counts in self._ranks.share(groups):
-            batch = self._scorer.pad(rows, chosen, advantages, lesson)
+            batch = self._batched.pad(rows, chosen, advantages, signal)
             logp_BT, entropy_BT, gain_BT = batch_logprobs(
                 self.model,
                 batch,
@@ -282,7 +282,7 @@ class Learner:
         return norm
 
     def _norm(self) -> Tensor:
-        """Of the gradient."""
+        """The norm of the whole gradient."""
         gradients = []
         for parameter in self._parameters.values():
             if parameter.grad is None:
@@ -295,21 +295,21 @@ class Learner:
         weights = [parameter.detach() for parameter in self._parameters.values()]
         return math.isfinite(float(whole(torch.nn.utils.get_total_norm(weights))))
 
-    def _busy(self, part: range, advantages: Floats, lesson: Lesson) -> list[int]:
-        """The rows of ``part`` that have something to say."""
+    def _busy(self, part: range, advantages: Floats, signal: TokenSignal) -> list[int]:
+        """The rows of ``part`` that can change the gradient."""
         regularised = self.algorithm.kl_coefficient or self.algorithm.entropy_coefficient
         if regularised or not self.settings.skip_idle_rows:
             return list(part)
-        return [i for i in part if advantages[i] or lesson.says(i)]
+        return [i for i in part if advantages[i] or signal.covers(i)]
 
     def _snapshot(self, rows: Sequence[Trajectory]) -> list[Tensor]:
         """Each row's log-probabilities under the weights of this moment."""
-        return self._scorer.logprobs(rows)
+        return self._batched.logprobs(rows)
 
     @contextmanager
     def _as(self, when: str) -> Iterator[None]:
-        """While open, the model is what it was before training (start), the average of its past
-        weights, or what it is."""
+        """While open, the model has its weights from before training (``start``), the average of
+        its past weights (``average``), or its current ones."""
         if when == "start" and self._start is None:
             with self.model.reference():
                 yield
@@ -324,7 +324,7 @@ class Learner:
 
     def _frozen_start(self, *, copied: bool) -> dict[str, Tensor] | None:
         """A copy of the parameters, where a reference is needed and the model keeps none, or where
-        one has to be ``copied``."""
+        it must be ``copied``."""
         if not self.algorithm.needs_reference:
             return None
         if not copied:

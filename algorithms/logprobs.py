@@ -84,7 +84,7 @@ class Scores(NamedTuple):
     entropy_N: Tensor
     """In nats."""
     gain_N: Tensor | None = None
-    """What a reader tells on average, where one was given."""
+    """:func:`expected_difference` from the reader, where there is one."""
 
 
 def score(
@@ -97,7 +97,7 @@ def score(
     reader: Reader | None = None,
     logits_at_once: int | None = None,
 ) -> Scores:
-    """Log-probabilities of ``target_N``, entropies, and what ``reader`` tells.
+    """Log-probabilities of ``target_N``, entropies, and the expected difference from ``reader``.
 
     Logits are divided by the sampling ``temperature``. Where they would be more than
     ``logits_at_once`` (None: what suits the device), they are computed in chunks, and once more in
@@ -107,18 +107,18 @@ def score(
     def chunk(hidden_CH: Tensor, target_C: Tensor, *read: Tensor) -> tuple[Tensor, ...]:
         logp_CV = _tempered(head(hidden_CH), temperature).log_softmax(-1)
         logp_C = logp_CV.gather(-1, target_C[:, None]).squeeze(-1)
-        told = (logp_C, _entropy(logp_CV if entropy_gradient else logp_CV.detach()))
+        terms = (logp_C, _entropy(logp_CV if entropy_gradient else logp_CV.detach()))
         if reader is None:
-            return told
-        return *told, expected_difference(logp_CV, Reader(*read, bound=reader.bound))
+            return terms
+        return *terms, expected_difference(logp_CV, Reader(*read, bound=reader.bound))
 
     given = (hidden_NH, target_N, *(reader.columns if reader else ()))
     size = _at_once(head, hidden_NH, logits_at_once)
     if len(target_N) <= size:
         return Scores(*chunk(*given))
     parts = [
-        checkpoint(chunk, *some, use_reentrant=False, preserve_rng_state=False)
-        for some in zip(*(one.split(size) for one in given))
+        checkpoint(chunk, *piece, use_reentrant=False, preserve_rng_state=False)
+        for piece in zip(*(tensor.split(size) for tensor in given))
     ]
     return Scores(*map(torch.cat, zip(*parts)))
 
@@ -135,13 +135,13 @@ def likeliest(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(N, K) ids of the likeliest tokens, (N, K) their log-probabilities in float32, and (N,) those
     of ``target_N``; K is ``count``, or the vocabulary where that is smaller."""
-    found = []
+    parts = []
     size = _at_once(head, hidden_NH, logits_at_once)
     for hidden_CH, target_C in zip(hidden_NH.split(size), target_N.split(size)):
         logp_CV = _tempered(head(hidden_CH), temperature).log_softmax(-1)
         top = logp_CV.topk(min(count, logp_CV.shape[-1]))
-        found.append((top.indices, top.values, logp_CV.gather(-1, target_C[:, None]).squeeze(-1)))
-    ids_NK, logp_NK, logp_N = map(torch.cat, zip(*found))
+        parts.append((top.indices, top.values, logp_CV.gather(-1, target_C[:, None]).squeeze(-1)))
+    ids_NK, logp_NK, logp_N = map(torch.cat, zip(*parts))
     return ids_NK, logp_NK, logp_N
 
 
@@ -168,8 +168,8 @@ def _at_once(head: Head, hidden_NH: Tensor, logits_at_once: int | None) -> int:
 def batch_logprobs(
     model: TrainableModel, batch: Batch, *, temperature: float, entropy_gradient: bool = False
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """(B, T - 1) log-probabilities, entropies and what the batch's reader tells on average, 0
-    outside the mask; the head sees masked positions only."""
+    """(B, T - 1) log-probabilities, entropies and the expected difference from the batch's reader,
+    0 outside the mask; the head sees masked positions only."""
     ids_BT, mask_BT = batch.ids_BT, batch.mask_BT
 
     def compute() -> tuple[Tensor, Tensor, Tensor | None]:
@@ -183,8 +183,8 @@ def batch_logprobs(
         )
         empty_BT = torch.zeros(mask_BT.shape, device=scored.logp_N.device)
 
-        def placed(one_N: Tensor) -> Tensor:
-            return empty_BT.masked_scatter(mask_BT, one_N)
+        def placed(value_N: Tensor) -> Tensor:
+            return empty_BT.masked_scatter(mask_BT, value_N)
 
         gain_BT = None if scored.gain_N is None else placed(scored.gain_N)
         return placed(scored.logp_N), placed(scored.entropy_N), gain_BT

@@ -1,4 +1,4 @@
-"""A learner that does not get on: its numbers are infinite or none."""
+"""A learner that cannot go on: its loss, gradient or weights are infinite or NaN."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,10 +10,10 @@ PATIENCE = 3
 
 
 class NotFinite(UserError):
-    """Raised where going on would learn nothing."""
+    """Raised where training would learn nothing more."""
 
     def __init__(self, why: str, row: Trajectory | None = None, advantage: float = 0.0) -> None:
-        """``row`` is the one that this comes from, if it comes from one, with its advantage."""
+        """``row`` is the cause, where a single row is, with its advantage."""
         super().__init__(why)
         self.row, self.advantage = row, advantage
 

@@ -69,7 +69,8 @@ def objective(
     correction: Correction = "none",
     cap: float = 2.0,
 ) -> Part:
-    """This micro-batch's part of the step's loss; ``gain_BT`` is what its reader tells.
+    """This micro-batch's part of the step's loss; ``gain_BT`` is the expected difference from its
+    reader (:func:`coterie.algorithms.distillation.expected_difference`), which is maximised.
 
     A row's loss weight multiplies its loss and enters no denominator. The importance correction is
     on the surrogate alone.

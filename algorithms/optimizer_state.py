@@ -19,7 +19,7 @@ from coterie.models.shards import gather, shard_as
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _CONSTANT = ("qmap1", "qmap2")
-"""What each of 256 codes stands for."""
+"""The value of each of 256 codes."""
 
 
 def make_optimizer(parameters: Sequence[nn.Parameter], settings: LearnerSettings) -> Optimizer:

@@ -1,4 +1,4 @@
-"""An algorithm's own parts, tried once before a model is loaded."""
+"""An author's own advantage and surrogate, tried once before a model is loaded."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def try_own_parts(algorithm: Algorithm) -> None:
     """Call an own advantage and an own surrogate on small inputs.
 
     Raises:
-        UserError: one of them fails, or gives something else than it must.
+        UserError: a part raises, or returns the wrong kind of value.
     """
     if algorithm.advantage:
         # Two groups: one whose rewards differ, one whose rewards are equal.

@@ -1,4 +1,4 @@
-"""The words everything else is written in: problems, prompts, completions, trajectories.
+"""The types everything else is written in: problems, prompts, completions, trajectories.
 
 Small frozen records and one-method protocols, and how a mistake is refused; nothing here computes,
 loads or waits.

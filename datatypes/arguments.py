@@ -1,4 +1,4 @@
-"""The words of a command line: what programs are called, and a mistake in one line."""
+"""Command lines: what programs are called, and a mistake in one line."""
 
 import argparse
 from collections.abc import Collection, Iterator, Sequence
@@ -27,27 +27,27 @@ def program(script: str) -> str:
 
 
 def command(script: str) -> str:
-    """How the user starts it: ``python train.py``, or ``coterie train``."""
+    """The command that starts ``script``: ``python train.py``, or ``coterie train``."""
     return program(script) if _BY_COTERIE.get() else f"python {script}"
 
 
 class Arguments(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, of which an option that is given twice is one."""
+    """An argument parser that refuses mistakes, a repeated option among them, in one sentence."""
 
     def split(self, argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-        """What ``argv`` says of these arguments, and all other words.
+        """The values of these arguments in ``argv``, and all other words.
 
         Raises:
-            UserError: what is wrong with them.
+            UserError: a mistake in these arguments.
         """
-        check_once(argv, {flag for one in self._actions for flag in one.option_strings})
+        check_once(argv, {flag for action in self._actions for flag in action.option_strings})
         return self.parse_known_args(argv)
 
     def read(self, argv: Sequence[str]) -> argparse.Namespace:
-        """What ``argv`` says; prints help and exits with 0 on ``--help``.
+        """The values in ``argv``; prints help and exits with 0 on ``--help``.
 
         Raises:
-            UserError: what is wrong with it.
+            UserError: a mistake in it.
         """
         check_once(argv)
         return self.parse_args(argv)
@@ -63,15 +63,15 @@ def in_one_line(mistake: str, prog: str) -> str:
 
 
 def check_once(argv: Sequence[str], known: Collection[str] | None = None) -> None:
-    """Refuse an option that is given twice, ``--a.no-b`` beside ``--a.b`` too: the first one would
-    be dropped.
+    """Refuse an option that is given twice, ``--a.no-b`` beside ``--a.b`` too: argparse would drop
+    the first.
 
     Args:
         argv: the command line.
-        known: the options that are looked at; all without it.
+        known: the options to look at; None: all.
 
     Raises:
-        UserError: there is one.
+        UserError: an option is given twice.
     """
     seen: dict[str, str] = {}
     for word in argv:
@@ -89,8 +89,7 @@ def check_once(argv: Sequence[str], known: Collection[str] | None = None) -> Non
 
 
 def overlay(argv: Sequence[str]) -> list[str]:
-    """``argv``, a list of options with their values, in which of one that is given several times
-    the last one is left.
+    """``argv``, options with their values, where of a repeated option only the last is left.
 
     >>> overlay(["--steps", "3", "--seed", "1", "--steps", "4"])
     ['--seed', '1', '--steps', '4']

@@ -1,4 +1,4 @@
-"""Settings from flags, with help texts that read as paragraphs and tell each default once."""
+"""Settings from flags, with help texts that read as paragraphs and state each default once."""
 
 import inspect
 import shutil
@@ -25,9 +25,16 @@ def parse_flags(
     description: str | None = None,
     default: Any = None,
 ) -> Any:
-    """An instance of the dataclass ``kind``: ``default``, or that of its fields, under flags.
+    """An instance of the dataclass ``kind``: its defaults, overridden by flags.
 
     Prints help and exits with 0 on ``--help``.
+
+    Args:
+        kind: the dataclass; each field is a flag, and its docstring the help text.
+        argv: the command line.
+        prog: what messages call the program.
+        description: stands above the options; None: the docstring of ``kind``.
+        default: an instance whose values replace the defaults of the fields.
 
     Raises:
         UserError: a flag that does not exist or is given twice, or a value of the wrong type.
@@ -51,8 +58,10 @@ def _wrapped(text: str) -> str:
     """Paragraphs as wide as the terminal; tyro keeps the break before a line that is indented."""
     width = min(100, shutil.get_terminal_size().columns)
     return "\n\n".join(
-        textwrap.fill(one.replace("``", ""), width, subsequent_indent="  ", break_on_hyphens=False)
-        for one in text.split("\n\n")
+        textwrap.fill(
+            paragraph.replace("``", ""), width, subsequent_indent="  ", break_on_hyphens=False
+        )
+        for paragraph in text.split("\n\n")
     )
 
 
@@ -67,19 +76,19 @@ def _registry() -> ConstructorRegistry:
             return None
         known = True
         try:
-            found = ConstructorRegistry.get_struct_spec(info)
+            spec = ConstructorRegistry.get_struct_spec(info)
         finally:
             known = False
-        if not isinstance(found, StructConstructorSpec):
+        if not isinstance(spec, StructConstructorSpec):
             return None
-        return replace(found, fields=tuple(_told(field) for field in found.fields))
+        return replace(spec, fields=tuple(_documented(field) for field in spec.fields))
 
     return registry
 
 
-def _told(field: StructFieldSpec) -> StructFieldSpec:
-    """``field`` with its help text as one paragraph. Its default is not told where that is None
-    or empty: what nothing means is the text's to say."""
+def _documented(field: StructFieldSpec) -> StructFieldSpec:
+    """``field`` with its help text as one paragraph, and without the default where that is None or
+    empty: the text itself says what an empty value means."""
 
     def text() -> str | None:
         written = field.helptext() if callable(field.helptext) else field.helptext

@@ -1,4 +1,4 @@
-"""What others wrote, by its name: an attribute of a module, or a package's entry point."""
+"""Plug-ins by name: an attribute of a module, or a package's entry point."""
 
 import importlib
 import sys
@@ -36,28 +36,28 @@ class Plugins:
         return list(entries if name is None else entries.select(name=name))
 
     def unreadable(self) -> tuple[str, ...]:
-        """For each package whose registrations cannot be read: its name, and why, for messages."""
+        """The name of each package whose registrations cannot be read, and why, for messages."""
         return _registered(self.group, tuple(sys.path)).faults
 
     def find(self, name: str, known: Collection[str]) -> tuple[str, str]:
         """Where ``name`` is loaded from (``module:attribute``), and what messages begin with.
 
         Args:
-            name: of a registration, or such a path itself.
-            known: what the message lists where it is neither.
+            name: a registered name, or a path ``module:attribute``.
+            known: the names that the message lists where ``name`` is neither.
 
         Raises:
-            UserError: it is neither, or is registered several times.
+            UserError: ``name`` is neither, or is registered several times.
         """
-        found = self.entries(name)
-        if len(found) > 1:
+        entries = self.entries(name)
+        if len(entries) > 1:
             raise UserError(
-                f"{self.kind} {name!r} is registered {len(found)} times: "
-                f"{'; '.join(sorted(map(origin, found)))}. Uninstall all but one, or use "
+                f"{self.kind} {name!r} is registered {len(entries)} times: "
+                f"{'; '.join(sorted(map(origin, entries)))}. Uninstall all but one, or use "
                 "pkg.module:NAME."
             )
-        if found:
-            return found[0].value, f"{self.kind} {name!r} ({origin(found[0])})"
+        if entries:
+            return entries[0].value, f"{self.kind} {name!r} ({origin(entries[0])})"
         if ":" in name:
             return name, f"{self.kind} {name!r}"
         near = did_you_mean(name, known)
@@ -76,21 +76,21 @@ def load(path: str, title: str) -> Any:
     """What ``path`` (``module:attribute``) names.
 
     Args:
-        path: where it is, as entry points are written: extras in brackets are no part of it.
+        path: as entry points are written; extras in brackets are ignored.
         title: what the error message begins with.
 
     Raises:
-        UserError: whatever an import of somebody else's module raises, as one sentence.
+        UserError: the import raised, or the module has no such attribute.
     """
     module_name, colon, attribute = path.partition("[")[0].replace(" ", "").partition(":")
     try:
-        found: Any = importlib.import_module(module_name)
+        target: Any = importlib.import_module(module_name)
         for part in filter(None, attribute.split(".")):
-            found = getattr(found, part)
+            target = getattr(target, part)
     except (Exception, SystemExit) as error:
         form = "" if colon else " Is a colon missing? It is written module:attribute."
         raise UserError(f"{title} cannot be loaded: {_cause(error)}.{form}") from error
-    return found
+    return target
 
 
 class _Registered(NamedTuple):
@@ -114,26 +114,27 @@ def _package_by_package(group: str) -> _Registered:
     """The entries of every package whose file can be read, and what is wrong with the others."""
     entries: dict[str, list[EntryPoint]] = {}
     faults: dict[str, str] = {}
-    for found in distributions():
-        package = _package(found)
+    for distribution in distributions():
+        package = _package(distribution)
         if package in entries or package in faults:
             continue  # behind another one of its name on the path
         try:
-            entries[package] = list(found.entry_points.select(group=group))
+            entries[package] = list(distribution.entry_points.select(group=group))
         except Exception as error:
-            text = _text(found)
+            text = _text(distribution)
             if text is None or group in text:
                 why = _bad_line(text or "") or _cause(error)
                 faults[package] = f"package {package}: its entry_points.txt cannot be read: {why}"
     return _Registered(
-        EntryPoints(entry for some in entries.values() for entry in some), tuple(faults.values())
+        EntryPoints(entry for of_package in entries.values() for entry in of_package),
+        tuple(faults.values()),
     )
 
 
-def _text(found: Distribution) -> str | None:
+def _text(distribution: Distribution) -> str | None:
     """The file as it stands; None where it is no text."""
     try:
-        return found.read_text("entry_points.txt")
+        return distribution.read_text("entry_points.txt")
     except (OSError, ValueError):
         return None
 
@@ -147,13 +148,13 @@ def _bad_line(text: str) -> str:
     return ""
 
 
-def _package(found: Distribution) -> str:
+def _package(distribution: Distribution) -> str:
     """Its name, or that of its folder where its metadata are broken, too."""
     try:
-        name = found.metadata["Name"]
+        name = distribution.metadata["Name"]
     except Exception:
         name = None
-    return name or Path(str(getattr(found, "_path", "without a name"))).name
+    return name or Path(str(getattr(distribution, "_path", "without a name"))).name
 
 
 def _cause(error: BaseException) -> str:

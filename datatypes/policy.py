@@ -42,7 +42,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a policy is asked, on behalf of one agent."""
+    """The input of a policy, on behalf of one agent."""
 
     tokens: npt.NDArray[np.int64]
     """(T,) the agent's full context in its own vocabulary."""
@@ -57,7 +57,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a policy answered."""
+    """The output of a policy: sampled tokens with their log-probabilities."""
 
     tokens: npt.NDArray[np.int64]
     """(N,) sampled ids, the end-of-sequence id included where it was sampled."""

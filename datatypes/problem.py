@@ -55,7 +55,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class ScoreRequests:
-    """Everything that one environment step is about to ask."""
+    """Everything that an environment step is about to ask of the scorer."""
 
     checks: tuple[tuple[str, Problem], ...] = ()
     """(response text, problem)"""
@@ -63,7 +63,7 @@ class ScoreRequests:
 
 
 class Scorer(Protocol):
-    """Memoising, and pure as seen from outside: the same question has the same answer."""
+    """Judges responses and embeds texts. It memoises: the same question has the same answer."""
 
     def check(self, response: str, problem: Problem) -> Verdict:
         """Extract the answer of ``response`` and compare it with the gold answer."""

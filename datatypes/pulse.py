@@ -1,5 +1,4 @@
-"""How far this process has come in what takes long: counted where it happens, and read by whoever
-shows it. Counting costs nothing beside what is counted."""
+"""Progress of long work in this process: counted where it happens, read by what shows it."""
 
 
 class Pulse:
@@ -14,14 +13,14 @@ class Pulse:
 
 
 class Share:
-    """Progress of one part of what a pulse counts."""
+    """The progress of one piece of work, in the units of its pulse."""
 
     def __init__(self, pulse: Pulse, whole: float) -> None:
-        """``whole``: what the part counts for once it is done."""
+        """``whole``: what the piece counts for once it is done."""
         self._pulse, self._whole, self._done = pulse, whole, 0.0
 
     def reach(self, share: float) -> None:
-        """So much of it is done, in [0, 1]; never less than before."""
+        """Count it up to this ``share`` of the whole, in [0, 1]; it never goes back."""
         now = self._whole * min(1.0, share)
         if now > self._done:
             self._pulse.add(now - self._done)
@@ -31,8 +30,8 @@ class Share:
 ANSWERED = Pulse()
 """Answers that models of this process have sampled; one that is being sampled counts in part."""
 ENDED = Pulse()
-"""Answers in episodes that this process has played to their end, whoever sampled them."""
+"""Answers in episodes that this process has played to the end, whatever sampled them."""
 LOADED = Pulse()
 """Models that this process has loaded."""
 LEARNED = Pulse()
-"""Rows of which learners of this process have the gradient."""
+"""Rows whose gradient the learners of this process have computed."""

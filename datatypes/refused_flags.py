@@ -1,4 +1,4 @@
-"""What tyro says of a wrong flag in a box of many lines, in one."""
+"""tyro's message on a wrong flag, a box of many lines, as one sentence."""
 
 import io
 import os
@@ -24,10 +24,10 @@ _DEFAULT = re.compile(r"\s*\((?:default: .*|required)\)$")
 
 
 def read_or_refuse(read: Callable[[], Any], prog: str) -> Any:
-    """What ``read`` gives, a call of tyro's that reads the arguments of ``prog``.
+    """The settings that ``read``, a call of tyro's, reads from the arguments of ``prog``.
 
     Raises:
-        UserError: they cannot be read.
+        UserError: tyro refuses the arguments.
     """
     said = io.StringIO()
     try:
@@ -59,7 +59,7 @@ def _wide() -> Iterator[None]:
 
 
 def _sentence(box: str) -> str:
-    """What stands in the box, without the way to the help text."""
+    """The text of the box as one sentence, without its hint at the help text."""
     title, *lines = (line.strip("╭╮╰╯│").rstrip() for line in box.splitlines())
     title = title.strip("─ ")
     parts: list[list[str]] = [[]]
@@ -73,18 +73,18 @@ def _sentence(box: str) -> str:
         return _unknown(what.partition(":")[2], parts[1:])
     if title == "Required options":
         return f"missing: {'; '.join(_required(parts[0][1:]))}"
-    if found := _VALUE.fullmatch(what):
-        flag, why = found.groups()
+    if match := _VALUE.fullmatch(what):
+        flag, why = match.groups()
         for pattern, kind in _WORDS:
             if value := pattern.fullmatch(why):
                 return f"{flag} is {value[1]}; it must be {kind}"
         return f"{flag}: {why}"
-    if found := _CHOICE.fullmatch(what):
-        value, flag, known = found.groups()
+    if match := _CHOICE.fullmatch(what):
+        value, flag, known = match.groups()
         words = re.findall(r"'([^']*)'", known)
         return f"{flag} is {value!r}; it must be {join_or(words)}"
-    if found := _MISSING.fullmatch(what):
-        flag, count = found.groups()
+    if match := _MISSING.fullmatch(what):
+        flag, count = match.groups()
         return f"{flag} needs {'a value' if count == '1' else f'{count} values'}"
     return what or title
 

@@ -1,5 +1,4 @@
-"""Where something is to be written: tried before the work begins, and kept where that fails in the
-end."""
+"""Output files and folders: tried before the work begins, and a fallback when writing fails."""
 
 import os
 import tempfile
@@ -50,8 +49,15 @@ def check_file(path: Path, flag: str) -> None:
 
 
 def keep(name: str, content: str) -> str:
-    """Write what found no place elsewhere into the folder of temporary files; gives a clause that
-    says where it is, or that it is lost."""
+    """Write ``content`` into the folder of temporary files, as the last resort.
+
+    Args:
+        name: ends the file's name.
+        content: what could not be written elsewhere.
+
+    Returns:
+        A clause for a message: where the file is, or that the content is lost.
+    """
     place = tempfile.gettempdir()
     with suppress(OSError):
         descriptor, kept = tempfile.mkstemp(prefix="coterie-", suffix=f"-{name}", dir=place)
@@ -63,7 +69,9 @@ def keep(name: str, content: str) -> str:
 
 def _try(folder: Path, path: Path, flag: str) -> None:
     """Write a file without a name into ``folder``, or into the one that it will be made in."""
-    there = next(one for one in (folder, *folder.absolute().parents) if os.path.lexists(one))
+    there = next(
+        ancestor for ancestor in (folder, *folder.absolute().parents) if os.path.lexists(ancestor)
+    )
     if not there.is_dir():
         raise UserError(
             f"{flag}: {path} would lie in {there}, which is {_kind(there)}, not a folder; name "

@@ -26,7 +26,7 @@ def refuse(*mistakes: tuple[bool, str]) -> None:
         mistakes: (whether it was made, one sentence that names the flag and the way out).
 
     Raises:
-        UserError: there is one.
+        UserError: a mistake was made.
     """
     for made, sentence in mistakes:
         if made:
@@ -105,7 +105,7 @@ def user_path(text: str | Path) -> Path:
     """The path that ``text`` names, ``~`` resolved, whether or not something is there.
 
     Raises:
-        UserError: no file can have that name, or nobody here may look.
+        UserError: no file can have that name, or a folder above it is closed to this user.
     """
     path = Path(text)
     try:
@@ -210,9 +210,9 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is Annotated:
         return fits(value, inner[0])
     if origin in (Union, UnionType):
-        return any(fits(value, one) for one in inner)
+        return any(fits(value, member) for member in inner)
     if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in inner)
+        return any(type(value) is type(member) and value == member for member in inner)
     if origin is not None:
         return isinstance(value, origin) and _holds(value, inner)
     if hint is None:
@@ -226,13 +226,15 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def _holds(value: Any, inner: tuple[Any, ...]) -> bool:
-    """Whether what a container holds fits."""
+    """Whether the elements of a container fit their types."""
     if isinstance(value, tuple) and inner and inner[-1] is not Ellipsis:
         return len(value) == len(inner) and all(map(fits, value, inner))
     if isinstance(value, Mapping) and len(inner) == 2:
-        return all(fits(key, inner[0]) and fits(one, inner[1]) for key, one in value.items())
+        return all(
+            fits(key, inner[0]) and fits(element, inner[1]) for key, element in value.items()
+        )
     if isinstance(value, Sequence) and inner:
-        return all(fits(one, inner[0]) for one in value)
+        return all(fits(element, inner[0]) for element in value)
     return True
 
 
@@ -241,7 +243,7 @@ def _describe(hint: Any) -> str:
     if origin is Annotated:
         return _describe(inner[0])
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_describe(one) for one in inner))
+        return " or ".join(dict.fromkeys(_describe(member) for member in inner))
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
     if origin is tuple and inner[-1:] == (Ellipsis,):

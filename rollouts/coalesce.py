@@ -1,4 +1,4 @@
-"""One batched call for many concurrent ones, closed when nobody has anything more to ask."""
+"""One batched call for many concurrent ones, closed when no more requests come."""
 
 import asyncio
 from collections.abc import Callable, Sequence

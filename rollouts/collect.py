@@ -105,7 +105,7 @@ class Collector:
         return [episode for episode in episodes if episode is not None]
 
     async def play(self, task: Task, ask: Ask | None = None) -> Episode:
-        """Play one of them; ``ask`` asks others than the team."""
+        """Play one task; ``ask`` answers in place of the team."""
         env = self._idle.pop() if self._idle else self._make_env()
         try:
             return await play(
@@ -123,7 +123,11 @@ class Collector:
 
 
 async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """What each gives. Where one fails the others are cancelled, and its exception is raised."""
+    """The results of ``works``, in order.
+
+    Raises:
+        BaseException: that of the first to fail; the others are cancelled.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(work) for work in works]

@@ -24,12 +24,12 @@ from coterie.datatypes import (
 from coterie.rollouts.recorder import Recorder
 
 Prefetch = Callable[[ScoreRequests], Awaitable[None]]
-Asked = tuple[str, Prompt, Sampling]
-"""(role, what it is asked, how to sample its answer)"""
+Request = tuple[str, Prompt, Sampling]
+"""(role, its prompt, how to sample its answer)"""
 Answers = tuple[list[Completion | str], float]
-"""(what each who was asked answers, or why not; seconds that this took as deadlines count them)"""
-Ask = Callable[[Sequence[Asked], float | None], Awaitable[Answers]]
-"""Has all be answered who are asked in a turn, within so many seconds."""
+"""(each request's completion, or why there is none; seconds that count towards deadlines)"""
+Ask = Callable[[Sequence[Request], float | None], Awaitable[Answers]]
+"""Answers the requests of one turn within a limit in seconds; None: without a limit."""
 
 # A limit is counted in so many pieces, none longer than a second.
 _PIECES = 20
@@ -77,11 +77,12 @@ async def play(
 
     Args:
         env: a token view; this call owns it until it returns.
-        policies: role -> policy, for every role that may be asked; or what asks them.
+        policies: role -> policy, for every role that may be asked; or a function that asks them.
         seed: the environment's seed; with ``replica`` it also names every row's random stream.
         replica: which copy of the same (problem, seed) this is.
         options: the environment's reset options (``problem``, ``step``, ``epoch``, ``mode``).
         sampling: defaults; the environment sets token limits and stop strings turn by turn.
+        deadlines: limits on waiting for policies.
         prefetch: awaited with what a step is about to ask of the scorer, so that many episodes
             can be scored in one batch.
 
@@ -101,7 +102,7 @@ async def play(
         if not env.agents:
             break
         agents = [agent for agent in env.agents if observations[agent].get("active", 1)]
-        asked: list[Asked] = []
+        asked: list[Request] = []
         for agent in agents:
             recorder = recorders[agent]
             context = np.asarray(observations[agent]["tokens"], dtype=np.int64)
@@ -158,8 +159,10 @@ async def play(
 
 
 def question_shown(problem: Problem | None, texts: Sequence[str]) -> bool:
-    """Whether the question stands in any of ``texts``, however it is spaced; nobody may have been
-    given anything."""
+    """Whether the question stands in any of ``texts``, however it is spaced.
+
+    True where there is a problem and no text at all; False without a problem.
+    """
     if problem is None or not any(texts):
         return problem is not None
     question = "".join(problem.question.split())
@@ -167,18 +170,18 @@ def question_shown(problem: Problem | None, texts: Sequence[str]) -> bool:
 
 
 async def ask_policies(
-    policies: Mapping[str, Policy], asked: Sequence[Asked], limit_s: float | None
+    policies: Mapping[str, Policy], asked: Sequence[Request], limit_s: float | None
 ) -> Answers:
-    """Implements :data:`Ask`: all at once.
+    """Implements :data:`Ask`: asks all policies at once.
 
     Raises:
         KeyError: a role has no policy.
     """
 
-    async def one(role: str, prompt: Prompt, sampling: Sampling) -> Completion:
+    async def complete(role: str, prompt: Prompt, sampling: Sampling) -> Completion:
         return await policies[role](prompt, sampling)
 
-    calls = [asyncio.ensure_future(one(*each)) for each in asked]
+    calls = [asyncio.ensure_future(complete(*each)) for each in asked]
     waited_s = 0.0
     try:
         waited_s = await wait_for_all(calls, limit_s)

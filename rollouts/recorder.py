@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from coterie.datatypes import Completion, Trajectory
 
-# What the contract defines, as against what an environment measured.
+# Keys of the contract; all others are measurements of the environment.
 _STRUCTURAL = (
     "reward_terms",
     "groups",

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from coterie.algorithms import Learner
-from coterie.algorithms.imitation import in_words
+from coterie.algorithms.imitation import describe_imitation
 from coterie.datatypes import Trajectory, UserError
 from coterie.models.loading import LoadedRole
 from coterie.models.saving import store
@@ -39,7 +39,7 @@ class TrainedRole:
 
     @property
     def token_bonus(self) -> dict[int, npt.NDArray[np.float64]]:
-        return self.learner.told
+        return self.learner.token_bonus
 
     def update(
         self, trajectories: Sequence[Trajectory], advantage_B: npt.ArrayLike
@@ -51,7 +51,7 @@ class TrainedRole:
         """One step up the likelihood of worked solutions
         (:func:`coterie.algorithms.imitation.worked_row`); metrics."""
         assert self.imitator is not None, "this role imitates nothing, or has begun"
-        return in_words(self.imitator.update(rows, np.ones(len(rows))))
+        return describe_imitation(self.imitator.update(rows, np.ones(len(rows))))
 
     def begin(self) -> None:
         """Imitation is over: what is learned from here on starts at the weights of this moment."""

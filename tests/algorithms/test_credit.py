@@ -122,7 +122,7 @@ def test_an_agent_with_several_rows_is_compared_once(name):
     rewards = [1.0, 0.0, 0.3, 0.7, 0.1]
     rows = [row(reward, "p" if i < 3 else "q") for i, reward in enumerate(rewards)]
     plain = assign_credit(rows, "problem", algorithm)
-    named = [dataclasses.replace(one, member=f"e/a_{i}") for i, one in enumerate(rows)]
+    named = [dataclasses.replace(row, member=f"e/a_{i}") for i, row in enumerate(rows)]
     assert assign_credit(named, "problem", algorithm).advantage_B.tolist() == (
         plain.advantage_B.tolist()
     )
@@ -184,8 +184,8 @@ def test_terms_scaled_one_by_one_count_the_same():
 def test_terms_enter_credit_only_where_asked():
     terms = [{"a": 0.0, "b": 10.0}, {"a": 1.0, "b": 0.0}, {"a": 0.0}, {"a": 1.0, "b": 5.0}]
     rows = [
-        dataclasses.replace(row(sum(one.values()), f"p{place // 2}"), reward_terms=one)
-        for place, one in enumerate(terms)
+        dataclasses.replace(row(sum(row_terms.values()), f"p{place // 2}"), reward_terms=row_terms)
+        for place, row_terms in enumerate(terms)
     ]
     summed = assign_credit(rows, "problem", Algorithm(ddof=0, epsilon=0)).advantage_B
     np.testing.assert_allclose(summed, [1, -1, -1, 1])

@@ -23,8 +23,8 @@ HINTED = np.array([7, 3, 11, 5, 2])
 NOTHING = np.zeros(8)
 
 
-def distilling(name: str = "gspo", **how) -> Algorithm:
-    return dataclasses.replace(get(name), distillation=Distillation(**{"beta": 1.0, **how}))
+def distilling(name: str = "gspo", **settings) -> Algorithm:
+    return dataclasses.replace(get(name), distillation=Distillation(**{"beta": 1.0, **settings}))
 
 
 def weights(model) -> dict[str, torch.Tensor]:
@@ -59,17 +59,17 @@ def test_by_hand(make_rows) -> None:
     )
     assert own.tolist() == [-1, -3, -0.5]
     assert read.tolist() == [-2, -0.5, -4.5]
-    how = Distillation(beta=0.5, bound=2.0)
+    settings = Distillation(beta=0.5, bound=2.0)
     # -2 + 1 = -1; -.5 + 3 = 2.5, at most 2; -4.5 + .5 = -4, at least -2; half of each.
-    assert token_bonus(how, read, own).tolist() == [-0.5, 1.0, -1.0]
+    assert token_bonus(settings, read, own).tolist() == [-0.5, 1.0, -1.0]
     # A token that either finds impossible says nothing if both do.
     own[0] = read[0] = -np.inf
-    assert token_bonus(how, read, own)[0] == 0
+    assert token_bonus(settings, read, own)[0] == 0
 
 
 def test_beta_fades() -> None:
-    how = Distillation(beta=0.6, fade=0.8)
-    assert [how.after(n).beta for n in (0, 0.2, 0.8, 1)] == pytest.approx([0.6, 0.45, 0, 0])
+    settings = Distillation(beta=0.6, fade=0.8)
+    assert [settings.after(n).beta for n in (0, 0.2, 0.8, 1)] == pytest.approx([0.6, 0.45, 0, 0])
     assert Distillation(beta=0.6).after(1).beta == 0.6
 
 
@@ -77,7 +77,7 @@ def test_a_faded_beta_reads_nothing(tiny, make_rows) -> None:
     learner, still = Learner(tiny(), distilling(fade=0.5), PLAIN, total_steps=2), []
     for _ in range(2):
         metrics = learner.update(named(make_rows, 2), NOTHING)
-        still.append((metrics["distillation/rows"], len(learner.told)))
+        still.append((metrics["distillation/rows"], len(learner.token_bonus)))
     assert still == [(1 / 8, 1), (0, 0)]
 
 
@@ -90,8 +90,8 @@ def test_what_each_token_was_told_is_kept_for_the_log(tiny, make_rows) -> None:
     rows = named(make_rows, 2)
     learner = Learner(tiny(), distilling(), PLAIN)
     learner.update(rows, NOTHING)
-    (told_T,) = learner.told.values()
-    assert list(learner.told) == [id(rows[2])]
+    (told_T,) = learner.token_bonus.values()
+    assert list(learner.token_bonus) == [id(rows[2])]
     assert told_T.shape == rows[2].tokens.shape
     assert told_T[rows[2].mask].any()
     assert not told_T[~rows[2].mask].any()
@@ -99,7 +99,7 @@ def test_what_each_token_was_told_is_kept_for_the_log(tiny, make_rows) -> None:
     assert [len(turn) for turn in record["token_bonus"]] == [b - a for a, b in rows[2].turns]
     # Rows of a later update may have the id of one that is gone.
     learner.update([], [])
-    assert learner.told == {}
+    assert learner.token_bonus == {}
 
 
 @pytest.mark.parametrize("name", ["grpo", "gspo", "cispo", "sapo", "gspo-paper"])
@@ -112,13 +112,13 @@ def test_the_gradient_is_that_of_the_formula(name: str, tiny, make_rows) -> None
     for row, advantage in zip(rows, advantages):
         mask = torch.from_numpy(row.mask[1:])
         own = logprobs(model, row.tokens)[mask]
-        told = torch.full_like(own, advantage)
+        advantage_N = torch.full_like(own, advantage)
         if row.reread_after is not None:
             start = int(row.mask.argmax())
             behind = np.concatenate([HINTED, row.tokens[start:]])
             read = logprobs(model, behind)[len(HINTED) - 1 :][torch.from_numpy(row.mask[start:])]
-            told = told + 0.7 * (read - own).clamp(-0.3, 0.3).detach()
-        parts.append(told * own)
+            advantage_N = advantage_N + 0.7 * (read - own).clamp(-0.3, 0.3).detach()
+        parts.append(advantage_N * own)
     # CISPO averages over tokens, the others over rows.
     averaged = [torch.cat(parts)] if name == "cispo" else parts
     loss = -sum(part.mean() for part in averaged) / len(averaged)
@@ -126,8 +126,8 @@ def test_the_gradient_is_that_of_the_formula(name: str, tiny, make_rows) -> None
     expected = {n: p.grad.clone() for n, p in model.parameters().items()}
 
     learner = Learner(tiny(), distilling(name, beta=0.7, bound=0.3), PLAIN)
-    lesson, _, _ = learner._rereading(rows, None, 0.0)
-    learner._gradient(rows, advantages, None, None, range(8), lesson)
+    signal, _, _ = learner._rereading(rows, None, 0.0)
+    learner._gradient(rows, advantages, None, None, range(8), signal)
     for n, p in learner.model.parameters().items():
         torch.testing.assert_close(p.grad, expected[n], rtol=1e-4, atol=1e-7)
 
@@ -179,12 +179,12 @@ def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
         )
         loss = loss - 0.7 * row.loss_weight * gain.mean() / 8
     loss.backward()
-    lesson, told, _ = learner._rereading(rows, None, 0.5)
-    assert sorted(told) == [1, 4]
-    learner._gradient(rows, NOTHING, None, None, range(8), lesson)
-    found = {n: p.grad for n, p in learner.model.parameters().items()}
+    signal, row_bonus, _ = learner._rereading(rows, None, 0.5)
+    assert sorted(row_bonus) == [1, 4]
+    learner._gradient(rows, NOTHING, None, None, range(8), signal)
+    gradients_of_learner = {n: p.grad for n, p in learner.model.parameters().items()}
     for n, p in model.parameters().items():
-        torch.testing.assert_close(found[n], p.grad, rtol=1e-3, atol=1e-7)
+        torch.testing.assert_close(gradients_of_learner[n], p.grad, rtol=1e-3, atol=1e-7)
 
 
 def test_the_mean_over_next_tokens_by_hand() -> None:
@@ -193,11 +193,11 @@ def test_the_mean_over_next_tokens_by_hand() -> None:
     logp = torch.tensor([[0.5, 0.3, 0.2]]).log()
     read = torch.tensor([[0.6, 0.2, 0.2]]).log()
     whole = Reader(torch.tensor([[1, 0, 2]]), read, torch.ones(1), bound=0.75)
-    found = expected_difference(logp, whole).item()
-    assert found == pytest.approx(-0.5 * 0.75 + 0.3 * math.log(2), abs=1e-6)
-    one = Reader(torch.tensor([[1]]), read[:, :1], torch.ones(1), bound=0.75)
-    found = expected_difference(logp, one).item()
-    assert found == pytest.approx(0.3 * math.log(2) + 0.7 * math.log(0.4 / 0.7), abs=1e-5)
+    gain = expected_difference(logp, whole).item()
+    assert gain == pytest.approx(-0.5 * 0.75 + 0.3 * math.log(2), abs=1e-6)
+    likeliest = Reader(torch.tensor([[1]]), read[:, :1], torch.ones(1), bound=0.75)
+    gain = expected_difference(logp, likeliest).item()
+    assert gain == pytest.approx(0.3 * math.log(2) + 0.7 * math.log(0.4 / 0.7), abs=1e-5)
     impossible = torch.tensor([[0.0, 1.0, 0.0]]).log()
     assert expected_difference(impossible, whole).isfinite().all()
 
@@ -251,8 +251,8 @@ def test_a_row_that_once_stands_behind_nothing_is_left_out(tiny, make_rows) -> N
     sampled one behind nothing."""
     rows, nothing = named(make_rows, 2), np.zeros(0, np.int64)
     unprompted = {"mask": np.ones_like(rows[2].mask)}
-    for one in ({"reread_after": nothing}, unprompted):
-        rows[2] = dataclasses.replace(named(make_rows, 2)[2], **one)
+    for changes in ({"reread_after": nothing}, unprompted):
+        rows[2] = dataclasses.replace(named(make_rows, 2)[2], **changes)
         metrics = Learner(tiny(), distilling(), PLAIN).update(rows, NOTHING)
         assert metrics["distillation/rows"] == 0
 
@@ -260,7 +260,7 @@ def test_a_row_that_once_stands_behind_nothing_is_left_out(tiny, make_rows) -> N
 def test_who_reads(tiny, make_rows) -> None:
     """All are one before the first step. After it the average has moved a twentieth of the way,
     the start not at all."""
-    rows, found = named(make_rows, 0, 3), {}
+    rows, updates = named(make_rows, 0, 3), {}
     advantages = np.linspace(-1, 1, 8)
     for reader in ("average", "start"):
         model = tiny()
@@ -269,14 +269,14 @@ def test_who_reads(tiny, make_rows) -> None:
         _, first, _ = learner._rereading(rows, None, 0.0)
         learner.update(rows, advantages)
         _, second, _ = learner._rereading(rows, None, 0.0)
-        found[reader] = (first, second)
+        updates[reader] = (first, second)
         if reader == "average":
             for name, value in weights(model).items():
                 expected = 0.95 * start[name] + 0.05 * value
                 torch.testing.assert_close(learner._average[name], expected)
-    for place, one in found["average"][0].items():
-        torch.testing.assert_close(one, found["start"][0][place])
-    assert not torch.allclose(found["average"][1][0], found["start"][1][0], atol=1e-5)
+    for place, tensor in updates["average"][0].items():
+        torch.testing.assert_close(tensor, updates["start"][0][place])
+    assert not torch.allclose(updates["average"][1][0], updates["start"][1][0], atol=1e-5)
 
 
 def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
@@ -294,7 +294,7 @@ def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "sentence"),
+    ("settings", "sentence"),
     [
         ({"beta": -1.0}, "beta must not be negative"),
         ({"bound": 0.0}, "bound must be above 0"),
@@ -304,6 +304,6 @@ def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
         ({"fade": 50}, "fade is a share"),
     ],
 )
-def test_what_cannot_be(how, sentence: str) -> None:
+def test_what_cannot_be(settings, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        Distillation(**how)
+        Distillation(**settings)

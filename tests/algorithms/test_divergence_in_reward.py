@@ -63,18 +63,18 @@ def test_the_learner_sums_log_ratios_over_an_agents_own_tokens(tiny, make_rows):
     learner = Learner(model, RLOO, PLAIN)
     assert learner.divergences(rows) == pytest.approx(np.zeros(8), abs=1e-6)
     learner.update(rows, np.linspace(-1, 1, 8))
-    found = learner.divergences([*rows, dataclasses.replace(rows[0], status="deadline")])
-    for row, value in zip(rows, found):
+    divergences = learner.divergences([*rows, dataclasses.replace(rows[0], status="deadline")])
+    for row, value in zip(rows, divergences):
         ids = torch.from_numpy(row.tokens)[None]
         with torch.no_grad():
             new, old = (
-                one.module(ids).logits[0, :-1].log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0]
-                for one in (model, start)
+                handle.module(ids).logits[0, :-1].log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0]
+                for handle in (model, start)
             )
         by_hand = float((new - old)[torch.from_numpy(row.mask[1:])].sum())
         assert value == pytest.approx(by_hand, abs=1e-5)
-    assert np.abs(found[:-1]).max() > 0.01
-    assert found[-1] == 0
+    assert np.abs(divergences[:-1]).max() > 0.01
+    assert divergences[-1] == 0
     assert learner.divergences([]).shape == (0,)
     assert any(name.startswith("reference/") for name in learner.state_dict()[0])
 

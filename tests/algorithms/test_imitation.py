@@ -5,7 +5,13 @@ import pytest
 import torch
 
 from coterie.algorithms import Learner, LearnerSettings
-from coterie.algorithms.imitation import LIKELIHOOD, Imitation, imitating, in_words, worked_row
+from coterie.algorithms.imitation import (
+    LIKELIHOOD,
+    Imitation,
+    describe_imitation,
+    imitating,
+    worked_row,
+)
 from coterie.models.loading import load_team
 from coterie.models.spec import ModelSpec
 
@@ -42,17 +48,19 @@ def test_a_step_is_that_of_the_cross_entropy() -> None:
         parameter.grad = None
 
     learner = Learner(loaded.handle, LIKELIHOOD, imitating(LearnerSettings(lr=1e-3)))
-    found = in_words(learner.update(rows, np.ones(len(rows))))
-    assert found["loss"] == pytest.approx(nll, rel=1e-4)
-    assert found["grad_norm"] == pytest.approx(norm, rel=1e-3)
-    assert in_words(learner.update(rows, np.ones(2)))["loss"] < nll
+    metrics = describe_imitation(learner.update(rows, np.ones(len(rows))))
+    assert metrics["loss"] == pytest.approx(nll, rel=1e-4)
+    assert metrics["grad_norm"] == pytest.approx(norm, rel=1e-3)
+    assert describe_imitation(learner.update(rows, np.ones(2)))["loss"] < nll
 
 
 def test_the_rate_rises_over_a_tenth_and_falls_to_nothing() -> None:
     loaded = load_team({"alice": ModelSpec("tiny:alice")}, {"alice"}, seed=0)["alice"]
-    how = Imitation(steps=20, lr=1e-3).settings(LearnerSettings(lr=9.0, epochs=3, minibatches=2))
-    assert (how.optimizer_steps, how.importance_correction) == (1, "none")
-    learner = Learner(loaded.handle, LIKELIHOOD, how, total_steps=20)
+    settings = Imitation(steps=20, lr=1e-3).settings(
+        LearnerSettings(lr=9.0, epochs=3, minibatches=2)
+    )
+    assert (settings.optimizer_steps, settings.importance_correction) == (1, "none")
+    learner = Learner(loaded.handle, LIKELIHOOD, settings, total_steps=20)
     row = worked_row(loaded.codec, loaded.codec.open("1 ="), " 1", role="alice", problem="p")
     rates = [learner.update([row], np.ones(1))["lr"] for _ in range(20)]
     # Warm-up is 2 of 20 steps: 1/2 of the peak in the first, then (20 - done) / 18 of it.

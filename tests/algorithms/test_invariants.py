@@ -54,13 +54,13 @@ def test_a_shift_of_a_groups_rewards_changes_nothing(name, rewards, shift):
 def test_groups_are_balanced_and_equal_rewards_are_zero(name, rewards):
     reward, group = arrays(rewards)
     got = advantages(reward, group, get(name))
-    for one in set(group.tolist()):
-        assert abs(got[group == one].sum()) < 1e-9
-        if len(set(reward[group == one])) == 1:
-            assert (got[group == one] == 0).all()
+    for number in set(group.tolist()):
+        assert abs(got[group == number].sum()) < 1e-9
+        if len(set(reward[group == number])) == 1:
+            assert (got[group == number] == 0).all()
         else:
-            best = reward[group == one] == reward[group == one].max()
-            assert (got[group == one][best] > 0).all()
+            best = reward[group == number] == reward[group == number].max()
+            assert (got[group == number][best] > 0).all()
 
 
 def part(name, logp, old, mask, advantage, totals=None):
@@ -73,9 +73,9 @@ def part(name, logp, old, mask, advantage, totals=None):
         weight_B=torch.ones(len(advantage)),
     )
     totals = totals or Totals(len(advantage), int(mask.sum()))
-    found = objective(logp, torch.zeros_like(logp), old, None, batch, get(name), totals)
-    found.loss.backward()
-    return float(found.loss.detach()), logp.grad, found.sums
+    share = objective(logp, torch.zeros_like(logp), old, None, batch, get(name), totals)
+    share.loss.backward()
+    return float(share.loss.detach()), logp.grad, share.sums
 
 
 def random_batch(seed, rows=4, width=7):

@@ -26,10 +26,12 @@ def gradients(model, rows, algorithm, settings, advantages=ADVANTAGES):
     return {name: p.grad.clone() for name, p in model.parameters().items() if p.grad is not None}
 
 
-def assert_equal(one, two, **tolerance):
-    assert one.keys() == two.keys()
-    for name in one:
-        torch.testing.assert_close(one[name], two[name], **(tolerance or {"rtol": 0, "atol": 0}))
+def assert_equal(first, second, **tolerance):
+    assert first.keys() == second.keys()
+    for name in first:
+        torch.testing.assert_close(
+            first[name], second[name], **(tolerance or {"rtol": 0, "atol": 0})
+        )
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -37,19 +39,19 @@ def test_micro_batches_do_not_change_the_gradient(name, tiny, make_rows):
     rows = make_rows(8, loss_weight=0.8)
     algorithm = dataclasses.replace(get(name), entropy_coefficient=0.1)
     alone = dataclasses.replace(PLAIN, micro_batch_tokens=1)
-    one, all_ = (gradients(tiny(), rows, algorithm, s) for s in (alone, PLAIN))
-    assert max(float(g.abs().max()) for g in all_.values()) > 1e-3
-    assert_equal(one, all_, rtol=1e-4, atol=1e-7)
+    separate, together = (gradients(tiny(), rows, algorithm, s) for s in (alone, PLAIN))
+    assert max(float(g.abs().max()) for g in together.values()) > 1e-3
+    assert_equal(separate, together, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_idle_rows_do_not_change_the_gradient(name, tiny, make_rows):
     rows, advantages = make_rows(8), np.where(ADVANTAGES > 0, ADVANTAGES, 0.0)
     with_idle = dataclasses.replace(PLAIN, skip_idle_rows=False)
-    one, two = (
+    left_out, kept = (
         gradients(tiny(), rows, get(name), settings, advantages) for settings in (PLAIN, with_idle)
     )
-    assert_equal(one, two, rtol=1e-4, atol=1e-7)
+    assert_equal(left_out, kept, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("epochs", [1, 2])
@@ -104,9 +106,9 @@ def test_rows_that_are_not_trainable_never_enter(tiny, make_rows):
     first_only = np.zeros_like(rows[0].mask)
     first_only[0] = True  # nothing predicts a first token
     mixed = [*broken, *rows, unsampled, dataclasses.replace(rows[0], mask=first_only)]
-    one = Learner(clean, get("dapo"), PLAIN).update(rows, ADVANTAGES)
+    expected = Learner(clean, get("dapo"), PLAIN).update(rows, ADVANTAGES)
     two = Learner(dirty, get("dapo"), PLAIN).update(mixed, [5, 5, 5, *ADVANTAGES, 7, 7])
-    assert one == two
+    assert expected == two
     assert_equal(weights(clean), weights(dirty))
 
 
@@ -165,16 +167,16 @@ def test_several_passes_move_ratios_and_are_clipped(tiny, make_rows):
 
 def test_a_pass_over_the_rows_is_one_step_per_minibatch(tiny, make_rows):
     """Two minibatches: two steps, each with its own denominators, "old" from before both."""
-    rows, (one, two) = make_rows(8), (tiny(), tiny())
+    rows, (whole, halves) = make_rows(8), (tiny(), tiny())
     settings = dataclasses.replace(PLAIN, lr=1e-3)
     algorithm = Algorithm(surrogate=ClippedRatio(low=0.9, high=9.0))
-    Learner(one, algorithm, dataclasses.replace(settings, minibatches=2)).update(rows, ADVANTAGES)
-    by_hand = Learner(two, algorithm, settings)
+    Learner(whole, algorithm, dataclasses.replace(settings, minibatches=2)).update(rows, ADVANTAGES)
+    by_hand = Learner(halves, algorithm, settings)
     old = by_hand._snapshot(rows)
     for part in (range(4), range(4, 8)):
         loss, _, _ = by_hand._gradient(rows, ADVANTAGES, old, None, part)
         by_hand._step(loss, 0)
-    assert_equal(weights(one), weights(two))
+    assert_equal(weights(whole), weights(halves))
 
 
 def test_full_weights_keep_a_frozen_reference(tiny, make_rows):
@@ -277,7 +279,7 @@ def test_resume_equals_uninterrupted_bit_for_bit(kl, tiny, make_rows):
         learner.update(rows, ADVANTAGES)
     tensors, plain = learner.state_dict()
     own = {m.data_ptr() for state in learner._optimizer.state.values() for m in state.values()}
-    moments = {one.data_ptr() for name, one in tensors.items() if name.startswith("exp_avg")}
+    moments = {tensor.data_ptr() for name, tensor in tensors.items() if name.startswith("exp_avg")}
     assert moments == own & moments != set()  # a device has them once
     file, text = save(tensors), json.dumps(plain)  # the only formats that a checkpoint has
     stored = weights(first)

@@ -43,8 +43,8 @@ def test_chunks_change_nothing_and_bound_the_head():
         results.append((logp, entropy, h.grad, w.grad))
         most.append(max(seen))
     assert most == [23, 4]
-    for one, two in zip(*results):
-        torch.testing.assert_close(one, two, rtol=1e-5, atol=1e-5)
+    for first, second in zip(*results):
+        torch.testing.assert_close(first, second, rtol=1e-5, atol=1e-5)
 
 
 def test_impossible_tokens_have_no_entropy():

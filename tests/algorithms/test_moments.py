@@ -62,9 +62,9 @@ def test_a_checkpoint_goes_on_bit_for_bit(tiny, make_rows, tmp_path) -> None:
     model.module.load_state_dict(broken.model.module.state_dict())
     again = Learner(model, get("grpo"), EIGHT)
     again.load_state_dict(load_file(tmp_path / "optimizer.safetensors"), plain)
-    ends = [learn(one, make_rows, range(2, 4)) for one in (whole, again)]
+    ends = [learn(learner, make_rows, range(2, 4)) for learner in (whole, again)]
     assert torch.equal(*ends)
-    states = [one.state_dict()[0] for one in (whole, again)]
+    states = [learner.state_dict()[0] for learner in (whole, again)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
 
 
@@ -108,4 +108,4 @@ def test_on_a_gpu(tiny, make_rows, moments) -> None:
     learn(learner, make_rows, range(2))
     again.load_state_dict(*learner.state_dict())
     again.model.module.load_state_dict(learner.model.module.state_dict())
-    assert torch.equal(*(learn(one, make_rows, range(2, 3)) for one in (learner, again)))
+    assert torch.equal(*(learn(each, make_rows, range(2, 3)) for each in (learner, again)))

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from coterie.algorithms import Algorithm, informative_groups, with_overlong_penalty
+from coterie.algorithms.batched_model import BatchedModel
 from coterie.algorithms.batching import micro_batches, pad, split_evenly
 from coterie.algorithms.dynamic_sampling import overlong_penalty
 from coterie.algorithms.objective import divergence, effective_share, importance, token_weights
-from coterie.algorithms.scorer import Scorer
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.datatypes import Trajectory, UserError
 
@@ -130,7 +130,9 @@ def test_a_model_that_keeps_what_few_tokens_need_is_given_few_at_once(make_rows,
 
     def sizes(keeps: int | None) -> list[int]:
         model.keeps_tokens = keeps
-        return [len(group) for group in Scorer(model, 1000, 1.0).micro_batches(rows, range(6))]
+        return [
+            len(group) for group in BatchedModel(model, 1000, 1.0).micro_batches(rows, range(6))
+        ]
 
     assert sizes(None) == [6]
     assert sizes(2 * longest) == [2, 2, 2]

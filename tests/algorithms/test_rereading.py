@@ -19,8 +19,8 @@ def reread(make_rows):
 
 
 def learner(model, likeliest: int) -> Learner:
-    how = Distillation(1.0, likeliest=likeliest)
-    algorithm = dataclasses.replace(get("gspo"), distillation=how)
+    settings = Distillation(1.0, likeliest=likeliest)
+    algorithm = dataclasses.replace(get("gspo"), distillation=settings)
     return Learner(model, algorithm, LearnerSettings(), temperature=0.7)
 
 
@@ -36,20 +36,20 @@ def test_a_row_is_read_once_behind_each_context(
         return states(ids_BT, mask_BT)
 
     monkeypatch.setattr(model, "scored_states", counted)
-    one = learner(model, likeliest)
-    one._rereading(rows, None, 0.0)
+    rereader = learner(model, likeliest)
+    rereader._rereading(rows, None, 0.0)
     # Behind the hint, and behind its own prompt.
     assert sum(read) == 3 + 3
-    old = one._snapshot(rows)
+    old = rereader._snapshot(rows)
     read.clear()
-    one._rereading(rows, old, 0.0)
+    rereader._rereading(rows, old, 0.0)
     assert sum(read) == 3
 
 
 def test_the_sampled_tokens_are_told_the_same_beside_the_likeliest(tiny, make_rows) -> None:
     rows = reread(make_rows)
-    found = [learner(tiny(), k)._rereading(rows, None, 0.0)[1] for k in (0, 8)]
-    assert found[0].keys() == found[1].keys() == {0, 1, 2}
-    for place, value in found[0].items():
-        torch.testing.assert_close(value, found[1][place])
+    bonuses = [learner(tiny(), k)._rereading(rows, None, 0.0)[1] for k in (0, 8)]
+    assert bonuses[0].keys() == bonuses[1].keys() == {0, 1, 2}
+    for place, value in bonuses[0].items():
+        torch.testing.assert_close(value, bonuses[1][place])
         assert float(value.abs().max()) > 0.1

@@ -151,8 +151,8 @@ def ours(setting, algorithm: Algorithm, budget: int = 60):
 
 def theirs(setting, advantage_B, **arguments):
     trainer, inputs = trl_trainer(**arguments), trl_inputs(setting.rows, advantage_B)
-    for one in (setting.before, setting.now, setting.ref):
-        add_fused_lm_head(one.module, outputs=("log_probs", "entropy"))
+    for handle in (setting.before, setting.now, setting.ref):
+        add_fused_lm_head(handle.module, outputs=("log_probs", "entropy"))
     inputs["old_per_token_logps"] = trl_logps(trainer, setting.before.module, inputs)
     if trainer.beta:
         inputs["ref_per_token_logps"] = trl_logps(trainer, setting.ref.module, inputs)
@@ -244,12 +244,12 @@ def test_terms_normalised_then_summed(setting):
 
 
 def test_any_two_algorithms_differ(setting):
-    found = {name: ours(setting, get(name)) for name in ALGORITHMS}
-    for one, two in itertools.combinations(ALGORITHMS, 2):
-        (loss_1, grads_1, *_), (loss_2, grads_2, *_) = found[one], found[two]
-        assert abs(loss_1 - loss_2) > 1e-3, (one, two)
+    results = {name: ours(setting, get(name)) for name in ALGORITHMS}
+    for first, second in itertools.combinations(ALGORITHMS, 2):
+        (loss_1, grads_1, *_), (loss_2, grads_2, *_) = results[first], results[second]
+        assert abs(loss_1 - loss_2) > 1e-3, (first, second)
         largest = max(float((grads_1[n] - grads_2[n]).abs().max()) for n in grads_1)
-        assert largest > 1e-3, (one, two)
+        assert largest > 1e-3, (first, second)
 
 
 def test_denominators_span_the_step():

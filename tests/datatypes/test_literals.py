@@ -33,9 +33,9 @@ def modules() -> Iterator[Any]:
     for room in rooms:
         package = importlib.import_module(f"coterie.{room}")
         yield package
-        for found in pkgutil.walk_packages(getattr(package, "__path__", ()), f"coterie.{room}."):
-            if not found.name.endswith("__main__"):
-                yield importlib.import_module(found.name)
+        for info in pkgutil.walk_packages(getattr(package, "__path__", ()), f"coterie.{room}."):
+            if not info.name.endswith("__main__"):
+                yield importlib.import_module(info.name)
 
 
 def has_literal(hint: Any) -> bool:
@@ -43,7 +43,7 @@ def has_literal(hint: Any) -> bool:
 
 
 def settings_classes() -> list[tuple[type, list[str]]]:
-    found: dict[type, list[str]] = {}
+    fields_of: dict[type, list[str]] = {}
     for module in modules():
         for kind in vars(module).values():
             ours = isinstance(kind, type) and kind.__module__ == module.__name__
@@ -55,8 +55,8 @@ def settings_classes() -> list[tuple[type, list[str]]]:
                 continue
             names = [f.name for f in dataclasses.fields(kind) if has_literal(hints[f.name])]
             if names:
-                found[kind] = names
-    return list(found.items())
+                fields_of[kind] = names
+    return list(fields_of.items())
 
 
 def test_every_settings_class_checks_its_literals() -> None:

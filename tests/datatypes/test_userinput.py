@@ -28,9 +28,9 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_no_paths(text: str, shown: str) -> None:
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as refusal:
         user_path(text)
-    assert str(told.value).startswith(f"{shown} cannot be the name of a file or folder here (")
+    assert str(refusal.value).startswith(f"{shown} cannot be the name of a file or folder here (")
 
 
 class Speaks(Protocol):
@@ -67,7 +67,7 @@ def test_what_fits(hint: Any, right: list[Any], wrong: list[Any]) -> None:
 class Timer:
     seconds: float | None = None
     names: tuple[str, ...] = ()
-    how: Literal["up", "down"] = "up"
+    direction: Literal["up", "down"] = "up"
     parts: Mapping[str, int] | None = None
 
 
@@ -76,15 +76,15 @@ class Timer:
     [
         ({"seconds": "x"}, "clock.seconds is 'x'; it must be a number or null"),
         ({"names": "ab"}, "clock.names is 'ab'; it must be a list, each entry text"),
-        ({"how": "side"}, "clock.how is 'side'; it must be one of up, down"),
+        ({"direction": "side"}, "clock.direction is 'side'; it must be one of up, down"),
         ({"parts": 5}, "clock.parts is 5; it must be an object or null"),
     ],
 )
 def test_the_sentence(values: Mapping[str, Any], sentence: str) -> None:
     check_fields(Timer, {"seconds": 1, "stranger": object()})
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as refusal:
         check_fields(Timer, values, at="clock.")
-    assert str(told.value) == sentence
+    assert str(refusal.value) == sentence
 
 
 def test_a_value_of_any_depth_can_be_shown() -> None:
@@ -103,6 +103,6 @@ def test_options() -> None:
         ("a?", "write options as NAME=VALUE, joined by &, not ''"),
         ("a?x=1&x=2", "option 'x' is given twice; write each once"),
     ]:
-        with pytest.raises(UserError) as told:
+        with pytest.raises(UserError) as refusal:
             read_options(text)
-        assert str(told.value) == f"{text!r}: {sentence}"
+        assert str(refusal.value) == f"{text!r}: {sentence}"

@@ -1,4 +1,4 @@
-"""Rows under the weights of this moment, without a gradient, whatever their number."""
+"""Log-probabilities of any number of rows under the current weights, without a gradient."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from coterie.algorithms.batching import Batch, keeping, micro_batches, pad, scored_tokens
-from coterie.algorithms.distillation import Lesson
+from coterie.algorithms.distillation import TokenSignal
 from coterie.algorithms.logprobs import TrainableModel, batch_likeliest, batch_logprobs
 from coterie.datatypes import Trajectory
 
@@ -17,8 +17,8 @@ from coterie.datatypes import Trajectory
 
 
 @dataclass(frozen=True)
-class Scorer:
-    """A model, and how many tokens it is given at once."""
+class BatchedModel:
+    """A model, and how many tokens it computes at once."""
 
     model: TrainableModel
     budget: int
@@ -26,11 +26,11 @@ class Scorer:
     temperature: float
 
     def micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
-        """Places of those rows, by the budget."""
+        """Places of the rows in ``use``, in groups that fit the budget."""
         ranks, longest = self.model.ranks, max((len(rows[i].tokens) for i in use), default=0)
         budget = keeping(self.budget, longest, self.model.keeps_tokens)
         if ranks.size > 1:
-            # So small that every rank has some.
+            # So small that every rank has rows.
             budget = min(budget, -(-sum(len(rows[i].tokens) for i in use) // ranks.size))
         groups = micro_batches([rows[i] for i in use], budget, shares_from=self.model.shares_from)
         return [[use[i] for i in group] for group in groups]
@@ -40,21 +40,28 @@ class Scorer:
         rows: Sequence[Trajectory],
         chosen: Sequence[int],
         advantages: npt.NDArray[np.float64] | None = None,
-        lesson: Lesson | None = None,
+        signal: TokenSignal | None = None,
     ) -> Batch:
-        """The rows at those places as one batch."""
-        of = lesson or Lesson()
+        """The rows at the places ``chosen`` as one padded batch.
+
+        Args:
+            rows: of an update.
+            chosen: places in ``rows``.
+            advantages: one for each of ``rows``; without them, 0.
+            signal: what reading the rows again adds, if they were read again.
+        """
+        signals = signal or TokenSignal()
         return pad(
             [rows[i] for i in chosen],
             np.zeros(len(chosen)) if advantages is None else advantages[chosen],
             self.model.device,
-            [of.bonus[i] for i in chosen] if of.bonus else None,
-            [of.readers[i] for i in chosen] if of.readers else (),
+            [signals.bonus[i] for i in chosen] if signals.bonus else None,
+            [signals.readers[i] for i in chosen] if signals.readers else (),
         )
 
     @torch.no_grad()
     def logprobs(self, rows: Sequence[Trajectory]) -> list[Tensor]:
-        """(T - 1,) of each row."""
+        """The log-probability of every token but the first: (T - 1,) for each row."""
         out = [torch.zeros(len(row.tokens) - 1, device=self.model.device) for row in rows]
         for chosen, counts in self._shares(rows):
             batch = self.pad(rows, chosen)
@@ -68,17 +75,17 @@ class Scorer:
         """Of each row at its sampled tokens: (N, K) the likeliest next tokens, (N, K) their
         log-probabilities, and (N,) those of the sampled ones."""
         sizes = [scored_tokens(row) for row in rows]
-        found: dict[int, Sequence[Tensor]] = {}
-        held: Sequence[Tensor] = ()
+        by_place: dict[int, Sequence[Tensor]] = {}
+        top: Sequence[Tensor] = ()
         for chosen, counts in self._shares(rows):
             batch = self.pad(rows, chosen)
-            held = batch_likeliest(self.model, batch, count, temperature=self.temperature)
-            parts = zip(*(one.split([sizes[i] for i in chosen]) for one in held))
-            found |= dict(zip(chosen if counts else (), parts))
-        # Rows of other ranks are 0 here until these have been asked.
-        for i in set(range(len(rows))) - found.keys():
-            found[i] = [one.new_zeros(sizes[i], *one.shape[1:]) for one in held]
-        columns = zip(*(found[i] for i in range(len(rows))))
+            top = batch_likeliest(self.model, batch, count, temperature=self.temperature)
+            parts = zip(*(tensor.split([sizes[i] for i in chosen]) for tensor in top))
+            by_place |= dict(zip(chosen if counts else (), parts))
+        # Rows of other ranks are 0 until the exchange below.
+        for i in set(range(len(rows))) - by_place.keys():
+            by_place[i] = [tensor.new_zeros(sizes[i], *tensor.shape[1:]) for tensor in top]
+        columns = zip(*(by_place[i] for i in range(len(rows))))
         return list(zip(*(self.model.ranks.exchange(list(column)) for column in columns)))
 
     def _shares(self, rows: Sequence[Trajectory]) -> list[tuple[list[int], bool]]:
