@@ -17,7 +17,7 @@ from coterie.datatypes import Trajectory
 
 
 @dataclass(frozen=True)
-class Reader:
+class ReaderLogprobs:
     """A reader's distribution of the next token at N places."""
 
     ids_NK: Tensor
@@ -49,7 +49,7 @@ class Batch:
     """Each row's loss weight."""
     bonus_BT: Tensor | None = None
     """(B, T - 1) what is added to the advantage of each token."""
-    reader: Reader | None = None
+    reader: ReaderLogprobs | None = None
     """At all sampled tokens, row by row."""
 
     @property
@@ -136,7 +136,7 @@ def pad(
     advantage_B: npt.NDArray[np.float64],
     device: torch.device | str = "cpu",
     bonus: Sequence[Tensor] | None = None,
-    readers: Sequence[Reader | None] = (),
+    readers: Sequence[ReaderLogprobs | None] = (),
 ) -> Batch:
     """Trajectories as one padded batch; ``bonus``: (T - 1,) of each row; ``readers``: of each row
     that has been read again."""
@@ -159,7 +159,9 @@ def pad(
     )
 
 
-def _joined(trajectories: Sequence[Trajectory], readers: Sequence[Reader | None]) -> Reader | None:
+def _joined(
+    trajectories: Sequence[Trajectory], readers: Sequence[ReaderLogprobs | None]
+) -> ReaderLogprobs | None:
     """The readers of all rows as one; rows without a reader get the weight 0."""
     first = next((reader for reader in readers if reader is not None), None)
     if first is None:
@@ -174,4 +176,4 @@ def _joined(trajectories: Sequence[Trajectory], readers: Sequence[Reader | None]
         reader.columns if reader is not None else unread(row)
         for row, reader in zip(trajectories, readers, strict=True)
     ]
-    return Reader(*map(torch.cat, zip(*columns)), bound=first.bound)
+    return ReaderLogprobs(*map(torch.cat, zip(*columns)), bound=first.bound)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from coterie.algorithms.algorithm import Distillation
-from coterie.algorithms.batching import Reader
+from coterie.algorithms.batching import ReaderLogprobs
 from coterie.datatypes import Trajectory
 
 # N sampled tokens of a row; K likeliest tokens; V vocabulary
@@ -25,7 +25,7 @@ class TokenSignal:
 
     bonus: Sequence[Tensor] = ()
     """(T - 1,) what is added to the advantage of each token."""
-    readers: Sequence[Reader | None] = ()
+    readers: Sequence[ReaderLogprobs | None] = ()
     """The reader's distribution of the next token at each of the row's (N,) sampled ones."""
 
     def covers(self, row: int) -> bool:
@@ -53,7 +53,7 @@ def token_bonus(settings: Distillation, read_N: Tensor, own_N: Tensor) -> Tensor
     return settings.beta * _clipped(read_N, own_N, settings.bound)
 
 
-def expected_difference(logp_NV: Tensor, reader: Reader) -> Tensor:
+def expected_difference(logp_NV: Tensor, reader: ReaderLogprobs) -> Tensor:
     """(N,) beta times the sum over the next token v of ``pi(v) clip(log pi_reader(v) - log pi(v),
     -c, c)``.
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from coterie.algorithms.batching import Batch, Reader
+from coterie.algorithms.batching import Batch, ReaderLogprobs
 from coterie.algorithms.distillation import expected_difference
 from coterie.models.shards import Ranks
 
@@ -77,7 +77,7 @@ class TrainableModel(Protocol):
         ...
 
 
-class Scores(NamedTuple):
+class ScoredPositions(NamedTuple):
     """Of N positions, in float32."""
 
     logp_N: Tensor
@@ -94,9 +94,9 @@ def score(
     *,
     temperature: float,
     entropy_gradient: bool = False,
-    reader: Reader | None = None,
+    reader: ReaderLogprobs | None = None,
     logits_at_once: int | None = None,
-) -> Scores:
+) -> ScoredPositions:
     """Log-probabilities of ``target_N``, entropies, and the expected difference from ``reader``.
 
     Logits are divided by the sampling ``temperature``. Where they would be more than
@@ -110,17 +110,17 @@ def score(
         terms = (logp_C, _entropy(logp_CV if entropy_gradient else logp_CV.detach()))
         if reader is None:
             return terms
-        return *terms, expected_difference(logp_CV, Reader(*read, bound=reader.bound))
+        return *terms, expected_difference(logp_CV, ReaderLogprobs(*read, bound=reader.bound))
 
     given = (hidden_NH, target_N, *(reader.columns if reader else ()))
     size = _at_once(head, hidden_NH, logits_at_once)
     if len(target_N) <= size:
-        return Scores(*chunk(*given))
+        return ScoredPositions(*chunk(*given))
     parts = [
         checkpoint(chunk, *piece, use_reentrant=False, preserve_rng_state=False)
         for piece in zip(*(tensor.split(size) for tensor in given))
     ]
-    return Scores(*map(torch.cat, zip(*parts)))
+    return ScoredPositions(*map(torch.cat, zip(*parts)))
 
 
 @torch.no_grad()

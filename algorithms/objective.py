@@ -36,7 +36,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Part:
+class PartialLoss:
     """A micro-batch's share of a step: the parts of all micro-batches add up."""
 
     loss: Tensor
@@ -68,7 +68,7 @@ def objective(
     gain_BT: Tensor | None = None,
     correction: Correction = "none",
     cap: float = 2.0,
-) -> Part:
+) -> PartialLoss:
     """This micro-batch's part of the step's loss; ``gain_BT`` is the expected difference from its
     reader (:func:`coterie.algorithms.distillation.expected_difference`), which is maximised.
 
@@ -100,7 +100,7 @@ def objective(
     if algorithm.entropy_coefficient:
         bonus = (entropy_BT * mask_BT).sum() / totals.tokens
         loss = loss - algorithm.entropy_coefficient * bonus
-    return Part(loss, *_statistics(terms, correct, entropy_BT, kl_BT, mask_BT))
+    return PartialLoss(loss, *_statistics(terms, correct, entropy_BT, kl_BT, mask_BT))
 
 
 def token_weights(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.batched_model import BatchedModel
-from coterie.algorithms.batching import Reader
+from coterie.algorithms.batching import ReaderLogprobs
 from coterie.algorithms.distillation import TokenSignal, describe_bonus, on_sampled, token_bonus
 from coterie.datatypes import Trajectory
 
@@ -59,7 +59,7 @@ class Rereading:
         use: Sequence[int],
         old: list[Tensor] | None,
         settings: Distillation,
-    ) -> tuple[RowBonus, dict[int, Reader]]:
+    ) -> tuple[RowBonus, dict[int, ReaderLogprobs]]:
         """The bonus of each row in ``use``; and its reader, where the likeliest tokens count."""
         behind = [rows[i].as_reread() for i in use]
         read, readers = {}, {}
@@ -69,7 +69,7 @@ class Rereading:
                 for i, (ids_NK, logp_NK, logp_N) in zip(use, tokens, strict=True):
                     beta_N = logp_N.new_full(logp_N.shape, settings.beta)
                     read[i] = logp_N
-                    readers[i] = Reader(ids_NK, logp_NK, beta_N, settings.bound)
+                    readers[i] = ReaderLogprobs(ids_NK, logp_NK, beta_N, settings.bound)
             else:
                 read = dict(
                     zip(use, on_sampled(behind, self.batched.logprobs(behind)), strict=True)
@@ -84,7 +84,7 @@ class Rereading:
         return {i: token_bonus(settings, read[i], own_N) for i, own_N in zip(use, own)}, readers
 
     def _signal(
-        self, rows: Sequence[Trajectory], row_bonus: RowBonus, readers: dict[int, Reader]
+        self, rows: Sequence[Trajectory], row_bonus: RowBonus, readers: dict[int, ReaderLogprobs]
     ) -> TokenSignal:
         """From the likeliest tokens where there are readers, else from the sampled ones."""
         if readers:

@@ -17,7 +17,7 @@ from coterie.cluster.starting import give_places, start, start_again
 from coterie.datatypes import Episode
 from coterie.experts.naming import SERVER, pool_members
 from coterie.rollouts.collect import Collector, Task, together
-from coterie.rollouts.play import Answers, ask_policies
+from coterie.rollouts.play import TurnAnswers, ask_policies
 from coterie.teams.recipe import EnvRecipe
 from coterie.teams.settings import AgentSettings
 
@@ -107,7 +107,7 @@ class _Played:
     task: Task
     group: int
     """Episodes of one group are played by one worker."""
-    answers: list[Answers] = field(default_factory=list)
+    answers: list[TurnAnswers] = field(default_factory=list)
     """By turn."""
 
     def dealt(self, actors: Sequence[Actor]) -> Actor:
@@ -160,7 +160,7 @@ class _DealingCollector(Collector):
         until = asyncio.ALL_COMPLETED if self._workers.lock_step else asyncio.FIRST_COMPLETED
         playing: dict[int, _Played] = {}
         turns: dict[int, Turn] = {}
-        asked: dict[asyncio.Task[Answers], _Played] = {}
+        asked: dict[asyncio.Task[TurnAnswers], _Played] = {}
         answered: list[_Played] = []
         try:
             while True:

@@ -179,7 +179,7 @@ def _serve(settings: ServeSettings) -> None:
 
     from coterie.agents.engine.processes import engine_environment, memory_folder
     from coterie.agents.engine.settings import VllmSettings
-    from coterie.models.locate import check, local_folder
+    from coterie.models.locate import check_model, local_folder
     from coterie.models.spec import ModelSpec
 
     gpu, count = torch.cuda.is_available(), settings.tensor_parallel
@@ -194,7 +194,7 @@ def _serve(settings: ServeSettings) -> None:
         revision=settings.revision,
         trust_remote_code=settings.trust_remote_code,
     )
-    check(spec)
+    check_model(spec)
     source = local_folder(spec)
     served = spec.model if source is None else str(source)
     chat = _has_template(spec, served)

@@ -72,15 +72,15 @@ def compute_in(model: nn.Module, dtype: torch.dtype) -> None:
     Raises:
         UserError: some of its weights belong to no part.
     """
-    found = [part for part in parts(model) if any(True for _ in part.parameters())]
-    covered = {id(weight) for part in found for weight in part.parameters()}
+    computing = [part for part in parts(model) if any(True for _ in part.parameters())]
+    covered = {id(weight) for part in computing for weight in part.parameters()}
     if any(id(weight) not in covered for weight in model.parameters()):
         kind = str(dtype).rpartition(".")[2]
         raise UserError(
             f"{type(model).__name__} has weights outside of its blocks and cannot hold float32 and "
             f"compute in {kind}: say --agents.ROLE.dtype float32, or --agents.ROLE.tuning lora"
         )
-    for part in found:
+    for part in computing:
         if type(part) is nn.Embedding:
             # A row that is looked up is rounded then; its gradients are added up in float32.
             part.register_forward_hook(lambda _, __, rows: rows.to(dtype))

@@ -43,15 +43,15 @@ def changed_files(folder: Path, *, new: bool = True) -> list[str] | None:
         return [NAME]
     noted = {line[2]: line[1] for line in lines if line}
     there = [name for name in noted if (folder / name).is_file()]
-    found = dict(zip(there, sha256_of(folder / name for name in there)))
+    sums = dict(zip(there, sha256_of(folder / name for name in there)))
     added = [name for name in _files(folder) if name not in noted] if new else []
-    return [name for name in noted if found.get(name) != noted[name]] + added
+    return [name for name in noted if sums.get(name) != noted[name]] + added
 
 
 def _files(folder: Path) -> list[str]:
     # A hidden file is the system's: a desktop's notes, what a network disk has deleted.
-    found = [path for path in folder.rglob("[!.]*") if path.is_file()]
-    return sorted(path.relative_to(folder).as_posix() for path in found if path.name != NAME)
+    files = [path for path in folder.rglob("[!.]*") if path.is_file()]
+    return sorted(path.relative_to(folder).as_posix() for path in files if path.name != NAME)
 
 
 def _sha256(path: Path) -> str:

@@ -61,7 +61,7 @@ def check_finite(tensors: Mapping[str, Tensor], model: str, folder: Path | None)
     Raises:
         UserError: one sentence that names the file and the tensor in it.
     """
-    wrong = next((name for name, one in tensors.items() if not all_finite(one)), None)
+    wrong = next((name for name, tensor in tensors.items() if not all_finite(tensor)), None)
     if wrong is not None:
         where = _stored(folder, lambda name, read: not all_finite(read(name))) or (model, wrong)
         raise UserError(

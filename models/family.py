@@ -68,10 +68,10 @@ def pin_rope(module: nn.Module, context: int) -> None:
     for part in module.modules():
         kind = getattr(part, "rope_type", None)
         if isinstance(kind, str) and (kind == "longrope" or "dynamic" in kind):
-            _pin_one(part, kind, context)
+            _pin(part, kind, context)
 
 
-def _pin_one(rotary: Any, kind: str, context: int) -> None:
+def _pin(rotary: Any, kind: str, context: int) -> None:
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     frequencies, scaling = ROPE_INIT_FUNCTIONS[kind](

@@ -120,9 +120,9 @@ class _Reader:
         return self._data[start : self._place].decode()
 
     def _take(self, form: str) -> tuple[Any, ...]:
-        found = struct.unpack_from("<" + form, self._data, self._place)
+        values = struct.unpack_from("<" + form, self._data, self._place)
         self._place += struct.calcsize("<" + form)
-        return found
+        return values
 
     def _skip(self, length: int) -> None:
         self._place += length

@@ -13,14 +13,14 @@ from coterie.models.codec import HFCodec
 from coterie.models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from coterie.models.family import cap_scores, pin_rope
 from coterie.models.handle import ModelHandle, Switch
-from coterie.models.locate import check, hub_snapshot, local_folder
+from coterie.models.locate import check_model, hub_snapshot, local_folder
 from coterie.models.lora import add_adapter
 from coterie.models.number_format import number_format_of
 from coterie.models.process import quietly
 from coterie.models.shards import Ranks, joined
 from coterie.models.spec import TINY_BYTES, ModelSpec
 from coterie.models.start import asks_for_start, put_in_front
-from coterie.models.threads import Load, use_free_threads
+from coterie.models.threads import ProcessorLoad, use_free_threads
 
 _NO_LIMIT = 1 << 20
 _SAME_DIRECTION = 0.99
@@ -52,8 +52,8 @@ def load_team(
     if unknown:
         raise UserError(f"no model is given for trained roles {', '.join(sorted(unknown))}")
     for role, spec in specs.items():
-        check(spec, role=role, trained=role in trained)
-    load = Load.now()
+        check_model(spec, role=role, trained=role in trained)
+    load = ProcessorLoad.now()
     bases: dict[tuple[Any, ...], _Base] = {}
     roles: dict[str, tuple[_Base, ModelSpec]] = {}
     for role, spec in specs.items():
@@ -68,14 +68,16 @@ def load_team(
             base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
         roles[role] = base, spec
         LOADED.add(1)
-    found = {role: _role(role, base, spec, role in trained) for role, (base, spec) in roles.items()}
+    loaded = {
+        role: _role(role, base, spec, role in trained) for role, (base, spec) in roles.items()
+    }
     if joined():
         for base, spec in {id(base): (base, spec) for base, spec in roles.values()}.values():
-            _shard(base, spec, [found[role].handle for role in roles if roles[role][0] is base])
-    handles = [one.handle for one in found.values()]
-    if any(one.device.type == "cpu" and one.weight_bytes > TINY_BYTES for one in handles):
+            _shard(base, spec, [loaded[role].handle for role in roles if roles[role][0] is base])
+    handles = [handle.handle for handle in loaded.values()]
+    if any(handle.device.type == "cpu" and handle.weight_bytes > TINY_BYTES for handle in handles):
         use_free_threads(load)
-    return found
+    return loaded
 
 
 @dataclass
@@ -125,7 +127,7 @@ def base_key(spec: ModelSpec) -> tuple[Any, ...]:
     return (
         name,
         spec.revision,
-        number_format(spec),
+        compute_dtype(spec),
         _device(spec),
         spec.trust_remote_code,
         spec.context,
@@ -136,8 +138,8 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     """``learns``: its full weights do."""
     from transformers import AutoConfig, AutoTokenizer
 
-    dtype, folder = number_format(spec), local_folder(spec)
-    held = torch.float32 if learns else dtype
+    dtype, folder = compute_dtype(spec), local_folder(spec)
+    held_dtype = torch.float32 if learns else dtype
     common: dict[str, Any] = {"trust_remote_code": spec.trust_remote_code}
     if folder is None:
         common["revision"] = spec.revision
@@ -155,7 +157,7 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
             if asks_for_start(folder or hub_snapshot(spec)):
                 put_in_front(tokenizer)
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
-            module, info, cut = _read(name, config, common, held)
+            module, info, cut = _read(name, config, common, held_dtype)
     check_complete(info, spec.model, folder)
     check_finite(dict(module.named_parameters()), spec.model, folder)
     if not joined():  # else each block goes there by itself, in shards
@@ -163,17 +165,19 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     module.eval()
     cap_scores(module)
     pin_rope(module, context)
-    if held != dtype and not joined():
+    if held_dtype != dtype and not joined():
         compute_in(module, dtype)
-    found = _eos_ids(module, tokenizer)
-    return _Base(module, tokenizer, Switch(), found, dtype, Recomputation(module), cut)
+    eos_ids = _eos_ids(module, tokenizer)
+    return _Base(module, tokenizer, Switch(), eos_ids, dtype, Recomputation(module), cut)
 
 
 def _shard(base: _Base, spec: ModelSpec, handles: Sequence[ModelHandle]) -> None:
     """Leave on each rank a shard of a base and of all adapters on it."""
-    held = next(base.module.parameters()).dtype
+    held_dtype = next(base.module.parameters()).dtype
     full = spec.lora is None
-    ranks = Ranks(base.module, _device(spec), base.dtype if full and held != base.dtype else None)
+    ranks = Ranks(
+        base.module, _device(spec), base.dtype if full and held_dtype != base.dtype else None
+    )
     for handle in handles:
         handle.ranks = ranks
         # It reads weights past the blocks' own forward passes, in which they are gathered.
@@ -187,7 +191,7 @@ def _check_packing(handle: ModelHandle) -> None:
 
 
 def _read(
-    name: str, config: Any, common: Mapping[str, Any], held: torch.dtype
+    name: str, config: Any, common: Mapping[str, Any], dtype: torch.dtype
 ) -> tuple[Any, Any, bool]:
     """A causal language model, what transformers says of loading it, and whether it was a part of
     what the files hold: of a model that also sees, it is the decoder of text."""
@@ -203,7 +207,7 @@ def _read(
     auto: Any = AutoModelForImageTextToText if cut else AutoModelForCausalLM
     whole, info = auto.from_pretrained(
         name,
-        dtype=held,
+        dtype=dtype,
         use_safetensors=True,
         output_loading_info=True,
         # Told by the caller, by name.
@@ -213,7 +217,7 @@ def _read(
     if not cut:
         return whole, info, False
     text = config.get_text_config()
-    text.dtype, text.name_or_path = held, name
+    text.dtype, text.name_or_path = dtype, name
     text.tie_word_embeddings = whole.lm_head.weight is whole.get_input_embeddings().weight
     with torch.device("meta"):
         module: Any = AutoModelForCausalLM.from_config(text)
@@ -247,12 +251,12 @@ def packing_agrees(handle: ModelHandle) -> bool:
     mask_BT = torch.arange(23, device=handle.device).expand(2, -1) >= 17
     try:
         with handle.active():
-            found = []
+            states = []
             for handle.packs in (True, False):
-                found.append(handle.scored_states(ids_BT, mask_BT).float())
+                states.append(handle.scored_states(ids_BT, mask_BT).float())
     except (RuntimeError, ImportError, TypeError):  # a kernel that is not there, or another one
         return False
-    return bool(torch.cosine_similarity(*found, dim=-1).min() > _SAME_DIRECTION)
+    return bool(torch.cosine_similarity(*states, dim=-1).min() > _SAME_DIRECTION)
 
 
 def _eos_ids(module: Any, tokenizer: Any) -> tuple[int, ...]:
@@ -279,6 +283,6 @@ def _device(spec: ModelSpec) -> torch.device:
     return torch.device(spec.device)
 
 
-def number_format(spec: ModelSpec) -> torch.dtype:
+def compute_dtype(spec: ModelSpec) -> torch.dtype:
     """What is computed in."""
     return getattr(torch, number_format_of(spec).name)

@@ -34,7 +34,7 @@ DESCRIBING = (*_OBJECTS, "vocab.json", "vocab.txt", "merges.txt", "*.model", "*.
 """Whatever decides what a model's weights mean: its files beside them."""
 
 
-def check(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None:
+def check_model(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None:
     """Raise :class:`UserError` where ``spec`` cannot be loaded, or cannot learn if it is to be
     ``trained`` for a ``role``; reads no weights."""
     _check_device(spec.device)
@@ -245,12 +245,12 @@ def _check_device(name: str) -> None:
         device = torch.device(name)
         if device.type == "cuda":
             # Nothing is put on a GPU yet: that takes memory, and processes could no longer fork.
-            found = (device.index or 0) < torch.cuda.device_count()
+            usable = (device.index or 0) < torch.cuda.device_count()
         else:
-            found = device.type != "meta" and torch.empty(0, device=device) is not None
+            usable = device.type != "meta" and torch.empty(0, device=device) is not None
     except (RuntimeError, AssertionError, ImportError):
-        found = False
-    if not found:
+        usable = False
+    if not usable:
         raise UserError(f"there is no device {name!r} here; say auto or {' or '.join(here)}")
 
 

@@ -39,13 +39,13 @@ def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
         return sorted(linear) if missing else named
     if targets == (ALL_LINEAR,):
         return sorted(linear)
-    found, missing = _with_fused(linear, targets)
+    names, missing = _with_fused(linear, targets)
     if missing:
         raise UserError(
             f"LoRA targets {', '.join(sorted(missing))} are no linear layers of this model; "
             f"it has {', '.join(sorted(linear)) or 'none: say --agents.ROLE.tuning full'}"
         )
-    return found
+    return names
 
 
 def _linear_layers(module: nn.Module) -> Iterator[str]:
@@ -65,8 +65,8 @@ def _linear_layers(module: nn.Module) -> Iterator[str]:
 def _with_fused(linear: set[str], wanted: tuple[str, ...]) -> tuple[list[str], set[str]]:
     """The names of ``wanted`` layers, fused ones in the place of all of their parts; and what is
     missing."""
-    found = [t for t in wanted if t in linear]
-    missing = set(wanted) - set(found)
+    names = [t for t in wanted if t in linear]
+    missing = set(wanted) - set(names)
     for fused, parts in _FUSED.items():
         inside = missing & set(parts)
         if fused not in linear or not inside:
@@ -76,9 +76,9 @@ def _with_fused(linear: set[str], wanted: tuple[str, ...]) -> tuple[list[str], s
                 f"LoRA targets name {', '.join(sorted(inside))}, but this model fuses "
                 f"{', '.join(parts)} into {fused}: name all of them, or {fused}"
             )
-        found.append(fused)
+        names.append(fused)
         missing -= inside
-    return found, missing
+    return names, missing
 
 
 def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:

@@ -34,13 +34,13 @@ def render(tokenizer: Any, conversations: Sequence[Sequence[str]]) -> list[Rende
     request = {
         "template": template,
         "marks": tokenizer.special_tokens_map,
-        "conversations": [list(one) for one in conversations],
+        "conversations": [list(conversation) for conversation in conversations],
     }
     answers = _PROCESS.ask(json.dumps(request, default=str))
     if answers is None:
         why = "it takes too long, or too much memory"
         return [Rendered(None, why) for _ in conversations]
-    return [Rendered(one.get("text"), one.get("why", "")) for one in answers]
+    return [Rendered(answer.get("text"), answer.get("why", "")) for answer in answers]
 
 
 class _Process:

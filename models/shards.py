@@ -91,7 +91,7 @@ class Ranks:
         """What one rank has found, and all others left at 0."""
         if self.size == 1 or not tensors:
             return list(tensors)
-        return list(self.add(torch.cat(list(tensors))).split([len(one) for one in tensors]))
+        return list(self.add(torch.cat(list(tensors))).split([len(tensor) for tensor in tensors]))
 
     def _reduced(self, tensor: Tensor, operation: Any) -> Tensor:
         if self.size == 1:
@@ -130,11 +130,11 @@ def _shard(root: _Pass, device: torch.device, dtype: torch.dtype | None) -> None
 def gather(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Tensors as they are, and those that lie in shards whole, one after another: on the CPU of
     rank 0, and nowhere else. Every rank has to ask."""
-    found: dict[int, Tensor | None] = {}
+    gathered: dict[int, Tensor | None] = {}
     for tensor in tensors.values():
-        if id(tensor) not in found:
-            found[id(tensor)] = _gathered(tensor.detach())
-    named = {name: found[id(tensor)] for name, tensor in tensors.items()}
+        if id(tensor) not in gathered:
+            gathered[id(tensor)] = _gathered(tensor.detach())
+    named = {name: gathered[id(tensor)] for name, tensor in tensors.items()}
     return {name: tensor for name, tensor in named.items() if tensor is not None}
 
 

@@ -40,8 +40,8 @@ def count_weights(model: str, revision: str | None = None) -> int | None:
         folder = local_folder(spec) or hub_snapshot(spec)
         stored = _stored(folder) if folder is not None else None
         config = _config(folder / "config.json") if folder is not None else CONFIGS.get(model)
-        found = stored or _by_config(config) or _by_name(model)
-        return found if isinstance(found, int) else None  # text that a configuration multiplied
+        weights = stored or _by_config(config) or _by_name(model)
+        return weights if isinstance(weights, int) else None  # text that a configuration multiplied
     except (UserError, ArithmeticError, AttributeError, LookupError, MemoryError):
         return None
     except (OSError, RecursionError, TypeError, ValueError):
@@ -68,7 +68,7 @@ def _safetensors(path: Path) -> int:
         if size > _MOST_HEADER:
             raise ValueError(f"a header of {size} bytes")
         header = json.loads(file.read(size))
-    return sum(prod(one["shape"]) for name, one in header.items() if name != "__metadata__")
+    return sum(prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
 
 
 def _config(path: Path) -> Mapping[str, Any]:
@@ -91,5 +91,5 @@ def _by_config(config: Mapping[str, Any] | None) -> int | None:
 
 
 def _by_name(model: str) -> int | None:
-    found = _NAMED.findall(model)
-    return int(float(found[-1][0]) * _WORTH[found[-1][1].lower()]) if found else None
+    match = _NAMED.findall(model)
+    return int(float(match[-1][0]) * _WORTH[match[-1][1].lower()]) if match else None

@@ -49,10 +49,12 @@ class StoredWeights:
         from transformers.core_model_loading import revert_weight_conversion
 
         tied = set(getattr(self.model, "all_tied_weights_keys", None) or ())
-        state = {name: one for name, one in self.model.state_dict().items() if name not in tied}
+        state = {
+            name: weight for name, weight in self.model.state_dict().items() if name not in tied
+        }
         for _, block in itertools.groupby(state.items(), key=_block_of):
             # Rounded before they are gathered: half as much is sent.
-            taken = {name: whole(look(one).to(self._dtype_of(one))) for name, one in block}
+            taken = {name: whole(look(weight).to(self._dtype_of(weight))) for name, weight in block}
             yield from revert_weight_conversion(self.model, taken).items()
 
     def _dtype_of(self, weight: Tensor) -> torch.dtype:
@@ -62,5 +64,5 @@ class StoredWeights:
 
 def _block_of(named: tuple[str, Tensor]) -> str:
     """The same for weights of one block, whose name is up to the first number."""
-    found = _BLOCK.match(named[0])
-    return found[0] if found else ""
+    match = _BLOCK.match(named[0])
+    return match[0] if match else ""

@@ -34,7 +34,10 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         _limit_time()
-        answers = [_rendered(chat_template_utils, request, one) for one in request["conversations"]]
+        answers = [
+            _rendered(chat_template_utils, request, conversation)
+            for conversation in request["conversations"]
+        ]
         sys.stdout.write(json.dumps(answers) + "\n")
         sys.stdout.flush()
 

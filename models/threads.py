@@ -21,7 +21,7 @@ def fix_threads(count: int) -> None:
 
 
 @dataclass(frozen=True)
-class Load:
+class ProcessorLoad:
     """What the processors of this process have done up to a moment, all in seconds."""
 
     clock: float
@@ -31,22 +31,22 @@ class Load:
     """Processor time of this process and of its children that have ended."""
 
     @staticmethod
-    def now() -> "Load":
+    def now() -> "ProcessorLoad":
         """Up to this moment."""
-        return Load(time.perf_counter(), _idle_s(_usable()), sum(os.times()[:4]))
+        return ProcessorLoad(time.perf_counter(), _idle_s(_usable()), sum(os.times()[:4]))
 
 
-def use_free_threads(since: Load) -> int:
+def use_free_threads(since: ProcessorLoad) -> int:
     """Compute with as many threads as processors were idle or ours ``since`` then, at least one;
     gives their number. A number that was named, here or by OMP_NUM_THREADS, stays."""
     count = torch.get_num_threads()
     if not _fixed and "OMP_NUM_THREADS" not in os.environ:
-        count = min(count, free_threads(since, Load.now(), len(_usable()), _quota()))
+        count = min(count, free_threads(since, ProcessorLoad.now(), len(_usable()), _quota()))
         torch.set_num_threads(count)
     return count
 
 
-def free_threads(since: Load, now: Load, processors: int, quota: float) -> int:
+def free_threads(since: ProcessorLoad, now: ProcessorLoad, processors: int, quota: float) -> int:
     """Of ``processors`` those that others left free between two moments, to the nearest whole
     number, within the ``quota`` that this process's group has; at least one."""
     passed = now.clock - since.clock
@@ -68,7 +68,7 @@ def _idle_s(processors: set[int]) -> float:
         lines = [line.split() for line in _STAT.read_text().splitlines()]
     except OSError:
         return float("nan")
-    names = {f"cpu{one}" for one in processors}
+    names = {f"cpu{number}" for number in processors}
     ticks = sum(int(x) for name, *columns in lines if name in names for x in columns[3:5])
     return ticks / os.sysconf("SC_CLK_TCK")
 

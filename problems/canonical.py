@@ -42,11 +42,11 @@ def canonical(question: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_SUPERSCRIPTS))
     text = text.translate(_ONE_SIGN) if not text.isascii() or "`" in text else text
-    text = _SPACING.sub(lambda found: "" if found.group() == r"\!" else " ", text)
+    text = _SPACING.sub(lambda match: "" if match.group() == r"\!" else " ", text)
     text = _DELIMITERS.sub(" ", text).replace("{,}", ",")
     text = _FRACTIONS.sub(r"\\frac", text).casefold()
-    text = _THOUSANDS.sub(lambda found: found.group().replace(",", ""), text)
-    text = _DECIMAL.sub(lambda found: found.group().rstrip("0").rstrip("."), text)
+    text = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
+    text = _DECIMAL.sub(lambda match: match.group().rstrip("0").rstrip("."), text)
     text = _SPACE_BY_SIGN.sub("", " ".join(text.split()))
     return text.strip(" .?!:")
 

@@ -43,19 +43,19 @@ def report(train: str, evaluation: str, *, examples: int) -> str:
     """The text that :func:`main` prints."""
     training = _problems(open_source(train, purpose="train"))
     measured = _problems(open_source(evaluation, purpose="eval"))
-    found = {
+    shared = {
         "same id": same_id(training, measured),
         "same canonical form": same_form(training, measured),
         f"{WORDS_IN_A_ROW} words in a row": shared_words(training, measured),
     }
     lines = [f"{train} ({len(training)} problems) against {evaluation} ({len(measured)})", ""]
-    for name, pairs in found.items():
+    for name, pairs in shared.items():
         lines.append(f"{name:<22}{len(pairs):>7} training problems")
         for pair in pairs[:examples]:
             lines += _example(pair, training, measured)
     known = known_overlap(train, evaluation)
-    always = {place for place, _ in found["same canonical form"]}
-    every = {place for pairs in found.values() for place, _ in pairs}
+    always = {place for place, _ in shared["same canonical form"]}
+    every = {place for pairs in shared.values() for place, _ in pairs}
     verdict = f"drops {len(every)} from training."
     if not known:
         verdict = (

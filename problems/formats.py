@@ -9,7 +9,7 @@ from coterie.datatypes import AnswerKind, Problem
 from coterie.problems import readers
 from coterie.problems.canonical import canonical
 from coterie.problems.gold import UnusableRowError
-from coterie.problems.readers import LETTERS, Reader, Row
+from coterie.problems.readers import LETTERS, Row, RowReader
 from coterie.problems.source import shuffle
 
 META_COLUMNS = (
@@ -29,7 +29,7 @@ class Format:
     name: str
     columns: tuple[str, ...]
     """Columns without which a row cannot be read."""
-    read: Reader
+    read: RowReader
     """Row -> problem without an id whose question lacks its options; None for a row that is left
     out. Raises :class:`UnusableRowError`."""
     fits: Callable[[Row], bool] = lambda row: True

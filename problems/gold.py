@@ -89,12 +89,12 @@ def read_tolerance(value: Any) -> float:
         return 0.0
     parts = value.split(",") if isinstance(value, str) else [value]
     try:
-        found = [float(part) for part in parts]
+        tolerances = [float(part) for part in parts]
     except (TypeError, ValueError, OverflowError):
-        found = [math.nan]
-    if isinstance(value, bool) or not all(0 <= one < math.inf for one in found):
+        tolerances = [math.nan]
+    if isinstance(value, bool) or not all(0 <= tolerance < math.inf for tolerance in tolerances):
         raise UnusableRowError(f"'error' is {value!r:.40}, not a tolerance such as 0.1")
-    return min(found)
+    return min(tolerances)
 
 
 def without_dollars(text: str) -> str:
@@ -129,7 +129,7 @@ def last_boxed(text: str) -> str | None:
 
     Example: ``last_boxed(r"so \boxed{\frac{1}{2}}.") == r"\frac{1}{2}"``
     """
-    found: str | None = None
+    content: str | None = None
     depths: list[int | None] = []  # where each open brace's box content starts; None: no box
     for mark in _MARK.finditer(text):
         token = mark.group()
@@ -140,7 +140,7 @@ def last_boxed(text: str) -> str | None:
                 continue
             start = depths.pop()
             if start is not None:
-                found = text[start : mark.start()]
+                content = text[start : mark.start()]
         elif _OPENING.match(token):
             depths.append(mark.end())
-    return None if found is None else found.strip()
+    return None if content is None else content.strip()

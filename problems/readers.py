@@ -22,7 +22,7 @@ from coterie.problems.gold import (
 )
 
 Row = Mapping[str, Any]
-Reader = Callable[[Row], Problem | None]
+RowReader = Callable[[Row], Problem | None]
 
 LETTERS = string.ascii_uppercase
 _LONGEST_UNMARKED = 200
@@ -53,8 +53,8 @@ def _entries(row: Row, column: str) -> list[Any]:
 
 def _unfit(row: Row, column: str, wanted: str) -> UnusableRowError:
     value = row.get(column)
-    found = "missing" if value is None else f"{type(value).__name__}, not {wanted}"
-    return UnusableRowError(f"{column!r} is {found}")
+    fault = "missing" if value is None else f"{type(value).__name__}, not {wanted}"
+    return UnusableRowError(f"{column!r} is {fault}")
 
 
 def _prompt(row: Row, column: str) -> str:
@@ -192,11 +192,11 @@ def hle(row: Row) -> Problem | None:
     return Problem("", _text(row, "question"), _text(row, "answer"), "judged")
 
 
-def short(question: str, kind: AnswerKind) -> Reader:
+def short(question: str, kind: AnswerKind) -> RowReader:
     return lambda row: Problem("", _text(row, question), _text(row, "answer"), kind)
 
 
-def pair(question: str, answer: str) -> Reader:
+def pair(question: str, answer: str) -> RowReader:
     """Two columns by name; the answer is read by its looks."""
 
     def read(row: Row) -> Problem:
@@ -206,7 +206,7 @@ def pair(question: str, answer: str) -> Reader:
     return read
 
 
-def solution(question: str) -> Reader:
+def solution(question: str) -> RowReader:
     """A question with its worked solution, which marks the answer."""
 
     def read(row: Row) -> Problem:

@@ -43,8 +43,8 @@ def solution_of(problem: Problem) -> str | None:
     """The worked solution that ``problem`` carries; of a program the reference program."""
     if problem.kind == "code":
         return problem.gold
-    found = problem.meta.get("solution")
-    return found.strip() or None if isinstance(found, str) else None
+    solution = problem.meta.get("solution")
+    return solution.strip() or None if isinstance(solution, str) else None
 
 
 def _text(value: str, gold: str) -> str | None:

@@ -41,8 +41,8 @@ class OverlapIndex:
 
     def meeting(self, question: str) -> int | None:
         """The place of the indexed question with which ``question`` shares its first n-gram."""
-        found = (self._first_with.get(gram) for gram in self._grams_of(question))
-        return next((place for place in found if place is not None), None)
+        places = (self._first_with.get(gram) for gram in self._grams_of(question))
+        return next((place for place in places if place is not None), None)
 
     def _grams_of(self, question: str) -> Iterable[tuple[str, ...]]:
         words = _WORD.findall(canonical(question))

@@ -24,11 +24,11 @@ from coterie.datatypes import (
 from coterie.rollouts.recorder import Recorder
 
 Prefetch = Callable[[ScoreRequests], Awaitable[None]]
-Request = tuple[str, Prompt, Sampling]
+AgentRequest = tuple[str, Prompt, Sampling]
 """(role, its prompt, how to sample its answer)"""
-Answers = tuple[list[Completion | str], float]
+TurnAnswers = tuple[list[Completion | str], float]
 """(each request's completion, or why there is none; seconds that count towards deadlines)"""
-Ask = Callable[[Sequence[Request], float | None], Awaitable[Answers]]
+Ask = Callable[[Sequence[AgentRequest], float | None], Awaitable[TurnAnswers]]
 """Answers the requests of one turn within a limit in seconds; None: without a limit."""
 
 # A limit is counted in so many pieces, none longer than a second.
@@ -102,7 +102,7 @@ async def play(
         if not env.agents:
             break
         agents = [agent for agent in env.agents if observations[agent].get("active", 1)]
-        asked: list[Request] = []
+        asked: list[AgentRequest] = []
         for agent in agents:
             recorder = recorders[agent]
             context = np.asarray(observations[agent]["tokens"], dtype=np.int64)
@@ -170,8 +170,8 @@ def question_shown(problem: Problem | None, texts: Sequence[str]) -> bool:
 
 
 async def ask_policies(
-    policies: Mapping[str, Policy], asked: Sequence[Request], limit_s: float | None
-) -> Answers:
+    policies: Mapping[str, Policy], asked: Sequence[AgentRequest], limit_s: float | None
+) -> TurnAnswers:
     """Implements :data:`Ask`: asks all policies at once.
 
     Raises:

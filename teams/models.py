@@ -6,7 +6,7 @@ from dataclasses import replace
 from coterie.agents.engine.settings import VllmSettings, check_engine
 from coterie.datatypes import UserError, refuse
 from coterie.experts.naming import is_player
-from coterie.models.locate import check, hub_snapshot, named_adapter
+from coterie.models.locate import check_model, hub_snapshot, named_adapter
 from coterie.models.spec import LoraSpec, ModelSpec
 from coterie.teams.players import check_players, local_models
 from coterie.teams.settings import AgentSettings
@@ -109,7 +109,7 @@ def check_models(agents: Mapping[str, AgentSettings]) -> None:
     check_players(agents)
     for role, settings in local_models(agents).items():
         spec = model_spec(settings)
-        check(spec, role=role, trained=settings.trained)
+        check_model(spec, role=role, trained=settings.trained)
         # An adapter of the hub is known as one when it is on this disk.
         if (found := model_spec(settings)) != spec:
-            check(found, role=role, trained=settings.trained)
+            check_model(found, role=role, trained=settings.trained)

@@ -206,9 +206,9 @@ class Engine:
         finally:
             task.cancel()
 
-    def _died(self, how: str) -> EngineDied:
+    def _died(self, reason: str) -> EngineDied:
         return EngineDied(
-            f"the engine of {self.spec.tokenizer} died ({how}); continue the run with --resume, "
+            f"the engine of {self.spec.tokenizer} died ({reason}); continue the run with --resume, "
             "and see what it wrote with --vllm.log INFO"
         )
 

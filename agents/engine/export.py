@@ -176,7 +176,7 @@ def _widen_all(tensors: dict[str, Tensor], config: dict[str, Any], width: int) -
 
 
 def _embedding(names: Container[str]) -> str | None:
-    return next((f"{one}.weight" for one in _EMBEDDINGS if f"{one}.weight" in names), None)
+    return next((f"{name}.weight" for name in _EMBEDDINGS if f"{name}.weight" in names), None)
 
 
 def _add_to_index(target: Path, source: Path) -> None:

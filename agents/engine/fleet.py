@@ -22,7 +22,7 @@ from coterie.agents.engine.spec import EngineSpec, Transfer
 from coterie.agents.engine.turns import Turns
 from coterie.agents.engine.versions import (
     AdapterVersions,
-    CheckpointWriter,
+    EngineCheckpoints,
     FrozenAdapter,
     FrozenWeights,
     FullWeights,
@@ -161,7 +161,7 @@ class Fleet:
             transfer = transfer_of(seat, self._settings) if _full(seat) else None
             bench = _Bench(folder, width=_width(seat), transfer=transfer)
             if _full(seat) and transfer != "nccl":
-                bench.checkpoints = CheckpointWriter(
+                bench.checkpoints = EngineCheckpoints(
                     seat.loaded.handle,
                     folder,
                     width=bench.width,
@@ -236,7 +236,7 @@ class _Bench:
     transfer: Transfer | None
     """How its weights are handed over; None: through files."""
     engine: Any = None
-    checkpoints: CheckpointWriter | None = None
+    checkpoints: EngineCheckpoints | None = None
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
 

@@ -23,7 +23,7 @@ class Generates(Protocol):
     async def generate(self, tokens: list[int], params: Any, adapter: Adapter | None) -> Any: ...
 
 
-class Turns(Protocol):
+class TakesTurns(Protocol):
     """Who may use the device: see :mod:`coterie.agents.engine.turns`."""
 
     def of(self, engine: Any) -> AbstractAsyncContextManager[None]: ...
@@ -43,7 +43,7 @@ class VllmPolicy:
         codec: HFCodec,
         versions: Versions,
         *,
-        turns: Turns | None = None,
+        turns: TakesTurns | None = None,
     ) -> None:
         self.engine, self._handle, self._codec = engine, handle, codec
         self._versions = versions

@@ -39,8 +39,8 @@ def describe(weights: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     named = list(weights)
     return {
         "names": [name for name, _ in named],
-        "dtype_names": [str(one.dtype).rpartition(".")[2] for _, one in named],
-        "shapes": [list(one.shape) for _, one in named],
+        "dtype_names": [str(weight.dtype).rpartition(".")[2] for _, weight in named],
+        "shapes": [list(weight.shape) for _, weight in named],
     }
 
 

@@ -83,7 +83,7 @@ class FullWeights:
     request = staticmethod(no_adapter)
 
     def __init__(
-        self, engine: TakesWeights, checkpoints: "CheckpointWriter", *, transfer: bool
+        self, engine: TakesWeights, checkpoints: "EngineCheckpoints", *, transfer: bool
     ) -> None:
         """With ``transfer`` tensors in GPU memory are handed over, and nothing is written."""
         self._engine, self._checkpoints, self._transfer = engine, checkpoints, transfer
@@ -161,7 +161,7 @@ def _write(adapter: Adapter, handle: ModelHandle, width: int | None) -> None:
         widen_adapter(adapter.path, handle.causal_lm.config.to_dict(), width)
 
 
-class CheckpointWriter:
+class EngineCheckpoints:
     """Full weights as an engine reads them, one folder a version; the one before goes."""
 
     def __init__(

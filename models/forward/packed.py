@@ -145,32 +145,32 @@ def _attend(
     groups = q_1HSE.shape[1] // k_1JSE.shape[1]
     k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k_1JSE, v_1JSE))
     # Split once: the backward pass of a slice would fill a tensor as long as all of them.
-    sizes = [one.queries for one in packed.segments]
+    sizes = [segment.queries for segment in packed.segments]
     pieces = {
-        one.own.start: parts
-        for one, *parts in zip(packed.segments, *(x.split(sizes, 2) for x in (q_1HSE, k, v)))
+        segment.own.start: parts
+        for segment, *parts in zip(packed.segments, *(x.split(sizes, 2) for x in (q_1HSE, k, v)))
     }
-    found = []
-    for one in packed.segments:
-        q, *own = pieces[one.own.start]
-        if one.keys > one.queries:
-            own = [torch.cat(pair, 2) for pair in zip(pieces[one.start.start][1:], own)]
+    answers = []
+    for segment in packed.segments:
+        q, *own = pieces[segment.own.start]
+        if segment.keys > segment.queries:
+            own = [torch.cat(pair, 2) for pair in zip(pieces[segment.start.start][1:], own)]
         mask = None
-        if one.keys > one.queries or (sliding_window and one.keys > sliding_window):
-            mask = _seen(one, sliding_window, q.device)
-        found.append(
+        if segment.keys > segment.queries or (sliding_window and segment.keys > sliding_window):
+            mask = _seen(segment, sliding_window, q.device)
+        answers.append(
             F.scaled_dot_product_attention(
                 q, *own, attn_mask=mask, is_causal=mask is None, scale=scaling
             )
         )
-    return torch.cat(found, 2).transpose(1, 2), None
+    return torch.cat(answers, 2).transpose(1, 2), None
 
 
-def _seen(one: Segment, window: int | None, device: torch.device) -> Tensor:
+def _seen(segment: Segment, window: int | None, device: torch.device) -> Tensor:
     """(Q, K) true where a query may look at a key."""
-    query_Q1 = torch.arange(one.keys - one.queries, one.keys, device=device)[:, None]
-    ahead_QK = query_Q1 - torch.arange(one.keys, device=device)
-    return (ahead_QK >= 0) & (ahead_QK < (window or one.keys))
+    query_Q1 = torch.arange(segment.keys - segment.queries, segment.keys, device=device)[:, None]
+    ahead_QK = query_Q1 - torch.arange(segment.keys, device=device)
+    return (ahead_QK >= 0) & (ahead_QK < (window or segment.keys))
 
 
 def _on_gpu(
@@ -186,12 +186,14 @@ def _on_gpu(
 
     if not packed.on_device:
         order = [np.array(part, np.int64) for s in packed.segments for part in (s.start, s.own)]
-        told = {
+        layout = {
             "order": np.concatenate(order),
             "queries": np.cumsum([0, *(s.queries for s in packed.segments)], dtype=np.int32),
             "keys": np.cumsum([0, *(s.keys for s in packed.segments)], dtype=np.int32),
         }
-        packed.on_device.update({n: torch.from_numpy(x).to(q_1HSE.device) for n, x in told.items()})
+        packed.on_device.update(
+            {n: torch.from_numpy(x).to(q_1HSE.device) for n, x in layout.items()}
+        )
     where, groups, more = packed.on_device, q_1HSE.shape[1] // k_1JSE.shape[1], {}
     k, v = (x[0].transpose(0, 1).index_select(0, where["order"]) for x in (k_1JSE, v_1JSE))
     if groups > 1 and "enable_gqa" in signature(varlen_attn).parameters:

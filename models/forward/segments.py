@@ -21,7 +21,7 @@ _PADDED = 1.5
 """Scores that are computed over those that are asked for, at most."""
 
 
-class Batch:
+class SegmentBatch:
     """Segments that attend together."""
 
     def __init__(self, segments: Sequence[Any]) -> None:
@@ -29,12 +29,12 @@ class Batch:
         rows, queries, keys = self.shape
         asked_BQ, seen_BK = np.zeros((rows, queries), np.int64), np.zeros((rows, keys), np.int64)
         slots: list[np.ndarray] = []
-        for row, one in enumerate(segments):
-            asked_BQ[row, : one.queries] = np.arange(one.own.start, one.own.stop)
-            start = len(one.start)
-            seen_BK[row, :start] = np.arange(one.start.start, one.start.stop)
-            seen_BK[row, start : one.keys] = asked_BQ[row, : one.queries]
-            slots.append(row * queries + np.arange(one.queries))
+        for row, segment in enumerate(segments):
+            asked_BQ[row, : segment.queries] = np.arange(segment.own.start, segment.own.stop)
+            start = len(segment.start)
+            seen_BK[row, :start] = np.arange(segment.start.start, segment.start.stop)
+            seen_BK[row, start : segment.keys] = asked_BQ[row, : segment.queries]
+            slots.append(row * queries + np.arange(segment.queries))
         self.token_N = np.concatenate([np.arange(s.own.start, s.own.stop) for s in segments])
         """Whose answers :meth:`attend` gives."""
         self._slot_N = torch.from_numpy(np.concatenate(slots))
@@ -81,7 +81,7 @@ class Segments:
     """All segments of packed rows, in batches."""
 
     def __init__(self, segments: Sequence[Any], heads: int) -> None:
-        self._batches = [Batch(group) for group in _groups(segments, heads)]
+        self._batches = [SegmentBatch(group) for group in _groups(segments, heads)]
         order_S = np.concatenate([batch.token_N for batch in self._batches])
         self._place_S = torch.from_numpy(np.argsort(order_S))
 
@@ -94,19 +94,19 @@ class Segments:
         self, q_SHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, scale: float, window: int | None
     ) -> Tensor:
         """(S, H, E) what each query finds within its segment."""
-        found = [batch.attend(q_SHE, k_SJE, v_SJE, scale, window) for batch in self._batches]
-        return torch.cat(found).index_select(0, self._place_S)
+        answers = [batch.attend(q_SHE, k_SJE, v_SJE, scale, window) for batch in self._batches]
+        return torch.cat(answers).index_select(0, self._place_S)
 
 
 def _groups(segments: Sequence[Any], heads: int) -> Iterator[list[Any]]:
     """Similar lengths together: within the limit, and with little padding."""
     group: list[Any] = []
     keys = real = 0
-    for one in sorted(segments, key=lambda s: (s.queries, s.keys)):
-        keys, real = max(keys, one.keys), real + one.queries * one.keys
-        size = (len(group) + 1) * one.queries * keys
+    for segment in sorted(segments, key=lambda s: (s.queries, s.keys)):
+        keys, real = max(keys, segment.keys), real + segment.queries * segment.keys
+        size = (len(group) + 1) * segment.queries * keys
         if group and (heads * size > _SCORES_AT_ONCE or size > _PADDED * real):
             yield group
-            group, keys, real = [], one.keys, one.queries * one.keys
-        group.append(one)
+            group, keys, real = [], segment.keys, segment.queries * segment.keys
+        group.append(segment)
     yield group

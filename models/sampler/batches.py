@@ -77,7 +77,7 @@ def partition(requests: Sequence[Request], limits: Limits) -> Iterator[list[int]
         yield batch
 
 
-class Progress:
+class SamplingState:
     """What has been sampled, and which rows go on; on the CPU, in numpy."""
 
     def __init__(

@@ -10,7 +10,7 @@ from coterie.datatypes import Completion
 from coterie.datatypes.pulse import ANSWERED, Share
 from coterie.models.family import is_llama_like
 from coterie.models.handle import ModelHandle
-from coterie.models.sampler.batches import Limits, Progress, Request, close_ranks, partition
+from coterie.models.sampler.batches import Limits, Request, SamplingState, close_ranks, partition
 from coterie.models.sampler.choose import Rules, choose
 from coterie.models.sampler.decoder import Decoder, GenericDecoder
 from coterie.models.sampler.fused import FusedDecoder
@@ -64,28 +64,28 @@ class Sampler:
 
     def _batch(self, requests: list[Request]) -> list[Completion]:
         handle, device = self._handle, self._handle.device
-        progress = Progress(requests, self._eos, self._finder)
+        state = SamplingState(requests, self._eos, self._finder)
         prompts: dict[bytes, int] = {}
         fork = [prompts.setdefault(request.tokens.tobytes(), len(prompts)) for request in requests]
         distinct = [np.frombuffer(key, np.int64).tolist() for key in prompts]
         decoder = self._decoder()
-        logits_BV = decoder.prefill(distinct, fork, progress.room)
+        logits_BV = decoder.prefill(distinct, fork, state.room)
         share = Share(ANSWERED, len(requests))
         longest = max(request.sampling.max_new_tokens for request in requests)
         rules = Rules.of([request.sampling for request in requests], logits_BV.shape[1], device)
         steps = 0
         while True:
-            u_B = torch.from_numpy(progress.next_uniforms()).to(device)
+            u_B = torch.from_numpy(state.next_uniforms()).to(device)
             tokens_B, logp_B = choose(logits_BV, u_B, rules)
-            over_B = progress.append(tokens_B.cpu().numpy(), logp_B.cpu().numpy())
+            over_B = state.append(tokens_B.cpu().numpy(), logp_B.cpu().numpy())
             steps += 1
             share.reach(steps / longest)
             if over_B.any():
                 if over_B.all():
                     share.reach(1.0)
-                    return progress.completions(handle.version)
+                    return state.completions(handle.version)
                 keep_N, holes, movers = close_ranks(over_B)
-                progress.select(keep_N)
+                state.select(keep_N)
                 keep = torch.from_numpy(keep_N).to(device)
                 rules, tokens_B = rules.select(keep), tokens_B[keep]
                 decoder.drop(

@@ -9,7 +9,7 @@ import torch
 
 from coterie.algorithms import Algorithm, Learner, LearnerSettings, get
 from coterie.algorithms.algorithm import Distillation
-from coterie.algorithms.batching import Reader
+from coterie.algorithms.batching import ReaderLogprobs
 from coterie.algorithms.distillation import (
     expected_difference,
     on_sampled,
@@ -192,10 +192,10 @@ def test_the_mean_over_next_tokens_by_hand() -> None:
     0; of its likeliest token and the rest, .3 log 2 + .7 log(.4 / .7)."""
     logp = torch.tensor([[0.5, 0.3, 0.2]]).log()
     read = torch.tensor([[0.6, 0.2, 0.2]]).log()
-    whole = Reader(torch.tensor([[1, 0, 2]]), read, torch.ones(1), bound=0.75)
+    whole = ReaderLogprobs(torch.tensor([[1, 0, 2]]), read, torch.ones(1), bound=0.75)
     gain = expected_difference(logp, whole).item()
     assert gain == pytest.approx(-0.5 * 0.75 + 0.3 * math.log(2), abs=1e-6)
-    likeliest = Reader(torch.tensor([[1]]), read[:, :1], torch.ones(1), bound=0.75)
+    likeliest = ReaderLogprobs(torch.tensor([[1]]), read[:, :1], torch.ones(1), bound=0.75)
     gain = expected_difference(logp, likeliest).item()
     assert gain == pytest.approx(0.3 * math.log(2) + 0.7 * math.log(0.4 / 0.7), abs=1e-5)
     impossible = torch.tensor([[0.0, 1.0, 0.0]]).log()

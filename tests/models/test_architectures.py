@@ -70,12 +70,12 @@ def learn(role: LoadedRole) -> tuple[float, dict[str, float]]:
             )
         )
     learner = Learner(role.handle, get("grpo"), LearnerSettings(lr=1e-3))
-    found = learner.update(rows, np.array([1.0, -1.0, 0.5, -0.5]))
+    metrics = learner.update(rows, np.array([1.0, -1.0, 0.5, -0.5]))
     reached = {name for name, where in learner.reached() if where.any()}
     missed = set(role.handle.parameters()) - reached
     # The second factor of an adapter is 0 at first, so the first one has no gradient yet.
     assert not {name for name in missed if "lora_A" not in name}
-    return found["mismatch/max"], found
+    return metrics["mismatch/max"], metrics
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -103,8 +103,8 @@ def test_adapters(checkpoint, tmp_path: Path, name: str) -> None:
     folder = str(checkpoint(NAMES[name]))
     spec = ModelSpec(folder, device="cpu", lora=LoraSpec(rank=2))
     role = load_team({"a": spec}, {"a"})["a"]
-    found = {n.rsplit(".lora_", 1)[0].rsplit(".", 1)[-1] for n in role.handle.parameters()}
-    assert found == set(re.findall(r"`(\w+)`", table()[name][2]))
+    adapted = {n.rsplit(".lora_", 1)[0].rsplit(".", 1)[-1] for n in role.handle.parameters()}
+    assert adapted == set(re.findall(r"`(\w+)`", table()[name][2]))
     apart, _ = learn(role)
     assert apart < 1e-3
     role.handle.save(tmp_path)

@@ -39,14 +39,14 @@ def test_they_compute_what_weights_of_16_bits_compute_bit_for_bit(checkpoint, na
         samplers = [Sampler(r.handle, r.codec.decode, (), fused=fused) for r in (learns, frozen)]
         rows = [Request(np.array([5, 6, 7]), seed, Sampling(12)) for seed in range(4)]
         mine, theirs = (sampler.sample(rows) for sampler in samplers)
-        for one, other in zip(mine, theirs, strict=True):
-            assert one.tokens.tolist() == other.tokens.tolist()
-            assert one.logprobs.tolist() == other.logprobs.tolist()
+        for ours, other in zip(mine, theirs, strict=True):
+            assert ours.tokens.tolist() == other.tokens.tolist()
+            assert ours.logprobs.tolist() == other.logprobs.tolist()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_float32_and_near_those_of_float32(checkpoint, name: str) -> None:
-    found = []
+    gradients = []
     for dtype in ("bfloat16", "float32"):
         handle = load(checkpoint(name), dtype, trained=True).handle
         # The trap: tokens that come often, whose gradients 16 bits could not add up.
@@ -54,8 +54,8 @@ def test_gradients_are_float32_and_near_those_of_float32(checkpoint, name: str) 
         grads = {n: p.grad for n, p in handle.parameters().items() if p.grad is not None}
         assert len(grads) == len(handle.parameters())
         assert {grad.dtype for grad in grads.values()} == {torch.float32}
-        found.append(torch.cat([grads[n].flatten() for n in sorted(grads)]))
-    assert torch.cosine_similarity(*found, dim=0) > 0.98
+        gradients.append(torch.cat([grads[n].flatten() for n in sorted(grads)]))
+    assert torch.cosine_similarity(*gradients, dim=0) > 0.98
 
 
 def test_what_is_exported_is_rounded_and_what_is_saved_is_not(checkpoint, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_weights_beside_the_parts_are_told() -> None:
 @pytest.mark.parametrize("name", [*NAMES, "gpt2", "gpt-neox", "mixtral", "mamba"])
 @pytest.mark.parametrize("lora", [None, LoraSpec(rank=2)], ids=["full", "lora"])
 def test_a_gradient_is_the_same_where_activations_are_computed_twice(checkpoint, name, lora):
-    found: list[tuple[int, dict[str, torch.Tensor | None]]] = []
+    runs: list[tuple[int, dict[str, torch.Tensor | None]]] = []
     kept: list[int] = []
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
@@ -119,8 +119,8 @@ def test_a_gradient_is_the_same_where_activations_are_computed_twice(checkpoint,
         with handle.active():
             handle.head(states).logsumexp(-1).sum().backward()
         grads = {n: p.grad for n, p in handle.parameters().items()}
-        found.append((blocks, grads))
-    (kept_all, plain), (kept_few, again) = found
+        runs.append((blocks, grads))
+    (kept_all, plain), (kept_few, again) = runs
     assert kept_few < kept_all / 2
     for key, grad in plain.items():
         assert grad is not None

@@ -46,12 +46,12 @@ def requests(eos: bool) -> list[Request]:
 def test_prompts_held_once_give_the_same_tokens(
     role: LoadedRole, layouts: list[str], monkeypatch: pytest.MonkeyPatch, ends: bool
 ) -> None:
-    found = []
+    sampled = []
     for least in (1 << 60, 0):
         monkeypatch.setattr(contexts, "_SHARED_BYTES", least)
-        found.append(Sampler(role.handle, role.codec.decode, ()).sample(requests(ends)))
+        sampled.append(Sampler(role.handle, role.codec.decode, ()).sample(requests(ends)))
     assert layouts == ["RowContexts", "SharedContexts"]
-    for ours, theirs in zip(*found, strict=True):
+    for ours, theirs in zip(*sampled, strict=True):
         assert ours.tokens.tolist() == theirs.tokens.tolist()
         # float32 sums in another order: 20 of its last digits at a log-probability near 6.
         np.testing.assert_allclose(ours.logprobs, theirs.logprobs, rtol=0, atol=1e-5)

@@ -14,7 +14,7 @@ from coterie.datatypes import UserError
 from coterie.models.checksums import write_checksums
 from coterie.models.damage import all_finite
 from coterie.models.loading import load_team
-from coterie.models.locate import TINY, check
+from coterie.models.locate import TINY, check_model
 from coterie.models.spec import LoraSpec, ModelSpec
 
 
@@ -33,10 +33,10 @@ def test_what_cannot_be_loaded_is_told_before_weights_are_read(
 
     def refused(match: str, model: str | None = None, **settings) -> None:
         with pytest.raises(UserError, match=match) as caught:
-            check(ModelSpec(model or str(folder), **settings))
+            check_model(ModelSpec(model or str(folder), **settings))
         assert "\n" not in str(caught.value)
 
-    check(ModelSpec(str(folder)))
+    check_model(ModelSpec(str(folder)))
     refused("unknown tiny model 'tiny:zed'; known: ", "tiny:zed")
     refused("unknown tiny model 'tiny:../x'", "tiny:../x")
     refused("no model folder './nowhere'", "./nowhere")
@@ -81,7 +81,7 @@ def refusal(folder: Path, **settings) -> str:
 def rewritten(checkpoint, tmp_path: Path, **tensors: torch.Tensor | None) -> Path:
     folder = broken(checkpoint, tmp_path)
     weights = load_file(folder / "model.safetensors") | {NAME: tensors["wrong"]}
-    kept = {name: one for name, one in weights.items() if one is not None}
+    kept = {name: tensor for name, tensor in weights.items() if tensor is not None}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
 
@@ -135,9 +135,9 @@ def test_adapters_that_are_damaged_are_told_by_their_file(
         path.write_bytes(path.read_bytes()[:-8])
     else:
         save_file(weights | {first: torch.full_like(weights[first], value)}, path)
-    found = refusal(checkpoint("qwen3"), lora=LoraSpec(adapter=str(tmp_path)))
-    assert found.startswith(f"{path}")
-    assert (first in found) == (value is not None)
+    sentence = refusal(checkpoint("qwen3"), lora=LoraSpec(adapter=str(tmp_path)))
+    assert sentence.startswith(f"{path}")
+    assert (first in sentence) == (value is not None)
 
 
 @pytest.mark.parametrize("lora", [None, LoraSpec(rank=4)])
@@ -179,7 +179,7 @@ def test_a_damaged_file_is_named_before_weights_are_read(
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2] if content == "cut" else DAMAGED[content])
     with pytest.raises(UserError) as caught:
-        check(ModelSpec(str(path.parent)))
+        check_model(ModelSpec(str(path.parent)))
     assert str(caught.value).startswith(f"{path} ")
 
 
@@ -187,9 +187,9 @@ def test_a_configuration_that_means_nothing_is_told(checkpoint, tmp_path: Path) 
     folder = broken(checkpoint, tmp_path)
     config = json.loads((folder / "config.json").read_text()) | {"hidden_size": "big"}
     (folder / "config.json").write_text(json.dumps(config))
-    found = refusal(folder)
-    assert found.startswith(f"the config.json of '{folder}' cannot be used (")
-    assert "'hidden_size' expected int, got str" in found
+    sentence = refusal(folder)
+    assert sentence.startswith(f"the config.json of '{folder}' cannot be used (")
+    assert "'hidden_size' expected int, got str" in sentence
 
 
 @pytest.mark.parametrize("content", ["{}", '{"model": 5}', '{"added_tokens": 5}'])
@@ -204,4 +204,4 @@ def test_a_tokenizer_that_means_nothing_is_told(checkpoint, tmp_path: Path, cont
 )
 def test_a_tiny_name_is_one_word(name: str) -> None:
     with pytest.raises(UserError, match="unknown tiny model"):
-        check(ModelSpec(name))
+        check_model(ModelSpec(name))

@@ -103,14 +103,14 @@ def test_long_rows_take_the_generic_pass(checkpoint) -> None:
 def test_functions_are_differentiated_right() -> None:
     generator = torch.Generator().manual_seed(0)
 
-    def some(*shape: int) -> Tensor:
+    def random(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True)
 
-    assert gradcheck(lambda x, w: norm(x, w, 1e-6), (some(3, 2, 4), some(4)))
-    assert gradcheck(swiglu, (some(3, 4), some(3, 4)))
-    angle = some(3, 1, 2).detach()
+    assert gradcheck(lambda x, w: norm(x, w, 1e-6), (random(3, 2, 4), random(4)))
+    assert gradcheck(swiglu, (random(3, 4), random(3, 4)))
+    angle = random(3, 1, 2).detach()
     # The last of five features does not turn.
-    assert gradcheck(lambda x: rotate(x, angle.cos(), angle.sin()), (some(3, 2, 5),))
+    assert gradcheck(lambda x: rotate(x, angle.cos(), angle.sin()), (random(3, 2, 5),))
 
 
 def test_rotation_of_one_pair() -> None:

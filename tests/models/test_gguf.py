@@ -18,7 +18,7 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 from coterie.datatypes import UserError
 from coterie.models.gguf import converted
 from coterie.models.loading import load_team
-from coterie.models.locate import check, local_folder
+from coterie.models.locate import check_model, local_folder
 from coterie.models.spec import LoraSpec, ModelSpec
 
 TEXTS = ["the cat 12 at\n\n34  in", " 1. Then 1998,  45\n\n\n6", "don't  on", "é∑ 7\t8", ""]
@@ -200,7 +200,7 @@ def test_damage_is_told(small_gguf, damage: Callable[[Path], None], sentence: st
     path, _ = small_gguf.llama()
     damage(path)
     with pytest.raises(UserError, match=sentence):
-        check(spec(path))
+        check_model(spec(path))
 
 
 def test_whatever_the_header_holds_is_survived(small_gguf) -> None:
@@ -212,7 +212,7 @@ def test_whatever_the_header_holds_is_survived(small_gguf) -> None:
             content[place] = rng.integers(0, 256)
         path.write_bytes(content)
         with suppress(UserError):
-            check(spec(path))
+            check_model(spec(path))
 
 
 @pytest.mark.parametrize(
@@ -228,14 +228,14 @@ def test_whatever_the_header_holds_is_survived(small_gguf) -> None:
 def test_what_would_be_read_wrongly_is_refused(small_gguf, more, sentence: str) -> None:
     path, _ = small_gguf.llama(**more)
     with pytest.raises(UserError, match=sentence):
-        check(spec(path))
+        check_model(spec(path))
 
 
 def test_without_the_extra_the_command_is_named(small_gguf, monkeypatch) -> None:
     path, _ = small_gguf.llama()
     monkeypatch.setattr("coterie.models.gguf.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r'pip install -e "\.\[gguf\]"'):
-        check(spec(path))
+        check_model(spec(path))
 
 
 def test_a_full_disk_is_told(small_gguf, monkeypatch) -> None:

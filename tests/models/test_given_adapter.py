@@ -35,8 +35,10 @@ def pair(checkpoint, tmp_path: Path):
 
     def team(lora: dict[str, LoraSpec]) -> list[ModelHandle]:
         base = str(checkpoint("qwen3"))
-        specs = {role: ModelSpec(base, device="cpu", lora=one) for role, one in lora.items()}
-        return [one.handle for one in load_team(specs, set(specs)).values()]
+        specs = {
+            role: ModelSpec(base, device="cpu", lora=adapter) for role, adapter in lora.items()
+        }
+        return [role.handle for role in load_team(specs, set(specs)).values()]
 
     for role, handle in zip("ab", team({role: LoraSpec(rank=4) for role in "ab"})):
         with torch.no_grad():
@@ -56,7 +58,7 @@ def learner(handle: ModelHandle, algorithm: Algorithm = START) -> Learner:
 
 
 def same(ones: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
-    return all(torch.equal(one, other) for one, other in zip(ones, others, strict=True))
+    return all(torch.equal(first, other) for first, other in zip(ones, others, strict=True))
 
 
 def test_it_is_the_adapter_and_not_the_base(pair) -> None:
@@ -64,8 +66,8 @@ def test_it_is_the_adapter_and_not_the_base(pair) -> None:
     mine, others = map(learner, pair())
     start, theirs = mine._snapshot(ROWS), others._snapshot(ROWS)
     assert not same(start, theirs)
-    for one in (mine, others):
-        assert one.update(ROWS, ADVANTAGES)["kl"] == pytest.approx(0, abs=1e-9)
+    for each in (mine, others):
+        assert each.update(ROWS, ADVANTAGES)["kl"] == pytest.approx(0, abs=1e-9)
     assert same(mine._reference(ROWS), start)
     assert same(others._reference(ROWS), theirs)
     assert not same(mine._snapshot(ROWS), start)
@@ -73,18 +75,18 @@ def test_it_is_the_adapter_and_not_the_base(pair) -> None:
 
 
 def test_in_a_first_step_the_average_and_the_start_read_alike(pair) -> None:
-    found = [
-        learner(pair()[0], how).update(ROWS, ADVANTAGES)["distillation/mean"]
-        for how in (START, AVERAGE)
+    means = [
+        learner(pair()[0], settings).update(ROWS, ADVANTAGES)["distillation/mean"]
+        for settings in (START, AVERAGE)
     ]
-    assert found[0] == found[1] != 0
+    assert means[0] == means[1] != 0
 
 
 def test_a_checkpoint_holds_it(pair) -> None:
-    one = learner(pair()[0])
-    start = one._snapshot(ROWS)
-    one.update(ROWS, ADVANTAGES)
-    tensors, plain = one.state_dict()
+    first = learner(pair()[0])
+    start = first._snapshot(ROWS)
+    first.update(ROWS, ADVANTAGES)
+    tensors, plain = first.state_dict()
     # A model elsewhere: nothing but the checkpoint says what this one was.
     other = learner(pair()[1])
     other.load_state_dict(tensors, plain)
@@ -93,8 +95,8 @@ def test_a_checkpoint_holds_it(pair) -> None:
 
 
 def test_a_run_from_before_it_was_kept_goes_on_with_the_base(pair) -> None:
-    one = learner(pair()[0])
-    tensors, plain = one.state_dict()
-    one.load_state_dict({n: t for n, t in tensors.items() if "reference/" not in n}, plain)
+    first = learner(pair()[0])
+    tensors, plain = first.state_dict()
+    first.load_state_dict({n: t for n, t in tensors.items() if "reference/" not in n}, plain)
     # A new adapter is the identity.
-    assert same(one._reference(ROWS), learner(pair(given=False)[0])._snapshot(ROWS))
+    assert same(first._reference(ROWS), learner(pair(given=False)[0])._snapshot(ROWS))

@@ -9,7 +9,7 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.datatypes import Sampling, UserError
-from coterie.models.loading import load_team, number_format
+from coterie.models.loading import compute_dtype, load_team
 from coterie.models.locate import named_adapter
 from coterie.models.lora import resolve_targets
 from coterie.models.sampler import Request, Sampler
@@ -62,9 +62,9 @@ def test_every_saved_adapter_names_its_base(checkpoint, tmp_path: Path) -> None:
     # peft names it for the first adapter on a base only.
     for handle, role in zip(lora_pair(checkpoint("qwen3")), ("alice", "bob")):
         handle.save(tmp_path / role)
-        found = named_adapter(str(tmp_path / role))
-        assert found is not None
-        assert found.base == str(checkpoint("qwen3"))
+        adapter = named_adapter(str(tmp_path / role))
+        assert adapter is not None
+        assert adapter.base == str(checkpoint("qwen3"))
 
 
 def test_each_adapter_acts_alone(checkpoint) -> None:
@@ -222,7 +222,7 @@ def test_what_cannot_bear_an_adapter_is_refused_with_a_way_out(checkpoint, monke
     ],
 )
 def test_the_format_that_is_computed_in(device, dtype, wanted) -> None:
-    assert number_format(ModelSpec("tiny:alice", device=device, dtype=dtype)) == wanted
+    assert compute_dtype(ModelSpec("tiny:alice", device=device, dtype=dtype)) == wanted
 
 
 def test_full_weights_that_would_not_learn_are_refused(checkpoint) -> None:
@@ -236,7 +236,7 @@ def test_full_weights_that_would_not_learn_are_refused(checkpoint) -> None:
 def test_adapters_are_float32_on_any_base(checkpoint, dtype) -> None:
     lora = spec(checkpoint("qwen3"), dtype=dtype, lora=LoraSpec(rank=2))
     adapter = load_team({"a": lora}, {"a"})["a"].handle.parameters()
-    assert {one.dtype for one in adapter.values()} == {torch.float32}
+    assert {tensor.dtype for tensor in adapter.values()} == {torch.float32}
 
 
 def test_of_a_model_that_also_sees_the_decoder_of_text_is_trained(tmp_path: Path) -> None:

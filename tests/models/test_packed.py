@@ -27,17 +27,17 @@ def test_rows_stand_end_to_end_and_starts_once() -> None:
     mask[0, 15:18] = True  # 1, 2 and what follows 2
     mask[1, 15] = True  # 3: nothing behind the start is needed
     mask[2, 1] = True
-    found = pack(ids, mask)
-    assert found.ids_S.tolist() == [*start, 1, 2, 7, 8]
-    assert found.position_S.tolist() == [*range(16), 16, 17, 0, 1]
-    assert found.segments == [
+    packed_rows = pack(ids, mask)
+    assert packed_rows.ids_S.tolist() == [*start, 1, 2, 7, 8]
+    assert packed_rows.position_S.tolist() == [*range(16), 16, 17, 0, 1]
+    assert packed_rows.segments == [
         Segment(range(16)),
         Segment(range(16, 18), range(16)),
         Segment(range(18, 20)),
     ]
     # The first token of both answers is scored at the end of the one start.
-    assert found.scored_N.tolist() == [15, 16, 17, 15, 19]
-    assert (found.segments[1].queries, found.segments[1].keys) == (2, 18)
+    assert packed_rows.scored_N.tolist() == [15, 16, 17, 15, 19]
+    assert (packed_rows.segments[1].queries, packed_rows.segments[1].keys) == (2, 18)
 
 
 def rows_of(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -111,15 +111,15 @@ def test_micro_batches_are_as_large_as_what_is_computed(checkpoint, monkeypatch)
         return backbone(input_ids, *args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(handle, "backbone", watched)
-    found = []
+    gradients = []
     for handle.packs in (True, False):
         learner._gradient(rows, np.linspace(-1, 1, 6), None, None, range(6))
-        found.append({n: p.grad.clone() for n, p in handle.parameters().items()})
+        gradients.append({n: p.grad.clone() for n, p in handle.parameters().items()})
     # 40 + 5 x 11, then 51; the last token of a row is not read. Padded, 52 six times.
     assert widths == [95, 51, *[52] * 6]
-    for name, grad in found[1].items():
+    for name, grad in gradients[1].items():
         scale = float(grad.abs().max()) or 1.0
-        torch.testing.assert_close(found[0][name] / scale, grad / scale, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(gradients[0][name] / scale, grad / scale, rtol=1e-3, atol=1e-4)
 
 
 def test_a_kernel_that_computes_something_else_is_not_used(checkpoint, monkeypatch) -> None:
@@ -139,18 +139,18 @@ def test_segments_at_once_find_what_each_finds_alone(monkeypatch, window, dtype)
     torch.manual_seed(0)
     shapes = [(1, heads, len(rows.ids_S), 16) for heads in (4, 2, 2)]
     given = [torch.randn(shape).to(dtype).requires_grad_() for shape in shapes]
-    found = []
+    results = []
     for at_once in (1 << 21, 4 * 48 * 48, 0):  # one batch, several, each segment alone
         monkeypatch.setattr("coterie.models.forward.segments._SCORES_AT_ONCE", at_once)
         rows.on_cpu.clear()
         out, _ = packed._attend(None, *given, None, packed=rows, sliding_window=window)
         assert out.shape == (1, len(rows.ids_S), 4, 16)
         grads = torch.autograd.grad(out.float().square().sum(), given)
-        found.append([one.float() for one in (out, *grads)])
+        results.append([tensor.float() for tensor in (out, *grads)])
     rtol, atol = (1e-4, 1e-5) if dtype == torch.float32 else (3e-2, 6e-2)
-    for one, *others in zip(*found):
+    for tensor, *others in zip(*results):
         for other in others:
-            torch.testing.assert_close(one, other, rtol=rtol, atol=atol)
+            torch.testing.assert_close(tensor, other, rtol=rtol, atol=atol)
 
 
 _OF_2_11 = ("query", "key", "value", "cu_seq_q", "cu_seq_k", "max_q", "max_k")
@@ -169,37 +169,37 @@ def test_a_gpus_kernel_is_asked_what_the_cpu_computes(
 
     signature = inspect.signature(varlen.varlen_attn)
     if older:
-        known = [one for name, one in signature.parameters.items() if name in _OF_2_11]
+        known = [parameter for name, parameter in signature.parameters.items() if name in _OF_2_11]
         signature = signature.replace(parameters=known)
 
     def by_the_book(*args: object, **kwargs: object) -> torch.Tensor:
-        told = signature.bind(*args, **kwargs).arguments
-        groups = told["query"].shape[1] // told["key"].shape[1]
-        assert groups == 1 or told["enable_gqa"]
-        k, v = (told[name].repeat_interleave(groups, 1) for name in ("key", "value"))
-        rows = list(zip(told["cu_seq_q"].tolist(), told["cu_seq_k"].tolist()))
-        assert told["max_q"] == max(b[0] - a[0] for a, b in pairwise(rows))
-        assert told["max_k"] == max(b[1] - a[1] for a, b in pairwise(rows))
-        behind, ahead = told["window_size"]
+        given = signature.bind(*args, **kwargs).arguments
+        groups = given["query"].shape[1] // given["key"].shape[1]
+        assert groups == 1 or given["enable_gqa"]
+        k, v = (given[name].repeat_interleave(groups, 1) for name in ("key", "value"))
+        rows = list(zip(given["cu_seq_q"].tolist(), given["cu_seq_k"].tolist()))
+        assert given["max_q"] == max(b[0] - a[0] for a, b in pairwise(rows))
+        assert given["max_k"] == max(b[1] - a[1] for a, b in pairwise(rows))
+        behind, ahead = given["window_size"]
         assert ahead == 0
-        found = []
+        parts = []
         for (q0, k0), (q1, k1) in pairwise(rows):
             place_Q1 = torch.arange(k1 - k0)[-(q1 - q0) :, None]
             back_QK = place_Q1 - torch.arange(k1 - k0)
             seen_QK = (back_QK >= 0) & ((back_QK <= behind) | (behind < 0))
-            score = torch.einsum("qhe,khe->hqk", told["query"][q0:q1], k[k0:k1]) * told["scale"]
+            score = torch.einsum("qhe,khe->hqk", given["query"][q0:q1], k[k0:k1]) * given["scale"]
             weight = score.masked_fill(~seen_QK, -torch.inf).softmax(-1)
-            found.append(torch.einsum("hqk,khe->qhe", weight, v[k0:k1]))
-        return torch.cat(found)
+            parts.append(torch.einsum("hqk,khe->qhe", weight, v[k0:k1]))
+        return torch.cat(parts)
 
     by_the_book.__signature__ = signature  # type: ignore[attr-defined]
     monkeypatch.setattr(varlen, "varlen_attn", by_the_book)
     ids, mask = rows_of(1)
-    found = pack(ids.numpy(), mask.numpy())
+    rows = pack(ids.numpy(), mask.numpy())
     torch.manual_seed(0)
-    q, k, v = (torch.randn(1, heads, len(found.ids_S), 16) for heads in (4, 2, 2))
-    ours, _ = packed._attend(None, q, k, v, None, packed=found, scaling=0.3, sliding_window=window)
-    asked = packed._on_gpu(q, k, v, found, 0.3, window)
+    q, k, v = (torch.randn(1, heads, len(rows.ids_S), 16) for heads in (4, 2, 2))
+    ours, _ = packed._attend(None, q, k, v, None, packed=rows, scaling=0.3, sliding_window=window)
+    asked = packed._on_gpu(q, k, v, rows, 0.3, window)
     torch.testing.assert_close(asked, ours, rtol=1e-5, atol=1e-5)
 
 
@@ -214,15 +214,15 @@ def test_the_kernel_of_a_gpu_agrees(checkpoint, monkeypatch: pytest.MonkeyPatch,
     spy = functools.wraps(kernel)(lambda *args, **more: asked.append(1) or kernel(*args, **more))
     monkeypatch.setattr(varlen, "varlen_attn", spy)
     ids, mask = (x.cuda() for x in rows_of(1))
-    found = []
+    results = []
     for dtype in ("float32", "bfloat16"):
         spec = ModelSpec(str(checkpoint(name)), device="cuda:0", dtype=dtype)  # type: ignore[arg-type]
         handle = load_team({"a": spec}, {"a"})["a"].handle
         asked.clear()
-        found.append(states_and_gradients(handle, ids, mask))
+        results.append(states_and_gradients(handle, ids, mask))
         # Had it not agreed, rows would be padded.
         assert handle.packs
         assert bool(asked) == (dtype == "bfloat16")
-    (wide, _), (narrow, grads) = found
+    (wide, _), (narrow, grads) = results
     assert torch.cosine_similarity(wide.flatten(), narrow.float().flatten(), dim=0) > 0.99
     assert all(torch.isfinite(grad).all() for grad in grads.values())

@@ -76,19 +76,19 @@ def test_later_checkpoints_are_whole_and_new(checkpoint, counted, tmp_path: Path
 class Foreign(torch.nn.Linear):
     """Is stored in another form than it has in memory."""
 
-    def __init__(self, how: str) -> None:
+    def __init__(self, changes: str) -> None:
         super().__init__(2, 2)
-        self._how = how
+        self._changes = changes
 
     def save_pretrained(self, folder: Path, state_dict: object = None) -> None:
         state = {name: value.detach().clone() for name, value in self.state_dict().items()}
-        if self._how == "names":
+        if self._changes == "names":
             state["old_weight"] = state.pop("weight")
-        elif self._how == "values":
+        elif self._changes == "values":
             state["weight"] += 1
-        elif self._how == "dtype":
+        elif self._changes == "dtype":
             state["weight"] = state["weight"].round().half()
-        file = "model-00001-of-00001" if self._how == "files" else "model"
+        file = "model-00001-of-00001" if self._changes == "files" else "model"
         save_file(state, folder / f"{file}.safetensors")
 
 
@@ -97,9 +97,9 @@ class Tokenizer:
         (folder / "tokenizer.json").write_text("{}")
 
 
-@pytest.mark.parametrize("how", ["names", "values", "dtype", "files"])
-def test_what_is_stored_in_another_form_stays_in_it(tmp_path: Path, how: str) -> None:
-    module = Foreign(how)
+@pytest.mark.parametrize("changes", ["names", "values", "dtype", "files"])
+def test_what_is_stored_in_another_form_stays_in_it(tmp_path: Path, changes: str) -> None:
+    module = Foreign(changes)
     with torch.no_grad():
         module.weight.fill_(2.0)
     writer = CheckpointWriter(module, Tokenizer())

@@ -11,7 +11,7 @@ from coterie.models.loading import LoadedRole, load_team
 from coterie.models.spec import ModelSpec
 
 
-def told(checkpoint, tmp_path: Path, **says: object) -> LoadedRole:
+def role_of(checkpoint, tmp_path: Path, **says: object) -> LoadedRole:
     folder = tmp_path / "model"
     shutil.copytree(checkpoint("llama"), folder)
     settings = json.loads((folder / "tokenizer_config.json").read_text())
@@ -23,7 +23,7 @@ def told(checkpoint, tmp_path: Path, **says: object) -> LoadedRole:
 
 @pytest.mark.parametrize("says", [{"add_bos_token": True}, {"add_bos_token": False}, {}])
 def test_add_bos_token_is_obeyed(checkpoint, tmp_path: Path, says: dict[str, bool]) -> None:
-    role = told(checkpoint, tmp_path, **says)
+    role = role_of(checkpoint, tmp_path, **says)
     front = [role.tokenizer.bos_token_id] if says.get("add_bos_token") else []
     ids = role.codec.open("7 + 8")
     assert ids == front + role.codec.extend("7 + 8")
@@ -36,7 +36,7 @@ def test_add_bos_token_is_obeyed(checkpoint, tmp_path: Path, says: dict[str, boo
 
 def test_a_template_that_writes_the_mark_gets_no_second_one(checkpoint, tmp_path: Path) -> None:
     plain = load_team({"alice": ModelSpec(str(checkpoint("llama")), device="cpu")}, set())["alice"]
-    role = told(checkpoint, tmp_path, add_bos_token=True, chat="template")
+    role = role_of(checkpoint, tmp_path, add_bos_token=True, chat="template")
     # ChatML: <|im_start|>user ... <|im_start|>assistant
     assert role.codec.open("7 + 8") == plain.codec.open("7 + 8")
     assert role.codec.open("7 + 8").count(role.tokenizer.bos_token_id) == 2

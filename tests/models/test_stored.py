@@ -23,11 +23,11 @@ def test_what_is_told_beforehand_is_what_a_checkpoint_holds(
     model = load_team({"alice": spec}, {"alice"})["alice"].handle.causal_lm
     weights, file = StoredWeights(model, torch.bfloat16), load_file(checkpoint(name) / FILE)
     sent = list(weights)
-    told = [StoredWeight(name, one.dtype, tuple(one.shape)) for name, one in sent]
-    assert weights.metadata() == told
+    described = [StoredWeight(name, tensor.dtype, tuple(tensor.shape)) for name, tensor in sent]
+    assert weights.metadata() == described
     assert {name for name, _ in sent} == file.keys()
-    assert all(torch.equal(file[name].to(torch.bfloat16), one) for name, one in sent)
-    assert all(torch.equal(one, file[name]) for name, one in StoredWeights(model))
+    assert all(torch.equal(file[name].to(torch.bfloat16), tensor) for name, tensor in sent)
+    assert all(torch.equal(tensor, file[name]) for name, tensor in StoredWeights(model))
 
 
 def test_one_block_after_another_is_gathered(
@@ -37,7 +37,7 @@ def test_one_block_after_another_is_gathered(
     spec = ModelSpec(str(checkpoint("qwen3-moe")), device="cpu")
     model = load_team({"alice": spec}, set())["alice"].handle.causal_lm
     gathered: list[torch.Tensor] = []
-    monkeypatch.setattr(stored, "whole", lambda one: gathered.append(one) or one)
+    monkeypatch.setattr(stored, "whole", lambda tensor: gathered.append(tensor) or tensor)
     at = {name: len(gathered) for name, _ in StoredWeights(model)}
     # A norm before and behind attention, four projections, two norms within, the router.
     block = 2 + 4 + 2 + 1 + 2

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from coterie.models.threads import Load, free_threads
+from coterie.models.threads import ProcessorLoad, free_threads
 
-START = Load(clock=10.0, idle=100.0, own=5.0)
+START = ProcessorLoad(clock=10.0, idle=100.0, own=5.0)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ START = Load(clock=10.0, idle=100.0, own=5.0)
     ],
 )
 def test_what_was_idle_or_ours_is_free(idle, own, processors, quota, threads) -> None:
-    now = Load(clock=12.0, idle=100.0 + idle, own=5.0 + own)
+    now = ProcessorLoad(clock=12.0, idle=100.0 + idle, own=5.0 + own)
     assert free_threads(START, now, processors, quota) == threads
 
 
@@ -42,7 +42,8 @@ def _after(code: str, **env: str) -> str:
 
 _CHOOSE = (
     "import torch; from coterie.models import threads; torch.set_num_threads(2); {}"
-    "threads.free_threads = lambda *_: 1; print(threads.use_free_threads(threads.Load.now()))"
+    "threads.free_threads = lambda *_: 1; now = threads.ProcessorLoad.now(); "
+    "print(threads.use_free_threads(now))"
 )
 
 

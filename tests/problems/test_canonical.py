@@ -8,7 +8,7 @@ from coterie.problems.split import OverlapIndex
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("What is  7 + 8?", "what is 7+8 ?"),
         ("Pay $1,234.50 now", "pay 1234.5 now"),
@@ -25,12 +25,12 @@ from coterie.problems.split import OverlapIndex
         ("line\none", "line one"),
     ],
 )
-def test_one_question_in_two_spellings(one, other):
-    assert canonical(one) == canonical(other)
+def test_one_question_in_two_spellings(first, second):
+    assert canonical(first) == canonical(second)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("7 + 8 =", "7 - 8 ="),
         ("7 @ 8 =", "7 # 8 ="),
@@ -46,8 +46,8 @@ def test_one_question_in_two_spellings(one, other):
         (r"\leftarrow", "arrow"),
     ],
 )
-def test_two_questions(one, other):
-    assert canonical(one) != canonical(other)
+def test_two_questions(first, second):
+    assert canonical(first) != canonical(second)
 
 
 def test_canonical_form_is_a_fixed_point():
@@ -70,11 +70,11 @@ def choice(question, choices, gold="A"):
 
 
 def test_the_order_of_options_does_not_make_a_new_problem():
-    one = choice("Which is odd?\nA. 2\nB. 3", ("2", "3"), "B")
-    other = choice("Which is odd?\nA. 3\nB. 2", ("3", "2"), "A")
-    assert problem_key(one) == problem_key(other)
-    assert problem_key(one) != problem_key(choice("Which is odd?\nA. 2\nB. 5", ("2", "5")))
-    assert problem_key(one) != problem_key(choice("Which is prime?\nA. 2\nB. 3", ("2", "3")))
+    first = choice("Which is odd?\nA. 2\nB. 3", ("2", "3"), "B")
+    second = choice("Which is odd?\nA. 3\nB. 2", ("3", "2"), "A")
+    assert problem_key(first) == problem_key(second)
+    assert problem_key(first) != problem_key(choice("Which is odd?\nA. 2\nB. 5", ("2", "5")))
+    assert problem_key(first) != problem_key(choice("Which is prime?\nA. 2\nB. 3", ("2", "3")))
 
 
 WORDS = [f"word{number}" for number in range(14)]

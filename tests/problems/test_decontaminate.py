@@ -49,7 +49,9 @@ def test_each_criterion_by_hand() -> None:
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     def save(name: str, problems: list[Problem]) -> str:
-        rows = [{"question": one.question, "answer": "1", **one.meta} for one in problems]
+        rows = [
+            {"question": problem.question, "answer": "1", **problem.meta} for problem in problems
+        ]
         (tmp_path / name).write_text("\n".join(map(json.dumps, rows)))
         return str(tmp_path / name)
 
@@ -60,12 +62,14 @@ def test_the_command_says_what_a_run_drops(
     files: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*files, "--examples", "1"]) == 0
-    told = capsys.readouterr().out
-    assert "(6 problems) against" in told
-    counts = [line.split()[-3] for line in told.splitlines() if line.endswith("training problems")]
+    output = capsys.readouterr().out
+    assert "(6 problems) against" in output
+    counts = [
+        line.split()[-3] for line in output.splitlines() if line.endswith("training problems")
+    ]
     assert counts == ["1", "1", "2"]
-    assert told.count("train:0: 'What is 1,000 + 1?'") == 2
-    assert "drops 1 from training; with --problems.decontaminate it drops 3." in told
+    assert output.count("train:0: 'What is 1,000 + 1?'") == 2
+    assert "drops 1 from training; with --problems.decontaminate it drops 3." in output
     train, evaluation = files
     for strict, left in ((False, 5), (True, 3)):
         settings = ProblemSettings(train=train, eval=(evaluation,), decontaminate=strict)

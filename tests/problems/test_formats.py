@@ -297,6 +297,6 @@ def test_asdiv_answers_in_words_are_text():
 
 def test_a_row_with_a_tolerance_keeps_it():
     row, _ = ROWS["final_answer"]
-    found = read_row(BY_NAME["final_answer"], {**row, "error": "1e-1"}, id="p")
-    assert found is not None
-    assert (found.tolerance, found.meta["error"]) == (0.1, "1e-1")
+    problem = read_row(BY_NAME["final_answer"], {**row, "error": "1e-1"}, id="p")
+    assert problem is not None
+    assert (problem.tolerance, problem.meta["error"]) == (0.1, "1e-1")

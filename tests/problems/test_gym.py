@@ -83,9 +83,9 @@ class _Restless:
 
 
 def test_neighbouring_seeds_share_no_problems():
-    one = {GymSource("products", seed=0)[index].question for index in range(50)}
+    first = {GymSource("products", seed=0)[index].question for index in range(50)}
     other = {GymSource("products", seed=1)[index].question for index in range(50)}
-    assert len(one & other) < 3
+    assert len(first & other) < 3
 
 
 def test_options_reach_the_task_and_the_fingerprint():

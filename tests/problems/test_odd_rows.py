@@ -45,10 +45,10 @@ def nested(depth: int) -> Any:
 def test_a_later_row(tmp_path: Path, row: Any, odd: Any, sentence: str) -> None:
     path = tmp_path / "set.jsonl"
     path.write_text(f"{json.dumps(row)}\n{json.dumps(row | odd)}\n")
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as refusal:
         load_file(path)
-    assert str(told.value).startswith(f"{path} line 2: ")
-    assert sentence in str(told.value)
+    assert str(refusal.value).startswith(f"{path} line 2: ")
+    assert sentence in str(refusal.value)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ FILES = {
 }
 
 
-def found(name):
+def open_set(name):
     if not (DATA / name).exists():
         pytest.skip(f"no {name}")
     return load_file(DATA / name)
@@ -41,7 +41,7 @@ def found(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_open_by_themselves(name):
-    source = found(name)
+    source = open_set(name)
     assert source.size == FILES[name][0]
     assert len({problem.id for problem in source}) == source.size
     for problem in source:
@@ -65,25 +65,25 @@ def test_files_open_by_themselves(name):
     ],
 )
 def test_golds_look_as_they_should(name, pattern):
-    odd = [problem.gold for problem in found(name) if not re.fullmatch(pattern, problem.gold)]
+    odd = [problem.gold for problem in open_set(name) if not re.fullmatch(pattern, problem.gold)]
     assert odd == []
 
 
 def test_kinds():
-    assert {problem.kind for problem in found("gsm8k_test.jsonl")} == {"number"}
-    assert {problem.kind for problem in found("mmlu_stem.jsonl")} == {"choice"}
-    kinds = [problem.kind for problem in found("olympiadbench.jsonl")]
+    assert {problem.kind for problem in open_set("gsm8k_test.jsonl")} == {"number"}
+    assert {problem.kind for problem in open_set("mmlu_stem.jsonl")} == {"choice"}
+    kinds = [problem.kind for problem in open_set("olympiadbench.jsonl")]
     assert kinds.count("list") == 94
 
 
 def test_choices_stand_in_the_question():
-    for problem in found("mmlu_stem.jsonl"):
+    for problem in open_set("mmlu_stem.jsonl"):
         gold = problem.choices["ABCD".index(problem.gold)]
         assert f"\n{problem.gold}. {gold}" in problem.question
 
 
 def test_gsm8k_is_prepared_whole():
-    found("gsm8k_train.jsonl")
+    open_set("gsm8k_train.jsonl")
     settings = ProblemSettings(str(DATA / "gsm8k_train.jsonl"), (str(DATA / "gsm8k_test.jsonl"),))
     prepared = prepare(settings)
     assert len(prepared.evaluation) == 1319
@@ -103,7 +103,7 @@ def test_gsm8k_is_prepared_whole():
     ],
 )
 def test_what_real_sets_share(train, evaluation, forms, words):
-    first, second = list(found(train)), list(found(evaluation))
+    first, second = list(open_set(train)), list(open_set(evaluation))
     assert len(same_form(first, second)) == forms
     assert len(shared_words(first, second)) == words
 

@@ -64,10 +64,10 @@ def test_of_a_program_the_program_is_the_solution() -> None:
 
 
 def test_rows_by_the_value_of_a_column(file: str) -> None:
-    found = open_source(f"{file}?where=kind:sum|difference")
-    assert [found[place].question for place in range(found.size or 0)] == ["1 + 1?", "9 - 2?"]
+    source = open_source(f"{file}?where=kind:sum|difference")
+    assert [source[place].question for place in range(source.size or 0)] == ["1 + 1?", "9 - 2?"]
     # The same problem has the same id, whatever else is taken.
-    assert found[1].id == open_source(file)[2].id
+    assert source[1].id == open_source(file)[2].id
 
 
 @pytest.mark.parametrize(

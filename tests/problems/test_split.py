@@ -98,11 +98,11 @@ def test_an_empty_part_is_refused():
 
 def test_samples_are_seeded_and_leave_out_what_is_excluded():
     exclude = frozenset(numbered(10).keys)
-    one = sample(numbered(30), 5, 1, exclude)
-    assert one.size == 5
-    assert all(gold >= 10 for gold in golds(one))
-    assert golds(one) == golds(sample(numbered(30), 5, 1, exclude))
-    assert golds(one) != golds(sample(numbered(30), 5, 2, exclude))
+    first = sample(numbered(30), 5, 1, exclude)
+    assert first.size == 5
+    assert all(gold >= 10 for gold in golds(first))
+    assert golds(first) == golds(sample(numbered(30), 5, 1, exclude))
+    assert golds(first) != golds(sample(numbered(30), 5, 2, exclude))
     assert sample(numbered(30), 500, 1, exclude).size == 20
     drawn = sample(ChainSource(), 5, exclude=frozenset({problem_key(ChainSource()[1])}))
     assert [problem.id for problem in drawn] == [ChainSource()[i].id for i in (0, 2, 3, 4, 5)]

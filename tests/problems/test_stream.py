@@ -19,7 +19,7 @@ def test_each_pass_is_a_new_permutation():
     stream = ProblemStream(numbered(50), seed=1)
     passes = [ids(stream.take(50)) for _ in range(3)]
     everything = {f"s:{i}" for i in range(50)}
-    assert all(set(one) == everything for one in passes)
+    assert all(set(each) == everything for each in passes)
     assert passes[0] != passes[1] != passes[2]
     assert passes[0] != ids(numbered(50))
     assert ids(ProblemStream(numbered(50), seed=2).take(50)) != passes[0]

@@ -24,12 +24,12 @@ class Client:
 
     def __init__(self) -> None:
         self.errored = False
-        self.told: list[tuple[str, Any]] = []
+        self.calls: list[tuple[str, Any]] = []
         self.busy = 0
 
     def __getattr__(self, name: str) -> Any:
         async def call(*args: Any, **kwargs: Any) -> bool:
-            self.told.append((name, kwargs.get("kwargs", kwargs) or args))
+            self.calls.append((name, kwargs.get("kwargs", kwargs) or args))
             return True
 
         return call
@@ -96,17 +96,17 @@ async def test_weights_that_were_given_up_are_read_from_where_they_are_newest(
     await engine.reload(Path("v2"))
     await engine.sleep()
     await engine.wake()
-    read = [kwargs for name, kwargs in client.told if name == "collective_rpc"]
+    read = [kwargs for name, kwargs in client.calls if name == "collective_rpc"]
     assert read == [("reload_weights",), {"weights_path": "v2"}, {"weights_path": "v2"}]
 
 
 async def test_adapters_are_handed_over_again_after_sleep(client: Client) -> None:
     engine = engine_of(client, sleep_level=1)
     await engine.add_adapter(Adapter("a-v1", 1, Path("a")))
-    client.told.clear()
+    client.calls.clear()
     await engine.sleep()
     await engine.wake()
-    assert [name for name, _ in client.told] == [
+    assert [name for name, _ in client.calls] == [
         *("sleep", "wake_up", "remove_lora", "add_lora", "wake_up")
     ]
 
@@ -130,7 +130,7 @@ async def test_what_vllm_is_told_of_weights_that_another_gpu_sends(
         "dtype_names": ["bfloat16", "float32"],
         "shapes": [[2, 3], [3]],
     }
-    assert client.told == [
+    assert client.calls == [
         ("shutdown_weight_transfer_engine", ()),
         ("init_weight_transfer_engine", (("init", meeting),)),
         ("start_weight_update", ()),

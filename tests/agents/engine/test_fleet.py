@@ -49,7 +49,7 @@ async def answers(policy, asked: list[Prompt], sampling: Sampling) -> list[Compl
 def folders() -> set[Path]:
     """For engines of this process."""
     places = Path("/dev/shm"), Path(tempfile.gettempdir())
-    return {one for place in places for one in place.glob(f"coterie-{os.getpid()}-*")}
+    return {folder for place in places for folder in place.glob(f"coterie-{os.getpid()}-*")}
 
 
 def change(seat: Seat) -> None:
@@ -95,7 +95,9 @@ async def test_the_text_of_a_model_that_also_sees_is_what_its_engine_is_given(
     asked = prompts(placed["alice"])
     there = await answers(fleet.policies["alice"], asked, Sampling(8))
     here = await answers(LocalPolicy(handle, codec), asked, Sampling(8))
-    assert [one.tokens.tolist() for one in there] == [one.tokens.tolist() for one in here]
+    assert [completion.tokens.tolist() for completion in there] == [
+        completion.tokens.tolist() for completion in here
+    ]
     fleet.close()
 
 
@@ -120,7 +122,7 @@ async def test_the_engine_answers_like_this_process_before_and_after_an_update(
         change(seat)
     # Until it is told, an engine goes on with the weights it has, and says so.
     stale = await answers(policy, prompts(seat), sampling)
-    assert {one.weight_version for one in stale} == {1}
+    assert {completion.weight_version for completion in stale} == {1}
     assert [s.tokens.tolist() for s in stale] == [t.tokens.tolist() for t in theirs]
     fleet.close()
 
@@ -184,11 +186,13 @@ async def test_filtered_sampling_cannot_tell_unfiltered_probabilities(file_engin
     fleet, placed = await fleet_of({"alice": ModelSpec("tiny:alice")})
     await fleet.refresh()
     for sampling in (Sampling(8, top_p=0.5), Sampling(8, top_k=3)):
-        (one,) = await answers(fleet.policies["alice"], prompts(placed["alice"], 1), sampling)
-        assert np.isnan(one.logprobs).all()
+        (completion,) = await answers(
+            fleet.policies["alice"], prompts(placed["alice"], 1), sampling
+        )
+        assert np.isnan(completion.logprobs).all()
     greedy = Sampling(8, temperature=0.0, top_p=0.5)
-    (one,) = await answers(fleet.policies["alice"], prompts(placed["alice"], 1), greedy)
-    assert np.isfinite(one.logprobs).all()
+    (completion,) = await answers(fleet.policies["alice"], prompts(placed["alice"], 1), greedy)
+    assert np.isfinite(completion.logprobs).all()
     fleet.close()
 
 
@@ -199,8 +203,8 @@ async def test_what_cannot_be_asked_is_a_failure(file_engine) -> None:
     for tokens, reason in [([], "empty"), ([10_000], "vocabulary"), ([5] * 64, "context 64")]:
         with pytest.raises(PolicyFailure, match=reason):
             await policy(Prompt(np.array(tokens, np.int64), "", "a_0", 1), Sampling(8))
-    (one,) = await answers(policy, prompts(placed["alice"], 1), Sampling(999))
-    assert len(one.tokens) < 64
+    (completion,) = await answers(policy, prompts(placed["alice"], 1), Sampling(999))
+    assert len(completion.tokens) < 64
     fleet.close()
 
 
@@ -251,7 +255,7 @@ async def test_engines_that_take_turns_are_awake_when_weights_come(
     awake: dict[object, bool] = {}
     seen: list[bool] = []
 
-    def told(name: str):
+    def recorded(name: str):
         really = getattr(file_engine, name)
 
         async def call(self, *args):
@@ -267,7 +271,7 @@ async def test_engines_that_take_turns_are_awake_when_weights_come(
         return change
 
     for name in ("reload", "add_adapter", "generate"):
-        monkeypatch.setattr(file_engine, name, told(name))
+        monkeypatch.setattr(file_engine, name, recorded(name))
     monkeypatch.setattr(file_engine, "sleep", state(False))
     monkeypatch.setattr(file_engine, "wake", state(True))
     specs = {"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob", lora=LORA)}

@@ -75,11 +75,11 @@ async def test_at_most_one_is_awake_whatever_is_asked(seed: int) -> None:
 async def test_a_cancelled_request_gives_its_turn_back() -> None:
     first, second = beds(2)
     turns = Turns([first, second])
-    held = asyncio.Event()
+    release = asyncio.Event()
 
     async def hold() -> None:
         async with turns.of(first):
-            await held.wait()
+            await release.wait()
 
     async def ask() -> None:
         async with turns.of(second):
@@ -89,7 +89,7 @@ async def test_a_cancelled_request_gives_its_turn_back() -> None:
     waiting = [asyncio.create_task(ask()) for _ in range(3)]
     await asyncio.sleep(0.01)
     waiting[0].cancel()
-    held.set()
+    release.set()
     await asyncio.wait_for(asyncio.gather(holding, *waiting[1:]), 5)
     # Cancelled between being granted and going on: the next one must not wait for it.
     task = asyncio.create_task(ask())

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from coterie.agents.engine.versions import AdapterVersions, CheckpointWriter, FullWeights
+from coterie.agents.engine.versions import AdapterVersions, EngineCheckpoints, FullWeights
 from coterie.models.loading import load_team
 from coterie.models.spec import LoraSpec, ModelSpec
 
@@ -82,7 +82,7 @@ async def test_full_weights_are_written_anew_and_the_old_ones_go(
     spec = ModelSpec(str(checkpoint("qwen3")), device="cpu")
     handle = load_team({"alice": spec}, {"alice"})["alice"].handle
     engine = Engine()
-    writer = CheckpointWriter(handle, tmp_path, width=32, untie=True)
+    writer = EngineCheckpoints(handle, tmp_path, width=32, untie=True)
     first = writer.write()
     with torch.no_grad():
         handle.causal_lm.get_input_embeddings().weight.add_(1)
@@ -100,7 +100,7 @@ async def test_a_transfer_names_what_a_checkpoint_names(checkpoint, tmp_path: Pa
     spec = ModelSpec(str(checkpoint(name)), device="cpu")
     handle = load_team({"alice": spec}, {"alice"})["alice"].handle
     engine = Engine()
-    writer = CheckpointWriter(handle, tmp_path, width=None, untie=False)
+    writer = EngineCheckpoints(handle, tmp_path, width=None, untie=False)
     await FullWeights(engine, writer, transfer=True).publish()
     stored = load_file(checkpoint(name) / "model.safetensors")
     # vLLM reads experts one by one, and transformers holds all of them in one tensor.

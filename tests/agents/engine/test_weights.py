@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 
 from coterie.agents.engine.fleet import Fleet, Seat, transfer_of
 from coterie.agents.engine.settings import VllmSettings
-from coterie.agents.engine.versions import CheckpointWriter
+from coterie.agents.engine.versions import EngineCheckpoints
 from coterie.datatypes import UserError
 from coterie.models.loading import load_team
 from coterie.models.locate import TINY
@@ -51,26 +51,26 @@ def test_engines_get_copies_in_the_format_that_their_device_computes_in(
     spec = file_engine.started[0].spec
     assert (spec.dtype, fleet.dtype_of("alice")) == (str(wanted).removeprefix("torch."), wanted)
     written = load_file(Path(spec.model) / "model.safetensors")
-    held = {
+    in_memory = {
         name: p for name, p in seat.loaded.handle.module.state_dict().items() if name in written
     }
-    assert {one.dtype for one in written.values()} == {wanted}
-    assert {one.dtype for one in held.values()} == {torch.float32}
+    assert {tensor.dtype for tensor in written.values()} == {wanted}
+    assert {tensor.dtype for tensor in in_memory.values()} == {torch.float32}
     # On a CPU, heads are widened.
-    same = [name for name in written if written[name].shape == held[name].shape]
+    same = [name for name in written if written[name].shape == in_memory[name].shape]
     assert len(same) > len(written) // 2
-    assert all(torch.equal(written[name], held[name].to(wanted)) for name in same)
+    assert all(torch.equal(written[name], in_memory[name].to(wanted)) for name in same)
     fleet.close()
 
 
 def test_weights_by_transfer_are_copies_in_16_bits_too(tmp_path: Path) -> None:
     handle = placed_on("cuda:0", "auto").loaded.handle
-    wide = CheckpointWriter(handle, tmp_path, width=None, untie=False).tensors()
-    narrow = CheckpointWriter(handle, tmp_path, width=None, untie=False, dtype=torch.bfloat16)
+    wide = EngineCheckpoints(handle, tmp_path, width=None, untie=False).tensors()
+    narrow = EngineCheckpoints(handle, tmp_path, width=None, untie=False, dtype=torch.bfloat16)
     assert {tensor.dtype for _, tensor in wide} == {torch.float32}
-    for (name, held), (same, sent) in zip(wide, narrow.tensors(), strict=True):
+    for (name, weight), (same, sent) in zip(wide, narrow.tensors(), strict=True):
         assert name == same
-        assert torch.equal(sent, held.to(torch.bfloat16))
+        assert torch.equal(sent, weight.to(torch.bfloat16))
 
 
 @pytest.mark.parametrize(
@@ -104,15 +104,15 @@ async def test_weights_from_another_gpu_pass_through_no_file_and_no_main_memory(
     (spec,) = fleet.specs
     assert (spec.model, spec.dtype, spec.transfer) == (str(TINY / "alice"), "bfloat16", "nccl")
     assert seat.loaded.handle.device.type == "meta"
-    told: list[str] = []
+    calls: list[str] = []
     monkeypatch.setattr(file_engine, "start", lambda self: None)
     for verb in ("reload", "transfer"):
-        monkeypatch.setattr(file_engine, verb, told.append, raising=False)
+        monkeypatch.setattr(file_engine, verb, calls.append, raising=False)
     await fleet.start()
     # Their version is told; nothing is published from here.
     seat.loaded.handle.version = 5
     await fleet.refresh()
-    assert (fleet.policies["alice"].version, told) == (5, [])
+    assert (fleet.policies["alice"].version, calls) == (5, [])
     fleet.close()
 
 
