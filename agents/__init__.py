@@ -1,1 +1,1 @@
-"""Policies: what answers when an environment asks."""
+"""Policies: models in this process or in engines that answer prompts."""

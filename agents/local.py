@@ -12,7 +12,7 @@ from coterie.rollouts.coalesce import Coalescer
 
 
 class Bounded(Protocol):
-    """What a prompt has to fit."""
+    """A model's limits on a prompt."""
 
     @property
     def context(self) -> int: ...

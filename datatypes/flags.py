@@ -1,9 +1,14 @@
 """Settings from flags, with help texts that read as paragraphs and state each default once."""
 
 import inspect
+import io
+import os
+import re
 import shutil
+import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import is_dataclass, replace
 from functools import partial
 from typing import Annotated, Any
@@ -12,9 +17,19 @@ import tyro
 from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec
 from tyro.constructors import StructTypeInfo as Struct
 
-from coterie.datatypes.arguments import check_once
-from coterie.datatypes.refused_flags import read_or_refuse
-from coterie.datatypes.userinput import fits
+from coterie.datatypes.arguments import check_once, in_one_line
+from coterie.datatypes.userinput import UserError, fits, join_or
+
+# In a terminal without UTF-8 dashes stand for lines, and there is no frame.
+_RULE = re.compile(r"\s*[─-]{8,}\s*")
+_VALUE = re.compile(r"Error parsing (\S+): (.+)")
+_CHOICE = re.compile(r"invalid choice '(.*)' for argument '(\S+)'\. Expected one of \((.+)\)\.")
+_MISSING = re.compile(r"Missing value for argument '(\S+)'\. Expected (\d+) values\.")
+_WORDS = (
+    (re.compile(r"invalid literal for int\(\) with base 10: (.+)"), "a whole number"),
+    (re.compile(r"could not convert string to float: (.+)"), "a number"),
+)
+_DEFAULT = re.compile(r"\s*\((?:default: .*|required)\)$")
 
 
 def parse_flags(
@@ -51,7 +66,7 @@ def parse_flags(
         registry=_registry(),
         **given,
     )
-    return read_or_refuse(read, prog)
+    return _read_or_refuse(read, prog)
 
 
 def _wrapped(text: str) -> str:
@@ -100,3 +115,91 @@ def _documented(field: StructFieldSpec) -> StructFieldSpec:
     if field.default in (None, "", ()):
         kind = Annotated[kind, tyro.conf.arg(help_behavior_hint="")]
     return replace(field, type=kind, helptext=text)  # type: ignore[arg-type]
+
+
+def _read_or_refuse(read: Callable[[], Any], prog: str) -> Any:
+    """The settings that ``read``, a call of tyro's, reads from the arguments of ``prog``.
+
+    Raises:
+        UserError: tyro refuses the arguments.
+    """
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            return read()
+    except SystemExit as left:
+        if left.code != 2:
+            raise
+        said = io.StringIO()
+        with _wide(), redirect_stderr(said), suppress(SystemExit):
+            read()
+        text, said = said.getvalue(), io.StringIO()
+        raise UserError(in_one_line(_sentence(text), prog)) from None
+    finally:
+        sys.stderr.write(said.getvalue())
+
+
+@contextmanager
+def _wide() -> Iterator[None]:
+    """No line is broken inside."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "100000"
+    try:
+        yield
+    finally:
+        os.environ.pop("COLUMNS")
+        if before is not None:
+            os.environ["COLUMNS"] = before
+
+
+def _sentence(box: str) -> str:
+    """The text of the box as one sentence, without its hint at the help text."""
+    title, *lines = (line.strip("╭╮╰╯│").rstrip() for line in box.splitlines())
+    title = title.strip("─ ")
+    parts: list[list[str]] = [[]]
+    for line in lines:
+        if not _RULE.fullmatch(line):
+            parts[-1].append(line)
+        elif parts[0]:
+            parts.append([])
+    what = " ".join(line.strip() for line in parts[0])
+    if title == "Unrecognized options":
+        return _unknown(what.partition(":")[2], parts[1:])
+    if title == "Required options":
+        return f"missing: {'; '.join(_required(parts[0][1:]))}"
+    if match := _VALUE.fullmatch(what):
+        flag, why = match.groups()
+        for pattern, kind in _WORDS:
+            if value := pattern.fullmatch(why):
+                return f"{flag} is {value[1]}; it must be {kind}"
+        return f"{flag}: {why}"
+    if match := _CHOICE.fullmatch(what):
+        value, flag, known = match.groups()
+        words = re.findall(r"'([^']*)'", known)
+        return f"{flag} is {value!r}; it must be {join_or(words)}"
+    if match := _MISSING.fullmatch(what):
+        flag, count = match.groups()
+        return f"{flag} needs {'a value' if count == '1' else f'{count} values'}"
+    return what or title
+
+
+def _unknown(words: str, parts: list[list[str]]) -> str:
+    """``words``: with commas; ``parts``: those that may have been meant, with help texts."""
+    named = [word.strip() for word in words.split(", ")]
+    flag = next((word for word in named if word.startswith("--")), None)
+    if flag is None:
+        return f"{named[0]!r} belongs to no option"
+    near = [line.split()[0].rstrip(",") for part in parts for line in part if _is_flag(line)]
+    hint = f"; did you mean {join_or(near[:3])}?" if near else ""
+    return f"unknown option {flag.partition('=')[0]}{hint}"
+
+
+def _is_flag(line: str) -> bool:
+    return line.strip().startswith("--")
+
+
+def _required(lines: list[str]) -> Iterator[str]:
+    """Each by its flag, if it has one, and what it is."""
+    for head, text in zip(lines[::2], lines[1::2]):
+        what = _DEFAULT.sub("", text.strip()).rstrip(".")
+        yield f"{head.split()[0]} ({what})" if _is_flag(head) else what

@@ -1,4 +1,4 @@
-"""How the parts of a causal language model compute, where that is not how they are held.
+"""Decoder blocks that compute in another number format than their weights are held in.
 
 Full weights that learn are held in float32, with AdamW's moments: beside a weight of .02 the next
 bfloat16 is 1.2e-4 off, and an update of 1e-6 would be rounded away. They may compute in bfloat16
@@ -21,7 +21,7 @@ from coterie.datatypes import UserError
 
 
 def parts(module: nn.Module) -> Iterator[nn.Module]:
-    """What computes one after another in a decoder: its blocks, and what stands around them."""
+    """The modules that a decoder runs one after another: its blocks, and those around them."""
     for child in module.children():
         if isinstance(child, nn.ModuleList):
             yield from child
@@ -32,7 +32,7 @@ def parts(module: nn.Module) -> Iterator[nn.Module]:
 
 
 def blocks(module: nn.Module) -> Iterator[nn.Module]:
-    """The decoder's blocks alone."""
+    """The decoder's blocks, without embedding, last norm and head."""
     for child in module.children():
         yield from child if isinstance(child, nn.ModuleList) else blocks(child)
 
@@ -43,9 +43,9 @@ class Recomputation:
 
     def __init__(self, model: nn.Module) -> None:
         self.on = False
-        """For passes that begin now."""
+        """Whether forward passes that begin now recompute."""
         self.within: Callable[[], AbstractContextManager[None]] = nullcontext
-        """What blocks are computed once more within."""
+        """The context in which blocks are computed again."""
         for block in blocks(model):
             block.forward = self._optional(block.forward)
 

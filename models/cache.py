@@ -1,4 +1,4 @@
-"""Where what was made once is kept for every later run."""
+"""The folder for files that every later run uses again."""
 
 import os
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Checksums of a folder's files, kept beside them: a bit that flips on a disk is told by name.
+"""Checksums of a folder's files, kept beside them in ``SHA256SUMS``: they name a damaged file.
 
-They stand in ``SHA256SUMS``, in the form that ``sha256sum -c SHA256SUMS`` reads.
+``sha256sum -c SHA256SUMS`` reads the same form.
 """
 
 import hashlib
@@ -20,8 +20,12 @@ def sha256_of(paths: Iterable[Path]) -> list[str]:
 
 
 def write_checksums(folder: Path, beside: Sequence[str] = ()) -> None:
-    """Note every file under ``folder``, hidden ones aside, and those of ``beside`` that are there:
-    paths that lead out of it."""
+    """Write the checksum of every file under ``folder`` that is not hidden.
+
+    Args:
+        folder: gets ``SHA256SUMS``.
+        beside: paths from ``folder`` to files outside of it, noted too where they exist.
+    """
     names = [*_files(folder), *(name for name in beside if (folder / name).is_file())]
     sums = sha256_of(folder / name for name in names)
     lines = [f"{digest}  {name}\n" for digest, name in zip(sums, names)]
@@ -29,8 +33,8 @@ def write_checksums(folder: Path, beside: Sequence[str] = ()) -> None:
 
 
 def changed_files(folder: Path, *, new: bool = True) -> list[str] | None:
-    """The files that are not what :func:`write_checksums` noted: other, gone and (with ``new``) new
-    ones; None where nothing was noted.
+    """The files that differ from what :func:`write_checksums` noted: changed, missing and (with
+    ``new``) new ones; None where the folder has no checksums.
 
     Raises:
         OSError: a file cannot be read.

@@ -1,4 +1,4 @@
-"""Files of models that are damaged: told in one sentence that names them."""
+"""Damaged files of models, refused in one sentence that names the file."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ from coterie.models.checksums import NAME, changed_files
 
 @contextmanager
 def in_one_sentence(what: str) -> Iterator[None]:
-    """Whatever a library makes of somebody's files.
+    """Turn any exception inside into one sentence.
 
     Raises:
-        UserError: ``what``, and why.
+        UserError: ``what``, with the exception's type and first line.
     """
     try:
         yield
@@ -31,7 +31,7 @@ def in_one_sentence(what: str) -> Iterator[None]:
 
 
 def check_sums(folder: Path) -> None:
-    """Refuse a file that is not what was written, where a run left checksums beside it.
+    """Refuse a changed file in a folder in which a run left checksums.
 
     Raises:
         UserError: one sentence that names the file.
@@ -51,7 +51,7 @@ def all_finite(tensor: Tensor) -> bool:
 
 
 def check_finite(tensors: Mapping[str, Tensor], model: str, folder: Path | None) -> None:
-    """Refuse weights that are no numbers: every answer of their model would be noise.
+    """Refuse weights that are infinite or NaN: every answer of their model would be noise.
 
     Args:
         tensors: by their names in memory.
@@ -71,10 +71,10 @@ def check_finite(tensors: Mapping[str, Tensor], model: str, folder: Path | None)
 
 
 def check_complete(info: Mapping[str, Any], model: str, folder: Path | None) -> None:
-    """Refuse weights that are not those of the architecture: the others would be random.
+    """Refuse weights that do not match the architecture: missing ones would be random.
 
     Args:
-        info: what transformers says of loading them.
+        info: transformers' ``output_loading_info``.
         model: what the user called it.
         folder: where its files are, if it is a local one.
 

@@ -1,4 +1,4 @@
-"""Encoding text so that no user text turns into control tokens, and cutting it exactly."""
+"""Encoding of text in which no user text becomes a control token, and exact truncation."""
 
 from typing import Any, Literal
 

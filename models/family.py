@@ -1,4 +1,4 @@
-"""What is known of decoders by name: the Llama family, and rotary embeddings that vary."""
+"""Facts about decoders by architecture: the Llama family, activations, rotary embeddings."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def window(config: Any, attention: Any) -> int | None:
 
 
 def cache_width(config: Any) -> int:
-    """Numbers that one layer keeps of one token, its keys and values; 0 without attention."""
+    """Numbers that one layer caches for one token, its keys and values; 0 without attention."""
     heads = getattr(config, "num_attention_heads", None)
     if not heads:
         return 0
@@ -36,8 +36,8 @@ def cache_width(config: Any) -> int:
 
 
 def activation_bytes(config: Any, tokens: int, itemsize: int) -> int:
-    """What the backward pass of the blocks needs: 32 numbers per token, layer and unit of width, as
-    measured on packed Qwen3 (docs/LOG.md); with fused norms and rotations it would be 17
+    """Bytes of activations that the backward pass of the blocks keeps: 32 numbers per token, layer
+    and unit of width, as measured on packed Qwen3 (docs/LOG.md); with fused norms and rotations 17
     (arXiv:2205.05198, equation 1 without its quadratic term)."""
     return 32 * itemsize * tokens * config.num_hidden_layers * config.hidden_size
 
@@ -47,13 +47,13 @@ _ACTIVATIONS_KEPT = 2 << 30
 
 
 def tokens_kept(config: Any, itemsize: int) -> int:
-    """Tokens whose activations take no more."""
+    """Tokens whose activations take at most :data:`_ACTIVATIONS_KEPT`."""
     return _ACTIVATIONS_KEPT // activation_bytes(config, 1, itemsize)
 
 
 def cap_scores(module: Any) -> None:
-    """Compute what caps its attention scores (Gemma 2, arXiv:2408.00118, 2.3) as it is written:
-    torch's attention would leave the cap out."""
+    """Switch a model that caps its attention scores (Gemma 2, arXiv:2408.00118, 2.3) to eager
+    attention: torch's own would leave the cap out."""
     if getattr(module.config.get_text_config(), "attn_logit_softcapping", None) is not None:
         module.set_attn_implementation("eager")
 

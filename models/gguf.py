@@ -15,12 +15,12 @@ from coterie.models.gguf_header import GgufHeader, read_header
 from coterie.models.gguf_tokenizer import check_tokenizer
 
 _FORM = 1
-"""Of what is written: another number where the same file would be written in another way."""
+"""Version of the written form; it changes where the same file would be written differently."""
 _WAY_OUT = "take that checkpoint as safetensors"
 
 
 def gguf_file(name: str) -> Path | None:
-    """The GGUF file that ``name`` is; None where it names no file of that kind.
+    """The GGUF file that ``name`` names; None where it names no GGUF file.
 
     Raises:
         UserError: no file can have that name.
@@ -30,7 +30,7 @@ def gguf_file(name: str) -> Path | None:
 
 
 def check_gguf(path: Path) -> GgufHeader:
-    """Look at the header of a GGUF file; reads no weights.
+    """Check the header of a GGUF file; reads no weights.
 
     Raises:
         UserError: the extra is not installed; the file is damaged, cut short, a part of several, or
@@ -75,10 +75,10 @@ def _check_whole(path: Path, header: GgufHeader) -> None:
 
 
 def converted(path: Path) -> Path:
-    """The folder in which what a GGUF file holds stands as an ordinary checkpoint, in float32.
+    """The folder with a GGUF file's model as an ordinary checkpoint, in float32.
 
-    Written when it is first asked for, under the SHA-256 of the file: all at once, and by one
-    process where several ask. Half a minute for 270 million weights; a line on stderr says so.
+    Written at the first call, under the SHA-256 of the file: atomically, and by one process where
+    several call. It takes half a minute for 270 million weights; a line on stderr says so.
 
     Raises:
         UserError: as :func:`check_gguf`; the cache cannot be written; some weights would be lost.
@@ -89,7 +89,7 @@ def converted(path: Path) -> Path:
     if folder.is_dir():
         return folder
     header = check_gguf(path)
-    # With all that it takes to compute.
+    # Imports transformers and gguf.
     from coterie.models.gguf_convert import convert
 
     draft = folder.with_name(folder.name + ".part")

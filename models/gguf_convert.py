@@ -28,7 +28,7 @@ _WAY_OUT = "take that checkpoint as safetensors"
 
 
 def convert(path: Path, header: GgufHeader, folder: Path) -> None:
-    """Write what a GGUF file holds into ``folder``, in float32; a line on stderr says so first.
+    """Write a GGUF file's model and tokenizer into ``folder``, in float32; announced on stderr.
 
     Raises:
         UserError: transformers cannot read the file, or would lose weights or tokens of it.
@@ -60,7 +60,7 @@ def convert(path: Path, header: GgufHeader, folder: Path) -> None:
 
 
 def _read(path: Path) -> tuple[Any, Any, Any]:
-    """Tokenizer, model, and what transformers says of loading it."""
+    """Tokenizer, model, and transformers' ``output_loading_info``."""
     auto: Any = AutoModelForCausalLM
     with TemporaryDirectory() as alone, quietly(), _read_once():
         # Beside files of its own in another folder, transformers would read some of those.
@@ -80,8 +80,9 @@ def _read(path: Path) -> tuple[Any, Any, Any]:
 
 @contextmanager
 def _read_once() -> Iterator[None]:
-    """gguf's reader takes ten seconds for a large vocabulary, and transformers asks it for one file
-    again and again; and no bar of transformers, which counts the shortest part of the work."""
+    """While open, gguf reads each file once: its reader takes ten seconds for a large vocabulary,
+    and transformers calls it repeatedly. Also hides transformers' bar, which counts the shortest
+    part of the work."""
 
     def unmeasured(items: Any, **_: Any) -> Any:
         return items

@@ -1,4 +1,4 @@
-"""What a GGUF file says of itself, read without its weights.
+"""The header of a GGUF file, read without its weights.
 
 The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3).
 """
@@ -37,7 +37,7 @@ class GgufHeader:
     """Metadata and the table of tensors."""
 
     metadata: Mapping[str, Any]
-    """By llama.cpp's keys; an array is its length."""
+    """Values by llama.cpp's keys; of an array its length alone."""
     tensors: tuple[StoredTensor, ...]
     data_start: int
     """Bytes before the data."""
@@ -46,7 +46,7 @@ class GgufHeader:
 
 
 def read_header(path: Path) -> GgufHeader:
-    """The header of a GGUF file; of a vocabulary of a quarter of a million it takes .3 s.
+    """The header of a GGUF file; .3 s for a vocabulary of a quarter of a million.
 
     Raises:
         UserError: the file cannot be read, is no GGUF file, or ends within its header.

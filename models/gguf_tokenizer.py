@@ -1,4 +1,4 @@
-"""The tokenizer that a GGUF file describes, cut and begun as its model learned it.
+"""The tokenizer of a GGUF file: its pre-tokenizer and its BOS, as the model was trained with.
 
 A GGUF names the rule by which text is cut before merging (``tokenizer.ggml.pre``) and does not hold
 it. transformers knows some of these names and reads every other as GPT-2's; it does not read
@@ -13,23 +13,23 @@ from coterie.datatypes import UserError
 from coterie.models.start import put_in_front
 
 _GPT2 = frozenset({"gpt-2", "mpt", "olmo", "phi-2"})
-"""Cut by GPT-2's rule."""
+"""Pre-tokenized by GPT-2's rule."""
 _SINGLE_DIGITS = frozenset(
     {"codeshell", "command-r", "exaone", "minerva-7b", "refact", "smollm", "starcoder"}
 )
-"""Digit by digit, and what is between them by GPT-2's rule."""
+"""Pre-tokenized digit by digit, and by GPT-2's rule between digits."""
 _WHOLE_WORDS = frozenset(
     {
         *("falcon-h1", "falcon3", "lfm2", "llama-bpe", "llama-v3", "llama3", "midm-2.0", "pixtral"),
         "tekken",
     }
 )
-"""A word of the vocabulary is taken as it is, whatever the merges; a BOS is in front by default."""
+"""Words of the vocabulary are kept whole, whatever the merges; a BOS stands in front by default."""
 _SENTENCEPIECE, _BYTES = "llama", "gpt2"
 
 
 def check_tokenizer(path: Path, metadata: Mapping[str, Any]) -> None:
-    """Refuse a tokenizer that would be read in another way than its model learned it.
+    """Refuse a tokenizer that would be read differently from how its model was trained.
 
     Raises:
         UserError: one sentence that names it.
@@ -55,7 +55,7 @@ def check_tokenizer(path: Path, metadata: Mapping[str, Any]) -> None:
 
 
 def mend(tokenizer: Any, metadata: Mapping[str, Any]) -> None:
-    """Change what transformers made of a GGUF file's tokenizer to what the file says."""
+    """Set the pre-tokenizer and the BOS of transformers' ``tokenizer`` to what the file says."""
     from tokenizers import pre_tokenizers
 
     backend, cut = tokenizer.backend_tokenizer, metadata.get("tokenizer.ggml.pre")

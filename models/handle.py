@@ -1,4 +1,4 @@
-"""One role's causal language model: what is trained, sampled, saved and restored."""
+"""One role's causal language model, as it is trained, sampled, saved and restored."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -50,17 +50,28 @@ class ModelHandle:
         recomputation: Recomputation | None = None,
         recompute: Literal["auto", "always", "never"] = "auto",
     ) -> None:
-        """``given``: the adapter is one of before, not the identity."""
+        """Args:
+        module: a transformers model, or with an adapter a peft model.
+        tokenizer: saved beside full weights.
+        trained: whether the role learns.
+        context: longest context in tokens.
+        adapter: name of the role's adapter; None: full weights.
+        given: whether the adapter was loaded, rather than new (the identity).
+        switch: of the base, shared by all of its roles.
+        dtype: what is computed in; None: as weights are held.
+        recomputation: of the base's blocks.
+        recompute: whether the backward pass computes activations again.
+        """
         self.module = module
         self.dtype = dtype or next(module.parameters()).dtype
-        """What it computes in; full weights that are trained may be held in float32 beside it."""
+        """Number format of the computation; full weights that are trained may be in float32."""
         self.adapter = adapter
         self._given = given
         self.trained = trained
         self.context = context
         """Longest context in tokens, prompt and answer together."""
         self.version = 0
-        """Number of updates so far; whoever changes the weights counts it up."""
+        """Number of updates so far; counted up by what changes the weights."""
         self.ranks = Ranks()
         """The processes that compute its updates together."""
         self._loads = 0
@@ -81,6 +92,7 @@ class ModelHandle:
 
     @property
     def device(self) -> torch.device:
+        """Where the weights are."""
         return next(self.module.parameters()).device
 
     @property
@@ -168,7 +180,8 @@ class ModelHandle:
     def backward_pass(
         self, tokens: int, within: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> Iterator[None]:
-        """What is computed inside, over so many tokens, may have a backward pass."""
+        """While open, a forward pass over so many ``tokens`` prepares for its backward pass;
+        ``within`` is the context in which blocks are computed again."""
         self._recomputation.on, self._recomputation.within = self.recomputes(tokens), within
         try:
             yield
@@ -208,14 +221,14 @@ class ModelHandle:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """This role's weights answer: its adapter is on, the base's other adapters are off. On a
-        CPU, as many threads work as a model of its size has use for."""
+        """While open, this role's adapter is on and the base's others are off. A tiny model on a
+        CPU computes on one thread."""
         with self._turn(on=True), few_threads(self.device, self.weight_bytes):
             yield
 
     @contextmanager
     def reference(self) -> Iterator[None]:
-        """The weights before training answer: the adapter, then the identity, is off.
+        """While open, the weights from before training compute: the adapter is off.
 
         Raises :class:`NotImplementedError` with full weights and with an adapter that was given, of
         which no copy is kept.
@@ -251,7 +264,7 @@ class ModelHandle:
         module.peft_config[self.adapter].save_pretrained(str(folder))
 
     def take(self, weights: Mapping[str, Tensor], version: int) -> None:
-        """Hold what :meth:`parameters` gave elsewhere after ``version`` updates."""
+        """Copy in ``weights``, by the names of :meth:`parameters`, as of ``version`` updates."""
         with torch.no_grad():
             for name, parameter in self.parameters().items():
                 parameter.copy_(weights[name])

@@ -1,4 +1,4 @@
-"""From settings to models in memory, sharing a base where roles can."""
+"""Loading of models by their settings; roles with adapters share a base."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ _SAME_DIRECTION = 0.99
 
 @dataclass(frozen=True)
 class LoadedRole:
-    """All that a role needs of its model."""
+    """A role's model, codec and tokenizer."""
 
     handle: ModelHandle
     codec: HFCodec
     tokenizer: Any
     cut: bool = False
-    """Whether its model is the decoder of one that also sees, whose files hold more."""
+    """Whether its model is the text decoder of a model that also sees, whose files hold more."""
 
 
 def load_team(
@@ -121,7 +121,7 @@ def _adapter_name(role: str) -> str:
 
 
 def base_key(spec: ModelSpec) -> tuple[Any, ...]:
-    """Equal for adapters that share a base."""
+    """A key that is equal for adapters that share a base."""
     folder = local_folder(spec)
     name = spec.model if folder is None else str(folder.resolve())
     return (
@@ -135,7 +135,7 @@ def base_key(spec: ModelSpec) -> tuple[Any, ...]:
 
 
 def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
-    """``learns``: its full weights do."""
+    """``learns``: whether its full weights are trained."""
     from transformers import AutoConfig, AutoTokenizer
 
     dtype, folder = compute_dtype(spec), local_folder(spec)
@@ -193,8 +193,8 @@ def _check_packing(handle: ModelHandle) -> None:
 def _read(
     name: str, config: Any, common: Mapping[str, Any], dtype: torch.dtype
 ) -> tuple[Any, Any, bool]:
-    """A causal language model, what transformers says of loading it, and whether it was a part of
-    what the files hold: of a model that also sees, it is the decoder of text."""
+    """A causal language model, transformers' ``output_loading_info``, and whether the model is a
+    part of the files: the text decoder of a model that also sees."""
     from transformers import (
         MODEL_FOR_CAUSAL_LM_MAPPING,
         MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
@@ -210,7 +210,7 @@ def _read(
         dtype=dtype,
         use_safetensors=True,
         output_loading_info=True,
-        # Told by the caller, by name.
+        # The caller reports them by name.
         ignore_mismatched_sizes=True,
         **common,
     )
@@ -244,8 +244,10 @@ def _check_head(handle: ModelHandle) -> None:
 
 @torch.no_grad()
 def packing_agrees(handle: ModelHandle) -> bool:
-    """Whether rows end to end have the states of rows side by side, by the kernels of their
-    device; changes how the model computes them."""
+    """Whether packed rows have the states of padded rows on the model's device.
+
+    Leaves ``handle.packs`` false.
+    """
     ids_BT = torch.arange(2, 26, device=handle.device).repeat(2, 1) % handle.vocab_size
     ids_BT[1, 18:] //= 2
     mask_BT = torch.arange(23, device=handle.device).expand(2, -1) >= 17
@@ -284,5 +286,5 @@ def _device(spec: ModelSpec) -> torch.device:
 
 
 def compute_dtype(spec: ModelSpec) -> torch.dtype:
-    """What is computed in."""
+    """The number format in which ``spec`` computes."""
     return getattr(torch, number_format_of(spec).name)

@@ -1,4 +1,4 @@
-"""From a model's name to a folder on disk, with every mistake told before weights are loaded."""
+"""From a model's name to a folder on disk; every mistake is refused before weights are loaded."""
 
 import json
 import re
@@ -17,9 +17,9 @@ TINY = Path(__file__).parent / "tiny"
 _HUB_ID = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 _ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
-# All that describes a checkpoint, but no weights.
+# Files that describe a checkpoint, without weights.
 _DESCRIPTION = ("*.json", "*.jinja", "*.txt", "*.model")
-# Of it, what is read as a JSON object.
+# Those of them that are JSON objects.
 _OBJECTS = (
     "config.json",
     "generation_config.json",
@@ -31,7 +31,7 @@ _OBJECTS = (
     "model.safetensors.index.json",
 )
 DESCRIBING = (*_OBJECTS, "vocab.json", "vocab.txt", "merges.txt", "*.model", "*.jinja", "*.py")
-"""Whatever decides what a model's weights mean: its files beside them."""
+"""The files that decide what a model's weights mean."""
 
 
 def check_model(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None:
@@ -72,7 +72,7 @@ def _check_context(config: Mapping[str, Any], spec: ModelSpec, role: str) -> Non
 
 
 def _check_code(config: Mapping[str, Any], name: str, role: str) -> None:
-    """Refuse an architecture that only the code beside its weights knows."""
+    """Refuse an architecture that needs the code beside its weights."""
     if "auto_map" not in config:
         return
     from transformers import CONFIG_MAPPING
@@ -133,19 +133,19 @@ def has_adapter_weights(folder: Path) -> bool:
 
 @dataclass(frozen=True)
 class NamedAdapter:
-    """An adapter that is named in the place of a model."""
+    """An adapter that the user named in place of a model."""
 
     folder: Path
     base: str
     """The model that it was trained on."""
     from_hub: bool
     base_revision: str | None
-    """Of the base, as the adapter names it."""
+    """The base's revision, as the adapter names it."""
 
 
 def named_adapter(name: str, revision: str | None = None) -> NamedAdapter | None:
-    """The adapter that ``name`` is, a folder or an id of the hub that was downloaded; None for a
-    model, and for an id of which nothing is on this disk.
+    """The adapter that ``name`` names, a folder or a downloaded hub id; None for a model, and for
+    an id that was not downloaded.
 
     Raises:
         UserError: the adapter does not say what model it belongs to.
@@ -212,7 +212,7 @@ def _check_folder(folder: Path, name: str) -> None:
 
 
 def _check_files(folder: Path) -> None:
-    """Refuse a file that is damaged as a whole; of weights, their headers are read."""
+    """Refuse damaged JSON, and safetensors whose header cannot be read."""
     for name in _OBJECTS:
         if (folder / name).is_file():
             _read_json(folder / name)

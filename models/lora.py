@@ -1,19 +1,18 @@
-"""Putting adapters on a model: which layers, and several adapters on one base."""
+"""LoRA adapters on a model: which layers get them, and how adapted layers compute."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from coterie.datatypes import UserError, user_path
 from coterie.models.damage import check_sums, in_one_sentence
 from coterie.models.handle import load_adapter
-from coterie.models.lora_product import compute_in_one_format
 from coterie.models.spec import ALL_LINEAR, LoraSpec
 
-# Layers that hold several projections in one matrix, and what they hold.
+# Layers that fuse several projections in one matrix, and these projections.
 _FUSED = {
     "qkv_proj": ("q_proj", "k_proj", "v_proj"),
     "gate_up_proj": ("gate_proj", "up_proj"),
@@ -63,8 +62,8 @@ def _linear_layers(module: nn.Module) -> Iterator[str]:
 
 
 def _with_fused(linear: set[str], wanted: tuple[str, ...]) -> tuple[list[str], set[str]]:
-    """The names of ``wanted`` layers, fused ones in the place of all of their parts; and what is
-    missing."""
+    """The names of ``wanted`` layers, with fused ones in place of all of their parts; and those
+    that are missing."""
     names = [t for t in wanted if t in linear]
     missing = set(wanted) - set(names)
     for fused, parts in _FUSED.items():
@@ -121,3 +120,44 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
         load_adapter(module, user_path(spec.adapter), name)
     compute_in_one_format(module)
     return module.eval()
+
+
+def compute_in_one_format(module: nn.Module) -> None:
+    """Have adapted layers of ``module`` that are plain ones compute in their input's format.
+
+    In 16 bits peft casts the layer's input to the adapter's float32, multiplies there, and scales,
+    adds and casts results as wide as the layer's: six passes over memory for a product of rank 16.
+    Here the adapter is rounded to the format of its input, as automatic mixed precision does, and
+    is added within a matrix product. What learns stays float32: gradients arrive in it.
+    """
+    from peft.tuners.lora.layer import Linear
+
+    for layer in module.modules():
+        if type(layer) is Linear and "forward" not in vars(layer):
+            layer.forward = _forward(layer, layer.forward)
+
+
+def _forward(layer: Any, plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    # I and O width of the layer's input and output, R rank
+    def forward(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        active = layer.active_adapters
+        special = args or kwargs or layer.disable_adapters or layer.merged or len(active) != 1
+        if special or x.dtype == torch.float32 or not _is_plain(layer, active[0]):
+            return plain(x, *args, **kwargs)
+        down_RI, up_OR = (part[active[0]].weight for part in (layer.lora_A, layer.lora_B))
+        y = layer.base_layer(x)
+        inner = x.flatten(0, -2) @ down_RI.to(x.dtype).t()
+        scaled_OR = (up_OR * layer.scaling[active[0]]).to(x.dtype)
+        return torch.addmm(y.flatten(0, -2), inner, scaled_OR.t()).view(y.shape)
+
+    return forward
+
+
+def _is_plain(layer: Any, adapter: str) -> bool:
+    """Whether it adds B A x to the layer's output, and nothing else."""
+    return (
+        adapter in layer.lora_A
+        and adapter not in layer.lora_variant
+        and not layer.lora_bias.get(adapter)
+        and isinstance(layer.lora_dropout[adapter], nn.Identity)
+    )

@@ -1,4 +1,4 @@
-"""What a model computes in where nobody says: its size and the processor's flags decide."""
+"""The default number format of a model, by its size and the processor's flags."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +22,7 @@ class NumberFormat:
 
 
 def number_format_of(spec: ModelSpec) -> NumberFormat:
-    """What ``spec`` computes in, and the reason in words; imports torch only to look for a GPU."""
+    """The format in which ``spec`` computes, and why; imports torch only to look for a GPU."""
     if spec.dtype != "auto":
         return NumberFormat(spec.dtype, "asked for")
     if not _on_cpu(spec.device):
@@ -37,7 +37,7 @@ def number_format_of(spec: ModelSpec) -> NumberFormat:
 
 @cache
 def native_bfloat16() -> str | None:
-    """The flag by which this processor says that it multiplies in bfloat16, or None."""
+    """The processor's flag for multiplication in bfloat16; None without one."""
     try:
         lines = _CPUINFO.read_text().splitlines()
     except OSError:  # no Linux
@@ -55,7 +55,7 @@ def _on_cpu(device: str) -> bool:
 
 
 def _is_tiny(spec: ModelSpec) -> bool:
-    """Whether its files on this disk say so; a model of the hub is taken for a large one."""
+    """Whether its files on this disk are that small; a model of the hub counts as large."""
     folder = local_folder(spec)
     if folder is None or not folder.is_dir():
         return False

@@ -1,4 +1,4 @@
-"""What a model's work does to this process: its threads, and what transformers tells a terminal."""
+"""Settings of this process while a model works: threads, and transformers' messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,8 +28,8 @@ def few_threads(device: torch.device, weight_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """While open, another package's ``owner`` has ``value`` for that name: for what it has no
-    setting for."""
+    """While open, the attribute ``name`` of another package's ``owner`` is ``value``: for what the
+    package has no setting for."""
     before = getattr(owner, name)
     setattr(owner, name, value)
     try:
@@ -40,8 +40,7 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 @contextmanager
 def quietly(*, bars: bool = False) -> Iterator[None]:
-    """No reports of transformers while open, and no progress bars, which would only flicker where a
-    local folder is read and written; ``bars``: a download shows them."""
+    """While open, transformers reports nothing and, without ``bars``, shows no progress bars."""
     from transformers.utils import logging
 
     level, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -58,8 +57,8 @@ def quietly(*, bars: bool = False) -> Iterator[None]:
 
 @contextmanager
 def without_scikit_learn() -> Iterator[None]:
-    """What imports transformers inside leaves scikit-learn out, a second of CPU time: assisted
-    decoding, which nothing here uses, imports it when it first calls it."""
+    """Imports of transformers inside leave scikit-learn out, which saves a second of CPU time:
+    assisted decoding, which nothing here uses, imports it at its first call."""
     import transformers.utils
 
     with replaced(transformers.utils, "is_sklearn_available", lambda: False):

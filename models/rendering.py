@@ -1,4 +1,4 @@
-"""Chat templates of checkpoints, rendered where they can do no harm."""
+"""Chat templates of checkpoints, rendered in a process of their own, with limits."""
 
 import atexit
 import json
@@ -25,8 +25,9 @@ class Rendered:
 
 
 def render(tokenizer: Any, conversations: Sequence[Sequence[str]]) -> list[Rendered]:
-    """What the tokenizer's chat template makes of conversations (user, assistant, user, ...), each
-    with the start of the assistant's next turn. The day that it may write is always the same."""
+    """Conversations (user, assistant, user, ...) as the tokenizer's chat template writes them, each
+    with the start of the assistant's next turn. A template that writes the date gets a fixed day.
+    """
     try:
         template = tokenizer.get_chat_template()
     except ValueError as error:
@@ -44,15 +45,15 @@ def render(tokenizer: Any, conversations: Sequence[Sequence[str]]) -> list[Rende
 
 
 class _Process:
-    """Started with the first request, and again after one that it did not survive; ends when this
-    process does."""
+    """The process that renders: started at the first request, and again after one that killed it;
+    ends with this process."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
 
     def ask(self, request: str) -> list[dict[str, str]] | None:
-        """One answer a conversation; None where it died of them."""
+        """One answer for each conversation; None where the request killed the process."""
         with self._lock:
             process = self._process or self._start()
             watch = threading.Timer(_PATIENCE_S, process.kill)

@@ -1,4 +1,4 @@
-"""Full weights to disk, again and again."""
+"""Checkpoints of full weights, written again and again during a run."""
 
 import json
 import os
@@ -17,13 +17,12 @@ from coterie.models.process import quietly
 _WEIGHTS = "model.safetensors"
 _METADATA = {"format": "pt"}
 _SMALL = 1 << 26
-"""Bytes that may be held a second time."""
+"""Bytes up to which a file is written from a second copy in memory."""
 
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """What the disk refused while safetensors are written inside: an :class:`OSError`, as it is of
-    any other file."""
+    """Turn safetensors' error of a full or failing disk into :class:`OSError`."""
     try:
         yield
     except SafetensorError as error:

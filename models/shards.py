@@ -22,7 +22,7 @@ from coterie.models.blocks import blocks
 T = TypeVar("T")
 
 _PATIENCE = timedelta(minutes=10)
-"""How long a rank waits for the others in the middle of an update."""
+"""Longest wait of a rank for the others in the middle of an update."""
 _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 
 
@@ -46,8 +46,8 @@ def joined() -> bool:
 
 
 class Ranks:
-    """Those that compute a model's updates together: this process alone, unless a model is given.
-    All of them make the same calls in the same order."""
+    """The processes that compute a model's updates together: this one alone, unless a model is
+    given. All of them must make the same calls in the same order."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Ranks:
         Args:
             module: None: this process computes alone.
             device: of this rank.
-            dtype: what it computes in, where that is not what it is held in.
+            dtype: what it computes in, where weights are held in another format.
         """
         self.size, self.rank = 1, 0
         if module is not None:
@@ -69,7 +69,7 @@ class Ranks:
             _shard(self._root, device or torch.device("cpu"), dtype)
 
     def forward(self, work: Callable[[], T]) -> T:
-        """What ``work`` computes with the model."""
+        """The result of ``work``, a computation with the model, for which weights are gathered."""
         return work() if self.size == 1 else self._root(work)
 
     def share(self, groups: Sequence[list[int]]) -> list[tuple[list[int], bool]]:
@@ -88,7 +88,7 @@ class Ranks:
         return self._reduced(tensor, dist.ReduceOp.MAX)
 
     def exchange(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """What one rank has found, and all others left at 0."""
+        """Sums over ranks of tensors that one rank has computed and all others left at 0."""
         if self.size == 1 or not tensors:
             return list(tensors)
         return list(self.add(torch.cat(list(tensors))).split([len(tensor) for tensor in tensors]))
@@ -128,8 +128,8 @@ def _shard(root: _Pass, device: torch.device, dtype: torch.dtype | None) -> None
 
 
 def gather(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors as they are, and those that lie in shards whole, one after another: on the CPU of
-    rank 0, and nowhere else. Every rank has to ask."""
+    """Whole tensors, those in shards gathered one after another onto the CPU of rank 0, which alone
+    gets them. Every rank has to call."""
     gathered: dict[int, Tensor | None] = {}
     for tensor in tensors.values():
         if id(tensor) not in gathered:
@@ -146,7 +146,7 @@ def _gathered(tensor: Tensor) -> Tensor | None:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """All of one that may lie in shards, on every rank."""
+    """``tensor``, gathered on every rank where it lies in shards. Every rank has to call."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 

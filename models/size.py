@@ -1,4 +1,4 @@
-"""How many weights a model has, as far as its files here say it; none is read."""
+"""The number of a model's weights, by its files' headers or its name; no weight is read."""
 
 import json
 import re
@@ -45,12 +45,12 @@ def count_weights(model: str, revision: str | None = None) -> int | None:
     except (UserError, ArithmeticError, AttributeError, LookupError, MemoryError):
         return None
     except (OSError, RecursionError, TypeError, ValueError):
-        # Whatever is wrong with it is said where it is checked.
+        # models.locate refuses what is wrong with it.
         return None
 
 
 def is_tiny(model: str, revision: str | None = None) -> bool:
-    """Whether it is a model like those that ship here; one of which nothing is known is not."""
+    """Whether ``model`` has fewer than :data:`TINY_BELOW` weights; false where that is unknown."""
     if model.startswith("tiny:"):
         return True
     weights = count_weights(model, revision)

@@ -1,4 +1,4 @@
-"""Which model plays a role, and how it is held: plain settings, nothing is loaded here."""
+"""The model of a role as plain settings; nothing is loaded here."""
 
 from dataclasses import dataclass
 from typing import Literal

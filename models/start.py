@@ -1,4 +1,4 @@
-"""The mark that begins a text, for tokenizers whose files ask for one."""
+"""The beginning-of-sequence token, for tokenizers whose files ask for it."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Full weights by their names in a checkpoint, a decoder block at a time."""
+"""Full weights by their names in a checkpoint, one decoder block after another."""
 
 import itertools
 import re
@@ -16,7 +16,7 @@ _BLOCK = re.compile(r".*?\.\d+\.")
 
 @dataclass(frozen=True)
 class StoredWeight:
-    """What is known of a weight without it."""
+    """Name, format and shape of a weight."""
 
     name: str
     dtype: torch.dtype
@@ -25,19 +25,19 @@ class StoredWeight:
 
 @dataclass(frozen=True)
 class StoredWeights:
-    """What a checkpoint of a transformers model would hold: it does not name a tied head, and names
-    each expert of a mixture where the model holds all of them in one tensor.
+    """The weights of a transformers model as its checkpoint would have them: without a tied head,
+    and with each expert of a mixture by name where the model holds all of them in one tensor.
 
-    Has the methods of vLLM's ``WeightSource``. Of weights that lie in shards each pass gathers one
+    Has the methods of vLLM's ``WeightSource``. Where weights lie in shards each pass gathers one
     decoder block after another, and every rank has to make it.
     """
 
     model: Any
     dtype: torch.dtype | None = None
-    """Of what is given; None: as weights are held."""
+    """Format of the weights that are given out; None: as they are held."""
 
     def metadata(self) -> list[StoredWeight]:
-        """What a pass gives, in its order; nothing is gathered."""
+        """The weights of a pass, in its order, without their values; nothing is gathered."""
         named = self._named(lambda weight: torch.empty(weight.shape, device="meta"))
         return [StoredWeight(name, weight.dtype, tuple(weight.shape)) for name, weight in named]
 
@@ -63,6 +63,6 @@ class StoredWeights:
 
 
 def _block_of(named: tuple[str, Tensor]) -> str:
-    """The same for weights of one block, whose name is up to the first number."""
+    """The block of a named weight: its name up to the first number."""
     match = _BLOCK.match(named[0])
     return match[0] if match else ""

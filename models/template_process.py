@@ -1,4 +1,4 @@
-"""Renders chat templates of others, in a process of its own: they may loop and fill memory.
+"""Renders chat templates in a process of its own, since they may loop and fill memory.
 
 A request is a line of JSON, and so is its answer; :mod:`coterie.models.rendering` asks. Not to be
 imported: the day that a template may write is set for this process.
@@ -17,7 +17,7 @@ _MEMORY = 1 << 30
 
 
 class _Day(datetime):
-    """What it is for every template, so that a run reads tomorrow what it read today."""
+    """A fixed day for every template, so that a run does not depend on its date."""
 
     @classmethod
     def now(cls, tz: Any = None) -> "datetime":
@@ -26,7 +26,7 @@ class _Day(datetime):
 
 
 def main() -> None:
-    """Answer one request after another, until nobody asks any more."""
+    """Answer requests until the input ends."""
     from transformers.utils import chat_template_utils
 
     chat_template_utils.datetime = _Day  # type: ignore[attr-defined]
@@ -62,7 +62,7 @@ def _rendered(library: Any, request: dict[str, Any], conversation: list[str]) ->
 
 
 def _limit_memory() -> None:
-    """As far as the system can."""
+    """Limit this process's memory, where the system can."""
     with suppress(ImportError, OSError):
         import resource
 

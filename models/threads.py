@@ -1,4 +1,4 @@
-"""How many threads torch computes with: what the user names, or as many as other programs leave."""
+"""The number of torch's threads: what the user names, or as many as other programs leave."""
 
 import os
 import time
@@ -22,7 +22,7 @@ def fix_threads(count: int) -> None:
 
 @dataclass(frozen=True)
 class ProcessorLoad:
-    """What the processors of this process have done up to a moment, all in seconds."""
+    """Time that the processors of this process have spent up to a moment, in seconds."""
 
     clock: float
     idle: float
@@ -32,13 +32,15 @@ class ProcessorLoad:
 
     @staticmethod
     def now() -> "ProcessorLoad":
-        """Up to this moment."""
+        """The times up to now."""
         return ProcessorLoad(time.perf_counter(), _idle_s(_usable()), sum(os.times()[:4]))
 
 
 def use_free_threads(since: ProcessorLoad) -> int:
-    """Compute with as many threads as processors were idle or ours ``since`` then, at least one;
-    gives their number. A number that was named, here or by OMP_NUM_THREADS, stays."""
+    """Compute with as many threads as processors were idle or ours ``since`` then, at least one.
+
+    A number set by :func:`fix_threads` or OMP_NUM_THREADS stays. Returns the number of threads.
+    """
     count = torch.get_num_threads()
     if not _fixed and "OMP_NUM_THREADS" not in os.environ:
         count = min(count, free_threads(since, ProcessorLoad.now(), len(_usable()), _quota()))

@@ -1,1 +1,1 @@
-"""Where problems come from: generators, files, the hub."""
+"""Sources of problems: generators, files, the hub."""

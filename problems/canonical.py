@@ -1,4 +1,4 @@
-r"""When two questions are the same question.
+r"""The canonical form of a question: two questions with the same form count as one.
 
 A canonical form forgets case, white space, Unicode variants, spacing commands of LaTeX and the
 formatting of numbers. It may merge questions that a mathematician would keep apart (``x`` and

@@ -106,7 +106,7 @@ class ChainSource(Generated):
     def content(self) -> dict[str, Any]:
         content = asdict(self.settings)
         if self.settings.answer == "last":
-            # What was there before there was a choice keeps its fingerprint.
+            # The default keeps the fingerprint from before this setting existed.
             del content["answer"]
         return content
 

@@ -1,7 +1,7 @@
-"""What two sets share: ``python -m coterie.problems.decontaminate TRAIN EVAL``.
+"""The overlap of two sets: ``python -m coterie.problems.decontaminate TRAIN EVAL``.
 
-Prints how many training problems an evaluation set would give away, by id, by canonical form and by
-words in a row, and what a run does about them.
+Prints how many training problems share an id, a canonical form or words in a row with evaluation
+problems, and how many of them a run drops.
 """
 
 import argparse

@@ -159,7 +159,7 @@ _ANSWERS = ("answer", "final_answer", "solution", "Answer", "gold")
 
 @dataclass(frozen=True)
 class Columns:
-    """What the user says about the columns of a data set; everything else is recognised."""
+    """The user's settings for the columns of a data set; all others are recognised."""
 
     question: str | None = None
     """Column of the question; None recognises it."""
@@ -234,7 +234,7 @@ def read_problems(
         except RecursionError:
             raise UserError(f"{name} {place}: a value is nested too deeply") from None
         except (TypeError, AttributeError, OverflowError, KeyError, ValueError) as error:
-            # The first row said how all are read; this one holds something else in a column.
+            # The first row decided the format; this row has another type in a column.
             raise UserError(
                 f"{name} {place}: a value is not what {form.name} has there "
                 f"({type(error).__name__}: {error!s:.80})"

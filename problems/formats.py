@@ -1,4 +1,4 @@
-"""How the rows of a data set are read: a table of known columns, recognised by their names."""
+"""Known formats of data sets, recognised by the names of their columns."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

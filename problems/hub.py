@@ -108,7 +108,7 @@ _OVERLAPS = (
 
 
 def known_overlap(train: str, evaluation: str) -> str | None:
-    """What is known of two different sets that share problems by their making; None without."""
+    """Why two different sets share problems, where that is known; else None."""
     first, second = train.partition("?")[0], evaluation.partition("?")[0]
     for trains, measures, sentence in _OVERLAPS:
         if first != second and first in trains and second in measures:
@@ -167,7 +167,7 @@ def _rows(
         if form is None and len(table):
             form = choose_format(name, table[0], columns)
         if form is not None and set(form.columns) <= set(table.column_names):
-            # Reading what is not used (solutions, images) would cost most of the time.
+            # Unused columns (solutions, images) would take most of the reading time.
             used = {*form.columns, *form.optional, *META_COLUMNS}
             used |= {columns.where.column} if columns.where else set()
             used |= set(SOLUTION_COLUMNS) if columns.worked else set()
@@ -194,7 +194,7 @@ def _load(hub_set: HubSet, name: str, config: str | None, split: str) -> Any:
 
 
 def _sentence(hub_set: HubSet, name: str, config: str | None, split: str, error: Exception) -> str:
-    """What went wrong, and the way out."""
+    """The message for an ``error`` of loading: what went wrong, and the way out."""
     reason = " ".join(str(error).split())[:300].rstrip(".")
     terms = f"https://huggingface.co/datasets/{hub_set.repo}"
     if hub_set.gated or "gated" in reason.lower():

@@ -1,4 +1,4 @@
-"""From what the user writes to a source of problems: one grammar for every kind.
+"""From a text such as ``chains?max_length=4`` to a source of problems: one grammar for all kinds.
 
 ::
 

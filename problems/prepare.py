@@ -1,4 +1,4 @@
-"""From settings to what a run needs: a stream to train on and problems to measure with."""
+"""From settings to a run's problems: a stream to train on, and a set to evaluate with."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ _GENERATED_EPOCH = 1024
 
 @dataclass(frozen=True)
 class ProblemSettings:
-    """Which problems train and which measure (``--problems.*``)."""
+    """The training and evaluation problems of a run (``--problems.*``)."""
 
     train: str = "chains"
     """Training problems: chains, chains?mix=1,0,0, recall, reasoning-gym:TASK?option=value, a

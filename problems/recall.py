@@ -1,4 +1,4 @@
-"""Generated arithmetic on remembered constants: what cannot be computed has to be known.
+"""Generated arithmetic on constants that a model has to remember, since no question gives them.
 
 ``7 + β4 - 3 =`` is read from left to right modulo 10. Each name (a Greek letter and a digit) stands
 for one digit for ever, which nothing in the question tells; ``?`` stands for a digit that nobody
@@ -47,7 +47,7 @@ class RecallSettings:
 
 
 class RecallSource(Generated):
-    """Such problems without end; an id is its question."""
+    """Problems of this kind without end; a problem's id is its question."""
 
     name = "recall"
     settings: RecallSettings
@@ -106,7 +106,7 @@ def recall_problem(operands: Sequence[str], signs: str) -> Problem:
 def draw_recall(
     settings: RecallSettings, uniform: Callable[[], float]
 ) -> tuple[tuple[str, ...], str]:
-    """Operands and signs; ``uniform`` is in [0, 1)."""
+    """Operands and signs of a problem, drawn with ``uniform``, which gives numbers in [0, 1)."""
     spread = settings.max_length - settings.min_length + 1
     length = settings.min_length + int(uniform() * spread)
     signs = "".join("+-"[int(uniform() * 2)] for _ in range(length))

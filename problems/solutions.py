@@ -1,7 +1,7 @@
-r"""Worked solutions: how a row of a data set came to its answer.
+r"""Worked solutions of problems.
 
-A problem carries its own under ``meta["solution"]``, as generators with a known working do. Of rows
-it is read where :class:`coterie.problems.files.Columns` asks for it: most uses have no need for it.
+A problem carries its own under ``meta["solution"]``, as generators with a known working do. It is
+read from a data set where :class:`coterie.problems.files.Columns` asks for it.
 """
 
 import re
@@ -13,11 +13,11 @@ from coterie.problems.gold import plain_number
 
 Row = Mapping[str, Any]
 
-# What GSM8K's calculator notes: 48/2 = <<48/2=24>>24.
+# GSM8K's calculator notes: 48/2 = <<48/2=24>>24.
 _CALCULATOR = re.compile(r"<<[^<>]*>>")
 _WHOLE = re.compile(r"(\d+)\.0\b")
 _OPERATOR = re.compile(r"\s*([-+*/=])\s*")
-# ASDiv: 7+2=9. Of others (LCM[6,4,16]=48, 47/6=7 r5) it says too little.
+# ASDiv's 7+2=9; its other forms (LCM[6,4,16]=48, 47/6=7 r5) are no worked solutions.
 _EQUATION = re.compile(r"[\d.()+*/ -]+=[\d. ]+")
 
 
@@ -84,4 +84,4 @@ _READERS: Mapping[str, Callable[[str, str], str | None]] = {
 }
 
 COLUMNS = tuple(_READERS)
-"""Where rows hold what a solution is made of."""
+"""Columns that a solution is read from."""

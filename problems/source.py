@@ -1,4 +1,4 @@
-"""What a source of problems is, and the finite one: problems held in memory."""
+"""Sources of problems: the protocol, a finite set in memory, and the base of generators."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ class ProblemSource(Protocol):
 
     @property
     def name(self) -> str:
-        """How the user named it."""
+        """The text by which the user named it."""
         ...
 
     @property
@@ -94,7 +94,7 @@ class Generated:
         self.settings = settings
 
     def content(self) -> Any:
-        """What its problems depend on, as JSON data."""
+        """The settings that its problems depend on, as JSON data."""
         return asdict(self.settings)
 
     @property

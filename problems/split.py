@@ -1,4 +1,4 @@
-"""What training problems share with evaluation problems: an id, a wording, words in a row.
+"""Overlap of training and evaluation problems, by id, canonical form or words in a row; splits.
 
 The usual criterion for words is 13 in a row (arXiv:2005.14165, appendix C).
 """

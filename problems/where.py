@@ -1,4 +1,4 @@
-"""Which rows of a data set are taken: ``FILE.jsonl?where=COLUMN:VALUE|VALUE``."""
+"""A filter on the rows of a data set: ``FILE.jsonl?where=COLUMN:VALUE|VALUE``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,10 +17,15 @@ class Where:
     values: tuple[str, ...]
 
     def keeps(self, place: str, row: Mapping[str, Any], met: dict[str, None]) -> bool:
-        """Whether ``row`` is taken; the value that it has is noted in ``met``.
+        """Whether ``row`` is taken.
+
+        Args:
+            place: of the row, for messages.
+            row: values by column.
+            met: gets the row's value of the column, for :meth:`refusal`.
 
         Raises:
-            UserError: it has no such column; begins with ``place``.
+            UserError: the row has no such column.
         """
         if self.column not in row:
             columns = ", ".join(list(row)[:_SHOWN]) or "none"
@@ -29,7 +34,7 @@ class Where:
         return value in self.values
 
     def refusal(self, name: str, met: Mapping[str, None]) -> UserError:
-        """What to say where no row was taken."""
+        """The error for a data set of which no row was taken."""
         return UserError(
             f"{name}: no row has {self.column} {' or '.join(self.values)}; there are "
             f"{', '.join(list(met)[:_SHOWN])}"
@@ -37,10 +42,10 @@ class Where:
 
 
 def read_where(text: str) -> Where:
-    """``solution_type:Addition|Subtraction`` as what it says.
+    """The filter that ``text``, such as ``solution_type:Addition|Subtraction``, describes.
 
     Raises:
-        UserError: it says something else.
+        UserError: ``text`` has another form.
     """
     column, colon, values = text.partition(":")
     named = tuple(value.strip() for value in values.split("|"))

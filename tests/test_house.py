@@ -4,6 +4,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 ROOMS = [path for path in (ROOT / "coterie").iterdir() if path.is_symlink()]
 PRODUCT = [
@@ -52,6 +54,50 @@ def test_no_private_name_is_used_from_outside_its_module() -> None:
     assert len(PRODUCT) > 200
     used = {file: foreign_private_names(tree_of(file)) for file in (*PRODUCT, *TOOLS)}
     assert {str(file): names for file, names in used.items() if names} == {}
+
+
+# Words that name nothing: a noun says what it is. Rooms of the product and of the tests, as they
+# are done.
+NO_NOUNS = {"one", "found", "told", "how", "held", "some", "brought"}
+DONE = ("agents", "algorithms", "datatypes", "models", "problems", "rollouts")
+
+
+def names_without_a_noun(tree: ast.Module) -> set[str]:
+    """Names that a file gives to something, and that are such a word; of private names, every
+    word of them counts."""
+    given: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            given.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            given.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            given.add(node.attr)
+        elif isinstance(node, ast.arg | ast.keyword):
+            given.add(node.arg or "")
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+            given.add(node.name or "")
+        elif isinstance(node, ast.alias):
+            given.add(node.asname or "")
+    words = {name: name.split("_") if name.startswith("_") else [name] for name in given}
+    return {name for name, parts in words.items() if NO_NOUNS & {*parts}}
+
+
+def test_which_names_lack_a_noun() -> None:
+    code = (
+        "def f(how, *, one_N):\n    _found = held = 1\n"
+        "for one in x:\n    _as_told(some=one)\nwith a as brought: ..."
+    )
+    names = names_without_a_noun(ast.parse(code))
+    assert names == {"how", "_found", "held", "one", "some", "brought"}
+
+
+@pytest.mark.parametrize("room", DONE)
+def test_a_name_says_what_it_is(room: str) -> None:
+    files = [*(ROOT / room).rglob("*.py"), *(ROOT / "tests" / room).rglob("*.py")]
+    assert len(files) > 2
+    named = {str(file): names_without_a_noun(tree_of(file)) for file in files}
+    assert {file: names for file, names in named.items() if names} == {}
 
 
 def test_nothing_is_patched_in_the_product() -> None:

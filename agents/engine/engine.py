@@ -1,4 +1,4 @@
-"""One vLLM engine: a process of its own that decodes continuously, asked from an event loop."""
+"""A vLLM engine: a process of its own that decodes continuously, called from an event loop."""
 
 import asyncio
 import itertools
@@ -17,13 +17,13 @@ from coterie.datatypes import UserError, reason_of
 
 T = TypeVar("T")
 
-# How often a call looks whether its engine still lives.
+# Seconds between checks that an engine still lives.
 _LOOK_S = 1.0
 _FORGET_TRIES = 200
 
 
 class EngineDied(UserError):
-    """Raised where an engine's process has gone."""
+    """Raised where an engine's process has ended."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Adapter:
 
 
 class Engine:
-    """Wraps vLLM's ``AsyncLLM``; :meth:`start` first."""
+    """Wraps vLLM's ``AsyncLLM``; call :meth:`start` first."""
 
     def __init__(self, spec: EngineSpec, settings: VllmSettings) -> None:
         self.spec = spec
@@ -151,13 +151,13 @@ class Engine:
         )
 
     async def sleep(self) -> None:
-        """Give up GPU memory, as far as the settings say."""
+        """Free GPU memory, as far as the sleep level says."""
         if self._settings.sleep_level and self.spec.on_gpu and not self._asleep:
             await self._do(self._llm.sleep(level=self._settings.sleep_level))
             self._asleep = True
 
     async def wake(self) -> None:
-        """Take the memory again; weights that were given up are read anew."""
+        """Take the memory back; freed weights are read again."""
         if not self._asleep:
             return
         await self._do(self._llm.wake_up(tags=["weights"]))
@@ -182,11 +182,11 @@ class Engine:
         await self._do(self._llm.collective_rpc("reload_weights", kwargs=path))
 
     async def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a call that is no request.
+        """The result of a control call, such as a change of weights.
 
-        vLLM waits for ever for the answer of an engine that dies meanwhile.
+        vLLM itself would wait for ever for an engine that dies meanwhile.
 
-        Raises :class:`UserError` when it has died, or cannot do it.
+        Raises :class:`UserError` where the engine dies or refuses.
         """
         task = asyncio.ensure_future(work)
         try:

@@ -26,7 +26,7 @@ _COLUMNS = ("o_proj.weight", "o_proj.lora_A.weight")
 _NORMS = ("q_norm.weight", "k_norm.weight")
 _FAMILIES = ("qwen2", "qwen3", "llama", "mistral")
 
-# What vLLM's attention on a CPU has kernels for.
+# Head widths that vLLM's attention on a CPU has kernels for.
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 
 
@@ -41,8 +41,8 @@ def _heads(config: dict[str, Any]) -> int:
 
 
 def cpu_width(config: dict[str, Any]) -> int | None:
-    """What the heads of a checkpoint are widened to for an engine on a CPU; None where they can
-    stay, and where there is no attention.
+    """The width to which a checkpoint's heads are widened for an engine on a CPU; None where they
+    fit, and where there is no attention.
 
     Raises :class:`UserError` where no kernel holds them.
     """
@@ -115,7 +115,7 @@ def _places(head_dim: int, width: int) -> Tensor:
 _HEAD = "lm_head.weight"
 _EMBEDDINGS = ("model.embed_tokens", "model.decoder.embed_tokens", "transformer.wte")
 _HEADLESS = ("gemma", "gemma2", "gemma3_text")
-"""Of vLLM's models those that know no head but the embedding."""
+"""Architectures in which vLLM has no head besides the embedding."""
 
 
 def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: bool) -> None:

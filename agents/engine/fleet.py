@@ -36,7 +36,7 @@ from coterie.models.spec import ModelSpec
 
 @dataclass(frozen=True)
 class Seat:
-    """One role that is to be answered for by an engine."""
+    """One role that an engine samples for."""
 
     role: str
     loaded: LoadedRole
@@ -62,7 +62,7 @@ class Fleet:
     ) -> None:
         """Roles that are frozen or have an adapter share an engine per base model.
 
-        Weights of frozen roles leave this process; :meth:`start` before anybody is asked.
+        Weights of frozen roles leave this process; call :meth:`start` before the first request.
 
         Raises:
             UserError: a model cannot be brought into a form that engines read.
@@ -120,11 +120,11 @@ class Fleet:
 
     @property
     def specs(self) -> list[EngineSpec]:
-        """What its engines run."""
+        """The specification of every engine."""
         return [bench.engine.spec for bench in self._benches.values()]
 
     def dtype_of(self, role: str) -> torch.dtype:
-        """What the role's engine computes in."""
+        """The number format in which the role's engine computes."""
         return self._dtypes[role]
 
     async def refresh(self) -> None:
@@ -146,7 +146,7 @@ class Fleet:
             await bench.engine.sleep()
 
     def close(self) -> None:
-        """End all processes and free the memory that weights were handed over in."""
+        """End all processes and free the memory through which weights were passed."""
         if self._benches:
             # Each takes seconds to let go of what it imported.
             with ThreadPoolExecutor(len(self._benches)) as pool:
@@ -234,14 +234,14 @@ class _Bench:
     folder: Path
     width: int | None
     transfer: Transfer | None
-    """How its weights are handed over; None: through files."""
+    """The transfer of its weights; None: through files."""
     engine: Any = None
     checkpoints: EngineCheckpoints | None = None
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
 
 def _key(seat: Seat) -> tuple[Any, ...]:
-    """Equal for roles that one engine answers for."""
+    """A key that is equal for roles that share an engine."""
     spec = seat.spec
     own = seat.role if _full(seat) else None
     same = (spec.model, spec.revision, spec.dtype, spec.context, spec.trust_remote_code)
@@ -262,15 +262,15 @@ def _on_gpu(seat: Seat) -> bool:
 
 
 def _dtype(seat: Seat) -> torch.dtype:
-    """What the engine computes in: what the model does, except that an engine on a GPU computes in
-    16 bits beside full weights that learn on a CPU."""
+    """The engine's number format: the model's, except that an engine on a GPU computes in 16 bits
+    beside full weights that learn on a CPU."""
     learns = _full(seat) and seat.spec.dtype == "auto"
     return torch.bfloat16 if learns and _on_gpu(seat) else seat.loaded.handle.dtype
 
 
 def transfer_of(seat: Seat, settings: VllmSettings) -> Transfer | None:
-    """How full weights are handed over: between GPUs where that is asked for, and on one GPU where
-    what an engine gives up in sleep need not be read again; None: through files."""
+    """The transfer of full weights: between GPUs where the settings ask for it, and on one GPU
+    where the engine keeps its weights in sleep; None: through files."""
     if seat.apart:
         return "nccl" if settings.weights == "transfer" else None
     files = settings.weights == "reload" or settings.sleep_level == 2 or seat.tensor_parallel > 1
@@ -279,7 +279,7 @@ def transfer_of(seat: Seat, settings: VllmSettings) -> Transfer | None:
 
 
 def _width(seat: Seat) -> int | None:
-    """What heads are widened to; None where they can stay."""
+    """The width to which heads are widened; None where they fit."""
     if _on_gpu(seat):
         return None
     return cpu_width(seat.loaded.handle.causal_lm.config.get_text_config().to_dict())
@@ -316,14 +316,14 @@ def _let_go(seats: list[Seat], settings: VllmSettings) -> None:
 
 
 def _free_gpu() -> None:
-    """Give back what torch keeps of GPU memory for later: an engine cannot use it."""
+    """Free the GPU memory that torch keeps for later, which an engine could not use."""
     if torch.cuda.is_initialized():
         gc.collect()
         torch.cuda.empty_cache()
 
 
 def _written_bytes(seat: Seat, settings: VllmSettings) -> int:
-    """Full weights on their way through files: the version that is read, and the next one; and the
-    part of a checkpoint that an engine is given instead of all of it."""
+    """Bytes of files for engines: of full weights the version that is read and the next one, and
+    the text decoder that is cut out of a larger checkpoint."""
     written = _full(seat) and transfer_of(seat, settings) is None
     return (2 if written else seat.loaded.cut) * seat.loaded.handle.weight_bytes

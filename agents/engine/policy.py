@@ -18,13 +18,13 @@ from coterie.models.sampler.stops import StopFinder
 
 
 class Generates(Protocol):
-    """The part of an engine that answers."""
+    """An engine, as a policy needs it."""
 
     async def generate(self, tokens: list[int], params: Any, adapter: Adapter | None) -> Any: ...
 
 
 class TakesTurns(Protocol):
-    """Who may use the device: see :mod:`coterie.agents.engine.turns`."""
+    """Access to a shared device: see :mod:`coterie.agents.engine.turns`."""
 
     def of(self, engine: Any) -> AbstractAsyncContextManager[None]: ...
 

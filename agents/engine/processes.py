@@ -1,4 +1,4 @@
-"""Engines' processes: what they inherit, how they end, where weights pass from one to another."""
+"""Engines' processes: their environment, their end, and the folder that passes them weights."""
 
 import itertools
 import os
@@ -27,7 +27,14 @@ _ON_CPU = {"TORCH_COMPILE_DISABLE": "1"}
 def engine_environment(
     settings: VllmSettings, *, engines: int = 1, on_gpu: bool, transfer: bool
 ) -> Iterator[None]:
-    """``engines`` are started inside; what the user has set in the environment stays as it is."""
+    """The environment in which engines are started; variables that the user has set stay.
+
+    Args:
+        settings: of the engines.
+        engines: how many share the cores.
+        on_gpu: whether any of them runs on a GPU.
+        transfer: whether weights are passed by handles to GPU memory.
+    """
     # vLLM reads its own variables in this process too, at any later time.
     lasting = {
         "VLLM_LOGGING_LEVEL": settings.log,

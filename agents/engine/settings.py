@@ -1,4 +1,4 @@
-"""How engines are run, and what can be found wrong before one is started."""
+"""Settings of vLLM engines, and the checks before one is started."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def check_engine(
 
     Args:
         engine: ``local`` or ``vllm``.
-        settings: how engines are run.
+        settings: of the engines.
         devices: (model's device, its engine's device) of every model, as the user gave them.
         adapters: whether a model has one.
 

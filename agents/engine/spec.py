@@ -1,4 +1,4 @@
-"""What an engine runs, and what vLLM is told of it and of one completion."""
+"""The specification of an engine, and vLLM's arguments for it and for a completion."""
 
 import os
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from coterie.agents.engine.settings import VllmSettings
 from coterie.datatypes import Sampling, UserError
 
 Transfer = Literal["ipc", "nccl"]
-"""vLLM's: learner and engine share a GPU, or they do not."""
+"""vLLM's backends: ``ipc`` where learner and engine share a GPU, ``nccl`` where they do not."""
 
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """What an engine runs; engines of equal specs could be one."""
+    """The model of an engine and how it runs; roles with equal specs could share an engine."""
 
     model: str
     """Folder, or hub id."""
@@ -31,12 +31,12 @@ class EngineSpec:
     lora_rank: int = 0
     """Largest rank of its adapters; 0: it has none."""
     adapters: int = 0
-    """How many roles have an adapter on it."""
+    """Roles that have an adapter on it."""
     seed: int = 0
     tensor_parallel: int = 1
     """GPUs that it spans, from ``device`` on."""
     transfer: Transfer = "ipc"
-    """How it is handed weights on a GPU, where they do not come through files."""
+    """The backend of its weight transfer on a GPU, where weights do not come through files."""
 
     @property
     def on_gpu(self) -> bool:
@@ -119,7 +119,7 @@ def sampling_params(sampling: Sampling, seed: int, eos_ids: Sequence[int]) -> An
 
 
 def _lora_rank(rank: int) -> int:
-    """The smallest size that vLLM has room for."""
+    """The smallest rank that vLLM supports and that holds ``rank``."""
     for size in (8, 16, 32, 64, 128, 256, 320, 512):
         if rank <= size:
             return size

@@ -1,5 +1,5 @@
-"""Full weights from GPU to GPU, in the words of vLLM's weight transfer: by handles to memory where
-learner and engine share a GPU, by NCCL where they do not."""
+"""Full weights from GPU to GPU by vLLM's weight transfer: by handles to memory where learner and
+engine share a GPU, by NCCL where they do not."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ async def send_handles(llm: Any, weights: Iterable[tuple[str, Tensor]], *, first
 
 
 def describe(weights: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """What an engine is told of named weights, or of what is known of them."""
+    """vLLM's description of named weights: names, formats and shapes."""
     named = list(weights)
     return {
         "names": [name for name, _ in named],
@@ -56,7 +56,7 @@ async def join(llm: Any, meeting: Mapping[str, Any]) -> None:
 
 
 async def receive(llm: Any, described: Mapping[str, Any]) -> None:
-    """Take over weights that are sent meanwhile, or that handles name."""
+    """Have the engine take weights that are sent meanwhile, or that ``described`` names."""
     from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest  # pyright: ignore[reportMissingImports]
 
     await llm.start_weight_update()
@@ -71,7 +71,7 @@ async def _begin(llm: Any, said: dict[str, Any]) -> None:
 
 
 class _AskedElsewhere:
-    """vLLM's ``VLLMWeightSyncClient``; engines are asked by whoever asks the learner."""
+    """vLLM's ``VLLMWeightSyncClient`` that calls no engine: the caller of the learner does."""
 
     def init_weight_transfer_engine(self, init_info: object) -> None: ...
 

@@ -16,10 +16,10 @@ class Sleeper(Protocol):
 
 
 class Turns:
-    """Wakes the engine that is asked, once the one that is awake has nothing under way.
+    """Wakes the engine of a request, once the awake engine has no request under way.
 
-    An engine keeps its turn while requests keep coming: whoever waits for another one asks nothing
-    more of it, so a turn ends by itself.
+    An engine keeps its turn while requests keep coming. An episode that waits for another engine
+    sends it no more, so a turn ends by itself.
     """
 
     def __init__(self, engines: Sequence[Sleeper]) -> None:
@@ -47,7 +47,7 @@ class Turns:
             self._give_back()
 
     async def rest(self) -> None:
-        """Put the one that is awake to sleep; nothing may be under way."""
+        """Put all engines to sleep; no request may be under way."""
         while self._change is not None:  # begun for a request that was cancelled since
             await asyncio.shield(self._change)
         assert not self._under_way, "an engine is put to sleep under its requests"

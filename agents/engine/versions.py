@@ -1,4 +1,4 @@
-"""How a role's newest weights reach its engine."""
+"""Versions of a role's weights, and how they reach its engine."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -16,7 +16,7 @@ from coterie.models.stored import StoredWeights
 
 
 class TakesWeights(Protocol):
-    """The part of an engine that weights go to."""
+    """An engine, as far as it takes weights."""
 
     async def add_adapter(self, adapter: Adapter) -> None: ...
 
@@ -31,7 +31,7 @@ class Versions(Protocol):
     """The weights that a role's requests are answered with."""
 
     async def publish(self) -> None:
-        """Have every later request answered with the handle's weights of this moment."""
+        """Have every later request answered with the handle's current weights."""
         ...
 
     def request(self) -> AbstractAsyncContextManager[Adapter | None]:
@@ -186,7 +186,7 @@ class EngineCheckpoints:
         self._count = 0
 
     def write(self) -> Path:
-        """A folder with the weights of this moment."""
+        """A folder with the current weights."""
         self._count += 1
         target, draft = self._folder / f"v{self._count}", self._folder / "draft"
         self._handle.save(draft, self._dtype)

@@ -1,4 +1,4 @@
-"""Element-wise parts of a decoder with few passes over memory, forward and backward.
+"""Norm, SwiGLU and rotary embedding with few passes over memory, forward and backward.
 
 Legend: S rows of activations, D their width, H heads, E head width, R rotary width.
 """

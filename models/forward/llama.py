@@ -1,4 +1,4 @@
-"""Hidden states of scored positions: each distinct context once, and little else.
+"""Hidden states of scored positions, computed once for each distinct context.
 
 The model's own linear layers compute, with whatever adapters are on; packing, norms, rotations and
 attention are ours. Agrees with the model's own forward pass to rounding.
@@ -65,7 +65,7 @@ class TreeForward:
 
 
 class _Attention:
-    """Where queries and keys stand, head by head, and who sees whom."""
+    """Places of queries and keys, head by head, and the mask between them."""
 
     def __init__(self, rows: tree.Tree, queries: tree.Queries, config: Any) -> None:
         heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
@@ -82,7 +82,7 @@ class _Attention:
         self._answer = ((slot_M // slots * heads + head_H) * slots + slot_M % slots).view(-1)
 
     def __call__(self, q_MHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, reach: int | None) -> Tensor:
-        """(M, H E) what each query finds."""
+        """(M, H E) the attention output of each query."""
         rows, slots, positions = self._shape
         kv_heads, width = k_SJE.shape[1:]
         q = q_MHE.view(-1, width).index_select(0, self._asked)

@@ -1,8 +1,7 @@
-"""Rows end to end in place of rows side by side: no padding is computed, and what rows share at
-their start is computed once.
+"""Packed rows: no padding is computed, and a start that rows share is computed once.
 
-All tokens stand in one row of the model's input. Attention is told which of them belong together,
-through transformers' interface for attention functions; all else treats tokens one by one.
+All tokens stand end to end in one row of the model's input. An attention function, registered with
+transformers, gets the segments that belong together; all other layers treat tokens one by one.
 
 Legend: S tokens that are computed, N scored positions, H query heads, J key-value heads, E head
 width, Q queries and K keys of one segment.
@@ -30,8 +29,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 FAMILIES = frozenset({"llama", "mistral", "qwen2", "qwen3", "phi3", "mixtral", "qwen3_moe"})
-"""Architectures (``model_type``) whose blocks hand what they do not know on to attention, which
-hides nothing but the future and what is beyond a window."""
+"""Architectures (``model_type``) whose blocks pass unknown arguments on to attention, and whose
+attention masks nothing but the future and what is beyond a window."""
 _NAME = "coterie_packed"
 SHARED_FROM = 16
 """Tokens of a common start below which it does not pay to compute it once."""
@@ -46,12 +45,12 @@ class Segment:
 
     @property
     def queries(self) -> int:
-        """How many tokens ask."""
+        """The number of its own tokens."""
         return len(self.own)
 
     @property
     def keys(self) -> int:
-        """How many the last of them sees."""
+        """The number of tokens that the last of them attends to."""
         return len(self.start) + len(self.own)
 
 
@@ -61,20 +60,22 @@ class Packed:
 
     ids_S: Ints
     position_S: Ints
-    """Of each token in its row."""
+    """The position of each token in its row."""
     segments: list[Segment]
     scored_N: Ints
-    """Where each scored position stands, row by row."""
+    """The place in S of each scored position, row by row."""
     on_device: dict[str, Tensor] = field(default_factory=dict)
-    """What the kernel of a GPU wants to know, made when it is first asked for."""
+    """The layout for a GPU's kernel, made at the first call."""
     on_cpu: list[Segments] = field(default_factory=list)
-    """The same for a CPU, at most one."""
+    """The layout for a CPU, made at the first call; at most one entry."""
 
 
 def pack(ids_BT: Ints, mask_BT: Bools) -> Packed:
-    """Rows, each as far as it is needed.
+    """Pack rows, each up to its last scored position.
 
-    ``mask_BT`` is (B, T - 1), true where the token after a position is scored; at least once.
+    Args:
+        ids_BT: (B, T) padded rows.
+        mask_BT: (B, T - 1) true where the token after a position is scored; at least once.
     """
     first_B = np.argmax(mask_BT, 1)
     length_B = np.where(mask_BT, np.arange(mask_BT.shape[1]) + 1, 0).max(1)
@@ -133,7 +134,7 @@ def _attend(
     sliding_window: int | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """(1, S, H, E) what each query finds within its segment."""
+    """(1, S, H, E) the attention output of each query within its segment."""
     if not q_1HSE.is_cpu and q_1HSE.dtype != torch.float32:
         return _on_gpu(q_1HSE, k_1JSE, v_1JSE, packed, scaling, sliding_window), None
     if q_1HSE.is_cpu and Segments.fit(packed.segments, q_1HSE.shape[1]):
@@ -167,7 +168,7 @@ def _attend(
 
 
 def _seen(segment: Segment, window: int | None, device: torch.device) -> Tensor:
-    """(Q, K) true where a query may look at a key."""
+    """(Q, K) true where a query may attend to a key."""
     query_Q1 = torch.arange(segment.keys - segment.queries, segment.keys, device=device)[:, None]
     ahead_QK = query_Q1 - torch.arange(segment.keys, device=device)
     return (ahead_QK >= 0) & (ahead_QK < (window or segment.keys))
@@ -181,7 +182,7 @@ def _on_gpu(
     scaling: float | None,
     window: int | None,
 ) -> Tensor:
-    """The same by torch's kernel for rows of unequal length, whose last query sees the last key."""
+    """As :func:`_attend`, by torch's kernel for rows of unequal length."""
     from torch.nn.attention.varlen import varlen_attn
 
     if not packed.on_device:

@@ -18,7 +18,7 @@ from torch import Tensor
 # Scores that exist at once, 8 MiB: what caches of a core and its neighbours hold.
 _SCORES_AT_ONCE = 1 << 21
 _PADDED = 1.5
-"""Scores that are computed over those that are asked for, at most."""
+"""Largest ratio of computed scores, padding included, to needed ones."""
 
 
 class SegmentBatch:
@@ -36,7 +36,7 @@ class SegmentBatch:
             seen_BK[row, start : segment.keys] = asked_BQ[row, : segment.queries]
             slots.append(row * queries + np.arange(segment.queries))
         self.token_N = np.concatenate([np.arange(s.own.start, s.own.stop) for s in segments])
-        """Whose answers :meth:`attend` gives."""
+        """The tokens whose outputs :meth:`attend` gives."""
         self._slot_N = torch.from_numpy(np.concatenate(slots))
         self._asked, self._seen = (torch.from_numpy(x.reshape(-1)) for x in (asked_BQ, seen_BK))
         first_B = torch.tensor([s.keys - s.queries for s in segments])
@@ -46,7 +46,7 @@ class SegmentBatch:
     def attend(
         self, q_SHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, scale: float, window: int | None
     ) -> Tensor:
-        """(N, H, E) what the queries find."""
+        """(N, H, E) the attention output of each query."""
         (rows, queries, keys), heads, kv_heads = self.shape, q_SHE.shape[1], k_SJE.shape[1]
         width = q_SHE.shape[2]
 
@@ -70,7 +70,7 @@ class SegmentBatch:
             hidden_BQK = ahead_BQK < 0
             if window is not None:
                 hidden_BQK |= ahead_BQK >= window
-            # Past a segment's end nobody asks; what stands there must be finite.
+            # Past a segment's end there is no query; the values there must be finite.
             hidden_BQK &= ~hidden_BQK.all(-1, keepdim=True)
             bias_BQK = torch.zeros(hidden_BQK.shape).masked_fill_(hidden_BQK, -torch.inf)
             self._bias[window] = bias_BQK[:, None]
@@ -87,19 +87,19 @@ class Segments:
 
     @staticmethod
     def fit(segments: Sequence[Any], heads: int) -> bool:
-        """Whether the scores of each are few."""
+        """Whether each segment's scores stay below :data:`_SCORES_AT_ONCE`."""
         return all(heads * s.queries * s.keys <= _SCORES_AT_ONCE for s in segments)
 
     def attend(
         self, q_SHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, scale: float, window: int | None
     ) -> Tensor:
-        """(S, H, E) what each query finds within its segment."""
+        """(S, H, E) the attention output of each query within its segment."""
         answers = [batch.attend(q_SHE, k_SJE, v_SJE, scale, window) for batch in self._batches]
         return torch.cat(answers).index_select(0, self._place_S)
 
 
 def _groups(segments: Sequence[Any], heads: int) -> Iterator[list[Any]]:
-    """Similar lengths together: within the limit, and with little padding."""
+    """Groups of segments of similar length, within the limit and with little padding."""
     group: list[Any] = []
     keys = real = 0
     for segment in sorted(segments, key=lambda s: (s.queries, s.keys)):

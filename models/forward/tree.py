@@ -48,7 +48,7 @@ class Tree:
 
 
 def build(ids_BT: Ints, mask_BT: Bools) -> Tree:
-    """The tree of (B, T) rows, each as far as it is needed.
+    """The tree of (B, T) rows, each up to its last scored position.
 
     ``mask_BT`` is (B, T - 1), true where the token after a position is scored; at least once.
     """

@@ -1,4 +1,4 @@
-"""Rows that are sampled at once: how many, bounded by memory, and how far each of them is."""
+"""Batches of rows that are sampled at once, bounded by memory, and their state."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def partition(requests: Sequence[Request], limits: Limits) -> Iterator[list[int]
 
 
 class SamplingState:
-    """What has been sampled, and which rows go on; on the CPU, in numpy."""
+    """The tokens of a batch so far, and which rows go on; on the CPU, in numpy."""
 
     def __init__(
         self,
@@ -140,6 +140,7 @@ class SamplingState:
         self._live_B = self._live_B[keep_N]
 
     def completions(self, version: int) -> list[Completion]:
+        """The sampled rows, in the order of the requests; ``version``: of the weights."""
         return [
             Completion(tokens[:n].copy(), logp[:n].copy(), finish, version)  # type: ignore[arg-type]
             for tokens, logp, n, finish in zip(

@@ -1,4 +1,4 @@
-"""From one row's random stream and logits to its next token."""
+"""The next token of each row, from its logits and its random stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Rules:
 
     @staticmethod
     def of(samplings: Sequence[Sampling], vocab_size: int, device: torch.device) -> "Rules":
-        """The rules of rows that are sampled so."""
+        """The rules of rows with these settings."""
         temperature = torch.tensor([s.temperature for s in samplings], device=device)
         greedy = temperature == 0
         top_k = torch.tensor([s.top_k or vocab_size for s in samplings], device=device)

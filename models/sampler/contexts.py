@@ -1,4 +1,4 @@
-"""Keys and values of rows under way, and what a newest token finds in them.
+"""Keys and values of rows under way, and the attention of their newest tokens.
 
 Two layouts with one interface. :class:`RowContexts` holds a whole context for each row: few and
 large operations, right where contexts are small. :class:`SharedContexts` holds a prompt once for
@@ -25,7 +25,7 @@ _PADDED = 2
 
 
 class Contexts(Protocol):
-    """What a decoder needs."""
+    """A key-value cache, as a decoder needs it."""
 
     length: int
     """Positions of every row so far, padding on the left included."""
@@ -36,8 +36,8 @@ class Contexts(Protocol):
         """Keep keys and values (P, J, T, E) of the prompts from the ``first`` one on."""
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """(B, H E) what the queries (B, H, E) of the newest tokens find; their keys and values
-        (B, J, E) are kept."""
+        """(B, H E) the attention output of the newest tokens' queries (B, H, E); their keys and
+        values (B, J, E) are kept."""
         ...
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:

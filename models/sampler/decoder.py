@@ -1,4 +1,4 @@
-"""What the sampling loop asks of a model with a key-value cache, and how any causal LM does it."""
+"""The interface between the sampling loop and a model with a key-value cache, for any causal LM."""
 
 from inspect import signature
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from transformers import DynamicCache
 
 
 class Decoder(Protocol):
-    """One batch of rows under way."""
+    """A model that decodes one batch of rows."""
 
     def prefill(self, prompts: list[list[int]], fork_B: list[int], room: int) -> Tensor:
         """Read each distinct prompt once and continue it in every row: row b continues

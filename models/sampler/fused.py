@@ -17,7 +17,7 @@ from coterie.models.sampler.weights import FusedWeights, LayerWeights
 
 
 class FusedDecoder:
-    """Rows under way."""
+    """Implements :class:`coterie.models.sampler.decoder.Decoder` for the Llama family."""
 
     def __init__(self, weights: FusedWeights, prefill_tokens: int = 1 << 14) -> None:
         self._w = weights
@@ -104,7 +104,7 @@ class FusedDecoder:
 
 
 def _causal_mask(columns_T: Tensor, pad_P: Tensor, window: int | None) -> Tensor:
-    """(P, 1, T, T) true where a query may look at a key."""
+    """(P, 1, T, T) true where a query may attend to a key."""
     ahead = columns_T[:, None] - columns_T[None, :]
     seen = ahead >= 0
     if window is not None:

@@ -1,4 +1,4 @@
-"""Finding stop strings while sampling, across token boundaries, without decoding everything."""
+"""Search for stop strings while sampling, across token boundaries, without decoding every row."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ _UNKNOWN, _NO, _MAYBE = -1, 0, 1
 
 
 class StopFinder:
-    """Says whether the newest token completes a stop string.
+    """Decides whether the newest token completes a stop string.
 
     Most tokens cannot: a table over the vocabulary, filled as tokens turn up, remembers which
     may hold a stop string's end. Only after those is the tail of the row decoded.

@@ -34,7 +34,7 @@ class LayerWeights:
 
 
 class FusedWeights:
-    """Everything about a model that does not change while a batch is sampled."""
+    """A model's weights and constants, which do not change while a batch is sampled."""
 
     def __init__(self, model: Any, adapter: str | None, dtype: torch.dtype) -> None:
         config = model.config

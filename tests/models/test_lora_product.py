@@ -8,7 +8,7 @@ from peft import LoraConfig, get_peft_model
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from coterie.models.lora_product import compute_in_one_format
+from coterie.models.lora import compute_in_one_format
 
 B, T, WIDE, RANK = 30, 5, 64, 8
 
