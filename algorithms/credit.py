@@ -7,7 +7,6 @@ would weigh the more the more often it began anew.
 Legend: N rows, M members, K groups. All of it is float64 on the CPU.
 """
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -231,9 +230,7 @@ def with_divergence_penalty(
     out = []
     for member, t in zip(owners, trajectories):
         # R = r - beta sum_t d_t   RLOO, arXiv:2402.14740; REINFORCE++, arXiv:2501.03262v1
-        value = -algorithm.kl_in_reward * total[member]
-        terms = {**t.reward_terms, "divergence": value}
-        out.append(dataclasses.replace(t, reward=t.reward + value, reward_terms=terms))
+        out.append(t.with_term("divergence", -algorithm.kl_in_reward * total[member]))
     return out
 
 
@@ -271,7 +268,3 @@ def _check_key(trajectories: Sequence[Trajectory], use: Sequence[int], key: str)
             f"every group under the key {key!r} has a single row, so there is nothing to compare; "
             "use a coarser key, or more traces per problem"
         )
-
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]

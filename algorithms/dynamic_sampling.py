@@ -1,6 +1,5 @@
 """DAPO's choice of what to train on (arXiv:2503.14476): informative groups, lengths in bounds."""
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,6 +44,5 @@ def with_overlong_penalty(
         value = algorithm.overlong_factor * overlong_penalty(
             int(t.mask.sum()), limit=algorithm.overlong_limit, buffer=algorithm.overlong_buffer
         )
-        terms = {**t.reward_terms, "overlong": value}
-        out.append(dataclasses.replace(t, reward=t.reward + value, reward_terms=terms))
+        out.append(t.with_term("overlong", value))
     return out

@@ -16,6 +16,7 @@ from torch import Tensor
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.batched_model import BatchedModel
 from coterie.algorithms.batching import Batch, scored_tokens, split_evenly
+from coterie.algorithms.credit import Floats
 from coterie.algorithms.distillation import TokenSignal, by_trajectory
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
@@ -32,9 +33,6 @@ from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.datatypes import Trajectory, UserError
 from coterie.datatypes.pulse import LEARNED
 from coterie.models.shards import gather, shard_as, whole
-
-Floats = npt.NDArray[np.float64]
-
 
 _NO_SIGNAL = TokenSignal()
 

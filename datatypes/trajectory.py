@@ -61,6 +61,11 @@ class Trajectory:
         """Whether this row may enter a loss."""
         return self.status == "ok" and bool(self.mask.any())
 
+    def with_term(self, name: str, value: float) -> "Trajectory":
+        """This row with one more reward term of that weighted ``value``."""
+        terms = {**self.reward_terms, name: value}
+        return replace(self, reward=self.reward + value, reward_terms=terms)
+
     def as_learned(self) -> "Trajectory":
         """This row with the context after which it is learned.
 

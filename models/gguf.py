@@ -11,12 +11,11 @@ from filelock import FileLock
 
 from coterie.datatypes import UserError, user_path
 from coterie.models.cache import cache_folder
-from coterie.models.gguf_header import GgufHeader, read_header
+from coterie.models.gguf_header import WAY_OUT, GgufHeader, read_header
 from coterie.models.gguf_tokenizer import check_tokenizer
 
 _FORM = 1
 """Version of the written form; it changes where the same file would be written differently."""
-_WAY_OUT = "take that checkpoint as safetensors"
 
 
 def gguf_file(name: str) -> Path | None:
@@ -52,7 +51,7 @@ def check_gguf(path: Path) -> GgufHeader:
         what = kind if kind not in known else metadata["general.type"]
         raise UserError(f"{path} holds {what!r}; what can be read: models of {', '.join(known)}")
     if metadata.get(f"{kind}.rope.scaling.type", "none") != "none":
-        raise UserError(f"{path} scales its rotary embedding, which is not read; {_WAY_OUT}")
+        raise UserError(f"{path} scales its rotary embedding, which is not read; {WAY_OUT}")
     check_tokenizer(path, metadata)
     _check_whole(path, header)
     return header
@@ -65,7 +64,7 @@ def _check_whole(path: Path, header: GgufHeader) -> None:
         try:
             per_block, size = GGML_QUANT_SIZES[GGMLQuantizationType(tensor.kind)]
         except (KeyError, ValueError):
-            raise UserError(f"{path}: {tensor.name} is of an unknown type; {_WAY_OUT}") from None
+            raise UserError(f"{path}: {tensor.name} is of an unknown type; {WAY_OUT}") from None
         end = header.data_start + tensor.offset + tensor.elements // per_block * size
         if end > header.size:
             raise UserError(

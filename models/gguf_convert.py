@@ -19,12 +19,10 @@ from transformers import (
 
 from coterie.datatypes import UserError
 from coterie.models.damage import check_complete, in_one_sentence
-from coterie.models.gguf_header import GgufHeader
+from coterie.models.gguf_header import WAY_OUT, GgufHeader
 from coterie.models.gguf_tokenizer import mend
 from coterie.models.process import quietly, replaced
 from coterie.models.saving import disk_errors
-
-_WAY_OUT = "take that checkpoint as safetensors"
 
 
 def convert(path: Path, header: GgufHeader, folder: Path) -> None:
@@ -40,7 +38,7 @@ def convert(path: Path, header: GgufHeader, folder: Path) -> None:
         file=sys.stderr,
         flush=True,
     )
-    with in_one_sentence(f"{path} cannot be read; {_WAY_OUT}"):
+    with in_one_sentence(f"{path} cannot be read; {WAY_OUT}"):
         tokenizer, module, info = _read(path)
         mend(tokenizer, header.metadata)
     check_complete(info, str(path), None)
@@ -48,7 +46,7 @@ def convert(path: Path, header: GgufHeader, folder: Path) -> None:
     if taken != weights or len(tokenizer) != header.metadata["tokenizer.ggml.tokens"]:
         raise UserError(
             f"{path} holds {weights:,} weights and {header.metadata['tokenizer.ggml.tokens']:,} "
-            f"tokens, of which {taken:,} and {len(tokenizer):,} would be read; {_WAY_OUT}"
+            f"tokens, of which {taken:,} and {len(tokenizer):,} would be read; {WAY_OUT}"
         )
     # An ordinary model from here on, which transformers would else refuse to save.
     if hasattr(module.config, "quantization_config"):

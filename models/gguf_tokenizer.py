@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import UserError
+from coterie.models.gguf_header import WAY_OUT
 from coterie.models.start import put_in_front
 
 _GPT2 = frozenset({"gpt-2", "mpt", "olmo", "phi-2"})
@@ -35,22 +36,21 @@ def check_tokenizer(path: Path, metadata: Mapping[str, Any]) -> None:
         UserError: one sentence that names it.
     """
     kind, cut = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre")
-    way_out = "take that checkpoint as safetensors"
     if kind is None or not isinstance(metadata.get("tokenizer.ggml.tokens"), int):
-        raise UserError(f"{path} holds no tokenizer; {way_out}")
+        raise UserError(f"{path} holds no tokenizer; {WAY_OUT}")
     if kind not in (_SENTENCEPIECE, _BYTES):
         raise UserError(
-            f"{path} has a tokenizer of the kind {kind!r}, not llama or gpt2; {way_out}"
+            f"{path} has a tokenizer of the kind {kind!r}, not llama or gpt2; {WAY_OUT}"
         )
     if kind == _BYTES and cut not in _known_cuts():
         raise UserError(
             f"{path} cuts its text by a rule {cut!r} that is not known here, and would be read "
-            f"wrongly; {way_out}"
+            f"wrongly; {WAY_OUT}"
         )
     spaceless = metadata.get("tokenizer.ggml.add_space_prefix") is False
     if kind == _SENTENCEPIECE and spaceless and not _is_gemma(metadata):
         raise UserError(
-            f"{path} puts no space before its texts, and would be read wrongly; {way_out}"
+            f"{path} puts no space before its texts, and would be read wrongly; {WAY_OUT}"
         )
 
 

@@ -82,13 +82,22 @@ class ChainSettings:
             raise UserError(
                 f"chains: mix {self.mix} must be three shares of P, T and X, none negative"
             )
-        if not 1 <= self.min_length <= self.max_length <= _LONGEST:
-            raise UserError(
-                f"chains: lengths {self.min_length} to {self.max_length} must satisfy "
-                f"1 <= min_length <= max_length <= {_LONGEST}"
-            )
+        check_lengths("chains", self.min_length, self.max_length)
         if self.mix[2] > 0 and self.min_length < 2:
             raise UserError("chains: family X needs min_length of 2 at least, or a share of 0")
+
+
+def check_lengths(source: str, least: int, most: int) -> None:
+    """Refuse numbers of operations that no problem of a ``source`` can have.
+
+    Raises:
+        UserError: one sentence that names both.
+    """
+    if not 1 <= least <= most <= _LONGEST:
+        raise UserError(
+            f"{source}: lengths {least} to {most} must satisfy "
+            f"1 <= min_length <= max_length <= {_LONGEST}"
+        )
 
 
 class ChainSource(Generated):

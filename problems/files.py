@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coterie.datatypes import AnswerKind, Problem, UserError, user_path
+from coterie.datatypes import AnswerKind, Problem, UserError, join_or, user_path
 from coterie.problems.formats import Format, pair_format, read_row, recognise
 from coterie.problems.gold import UnusableRowError
 from coterie.problems.solutions import worked_solution
 from coterie.problems.source import ProblemSet
-from coterie.problems.where import Where
+from coterie.problems.where import Where, column_names
 
 LINES = (".jsonl", ".ndjson")
 DOCUMENT = ".json"
@@ -26,11 +26,11 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     :class:`UserError` with file and place.
     """
     if path.is_dir():
-        raise UserError(f"{path} is a folder; name a file that ends in {_any_of(SUFFIXES)}")
+        raise UserError(f"{path} is a folder; name a file that ends in {join_or(SUFFIXES)}")
     if path.exists() and not path.is_file():
         raise UserError(f"{path} is a pipe or a device; write its lines to a file first")
     if path.suffix.lower() not in SUFFIXES:
-        raise UserError(f"{path}: unknown kind of file; use one that ends in {_any_of(SUFFIXES)}")
+        raise UserError(f"{path}: unknown kind of file; use one that ends in {join_or(SUFFIXES)}")
     try:
         if path.suffix.lower() == PARQUET:
             yield from _parquet_rows(path)
@@ -149,10 +149,6 @@ def _object(path: Path, place: str, row: Any) -> dict[str, Any]:
     return row
 
 
-def _any_of(words: tuple[str, ...]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 _QUESTIONS = ("question", "problem", "prompt", "Question", "Problem")
 _ANSWERS = ("answer", "final_answer", "solution", "Answer", "gold")
 
@@ -220,7 +216,7 @@ def read_problems(
             continue
         missing = [column for column in form.columns if column not in row]
         if missing:
-            raise UserError(f"{name} {place}: no column {missing[0]!r}; found {_names(row)}")
+            raise UserError(f"{name} {place}: no column {missing[0]!r}; found {column_names(row)}")
         try:
             problem = read_row(
                 form,
@@ -260,8 +256,8 @@ def choose_format(name: str, row: Mapping[str, Any], columns: Columns) -> Format
         if form is not None:
             return form
         raise UserError(
-            f"{name}: cannot tell question and answer among the columns {_names(row)}; name them "
-            "with --problems.question-column and --problems.answer-column"
+            f"{name}: cannot tell question and answer among the columns {column_names(row)}; "
+            "name them with --problems.question-column and --problems.answer-column"
         )
     question = _find_column(name, "question", columns.question, _QUESTIONS, row)
     return pair_format(question, _find_column(name, "answer", columns.answer, _ANSWERS, row))
@@ -275,10 +271,6 @@ def _find_column(
         if column in row:
             return column
     raise UserError(
-        f"{name}: no {role} column{f' {wanted!r}' if wanted else ''} among {_names(row)}; "
+        f"{name}: no {role} column{f' {wanted!r}' if wanted else ''} among {column_names(row)}; "
         f"name one of them with --problems.{role}-column"
     )
-
-
-def _names(row: Mapping[str, Any]) -> str:
-    return ", ".join(list(row)[:20]) or "none"

@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from coterie.datatypes import Problem, UserError, derive_seed
-from coterie.problems.chains import OPERATIONS
+from coterie.problems.chains import OPERATIONS, check_lengths
 from coterie.problems.source import Generated
 
 GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
 HIDDEN = "?"
-_LONGEST = 64
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,7 @@ class RecallSettings:
         for name in ("named", "unknown"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UserError(f"recall: {name} is {getattr(self, name)}; it is a share of 1")
-        if not 1 <= self.min_length <= self.max_length <= _LONGEST:
-            raise UserError(
-                f"recall: lengths {self.min_length} to {self.max_length} must satisfy "
-                f"1 <= min_length <= max_length <= {_LONGEST}"
-            )
+        check_lengths("recall", self.min_length, self.max_length)
 
 
 class RecallSource(Generated):

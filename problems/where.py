@@ -28,8 +28,9 @@ class Where:
             UserError: the row has no such column.
         """
         if self.column not in row:
-            columns = ", ".join(list(row)[:_SHOWN]) or "none"
-            raise UserError(f"{place}: where names the column {self.column!r}; found {columns}")
+            raise UserError(
+                f"{place}: where names the column {self.column!r}; found {column_names(row)}"
+            )
         met.setdefault(value := str(row[self.column]).strip())
         return value in self.values
 
@@ -39,6 +40,11 @@ class Where:
             f"{name}: no row has {self.column} {' or '.join(self.values)}; there are "
             f"{', '.join(list(met)[:_SHOWN])}"
         )
+
+
+def column_names(row: Mapping[str, Any]) -> str:
+    """The columns of ``row``, the first twenty, for messages."""
+    return ", ".join(list(row)[:_SHOWN]) or "none"
 
 
 def read_where(text: str) -> Where:

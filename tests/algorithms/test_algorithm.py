@@ -10,10 +10,6 @@ from coterie.algorithms import (
     ALGORITHMS,
     Algorithm,
     ClippedRatio,
-    ClippedWeight,
-    GateWeight,
-    SequenceWeight,
-    SoftGate,
 )
 from coterie.datatypes import UserError
 
@@ -41,41 +37,6 @@ def test_register(monkeypatch):
         algorithms.register("mine", mine)
     with pytest.raises(UserError, match="must lie between"):
         algorithms.register("other", Algorithm(surrogate=ClippedRatio(low=2.0)))
-
-
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        (lambda: Algorithm(kl_coefficient=0.1, kl_estimator="k1"), "k1 in the loss"),
-        (lambda: Algorithm(kl_importance=True), "kl-coefficient"),
-        (lambda: Algorithm(kl_coefficient=-1.0), "kl-coefficient must not be negative"),
-        (lambda: Algorithm(epsilon=-1.0), "epsilon must not be negative"),
-        (lambda: Algorithm(entropy_coefficient=float("nan")), "entropy-coefficient"),
-        (lambda: Algorithm(reduction="constant-length"), "needs algo.length"),
-        (lambda: Algorithm(length=5), "constant-length only"),
-        (lambda: Algorithm(overlong_limit=5), "needs both"),
-        (lambda: Algorithm(overlong_limit=5, overlong_buffer=6), "between 0 and"),
-        (lambda: Algorithm(max_generation_batches=0), "max-generation-batches"),
-        (lambda: Algorithm(generation_batch=96), "nothing without algo.dynamic-sampling"),
-        (
-            lambda: Algorithm(generation_batch=-1, dynamic_sampling=True),
-            "generation-batch must not",
-        ),
-        (lambda: Algorithm(surrogate=ClippedRatio(dual=1.0)), "dual must be finite and above 1"),
-        (
-            lambda: Algorithm(surrogate=ClippedRatio(dual=float("nan"))),
-            "dual must be finite and above 1",
-        ),
-        (lambda: Algorithm(surrogate=ClippedRatio(low=1.0)), "low must lie between 0 and 1"),
-        (lambda: Algorithm(surrogate=SequenceWeight(high=0.0)), "high be above 0, and finite"),
-        (lambda: Algorithm(surrogate=SoftGate(tau_positive=0.0)), "tau-positive"),
-        (lambda: Algorithm(surrogate=GateWeight(tau_negative=-1.0)), "tau-negative"),
-        (lambda: Algorithm(surrogate=ClippedWeight(high=0.5)), "below 1"),
-    ],
-)
-def test_senseless_combinations_are_refused(made, words):
-    with pytest.raises(UserError, match=words):
-        made()
 
 
 def test_k1_is_welcome_with_importance():

@@ -193,8 +193,3 @@ def test_terms_enter_credit_only_where_asked():
     apart = assign_credit(rows, "problem", combined).advantage_B
     # -1 + 1, 1 - 1, -1 - 1, 1 + 1: deviation sqrt(8 / 4)
     np.testing.assert_allclose(apart, np.array([0, 0, -2, 2]) / 2**0.5, atol=1e-12)
-
-
-def test_a_scale_that_terms_do_not_take_is_refused():
-    with pytest.raises(UserError, match="scales each term by its group"):
-        Algorithm(combine="normalise-then-sum", scale="none")

@@ -291,19 +291,3 @@ def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
         learner.update(rows, NOTHING)
     for name, value in weights(whole.model).items():
         torch.testing.assert_close(value, weights(again.model)[name], rtol=0, atol=0)
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"beta": -1.0}, "beta must not be negative"),
-        ({"bound": 0.0}, "bound must be above 0"),
-        ({"decay": 1.0}, "decay must be at least 0 and below 1"),
-        ({"likeliest": -1}, "likeliest must not be negative"),
-        ({"fade": -1}, "fade is a share"),
-        ({"fade": 50}, "fade is a share"),
-    ],
-)
-def test_what_cannot_be(settings, sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
-        Distillation(**settings)

@@ -7,14 +7,12 @@ import pytest
 import torch
 
 from coterie.algorithms import (
-    Algorithm,
     Learner,
     LearnerSettings,
     assign_credit,
     get,
     with_divergence_penalty,
 )
-from coterie.datatypes import UserError
 
 PLAIN = LearnerSettings(importance_correction="none", lr=3e-3)
 RLOO = dataclasses.replace(get("rloo"), kl_in_reward=0.1)
@@ -77,16 +75,3 @@ def test_the_learner_sums_log_ratios_over_an_agents_own_tokens(tiny, make_rows):
     assert divergences[-1] == 0
     assert learner.divergences([]).shape == (0,)
     assert any(name.startswith("reference/") for name in learner.state_dict()[0])
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"kl_in_reward": -0.1}, "kl-in-reward must not be negative"),
-        ({"kl_in_reward": float("nan")}, "kl-in-reward must not be negative"),
-        ({"kl_in_reward": 0.1, "combine": "normalise-then-sum"}, "as much as any other"),
-    ],
-)
-def test_senseless_combinations_are_refused(fields, words):
-    with pytest.raises(UserError, match=words):
-        Algorithm(**fields)
