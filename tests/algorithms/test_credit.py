@@ -107,7 +107,7 @@ def test_statistics_of_groups():
     assert stats["zero_variance"] == 0.5
 
 
-def test_the_key_decides_who_is_compared():
+def test_the_key_decides_which_rows_are_compared():
     rows = [row(1), row(3), row(0, "q"), row(4, "q")]
     got = assign_credit(rows, "all", Algorithm(scale="none")).advantage_B
     np.testing.assert_array_equal(got, [-1, 1, -2, 2])  # mean 2, as it happens

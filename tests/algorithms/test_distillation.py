@@ -86,7 +86,7 @@ def test_a_share_of_the_run_needs_its_length(tiny) -> None:
         Learner(tiny(), distilling(fade=1.0), PLAIN)
 
 
-def test_what_each_token_was_told_is_kept_for_the_log(tiny, make_rows) -> None:
+def test_the_bonus_of_each_token_is_kept_for_the_log(tiny, make_rows) -> None:
     rows = named(make_rows, 2)
     learner = Learner(tiny(), distilling(), PLAIN)
     learner.update(rows, NOTHING)
@@ -257,7 +257,7 @@ def test_a_row_that_once_stands_behind_nothing_is_left_out(tiny, make_rows) -> N
         assert metrics["distillation/rows"] == 0
 
 
-def test_who_reads(tiny, make_rows) -> None:
+def test_the_reader_has_the_average_or_the_first_weights(tiny, make_rows) -> None:
     """All are one before the first step. After it the average has moved a twentieth of the way,
     the start not at all."""
     rows, updates = named(make_rows, 0, 3), {}

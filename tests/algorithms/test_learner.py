@@ -56,7 +56,7 @@ def test_idle_rows_do_not_change_the_gradient(name, tiny, make_rows):
 
 @pytest.mark.parametrize("epochs", [1, 2])
 @pytest.mark.parametrize("skip", [True, False])
-def test_it_is_counted_how_many_rows_are_learned(tiny, make_rows, epochs, skip):
+def test_learned_rows_are_counted(tiny, make_rows, epochs, skip):
     settings = dataclasses.replace(
         PLAIN, epochs=epochs, minibatches=2, skip_idle_rows=skip, micro_batch_tokens=64
     )

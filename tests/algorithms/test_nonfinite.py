@@ -67,7 +67,7 @@ def test_steps_that_are_left_out_now_and_then_end_nothing(tiny, make_rows):
         again.update(poisoned(rows, 2), ADVANTAGES)
 
 
-def test_rows_that_are_finite_one_by_one_are_told_too(tiny, make_rows):
+def test_rows_that_are_finite_one_by_one_are_reported_too(tiny, make_rows):
     """Their sum is too large for a float."""
     rows = [dataclasses.replace(row, loss_weight=3e38) for row in make_rows(8)]
     seen = cause_of(rows, ADVANTAGES.tolist(), lambda place: (1.0, float(place == 3)))

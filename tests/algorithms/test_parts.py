@@ -124,7 +124,7 @@ def test_micro_batches_of_rows_end_to_end():
     assert micro_batches([], 20, shares_from=16) == []
 
 
-def test_a_model_that_keeps_what_few_tokens_need_is_given_few_at_once(make_rows, tiny):
+def test_a_model_that_keeps_activations_of_few_tokens_gets_small_micro_batches(make_rows, tiny):
     model, rows = tiny(), make_rows(6)
     longest = max(len(row.tokens) for row in rows)
 

@@ -46,7 +46,9 @@ def test_a_row_is_read_once_behind_each_context(
     assert sum(read) == 3
 
 
-def test_the_sampled_tokens_are_told_the_same_beside_the_likeliest(tiny, make_rows) -> None:
+def test_the_bonus_of_sampled_tokens_is_the_same_with_and_without_the_likeliest(
+    tiny, make_rows
+) -> None:
     rows = reread(make_rows)
     bonuses = [learner(tiny(), k)._rereading(rows, None, 0.0)[1] for k in (0, 8)]
     assert bonuses[0].keys() == bonuses[1].keys() == {0, 1, 2}

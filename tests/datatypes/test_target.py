@@ -62,7 +62,9 @@ def test_what_will_be_written_into_a_folder_is_looked_at_too(place: Path) -> Non
         check_folder(place / "folder", "--out", folders=["responses"])
 
 
-def test_what_found_no_place_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_that_could_not_be_written_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (path,) = (keep("a.json", "{é\ud800}").removeprefix("it is kept as "),)
     assert Path(path).read_text(encoding="utf-8", errors="surrogatepass") == "{é\ud800}"

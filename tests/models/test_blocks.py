@@ -25,7 +25,7 @@ def load(folder: Path, dtype: str, *, trained: bool) -> LoadedRole:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_they_compute_what_weights_of_16_bits_compute_bit_for_bit(checkpoint, name: str) -> None:
+def test_blocks_compute_as_weights_of_16_bits_do_bit_for_bit(checkpoint, name: str) -> None:
     learns = load(checkpoint(name), "bfloat16", trained=True)
     frozen = load(checkpoint(name), "bfloat16", trained=False)
     assert {p.dtype for p in learns.handle.module.parameters()} == {torch.float32}
@@ -86,7 +86,7 @@ def test_parts_of_a_decoder(checkpoint) -> None:
     assert names == ["Embedding", *["DecoderLayer"] * 2, "RMSNorm", "RotaryEmbedding", "Linear"]
 
 
-def test_weights_beside_the_parts_are_told() -> None:
+def test_weights_beside_the_parts_are_reported() -> None:
     class Odd(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -136,6 +136,6 @@ def test_activations_are_computed_twice_where_they_would_take_much(checkpoint, t
 
 
 @pytest.mark.parametrize("recompute", ["never", "always"])
-def test_who_says_what_is_computed_twice_has_micro_batches_as_asked(checkpoint, recompute) -> None:
+def test_with_recompute_set_micro_batches_have_the_budget_asked_for(checkpoint, recompute) -> None:
     spec = ModelSpec(str(checkpoint("qwen3")), device="cpu", recompute=recompute)
     assert load_team({"a": spec}, {"a"})["a"].handle.keeps_tokens is None

@@ -266,7 +266,7 @@ def test_refusals() -> None:
     assert issubclass(jinja2.UndefinedError, jinja2.TemplateError)
 
 
-def test_unknown_text_is_told() -> None:
+def test_unknown_text_is_reported() -> None:
     words = {"[UNK]": 0, "7": 1, "+": 2, "8": 3}
     backend = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()

@@ -43,7 +43,7 @@ def requests(eos: bool) -> list[Request]:
 
 
 @pytest.mark.parametrize("ends", [False, True], ids=["together", "one by one"])
-def test_prompts_held_once_give_the_same_tokens(
+def test_shared_prompts_give_the_same_tokens(
     role: LoadedRole, layouts: list[str], monkeypatch: pytest.MonkeyPatch, ends: bool
 ) -> None:
     sampled = []

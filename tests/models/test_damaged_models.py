@@ -26,7 +26,7 @@ def broken(checkpoint, tmp_path: Path) -> Path:
     return Path(shutil.copytree(checkpoint("qwen3"), tmp_path / "broken"))
 
 
-def test_what_cannot_be_loaded_is_told_before_weights_are_read(
+def test_what_cannot_be_loaded_is_reported_before_weights_are_read(
     checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = broken(checkpoint, tmp_path)
@@ -86,7 +86,7 @@ def rewritten(checkpoint, tmp_path: Path, **tensors: torch.Tensor | None) -> Pat
     return folder
 
 
-def test_weights_that_do_not_fit_are_told(checkpoint, tmp_path: Path, capfd) -> None:
+def test_weights_that_do_not_fit_are_reported(checkpoint, tmp_path: Path, capfd) -> None:
     folder = rewritten(checkpoint, tmp_path, wrong=None)
     assert refusal(folder).endswith(f"do not fit its config.json; missing: {NAME}")
     # The sentence is all that is said.
@@ -96,7 +96,7 @@ def test_weights_that_do_not_fit_are_told(checkpoint, tmp_path: Path, capfd) -> 
         load_team({"a": spec(checkpoint("qwen3"))}, {"bob"})
 
 
-def test_weights_of_another_shape_are_told_by_their_file(checkpoint, tmp_path: Path) -> None:
+def test_weights_of_another_shape_are_reported_by_their_file(checkpoint, tmp_path: Path) -> None:
     folder = rewritten(checkpoint, tmp_path, wrong=torch.zeros(7, 9))
     assert refusal(folder) == (
         f"{folder}/model.safetensors: the weights {NAME} are of shape (7, 9), and its config.json "
@@ -106,7 +106,7 @@ def test_weights_of_another_shape_are_told_by_their_file(checkpoint, tmp_path: P
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_weights_that_are_no_numbers_are_told_by_their_file(
+def test_weights_that_are_no_numbers_are_reported_by_their_file(
     checkpoint, tmp_path: Path, value: str, dtype: torch.dtype
 ) -> None:
     wrong = torch.zeros(48, 32, dtype=dtype)
@@ -123,7 +123,7 @@ def test_large_weights_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), None])
-def test_adapters_that_are_damaged_are_told_by_their_file(
+def test_adapters_that_are_damaged_are_reported_by_their_file(
     checkpoint, tmp_path: Path, value: float | None
 ) -> None:
     role = load_team({"a": spec(checkpoint("qwen3"), lora=LoraSpec(rank=4))}, {"a"})["a"]
@@ -141,7 +141,7 @@ def test_adapters_that_are_damaged_are_told_by_their_file(
 
 
 @pytest.mark.parametrize("lora", [None, LoraSpec(rank=4)])
-def test_a_trained_model_in_which_a_bit_has_flipped_is_told(
+def test_a_trained_model_in_which_a_bit_has_flipped_is_reported(
     checkpoint, tmp_path: Path, lora: LoraSpec | None
 ) -> None:
     load_team({"a": spec(checkpoint("qwen3"), lora=lora)}, {"a"})["a"].handle.save(tmp_path)
@@ -183,7 +183,7 @@ def test_a_damaged_file_is_named_before_weights_are_read(
     assert str(caught.value).startswith(f"{path} ")
 
 
-def test_a_configuration_that_means_nothing_is_told(checkpoint, tmp_path: Path) -> None:
+def test_a_configuration_that_means_nothing_is_reported(checkpoint, tmp_path: Path) -> None:
     folder = broken(checkpoint, tmp_path)
     config = json.loads((folder / "config.json").read_text()) | {"hidden_size": "big"}
     (folder / "config.json").write_text(json.dumps(config))
@@ -193,7 +193,9 @@ def test_a_configuration_that_means_nothing_is_told(checkpoint, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", ["{}", '{"model": 5}', '{"added_tokens": 5}'])
-def test_a_tokenizer_that_means_nothing_is_told(checkpoint, tmp_path: Path, content: str) -> None:
+def test_a_tokenizer_that_means_nothing_is_reported(
+    checkpoint, tmp_path: Path, content: str
+) -> None:
     folder = broken(checkpoint, tmp_path)
     (folder / "tokenizer.json").write_text(content)
     assert refusal(folder).startswith(f"the tokenizer of '{folder}' cannot be loaded (")

@@ -196,7 +196,7 @@ def scribbled(path: Path) -> None:
     ],
     ids=["cut", "header", "empty", "foreign", "scribbled"],
 )
-def test_damage_is_told(small_gguf, damage: Callable[[Path], None], sentence: str) -> None:
+def test_damage_is_reported(small_gguf, damage: Callable[[Path], None], sentence: str) -> None:
     path, _ = small_gguf.llama()
     damage(path)
     with pytest.raises(UserError, match=sentence):
@@ -238,7 +238,7 @@ def test_without_the_extra_the_command_is_named(small_gguf, monkeypatch) -> None
         check_model(spec(path))
 
 
-def test_a_full_disk_is_told(small_gguf, monkeypatch) -> None:
+def test_a_full_disk_is_reported(small_gguf, monkeypatch) -> None:
     path, _ = small_gguf.llama()
 
     def full(*_) -> None:

@@ -132,7 +132,7 @@ def test_a_kernel_that_computes_something_else_is_not_used(checkpoint, monkeypat
 
 @pytest.mark.parametrize("window", [None, 8])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_segments_at_once_find_what_each_finds_alone(monkeypatch, window, dtype) -> None:
+def test_batched_segments_attend_as_each_does_alone(monkeypatch, window, dtype) -> None:
     """Also in several batches, and the gradients of queries, keys and values."""
     ids, mask = rows_of(3)
     rows = pack(ids.numpy(), mask.numpy())
@@ -159,7 +159,7 @@ _OF_2_11 += ("return_aux", "scale", "window_size")
 
 @pytest.mark.parametrize("older", [False, True], ids=["here", "torch 2.11"])
 @pytest.mark.parametrize("window", [None, 8])
-def test_a_gpus_kernel_is_asked_what_the_cpu_computes(
+def test_a_gpus_kernel_gets_the_segments_that_the_cpu_computes(
     monkeypatch, window: int | None, older: bool
 ) -> None:
     """By its own signature, and with an implementation by its documentation: row i's queries are

@@ -108,7 +108,7 @@ def test_greedy_rows_report_temperature_one() -> None:
     np.testing.assert_allclose(logp, np.log([0.5, 0.1]), atol=1e-6)
 
 
-def test_diverged_weights_are_told() -> None:
+def test_diverged_weights_are_reported() -> None:
     with pytest.raises(FloatingPointError, match="diverged"):
         choose(torch.tensor([[0.0, torch.nan]]), torch.tensor([0.5]), NEUTRAL)
 

@@ -16,7 +16,7 @@ FILE = "model.safetensors"
 
 
 @pytest.mark.parametrize("name", ["qwen3", "qwen3-moe", "mixtral", "phi3", "gpt2", "gpt-neox"])
-def test_what_is_told_beforehand_is_what_a_checkpoint_holds(
+def test_the_metadata_are_those_of_a_checkpoint(
     checkpoint: Callable[[str], Path], name: str
 ) -> None:
     spec = ModelSpec(str(checkpoint(name)), device="cpu")

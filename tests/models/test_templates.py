@@ -86,7 +86,7 @@ def test_of_several_templates_the_default_is_rendered(tokenizer: Any) -> None:
         read_frame(tokenizer)
 
 
-def test_the_process_ends_with_whoever_asked() -> None:
+def test_the_process_ends_with_its_parent() -> None:
     code = (
         "from coterie.models.rendering import _PROCESS as p\n"
         'print(p.ask(\'{"template": "x", "marks": {}, "conversations": []}\'))\n'

@@ -31,7 +31,7 @@ async def test_concurrent_calls_are_one_sorted_batch() -> None:
     assert batches == [[1, 2, 3]]
 
 
-async def test_whoever_is_quiet_longer_comes_in_the_next_batch() -> None:
+async def test_a_later_request_comes_in_the_next_batch() -> None:
     ask, batches = squares()
     first = asyncio.create_task(ask(5))
     for _ in range(30):

@@ -52,7 +52,7 @@ def engine_of(client: Client, **settings: Any) -> Engine:
     return engine
 
 
-async def test_an_engine_that_dies_meanwhile_is_told(client: Client, monkeypatch) -> None:
+async def test_an_engine_that_dies_meanwhile_is_reported(client: Client, monkeypatch) -> None:
     """vLLM never answers a call that its engine died under."""
 
     async def never(_: Any) -> None:
@@ -76,7 +76,9 @@ async def test_a_refusal_is_one_sentence(client: Client, monkeypatch) -> None:
         await engine_of(client).reload(Path("v2"))
 
 
-async def test_prefixes_are_forgotten_once_nobody_holds_them(client: Client, monkeypatch) -> None:
+async def test_prefixes_are_forgotten_once_no_request_uses_them(
+    client: Client, monkeypatch
+) -> None:
     client.busy = 2
     await engine_of(client).forget_prefixes()
     assert client.busy == -1
@@ -111,7 +113,7 @@ async def test_adapters_are_handed_over_again_after_sleep(client: Client) -> Non
     ]
 
 
-async def test_what_vllm_is_told_of_weights_that_another_gpu_sends(
+async def test_the_calls_for_weights_that_another_gpu_sends(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = SimpleNamespace(
@@ -141,7 +143,9 @@ async def test_what_vllm_is_told_of_weights_that_another_gpu_sends(
 
 
 @pytest.mark.parametrize("backend", ["ipc", "nccl"])
-def test_vllm_is_told_how_weights_come(monkeypatch: pytest.MonkeyPatch, backend: Any) -> None:
+def test_vllm_gets_the_backend_of_the_weight_transfer(
+    monkeypatch: pytest.MonkeyPatch, backend: Any
+) -> None:
     config = SimpleNamespace(WeightTransferConfig=lambda backend: f"by {backend}")
     monkeypatch.setitem(sys.modules, "vllm.config", config)
     arguments = engine_arguments(replace(HUB, transfer=backend), VllmSettings())

@@ -337,7 +337,7 @@ async def test_numbers_of_adapters_are_never_used_twice(file_engine) -> None:
     fleet.close()
 
 
-def test_vllm_is_told_how_many_gpus_an_engine_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vllm_gets_the_number_of_an_engines_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     specs = {"alice": ModelSpec("tiny:alice")}
     loaded = load_team(specs, set())
     seat = Seat("alice", loaded["alice"], specs["alice"], False, "auto", tensor_parallel=2)

@@ -35,7 +35,7 @@ def _threads(monkeypatch: pytest.MonkeyPatch, cores: int, engines: int, **given:
     ("cores", "engines", "threads"),
     [(1, 1, "1"), (2, 1, "1"), (2, 2, "1"), (9, 2, "4"), (16, 2, "7"), (16, 1, "15")],
 )
-def test_engines_share_the_cores_less_one_for_whoever_asks_them(
+def test_engines_share_the_cores_less_one_for_this_process(
     monkeypatch: pytest.MonkeyPatch, cores: int, engines: int, threads: str
 ) -> None:
     assert _threads(monkeypatch, cores, engines) == threads

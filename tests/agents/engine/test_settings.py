@@ -66,7 +66,7 @@ def test_engine_settings_without_engines_are_refused(settings, devices) -> None:
         check_engine("local", settings, devices)
 
 
-def test_missing_vllm_is_told_before_anything_is_loaded(monkeypatch) -> None:
+def test_missing_vllm_is_reported_before_anything_is_loaded(monkeypatch) -> None:
     monkeypatch.setattr(checked, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"not installed: docs/vllm\.md"):
         check_engine("vllm", VllmSettings(), CPU)

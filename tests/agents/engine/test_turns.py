@@ -128,7 +128,7 @@ async def test_who_wakes_an_engine_may_be_cancelled_at_any_moment() -> None:
         await asyncio.wait_for(ask(second), 5)
 
 
-async def test_an_engine_that_does_not_wake_fails_those_who_wait() -> None:
+async def test_an_engine_that_does_not_wake_fails_waiting_requests() -> None:
     first, second = beds(2)
     turns = Turns([first, second])
 
