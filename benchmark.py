@@ -61,13 +61,13 @@ def _compare(argv: Sequence[str]) -> int:
     from coterie.training.settings import check_seeds
 
     module, settings, run = _COMPARISONS[argv[0]]
-    found = importlib.import_module(module)
+    comparison = importlib.import_module(module)
     prog = f"{command('benchmark.py')} {argv[0]}"
-    parsed = parse(getattr(found, settings), argv[1:], prog)
+    parsed = parse(getattr(comparison, settings), argv[1:], prog)
     check_numbers(parsed)
     check_seeds([getattr(parsed, "seed", 0)])
     check_seeds(getattr(parsed, "seeds", ()), "--seeds")
-    getattr(found, run)(parsed)
+    getattr(comparison, run)(parsed)
     return 0
 
 

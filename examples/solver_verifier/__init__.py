@@ -72,8 +72,8 @@ class SolverVerifier(ConversationEnv):
 
 def verdict_of(text: str) -> bool | None:
     """The last verdict in ``text``; None without one."""
-    found = _VERDICT.findall(text)
-    return bool(found[-1][0]) if found else None
+    verdicts = _VERDICT.findall(text)
+    return bool(verdicts[-1][0]) if verdicts else None
 
 
 def measure(episode: Episode) -> dict[str, float | None]:

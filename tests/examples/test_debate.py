@@ -51,8 +51,8 @@ def test_debaters_read_the_others_last_words_and_the_judge_reads_everyones(
 def test_reasons_are_heard_and_answers_are_not(problem: Problem) -> None:
     env = debate(rounds=2)
     env.reset(seed=0, options={"problem": problem})
-    told = '<strategy id="1"> 7 + 8 = 5 - 3 = <result> 2 </result> </strategy> \\boxed{2}'
-    observations, *_, infos = env.step({"alice_0": told, "bob_0": "\\boxed{3}"})
+    answer = '<strategy id="1"> 7 + 8 = 5 - 3 = <result> 2 </result> </strategy> \\boxed{2}'
+    observations, *_, infos = env.step({"alice_0": answer, "bob_0": "\\boxed{3}"})
     # bob gave no reason: there is nothing of his to read.
     assert asked(observations) == {"alice_0": COLD, "bob_0": heard("7 + 8 = 5 - 3 =")}
     assert infos["bob_0"] == {"piece": "fresh", "max_new_tokens": 40}

@@ -13,14 +13,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.slow
 def test_it_learns() -> None:
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "examples.own_loop"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    before, after = map(float, told.stdout.removeprefix("mean reward ").split(" -> "))
+    before, after = map(float, process.stdout.removeprefix("mean reward ").split(" -> "))
     # An answer that is no move is paid -1; a player that draws or stands at random, about -.4.
     assert before < -0.9
     assert after > -0.35
@@ -36,7 +36,7 @@ def test_the_notebook_runs() -> None:
     where = {"metadata": {"path": str(ROOT)}}
     done = NotebookClient(notebook, timeout=300, resources=where).execute()
     trained, game = (
-        "".join(one.text for one in cell.outputs if one.get("name") == "stdout")
+        "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
         for cell in done.cells
         if cell.cell_type == "code"
     )

@@ -57,13 +57,13 @@ class Sender(sender.Sender):
 
 class EngineWorker(engine_worker.EngineWorker):
     def __init__(self, *given: Any, **more: Any) -> None:
-        told = engine.engine_arguments
+        of_vllm = engine.engine_arguments
 
         def arguments(*spec: Any) -> dict[str, Any]:
             worker = f"{StoreCPUWorker.__module__}.{StoreCPUWorker.__name__}"
             assert spec[0].transfer == "nccl"
             nccl = WeightTransferConfig(backend=spec[0].transfer)
-            return {**told(*spec), "worker_cls": worker, "weight_transfer_config": nccl}
+            return {**of_vllm(*spec), "worker_cls": worker, "weight_transfer_config": nccl}
 
         engine.engine_arguments = arguments
         super().__init__(*given, **more)

@@ -34,10 +34,10 @@ SHAPE = {
     "use_sliding_window": False,
 }
 CASES = [
-    (NAMES.get(name, name.lower()), how)
+    (NAMES.get(name, name.lower()), tuning)
     for name, cell in ROWS
-    for how in ("full", "LoRA")
-    if how in cell
+    for tuning in ("full", "LoRA")
+    if tuning in cell
 ]
 KINDS = {
     ("phi3", "full"): "fused projections",
@@ -55,7 +55,7 @@ def test_the_table_was_read() -> None:
 async def ask(policy: VllmPolicy, role: LoadedRole) -> list[Completion]:
     ids = np.array(role.codec.open("7 + 8 - 3 ="))
     prompts = (Prompt(ids, "", f"a_{i}", 100 + i) for i in range(4))
-    return list(await asyncio.gather(*(policy(one, Sampling(12)) for one in prompts)))
+    return list(await asyncio.gather(*(policy(prompt, Sampling(12)) for prompt in prompts)))
 
 
 def mismatch(role: LoadedRole, answers: list[Completion]) -> float:
@@ -75,12 +75,12 @@ def mismatch(role: LoadedRole, answers: list[Completion]) -> float:
 
 
 @pytest.mark.parametrize(
-    ("name", "how"),
+    ("name", "tuning"),
     [pytest.param(*case, marks=() if case in KINDS else pytest.mark.slow) for case in CASES],
 )
-async def test_an_engine_takes_the_weights_of(write_shaped, tmp_path: Path, name, how) -> None:
+async def test_an_engine_takes_the_weights_of(write_shaped, tmp_path: Path, name, tuning) -> None:
     folder = write_shaped(tmp_path / name, name, spread=0.15, **SHAPE)
-    spec = ModelSpec(str(folder), device="cpu", lora=LoraSpec(rank=4) if how == "LoRA" else None)
+    spec = ModelSpec(str(folder), device="cpu", lora=LoraSpec(rank=4) if tuning == "LoRA" else None)
     role = load_team({"a": spec}, {"a"})["a"]
     fleet = Fleet([Seat("a", role, spec, True, "cpu")], VllmSettings())
     try:

@@ -30,7 +30,7 @@ def test_full_weights_and_adapters_answer_with_the_learners_probabilities(
     if address == "local" and find_spec("ray") is None:
         pytest.skip("not run: Ray is not installed")
     settings = parse([*FLAGS, "--cluster.address", address, "--run-dir", str(tmp_path / "run")])
-    found: list[dict[str, float]] = []
+    updates: list[dict[str, float]] = []
     with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
         pool: Any = session.team.backend
         places = [row["process"] for row in pool.places()]
@@ -51,11 +51,11 @@ def test_full_weights_and_adapters_answer_with_the_learners_probabilities(
             rows = [row for episode in batch.episodes for row in episode.trajectories]
             assert {row.weight_version for row in rows} == {step - 1}
             credit = session.credit(batch)
-            found.append(session.update(batch, credit))
-            session.record(step, batch, credit, found[-1], logbook)
+            updates.append(session.update(batch, credit))
+            session.record(step, batch, credit, updates[-1], logbook)
             session.checkpoint(step)
-        assert [one.restarts for one in pool._actors] == [1, 0, 0, 1]
-    for metrics in found:
+        assert [actor.restarts for actor in pool._actors] == [1, 0, 0, 1]
+    for metrics in updates:
         for role in ("alice", "bob"):
             assert metrics[f"learner/{role}/mismatch/mean"] < 1e-6
             assert metrics[f"learner/{role}/staleness"] == 0

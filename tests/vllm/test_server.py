@@ -72,9 +72,9 @@ def served(port: int) -> Iterator[Serving]:
         try:
             for line in process.stdout:
                 said += line
-                if found := re.search(r'--agents.ROLE.model "(.+)"', line):
+                if match := re.search(r'--agents.ROLE.model "(.+)"', line):
                     late.cancel()
-                    yield Serving(process, found[1])
+                    yield Serving(process, match[1])
                     break
         finally:
             late.cancel()

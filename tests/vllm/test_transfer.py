@@ -51,7 +51,7 @@ def test_every_gpu_of_every_engine_is_a_rank_and_receives_what_a_checkpoint_hold
     folder = checkpoint("qwen3-moe")
     handle = load_team({"bob": ModelSpec(str(folder), device="cpu")}, set())["bob"].handle
     weights, (host, port) = StoredWeights(handle.causal_lm, torch.bfloat16), _free_port("127.0.0.1")
-    described = describe((one.name, one) for one in weights.metadata())
+    described = describe((weight.name, weight) for weight in weights.metadata())
     received: dict[int, dict[str, torch.Tensor]] = {}
 
     def receive(first: int, rank: int) -> None:
@@ -65,8 +65,8 @@ def test_every_gpu_of_every_engine_is_a_rank_and_receives_what_a_checkpoint_hold
             WeightTransferConfig(backend="nccl"), config, torch.device("cpu"), model
         )
         meeting = {"master_address": host, "master_port": port, "world_size": 5}
-        told = {**meeting, **bucket, "rank_offset": first, "packed": True}
-        engine.init_transfer_engine(engine.parse_init_info(told))
+        init_info = {**meeting, **bucket, "rank_offset": first, "packed": True}
+        engine.init_transfer_engine(engine.parse_init_info(init_info))
         engine.update_weights(described)
         received[engine.model_update_group.rank] = taken
 
@@ -74,8 +74,8 @@ def test_every_gpu_of_every_engine_is_a_rank_and_receives_what_a_checkpoint_hold
         begun = [threads.submit(receive, first, rank) for first in (1, 3) for rank in (0, 1)]
         trainer = open_trainer(weights, 0, host, port, 5)
         trainer.send_weights()
-        for one in begun:
-            one.result()
+        for future in begun:
+            future.result()
     assert sorted(received) == [1, 2, 3, 4]
     sent = dict(weights)
     for taken in received.values():
@@ -88,7 +88,7 @@ def play(
 ) -> list[dict[str, float]]:
     """Metrics of three steps, before the last of which the last engine is killed."""
     settings = parse(overlay([*FLAGS, *flags, "--run-dir", str(path)]))
-    found: list[dict[str, float]] = []
+    updates: list[dict[str, float]] = []
     with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
         pool: Any = session.team.backend
         learner, *engines = pool._actors
@@ -99,12 +99,12 @@ def play(
             rows = [row for episode in batch.episodes for row in episode.trajectories]
             assert {row.weight_version for row in rows if row.role == "bob"} == {step - 1}
             credit = session.credit(batch)
-            found.append(session.update(batch, credit))
-            session.record(step, batch, credit, found[-1], logbook)
+            updates.append(session.update(batch, credit))
+            session.record(step, batch, credit, updates[-1], logbook)
             session.checkpoint(step)
         assert pool._bases[0].transfer.learner is learner
         assert (learner.restarts, engines[-1].restarts) == (0, 1)
-    return found
+    return updates
 
 
 @pytest.mark.slow
