@@ -15,7 +15,7 @@ from coterie.datatypes.plugins import Plugins, load
 
 @dataclass(frozen=True)
 class Surrogate:
-    """What is maximised in place of the expected advantage: a frozen dataclass of its numbers, for
+    """The objective in place of the expected advantage: a frozen dataclass of its numbers, for
     which :mod:`coterie.algorithms.surrogates` has a function. One of your own derives from this
     class, so that a run's ``config.json`` can be read back."""
 

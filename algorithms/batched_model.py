@@ -72,8 +72,9 @@ class BatchedModel:
 
     @torch.no_grad()
     def likeliest(self, rows: Sequence[Trajectory], count: int) -> list[tuple[Tensor, ...]]:
-        """Of each row at its sampled tokens: (N, K) the likeliest next tokens, (N, K) their
-        log-probabilities, and (N,) those of the sampled ones."""
+        """For each row, at its sampled tokens: (N, K) ids of the likeliest next tokens, (N, K)
+        their log-probabilities, and (N,) those of the sampled tokens; K is ``count``, or the
+        vocabulary where that is smaller."""
         sizes = [scored_tokens(row) for row in rows]
         by_place: dict[int, Sequence[Tensor]] = {}
         top: Sequence[Tensor] = ()

@@ -21,7 +21,8 @@ _AT_BOUND = 1 - 1e-5
 
 @dataclass(frozen=True)
 class TokenSignal:
-    """What reading the rows of an update again adds to their loss: an entry a row, or no entry."""
+    """The addition to the loss from reading rows again: an entry for each row of an update, or
+    none at all."""
 
     bonus: Sequence[Tensor] = ()
     """(T - 1,) what is added to the advantage of each token."""

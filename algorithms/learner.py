@@ -182,7 +182,12 @@ class Learner:
         return tensors, {"steps": steps, **counted, "version": self.model.version}
 
     def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """Restore what :meth:`state_dict` gave."""
+        """Restore the state that :meth:`state_dict` gave.
+
+        Args:
+            tensors: by name; they are copied.
+            plain: its JSON data.
+        """
         load_moments(self._optimizer, self._parameters, tensors, plain["steps"])
         for kind, kept in self._kept().items():
             for name, value in kept.items():

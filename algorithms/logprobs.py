@@ -24,7 +24,7 @@ _ON_CPU = 1 << 22
 
 
 class TrainableModel(Protocol):
-    """What a learner needs of one role's causal language model, or its adapter on a shared one."""
+    """A role's causal language model, or its adapter on a shared one, as a learner needs it."""
 
     version: int
     """Number of updates so far; the learner counts it up."""
@@ -35,7 +35,7 @@ class TrainableModel(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where inputs must be."""
+        """The device on which inputs must be."""
         ...
 
     @property
@@ -78,7 +78,7 @@ class TrainableModel(Protocol):
 
 
 class ScoredPositions(NamedTuple):
-    """Of N positions, in float32."""
+    """Log-probabilities and entropies at N positions, in float32."""
 
     logp_N: Tensor
     entropy_N: Tensor

@@ -72,7 +72,14 @@ def load_moments(
     tensors: Mapping[str, Tensor],
     steps: Mapping[str, float],
 ) -> None:
-    """Restore what :func:`save_moments` gave."""
+    """Restore the moments that :func:`save_moments` gave.
+
+    Args:
+        optimizer: loses its state.
+        parameters: by name.
+        tensors: moments as ``exp_avg/NAME``, whole.
+        steps: optimizer steps so far, by parameter.
+    """
     optimizer.state.clear()
     places = {id(p): i for i, p in enumerate(optimizer.param_groups[0]["params"])}
     for name, step in steps.items():

@@ -1,4 +1,4 @@
-"""What is minimised in place of the negative expected advantage, token by token.
+"""Surrogate losses for the negative expected advantage, token by token.
 
 Legend: B rows, T tokens. ``advantage`` is (B, 1) or (B, T); ``sg`` is stop-gradient;
 r = pi / pi_old of one token, s = the geometric mean of r over a row's own tokens.
@@ -23,7 +23,7 @@ _LOG_RATIO_LIMIT = 20.0
 
 
 class Terms(NamedTuple):
-    """What a surrogate says about each token; meaningless where the mask is false."""
+    """A surrogate's loss, ratio and clipping of each token; meaningless outside the mask."""
 
     loss_BT: Tensor
     ratio_BT: Tensor

@@ -22,7 +22,7 @@ def by_coterie() -> Iterator[None]:
 
 
 def program(script: str) -> str:
-    """What the user calls ``train.py`` or ``benchmark.py``: that, or ``coterie train``."""
+    """The name by which the user started ``script``: ``train.py``, or ``coterie train``."""
     return f"coterie {script.removesuffix('.py')}" if _BY_COTERIE.get() else script
 
 
@@ -53,7 +53,11 @@ class Arguments(argparse.ArgumentParser):
         return self.parse_args(argv)
 
     def error(self, message: str) -> NoReturn:
-        """Raise the sentence."""
+        """Implements argparse's hook for a mistake.
+
+        Raises:
+            UserError: always, with the message as one sentence.
+        """
         raise UserError(in_one_line(message.removeprefix("argument "), self.prog))
 
 

@@ -20,11 +20,11 @@ from coterie.datatypes.userinput import UserError, did_you_mean
 
 @dataclass(frozen=True)
 class Plugins:
-    """What installed packages register under one entry-point group; nothing is loaded."""
+    """The registrations of installed packages in an entry-point group; nothing is loaded."""
 
     group: str
     kind: str
-    """What messages call one of them, such as ``env``."""
+    """The kind of plug-in in messages, such as ``env``."""
 
     def names(self) -> set[str]:
         """Every name that a package registers."""
@@ -67,13 +67,13 @@ class Plugins:
 
 
 def origin(entry: EntryPoint) -> str:
-    """Who registered what, for messages."""
+    """An entry point's value and package, for messages."""
     package = f" of package {_package(entry.dist)}" if entry.dist else ""
     return f"entry point {entry.value}{package}"
 
 
 def load(path: str, title: str) -> Any:
-    """What ``path`` (``module:attribute``) names.
+    """Import the attribute that ``path`` (``module:attribute``) names.
 
     Args:
         path: as entry points are written; extras in brackets are ignored.
@@ -94,7 +94,7 @@ def load(path: str, title: str) -> Any:
 
 
 class _Registered(NamedTuple):
-    """What is registered on one ``sys.path``."""
+    """The registrations on a ``sys.path``."""
 
     entries: EntryPoints
     faults: tuple[str, ...]
@@ -158,5 +158,5 @@ def _package(distribution: Distribution) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """What was raised, on one line that is not too long."""
+    """An exception's type and message, on one line of at most 300 characters."""
     return f"{type(error).__name__}: {' '.join(str(error).split()):.300}".removesuffix(": ")

@@ -90,7 +90,7 @@ class TokenCodec(Protocol):
 
     @property
     def vocab_size(self) -> int:
-        """Ids are in ``range(vocab_size)``."""
+        """Number of ids: they are in ``range(vocab_size)``."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""What comes back from a rollout, and what the algorithms consume."""
+"""Trajectories and episodes: the output of rollouts and the input of algorithms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

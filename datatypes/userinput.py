@@ -1,4 +1,4 @@
-"""What a user writes, and how a mistake in it is refused: in one sentence."""
+"""Checks of what a user writes: each mistake is refused in one sentence."""
 
 import dataclasses
 import difflib
@@ -155,7 +155,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def join_or(words: Sequence[str]) -> str:
-    """``a, b or c``."""
+    """The words as ``a, b or c``; at least one."""
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last
 
@@ -166,7 +166,7 @@ def list_names(names: Iterable[str]) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """What another library says is wrong, short enough to stand in a sentence."""
+    """The first line of another library's error, short enough for a sentence."""
     return str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
 
 

@@ -20,9 +20,7 @@ from coterie.models.spec import ChatMode
 class HFCodec:
     """Implements :class:`coterie.datatypes.TokenCodec` over a fast tokenizer.
 
-    Raises :class:`UserError` for a tokenizer without a fast implementation, and for
-    ``chat="template"`` without a usable chat template. ``vocab_size`` is the width of the model's
-    logits, which may exceed the tokenizer's vocabulary.
+    Methods without a docstring are described there.
     """
 
     def __init__(
@@ -33,6 +31,15 @@ class HFCodec:
         vocab_size: int | None = None,
         eos_ids: Sequence[int] = (),
     ) -> None:
+        """Args:
+            tokenizer: a fast one of transformers.
+            chat: how messages are rendered.
+            vocab_size: width of the model's logits, which may exceed the tokenizer's vocabulary.
+            eos_ids: further ids that end a turn, by the model's configuration.
+
+        Raises:
+            UserError: the tokenizer is not fast, or ``chat="template"`` has no usable template.
+        """
         if not getattr(tokenizer, "is_fast", False):
             raise UserError(
                 f"{type(tokenizer).__name__} has no fast implementation; "
@@ -127,11 +134,14 @@ class ChatFrame:
 
 
 def read_frame(tokenizer: Any) -> ChatFrame:
-    """Render marked messages and cut at the marks.
+    """Render marked messages with the tokenizer's template, and cut at the marks.
 
-    What stands between turns is read *after* the assistant's mark only: a template that rewrites
-    the opening once there is history (an empty thinking block, for instance) does not matter, for
-    contexts are appended to and never rendered anew. Raises :class:`UserError`.
+    The text between turns is read *after* the assistant's mark only: a template that rewrites the
+    opening once there is history (an empty thinking block, for instance) does not matter, since
+    contexts are appended to and never rendered again.
+
+    Raises:
+        UserError: there is no template, or it cannot render one message.
     """
     if not tokenizer.chat_template:
         raise UserError("this tokenizer has no chat template; say --agents.ROLE.chat plain")

@@ -92,7 +92,7 @@ class ModelHandle:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device that holds the weights."""
         return next(self.module.parameters()).device
 
     @property

@@ -49,8 +49,14 @@ def use_free_threads(since: ProcessorLoad) -> int:
 
 
 def free_threads(since: ProcessorLoad, now: ProcessorLoad, processors: int, quota: float) -> int:
-    """Of ``processors`` those that others left free between two moments, to the nearest whole
-    number, within the ``quota`` that this process's group has; at least one."""
+    """The number of processors that other programs left free between two moments; at least one.
+
+    Args:
+        since: the first moment.
+        now: the second moment.
+        processors: that this process may use.
+        quota: processors' worth of time that the control group grants.
+    """
     passed = now.clock - since.clock
     free = (now.idle - since.idle + now.own - since.own) / passed if passed > 0 else processors
     # Where the system does not tell, free is nan, which is not less than anything.

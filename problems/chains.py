@@ -61,7 +61,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class ChainSettings:
-    """What kinds of chains are drawn, and from which stream."""
+    """The distribution of chains, and the seed of their stream."""
 
     mix: tuple[float, float, float] = (0.25, 0.25, 0.5)
     """Shares of the families P, T and X; they need not sum to one."""
@@ -113,6 +113,7 @@ class ChainSource(Generated):
         super().__init__(settings or ChainSettings())
 
     def content(self) -> dict[str, Any]:
+        """See :meth:`Generated.content`."""
         content = asdict(self.settings)
         if self.settings.answer == "last":
             # The default keeps the fingerprint from before this setting existed.

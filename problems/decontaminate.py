@@ -40,7 +40,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def report(train: str, evaluation: str, *, examples: int) -> str:
-    """The text that :func:`main` prints."""
+    """The overlap of two sets as text.
+
+    Args:
+        train: training problems, named as for --problems.train.
+        evaluation: evaluation problems, named as for --problems.eval.
+        examples: pairs shown of each kind.
+
+    Raises:
+        UserError: a set cannot be opened, or is generated without end.
+    """
     training = _problems(open_source(train, purpose="train"))
     measured = _problems(open_source(evaluation, purpose="eval"))
     shared = {

@@ -91,7 +91,7 @@ def render_choices(choices: Sequence[str]) -> str:
 
 
 def permute_choices(problem: Problem, seed: int) -> Problem:
-    """The same problem with its options in a random order that depends on (seed, question) only.
+    """``problem`` with its options in a random order that depends on (seed, question) only.
 
     So GPQA main and GPQA diamond show a shared item the same way. ``problem.question`` does not
     hold the options yet; the seed is kept in ``meta["choice_seed"]``.

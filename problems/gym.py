@@ -39,15 +39,18 @@ class GymSource:
 
     @property
     def name(self) -> str:
+        """The task with its options, as the user names it."""
         settings = "&".join(f"{name}={value}" for name, value in sorted(self.options.items()))
         return f"reasoning-gym:{self.task}" + (f"?{settings}" if settings else "")
 
     @property
     def size(self) -> None:
+        """None: there is no end."""
         return None
 
     @property
     def fingerprint(self) -> str:
+        """SHA-256 of task, options and seed."""
         text = json.dumps([self.task, self.options, self.seed], sort_keys=True, default=str)
         return hashlib.sha256(f"reasoning-gym/1/{text}".encode()).hexdigest()
 

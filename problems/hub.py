@@ -216,6 +216,6 @@ def _sentence(hub_set: HubSet, name: str, config: str | None, split: str, error:
 
 
 def pin(hub_set: HubSet, revision: str | None, config: str | None) -> HubSet:
-    """The same set at another revision or with one configuration."""
+    """``hub_set`` at another ``revision`` and with one ``config``, where these are named."""
     configs = (config,) if config else hub_set.configs
     return replace(hub_set, revision=revision or hub_set.revision, configs=configs)

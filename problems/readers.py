@@ -81,11 +81,13 @@ def _choice(question: str, choices: list[Any], gold: int) -> Problem:
 
 
 def gsm8k(row: Row) -> Problem:
+    """GSM8K (arXiv:2110.14168): the answer stands after ``####``."""
     gold = after_hashes(_text(row, "answer"))
     return Problem("", _text(row, "question"), gold, "number" if plain_number(gold) else "math")
 
 
 def svamp(row: Row) -> Problem:
+    """SVAMP (arXiv:2103.07191): body and question are two columns."""
     body = _text(row, "Body")
     stop = "" if body.endswith((".", "?", "!", ",")) else "."
     gold, kind = read_gold(row["Answer"])
@@ -93,6 +95,7 @@ def svamp(row: Row) -> Problem:
 
 
 def asdiv(row: Row) -> Problem:
+    """ASDiv (arXiv:2106.15772): a number with its unit, or text."""
     gold = number_with_unit(_text(row, "answer"))
     question = f"{_text(row, 'body')} {_text(row, 'question')}"
     if gold is None:
@@ -101,6 +104,7 @@ def asdiv(row: Row) -> Problem:
 
 
 def mmlu(row: Row) -> Problem:
+    """MMLU (arXiv:2009.03300): the answer is an index, a letter or an option."""
     choices, answer = _entries(row, "choices"), row["answer"]
     if isinstance(answer, str):
         letter = answer.strip()
@@ -115,6 +119,7 @@ def mmlu(row: Row) -> Problem:
 
 
 def commonsenseqa(row: Row) -> Problem:
+    """CommonsenseQA (arXiv:1811.00937): options with labels."""
     if not isinstance(row["choices"], Mapping):
         raise _unfit(row, "choices", "an object with 'label' and 'text'")
     labels, texts = row["choices"].get("label"), row["choices"].get("text")
@@ -126,16 +131,19 @@ def commonsenseqa(row: Row) -> Problem:
 
 
 def medmcqa(row: Row) -> Problem:
+    """MedMCQA (arXiv:2203.14371): four options, and the index of the right one."""
     gold = row["cop"] if isinstance(row["cop"], int) else -1
     return _choice(_text(row, "question"), [row[f"op{letter}"] for letter in "abcd"], gold)
 
 
 def gpqa(row: Row) -> Problem:
+    """GPQA (arXiv:2311.12022): the right option comes first."""
     options = ["Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3))]
     return _choice(_text(row, "Question"), [_text(row, option) for option in options], 0)
 
 
 def final_answer(row: Row) -> Problem:
+    """OlympiadBench (arXiv:2402.14008) and DeepMath (arXiv:2504.11456)."""
     gold, kind = read_gold(row["final_answer"])
     gold = without_dollars(gold)
     kind = "list" if kind == "list" or row.get("is_multiple_answer") is True else kind_of(gold)
@@ -147,6 +155,7 @@ def final_answer(row: Row) -> Problem:
 
 
 def dapo(row: Row) -> Problem:
+    """DAPO-Math-17k (arXiv:2503.14476): a chat, and a rule-based reward's truth."""
     reward = row["reward_model"]
     if not isinstance(reward, Mapping):
         raise UnusableRowError("'reward_model' holds no 'ground_truth'")
@@ -155,6 +164,7 @@ def dapo(row: Row) -> Problem:
 
 
 def humaneval(row: Row) -> Problem:
+    """HumanEval (arXiv:2107.03374) and HumanEval+ (arXiv:2305.01210)."""
     # Leading and trailing white space is part of a program.
     prompt, solution = _source(row, "prompt"), _source(row, "canonical_solution")
     return _code(
@@ -163,6 +173,7 @@ def humaneval(row: Row) -> Problem:
 
 
 def mbppplus(row: Row) -> Problem:
+    """MBPP+ (arXiv:2305.01210): an assertion of the tests names the function."""
     shown = row["test_list"][0] if isinstance(row["test_list"], list) and row["test_list"] else ""
     solution = _source(row, "code")
     called = [name for name in _DEFINED.findall(solution) if f"{name}(" in str(shown)]
@@ -187,12 +198,14 @@ def _source(row: Row, column: str) -> str:
 
 
 def hle(row: Row) -> Problem | None:
+    """Humanity's Last Exam (arXiv:2501.14249), its items without a picture."""
     if row.get("image"):
         return None  # the subset that can be read as text
     return Problem("", _text(row, "question"), _text(row, "answer"), "judged")
 
 
 def short(question: str, kind: AnswerKind) -> RowReader:
+    """Columns ``question`` and ``answer`` as they are, with answers of that ``kind``."""
     return lambda row: Problem("", _text(row, question), _text(row, "answer"), kind)
 
 

@@ -18,7 +18,7 @@ HIDDEN = "?"
 
 @dataclass(frozen=True)
 class RecallSettings:
-    """What kinds of problems are drawn, and from which stream."""
+    """The distribution of problems, and the seed of their stream."""
 
     letters: int = 12
     """How many Greek letters begin a name; each has ten names."""

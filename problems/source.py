@@ -39,7 +39,7 @@ class ProblemSource(Protocol):
 
 
 class ProblemSet:
-    """A finite :class:`coterie.problems.source.ProblemSource`."""
+    """Implements :class:`ProblemSource` for a finite set in memory."""
 
     def __init__(self, name: str, problems: Iterable[Problem]) -> None:
         self._name = name
@@ -82,7 +82,7 @@ class ProblemSet:
 
 
 class Generated:
-    """Base of generators: an unbounded :class:`coterie.problems.source.ProblemSource`.
+    """Base of generators, which implement :class:`ProblemSource` without end.
 
     A subclass sets ``name`` and writes ``__getitem__``.
     """
@@ -99,6 +99,7 @@ class Generated:
 
     @property
     def fingerprint(self) -> str:
+        """SHA-256 of the generator's name and settings."""
         text = json.dumps([self.name, 1, self.content()])
         return hashlib.sha256(text.encode()).hexdigest()
 

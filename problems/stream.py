@@ -64,10 +64,17 @@ class ProblemStream:
         return None if self._kept is None else len(self._kept)
 
     def leave_out(self, unfit: Callable[[Problem], bool], why: str) -> int:
-        """Never give out what is ``unfit``; how many problems of a finite source that are, or 0 for
-        a generator, which has others in their place.
+        """Never give out problems that are ``unfit``.
 
-        Raises :class:`UserError`, which says ``why``, where nothing else is left.
+        Args:
+            unfit: whether a problem is left out.
+            why: ends the message where no problem is left.
+
+        Returns:
+            Number of dropped problems of a finite source; 0 for a generator, which gives others.
+
+        Raises:
+            UserError: no problem is left.
         """
         if self._kept is None:
             self._unfit, self._why = unfit, why
@@ -85,7 +92,7 @@ class ProblemStream:
 
     @property
     def cursor(self) -> int:
-        """Problems handed out so far."""
+        """Problems given out so far; setting it continues exactly there."""
         return self._cursor
 
     @cursor.setter

@@ -1,4 +1,4 @@
-"""The same model with wider attention heads, for an engine without kernels for narrow ones.
+"""Models with widened attention heads, for an engine without kernels for narrow ones.
 
 Zeros stand between the dimensions of a head, so that queries, keys and values keep their products.
 A rotary embedding turns the pair (j, j + d/2) by an angle that depends on j / d alone; in a head of

@@ -40,11 +40,12 @@ class EngineSpec:
 
     @property
     def on_gpu(self) -> bool:
+        """Whether it runs on a GPU."""
         return self.device.startswith("cuda")
 
 
 def engine_arguments(spec: EngineSpec, settings: VllmSettings) -> dict[str, Any]:
-    """The fields of vLLM's ``AsyncEngineArgs``."""
+    """The fields of vLLM's ``AsyncEngineArgs`` for an engine of ``spec``."""
     arguments: dict[str, Any] = {
         "model": spec.model,
         "tokenizer": spec.tokenizer,

@@ -33,7 +33,7 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, engine: Sleeper) -> AsyncIterator[None]:
-        """``engine`` is awake inside."""
+        """While open, ``engine`` is awake; waits for its turn first."""
         if engine is self._awake and self._change is None:
             self._under_way += 1
         else:

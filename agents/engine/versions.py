@@ -52,7 +52,7 @@ class FrozenWeights:
     request = staticmethod(no_adapter)
 
     async def publish(self) -> None:
-        """Nothing to do."""
+        """See :meth:`Versions.publish`: nothing changes."""
 
 
 class FrozenAdapter:

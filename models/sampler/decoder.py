@@ -31,7 +31,7 @@ class Decoder(Protocol):
 
 
 class GenericDecoder:
-    """The decoder for architectures that the fused one does not know."""
+    """Implements :class:`Decoder` for architectures that the fused one does not support."""
 
     def __init__(self, model: Any, device: torch.device) -> None:
         self._model = model
