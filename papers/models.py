@@ -1,7 +1,7 @@
 """The models of the papers as their ``config.json`` has them: what decides size and arithmetic.
 
 Read off the files on the hub, without what transformers takes by itself. A plan is made of them
-without a network, and ``tools/miniatures/shapes.py`` builds models of random weights like them.
+without a network, and ``research/miniatures/shapes.py`` builds models of random weights like them.
 """
 
 from collections.abc import Mapping

@@ -12,7 +12,7 @@ PRODUCT = [
     *sorted(file for room in ROOMS for file in room.resolve().rglob("*.py")),
     *(ROOT / "coterie").glob("*.py"),
 ]
-TOOLS = sorted((ROOT / "tools").rglob("*.py"))
+TOOLS = sorted(f for room in ("tools", "research") for f in (ROOT / room).rglob("*.py"))
 MOST_LINES = 400
 # Private names of other packages that have no public one: of argparse's parsers, of PettingZoo's
 # AEC environments (their documented way), of torch.

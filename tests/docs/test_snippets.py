@@ -40,7 +40,7 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
     ],
 )
 def test_snippets_run(page: Path, tmp_path: Path) -> None:
-    for name in ("train.py", "benchmark.py", "tools", "examples"):
+    for name in ("train.py", "benchmark.py", "tools", "research", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     environment = {
         **os.environ,

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:1] = [str(ROOT), str(ROOT / "tools")]
+sys.path[:1] = [str(ROOT), str(ROOT / "tools"), str(ROOT / "research")]
 
 
 def main() -> int:

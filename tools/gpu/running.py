@@ -64,7 +64,7 @@ def _chosen(names: list[str] | None) -> list[Part]:
 
 def _environment(wheels: Path | None, scratch: Path) -> dict[str, str]:
     """Of every part: this tree first, then the wheels, then what the machine has."""
-    path = [str(ROOT), str(ROOT / "tools")]
+    path = [str(ROOT / folder) for folder in ("", "tools", "research")]
     if wheels is not None:
         files = sorted(map(str, wheels.glob("*.whl")))
         if not files:

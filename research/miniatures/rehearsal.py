@@ -1,6 +1,6 @@
 """Papers' presets from the command line to the exported model, on models of random weights.
 
-``PYTHONPATH=tools python -m miniatures.rehearsal core-qwen-gsm8k --scale 0.01``
+``PYTHONPATH=research python -m miniatures.rehearsal core-qwen-gsm8k --scale 0.01``
 
 Models have the architecture, tokenizer and chat template of the paper's, data sets their columns.
 Flags cut counts and lengths, further flags go to ``train.py``; all else is the preset's. Every

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-import evidence_contest_tables as tables
-import evidence_contests as contests
-import evidence_runs
 from coterie.comparison.brought import parse as parse_comparison
 from coterie.comparison.corea import CoreaComparison
 from coterie.training.command_line import parse
 from coterie.training.distill import Distillation
+from evidence import contest_tables as tables
+from evidence import contests
+from evidence import runs as evidence_runs
 
 
 def test_every_command_is_planned_once_and_its_flags_exist(

@@ -1,13 +1,12 @@
 """Runs behind docs/first-real-model.md: the page's command for several seeds, and what came of it.
 
-``python tools/first_model.py MODEL PROBLEMS --seeds 0 1 2 --out runs/first``: runs that are there
-already are not made again. The figures of all go to docs/first-real-model.json, from which
+``python research/first_model.py MODEL PROBLEMS --seeds 0 1 2 --out runs/first``: runs that are
+there already are not made again. The figures of all go to docs/first-real-model.json, from which
 ``python tools/pictures/draw.py`` draws the page's picture.
 """
 
 import argparse
 import json
-import resource
 import shlex
 import subprocess
 import sys
@@ -19,8 +18,8 @@ from typing import Any
 from coterie.envs.solo.evaluation import estimate
 from coterie.evaluation.evaluation import Resampled, difference
 from coterie.training.rundir import METRICS, WARMUP, RunDirectory
+from evidence.runs import ROOT, cpu_s
 
-ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs/first-real-model.json"
 FLAGS = shlex.split(
     "--env solo --algo gspo --agents.solver.tuning full --problems.held-out 160 "
@@ -54,11 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(model: str, problems: str, seed: int, out: Path) -> None:
     """One run in a process of its own; what it took is noted beside its summary."""
-    folder, began, used = out / f"seed{seed}", time.time(), _cpu_s()
+    folder, began, used = out / f"seed{seed}", time.time(), cpu_s()
     own = ("--agents.solver.model", model, "--problems.train", problems, "--seed", str(seed))
     program = (sys.executable, str(ROOT / "train.py"), *FLAGS, *own, "--run-dir", str(folder))
     subprocess.run(program, check=True)
-    spent = {"cpu_s": round(_cpu_s() - used), "wall_s": round(time.time() - began)}
+    spent = {"cpu_s": round(cpu_s() - used), "wall_s": round(time.time() - began)}
     (folder / _COST).write_text(json.dumps(spent), encoding="utf-8")
 
 
@@ -90,12 +89,6 @@ def _json(path: Path) -> Any:
 def _figures(found: Resampled) -> list[float]:
     low, high = found.interval()
     return [round(float(value), 4) for value in (found.value, low, high)]
-
-
-def _cpu_s() -> float:
-    """Of all processes that were started here and have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

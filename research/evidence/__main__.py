@@ -1,9 +1,9 @@
 """The runs behind docs/evidence.md: what is missing is trained, run by run, and stored.
 
-    python tools/evidence.py --list              # what is missing, in the order of the protocols
-    nice python tools/evidence.py --until 13:30  # trains it; begins no run after that time
-    python tools/evidence.py --only default-core # those with this in their name
-    python tools/evidence.py --tables            # makes the pages' tables and pictures anew
+    python research/evidence --list              # what is missing, in the order of the protocols
+    nice python research/evidence --until 13:30  # trains it; begins no run after that time
+    python research/evidence --only default-core # those with this in their name
+    python research/evidence --tables            # makes the pages' tables and pictures anew
 
 A finished run is never run again: another session goes on with the next one. A run that was cut off
 goes on from its last checkpoint. Start it as often as there are cores: a run is trained by one
@@ -12,14 +12,11 @@ process only.
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
-import evidence_contests
-import evidence_peers
-from evidence_runs import ROOT, train_all
-
-# A protocol is a module with RESULTS, planned, stored and train.
-PROTOCOLS = (evidence_peers, evidence_contests)
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:1] = [str(ROOT), str(ROOT / "research")]
 
 
 def main() -> None:
@@ -31,14 +28,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "runs/evidence", help="where runs go")
     asked = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    if asked.tables:
-        import evidence_contest_tables
-        import evidence_peer_tables
+    from evidence import contests, peers
+    from evidence.runs import train_all
 
-        for tables in (evidence_peer_tables, evidence_contest_tables):
-            tables.write()
+    if asked.tables:
+        from evidence import contest_tables, peer_tables
+
+        peer_tables.write()
+        contest_tables.write()
         return
-    for protocol in PROTOCOLS:
+    # A protocol is a module with RESULTS, planned, stored and train.
+    for protocol in (peers, contests):
         done = protocol.stored()
         missing = [run for run in protocol.planned() if run not in done and asked.only in run.name]
         if asked.list:

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-import evidence_peers
 from coterie.comparison.pictures import drawing
 from coterie.envs.core_teaching.evaluation import EVALUATION
 from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
-from evidence_peers import DECIDING, LENGTH, ROLES, RUNGS, TAUGHT, Run, stored
-from evidence_runs import missing_lines, put
+from evidence import peers
+from evidence.peers import DECIDING, LENGTH, ROLES, RUNGS, TAUGHT, Run, stored
+from evidence.runs import missing_lines, put
 
-PAGE = Path(__file__).resolve().parents[1] / "docs/evidence.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/evidence.md"
 PICTURE = PAGE.parent / "evidence/gains.png"
 BASELINE = PAGE.parents[1] / "envs/core_teaching/alone.json"
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
@@ -30,7 +30,7 @@ Stored = Mapping[Run, Row]
 def write() -> None:
     """Put tables and picture into the page."""
     rows = stored()
-    put(PAGE, ["", *_tables(rows), *missing_lines(evidence_peers), "", ""])
+    put(PAGE, ["", *_tables(rows), *missing_lines(peers), "", ""])
     draw(rows)
     plain = arms(rows, "complementary", LENGTH).get("plain", {})
     if len(plain) == len(DECIDING["complementary", LENGTH]):

@@ -12,7 +12,8 @@ from typing import Any
 
 from coterie.comparison.sweep import Job
 from coterie.datatypes.arguments import overlay
-from evidence_runs import ROOT, finish, outcomes, quoted, taught
+from evidence import runs
+from evidence.runs import ROOT, finish, outcomes, quoted, taught
 
 RESULTS = ROOT / "docs/evidence/results.jsonl"
 ROLES = ("alice", "bob")
@@ -92,11 +93,9 @@ def planned() -> Iterator[Run]:
         yield from (Run(rung, arm, seed, steps) for seed in seeds for arm in arms)
 
 
-def stored(path: Path = RESULTS) -> dict[Run, dict[str, Any]]:
+def stored() -> dict[Run, dict[str, Any]]:
     """What is finished."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    rows = [json.loads(line) for line in lines]
-    return {Run(*(row[key] for key in ("rung", "arm", "seed", "steps"))): row for row in rows}
+    return runs.stored(RESULTS, Run)
 
 
 def train(run: Run, out: Path) -> dict[str, Any]:

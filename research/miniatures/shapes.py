@@ -1,6 +1,6 @@
 """Models of random weights, shaped like those of the papers: for rehearsals without a download.
 
-``PYTHONPATH=tools python -m miniatures.shapes Qwen/Qwen2.5-3B-Instruct FOLDER --scale 0.01``
+``PYTHONPATH=research python -m miniatures.shapes Qwen/Qwen2.5-3B-Instruct FOLDER --scale 0.01``
 
 Architecture, tied head, rotary embedding, special tokens, marks of a turn's end and chat template
 are those of the model; width, depth and vocabulary are not. Tokens of whole phrases

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import evidence_peer_tables as tables
-import evidence_peers as evidence
 from coterie.datatypes.arguments import overlay
 from coterie.training.command_line import parse
+from evidence import peer_tables as tables
+from evidence import peers as evidence
 
 
 def row(alice: list[int], bob: list[int], **changes: Any) -> dict[str, Any]:

@@ -6,20 +6,19 @@ from typing import Any
 
 import numpy as np
 
-import evidence_contests
 from coterie.comparison.corea_systems import SYSTEMS
 from coterie.comparison.pictures import drawing
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import without_zero
-from evidence_contests import EXPERTS, SEEDS, Run, stored
-from evidence_peer_tables import difference, fell, rate, signed
-from evidence_runs import missing_lines, put
+from evidence import contests
+from evidence.contests import EXPERTS, SEEDS, Run, stored
+from evidence.peer_tables import difference, fell, rate, signed
+from evidence.runs import missing_lines, put
 
-PAGE = Path(__file__).resolve().parents[1] / "docs/evidence-contests.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/evidence-contests.md"
 
 Row = Mapping[str, Any]
 Stored = Mapping[Run, Row]
-BySeed = Mapping[int, Row]
 
 _FIGURES = {
     "accuracy": "accuracy",
@@ -45,7 +44,7 @@ def write() -> None:
     rows = stored()
     parts = (_taught, _cascades, _consulted, _imitated_first, _together)
     lines = [line for part in parts for line in part(rows)]
-    put(PAGE, [*lines, *missing_lines(evidence_contests), ""])
+    put(PAGE, [*lines, *missing_lines(contests), ""])
 
 
 def arms(stored: Stored, contest: str) -> dict[str, dict[int, Row]]:

@@ -1,4 +1,4 @@
-"""Rebuild the tiny team: ``PYTHONPATH=tools python -m miniatures.build alice``."""
+"""Rebuild the tiny team: ``PYTHONPATH=research python -m miniatures.build alice``."""
 
 import argparse
 import dataclasses
@@ -6,15 +6,19 @@ import importlib
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from coterie.datatypes import UserError
 from miniatures.recipe import Recipe
 from miniatures.recipes import RECIPES, recipe_of
+
+if TYPE_CHECKING:
+    from miniatures.fitting import Report
 
 SHIPPED = Path(__file__).resolve().parents[2] / "models" / "tiny"
 """Where the repository keeps the checkpoints."""
@@ -74,8 +78,8 @@ def build(
         model = build_model(recipe_now, tokenizer)
         started = time.perf_counter()
         try:
-            with Progress(recipe.role, recipe_now.seed) as progress:
-                family.warm_start(recipe_now, model, tokenizer, progress.report)
+            with progress(f"{recipe.role} (seed {recipe_now.seed})") as report:
+                family.warm_start(recipe_now, model, tokenizer, report)
         except NoConvergence as plateau:
             print(f"{recipe.role}: seed {recipe_now.seed} refused: {plateau}")
             continue
@@ -104,37 +108,19 @@ def build(
     )
 
 
-class Progress:
+@contextmanager
+def progress(title: str) -> "Iterator[Report]":
     """One bar a phase, with the smoothed loss."""
+    loss = TextColumn("{task.completed}/{task.total}, loss {task.fields[loss]:.3f}")
+    phases: dict[str, TaskID] = {}
+    with Progress("{task.description}", BarColumn(), loss, TimeElapsedColumn()) as bars:
 
-    def __init__(self, role: str, seed: int) -> None:
-        self._title = f"{role} (seed {seed})"
-        self._bars = Bars(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.completed}/{task.total}, loss {task.fields[loss]:.3f}"),
-            TimeElapsedColumn(),
-        )
-        self._tasks: dict[str, TaskID] = {}
+        def report(phase: str, step: int, steps: int, loss: float) -> None:
+            if phase not in phases:
+                phases[phase] = bars.add_task(f"{title} {phase}", total=steps, loss=loss)
+            bars.update(phases[phase], completed=step, loss=loss)
 
-    def __enter__(self) -> "Progress":
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bars.stop()
-
-    def report(self, phase: str, step: int, steps: int, loss: float) -> None:
-        """What :func:`miniatures.fitting.train` says after each step."""
-        if phase not in self._tasks:
-            title = f"{self._title} {phase}"
-            self._tasks[phase] = self._bars.add_task(title, total=steps, loss=loss)
-        self._bars.update(self._tasks[phase], completed=step, loss=loss)
+        yield report
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from coterie.comparison.sweep import Job
 from coterie.training.rundir import METRICS, RunDirectory
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BLOCK = 30
 """Steps behind a point of the training curve."""
 
@@ -49,10 +50,10 @@ def locked(name: str, out: Path, wait: bool = False) -> Iterator[bool]:
 def finish(job: Job) -> dict[str, Any]:
     """Run what is left of it; commit, time and seconds, which of a job that was cut off are None:
     only the last part's would be known."""
-    began, used, whole = time.time(), _cpu_s(), not job.folder.exists()
+    began, used, whole = time.time(), cpu_s(), not job.folder.exists()
     if not job.finished:
         job.run()
-    cpu, wall = _cpu_s() - used, time.time() - began
+    cpu, wall = cpu_s() - used, time.time() - began
     described = subprocess.run(
         ("git", "describe", "--always", "--dirty", "--abbrev=12"),
         cwd=ROOT,
@@ -68,10 +69,17 @@ def finish(job: Job) -> dict[str, Any]:
     }
 
 
-def _cpu_s() -> float:
+def cpu_s() -> float:
     """Of all processes that were started here and have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def stored(path: Path, kind: type[Any]) -> dict[Any, dict[str, Any]]:
+    """Run -> its line in the file, of what is finished."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    names = [field.name for field in fields(kind)]
+    return {kind(*(row[name] for name in names)): row for row in map(json.loads, lines)}
 
 
 def outcomes(folder: Path) -> tuple[Any, Any]:

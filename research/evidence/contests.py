@@ -1,7 +1,7 @@
 """The second protocol of the evidence: three roles, unequal ones, COREA and EAPO and their rivals.
 
 A run is one command with one seed: a training, or a comparison of the trainings of its seed. A
-finished one is a line of docs/evidence/contests.jsonl; ``python tools/evidence.py`` makes them.
+finished one is a line of docs/evidence/contests.jsonl; ``python research/evidence`` makes them.
 """
 
 import json
@@ -13,8 +13,9 @@ from typing import Any
 from coterie.comparison.sweep import Job
 from coterie.datatypes.arguments import overlay
 from coterie.training.rundir import METRICS, RunDirectory
-from evidence_peers import ALONE, ARMS, DISTILLED
-from evidence_runs import ROOT, finish, locked, quoted, taught
+from evidence import runs
+from evidence.peers import ALONE, ARMS, DISTILLED
+from evidence.runs import ROOT, finish, locked, quoted, taught
 
 RESULTS = ROOT / "docs/evidence/contests.jsonl"
 SEEDS = (30, 31, 32, 33, 34)
@@ -236,11 +237,9 @@ def planned() -> Iterator[Run]:
         yield from (Run(contest, arm, seed) for seed in SEEDS for arm in arms)
 
 
-def stored(path: Path = RESULTS) -> dict[Run, dict[str, Any]]:
+def stored() -> dict[Run, dict[str, Any]]:
     """What is finished."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    rows = [json.loads(line) for line in lines]
-    return {Run(*(row[key] for key in ("contest", "arm", "seed"))): row for row in rows}
+    return runs.stored(RESULTS, Run)
 
 
 def train(run: Run, out: Path) -> dict[str, Any]:
