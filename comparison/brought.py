@@ -8,9 +8,10 @@ from typing import Any
 from coterie import envs
 from coterie.datatypes import UserError
 from coterie.datatypes.flags import parse_flags
+from coterie.envs.presets import preset_called
 from coterie.training.asking_defaults import sentence
 from coterie.training.plain import flat, nested, override
-from coterie.training.presets import lay_over, preset
+from coterie.training.presets import lay_over
 from coterie.training.retired import Retired
 from coterie.training.rundir import RunDirectory
 from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
@@ -59,7 +60,7 @@ def bring(runs: Sequence[Path | None], preset_name: str) -> list[Brought]:
 
 def preset_settings(name: str) -> TrainSettings:
     """What ``train.py --preset`` would start with."""
-    chosen = preset(name)
+    chosen = preset_called(name)
     roles = tuple(envs.spec(chosen.env).roles)
     return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from coterie import envs
 from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
 from coterie.comparison.corea_systems import SYSTEMS, curve_content, systems
 from coterie.comparison.corea_table import Measured, table
@@ -38,7 +37,6 @@ from coterie.training.plain import to_plain
 
 _ENV, _ROLE = "corea-deferral", "small"
 _MODELS = ("base", "rlvr", "brier", "corea", "large")
-_STOP: tuple[str, ...] = envs.spec(_ENV).defaults["env"]["stop"]
 # They go by the model's own probabilities, or its states.
 _OWN = {"rlvr-avgprob": "rlvr", "corea-ties": "corea", "rlvr-probe": "rlvr", "router": "base"}
 _FITTED = ("rlvr-probe", "router")
@@ -80,7 +78,7 @@ class CoreaComparison(Asking):
     """Responses of every model to each question."""
     max_new_tokens: int = 40
     """Longest response."""
-    stop: tuple[str, ...] = _STOP
+    stop: tuple[str, ...] = CoreaDeferralSettings().stop
     """Strings that end a response; by default those that train.py trains with."""
     threshold: ThresholdSource = "cost"
     """How the threshold of each half of the questions is chosen on the other half."""

@@ -23,7 +23,7 @@ from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.leap.settings import LeapSettings
 from coterie.teams.graders import check_graders
 from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
-from coterie.training.plain import override, to_plain
+from coterie.training.plain import to_plain
 
 _ENV, _ROLE = "eapo-consultation", "policy"
 _DEFAULTS: Mapping[str, Any] = envs.spec(_ENV).defaults
@@ -40,11 +40,6 @@ _TRAINED = {
 
 def _flag(name: str) -> str:
     return f"--env.{name.replace('_', '-')}"
-
-
-def _trained_with() -> EapoConsultationSettings:
-    """What train.py trains with."""
-    return override(EapoConsultationSettings(), _DEFAULTS["env"])
 
 
 @dataclass(frozen=True)
@@ -92,7 +87,7 @@ class EapoComparison(Asking):
     """Bootstrap resamples over questions."""
     out: Path = Path("runs/eapo-comparison")
     """Where responses, results.json and the picture go; responses found there are used again."""
-    env: EapoConsultationSettings = field(default_factory=_trained_with)
+    env: EapoConsultationSettings = field(default_factory=EapoConsultationSettings)
     """Prompts, budgets and lengths; those of train.py without flags."""
     leap: LeapSettings = field(default_factory=LeapSettings)
     """How paths read each other's summaries."""

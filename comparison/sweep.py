@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,10 +20,10 @@ from coterie.comparison.output import make_tables, write_json
 from coterie.datatypes import UserError, did_you_mean
 from coterie.datatypes.arguments import command, overlay
 from coterie.datatypes.target import check_folder
+from coterie.envs import registered
+from coterie.envs.paper_tables import Table, Variant
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import as_json, without_zero
-from coterie.papers import AT_SCALE, TABLES
-from coterie.papers.preset import Table, Variant
 from coterie.training.command_line import parse
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
@@ -126,20 +127,31 @@ def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
     return f"# {', '.join(parts)}{fits}; at most {found.hours:,.0f} hours", found.hours
 
 
+def tables(*, at_scale: bool = False) -> dict[str, Table]:
+    """Every table by name, in miniature or with its paper's models."""
+    modules = [import_module(spec.tables) for spec in registered() if spec.tables]
+    return {
+        name: table
+        for module in modules
+        for name, table in (module.AT_SCALE if at_scale else module.TABLES).items()
+    }
+
+
 def _list(console: Console) -> None:
-    for name, one in TABLES.items():
+    for name, one in tables().items():
         console.print(f"{name:9}  {one.title}", soft_wrap=True, markup=False)
         if one.why_not:
             console.print(f"{'':9}  no miniature: {one.why_not}", soft_wrap=True, markup=False)
 
 
 def _found(settings: Sweep) -> Table:
-    if settings.name not in TABLES:
+    known = tables(at_scale=settings.preset)
+    if settings.name not in known:
         raise UserError(
-            f"unknown table {settings.name!r}; {did_you_mean(settings.name, TABLES)}known: "
-            f"{', '.join(TABLES)}, which {command('benchmark.py')} sweep explains"
+            f"unknown table {settings.name!r}; {did_you_mean(settings.name, known)}known: "
+            f"{', '.join(known)}, which {command('benchmark.py')} sweep explains"
         )
-    found = (AT_SCALE if settings.preset else TABLES)[settings.name]
+    found = known[settings.name]
     if found.why_not:
         raise UserError(f"{settings.name} ({found.title}) has no miniature: {found.why_not}")
     if not settings.seeds or len(set(settings.seeds)) < len(settings.seeds):

@@ -35,7 +35,6 @@ _PACKAGES = frozenset(
         "evaluation",
         "experts",
         "models",
-        "papers",
         "problems",
         "rewards",
         "rollouts",

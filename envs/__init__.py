@@ -11,6 +11,7 @@ from coterie.envs.adapt import adapt
 from coterie.envs.check import check_env
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.env_spec import EnvSpec
+from coterie.envs.presets import settings_of
 from coterie.envs.registry import make, names, register, registered, spec
 from coterie.envs.turns import Answers, Ask, Conversation, Fresh, Outcome, Turn
 
@@ -29,9 +30,11 @@ __all__ = [
     "names",
     "register",
     "registered",
+    "settings_of",
     "spec",
 ]
 
-# Each a folder here, whose spec.py has all that the rest of the project knows of it.
+# Each a folder here, whose spec.py has all that the rest of the project knows of it. The first is
+# what train.py plays when none is named.
 for folder in ("core_teaching", "corea_deferral", "eapo_consultation", "sd_e2", "solo"):
     register(import_module(f"coterie.envs.{folder}.spec").SPEC)

@@ -38,13 +38,22 @@ class EnvSpec:
     refuses it), asked before any model is loaded."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """What a run in it does unless told otherwise: plain values by the names of the command line,
-    nested (``{"rollout": {"problems_per_step": 8}, "agents": {"judge": {"trained": False}}}``)."""
+    nested (``{"rollout": {"problems_per_step": 8}, "agents": {"judge": {"trained": False}}}``). Of
+    ``env`` only what differs from the defaults of ``settings``."""
     larger: Mapping[str, Any] | None = None
     """What takes the place of ``defaults``, written alike, as soon as one model is no tiny one
     (docs/models.md); None: ``defaults`` suit models of every size."""
     suite: Mapping[str, Any] | None = None
     """How ``benchmark.py suite`` asks a policy in it: ``name``, ``problems``, ``role``, ``mode``,
     and whatever else a suite's file may say; None: it is no suite by a name of its own."""
+    unnamed: Mapping[str, Any] = field(default_factory=dict)
+    """Setting -> what a run that was begun before there was such a setting did, where that is not
+    the default."""
+    presets: str | None = None
+    """``"module:attribute"`` of its presets by name (:class:`coterie.envs.preset.Preset`)."""
+    tables: str | None = None
+    """The module with its paper's tables, for ``benchmark.py sweep``: ``TABLES`` in miniature,
+    ``AT_SCALE`` with the paper's models, by name (:class:`coterie.envs.paper_tables.Table`)."""
     baseline: Path | None = None
     """JSON with what another way to train makes of the same problems (``algo``, ``command``,
     ``seeds``, ``metrics``), to be shown beside what these defaults make of them."""

@@ -91,6 +91,7 @@ def make(
     name: str,
     *,
     settings: Any = None,
+    preset: str | None = None,
     codecs: Mapping[str, TokenCodec] | None = None,
     scorer: Scorer | None = None,
     source: ProblemSource | None = None,
@@ -103,7 +104,9 @@ def make(
     Args:
         name: a registered name or ``pkg.module:Class``; a class may be any PettingZoo environment
             with text or token actions (see :func:`coterie.envs.adapt.adapt`).
-        settings: an instance of the environment's settings class; its defaults without one.
+        settings: an instance of the environment's settings class; without one those that
+            ``train.py`` plays with unless told otherwise.
+        preset: name of a preset, such as ``core-tiny``, in place of ``settings``.
         codecs: role -> codec; UTF-8 bytes without one.
         scorer: checks answers; handed to environments that take one.
         source: problems to draw from; handed to environments that take one.
@@ -112,11 +115,20 @@ def make(
         render_mode: handed to the environment.
 
     Raises:
-        UserError: an unknown name or view, or an argument that the environment does not take.
+        UserError: an unknown name, preset or view, or an argument that the environment does not
+            take.
     """
     if view not in ("token", "text", "padded"):
         raise UserError(f"unknown view {view!r}; choose token, text or padded.")
     found, title = _find(name)
+    if preset is not None:
+        from coterie.envs.presets import settings_of  # it stands on this module
+
+        if settings is not None:
+            raise UserError(f"{title}: a preset gives its settings; leave out one of the two.")
+        settings = settings_of(name, preset)
+    elif settings is None:
+        settings = default_settings(found)
     wanted = {"settings": settings, "roles": roles, "render_mode": render_mode}
     offered = {"scorer": scorer, "source": source, "tokenizers": codecs}
     env = _build(found, title, wanted, offered)
@@ -130,6 +142,24 @@ def make(
         # Our own are held to the contract by tests, once and for all.
         env = TokenView(env if name in _SPECS else Guarded(env, text=True), codecs)
     return PaddedView(env) if view == "padded" else env
+
+
+def default_settings(spec: EnvSpec) -> Any:
+    """The settings that a run in this environment has unless told otherwise; None where it has
+    none.
+
+    Raises:
+        UserError: ``EnvSpec.defaults`` names a setting that ``EnvSpec.settings`` does not have.
+    """
+    if spec.settings is None:
+        return None
+    own = spec.defaults.get("env", {})
+    if unknown := sorted({*own} - {field.name for field in dataclasses.fields(spec.settings)}):
+        raise UserError(
+            f"env {spec.name!r}: EnvSpec.defaults names env.{unknown[0]}, which "
+            f"{spec.settings.__name__} does not have."
+        )
+    return spec.settings(**own)
 
 
 def make_plain(name: str, options: Mapping[str, str], *, title: str) -> Any:

@@ -11,8 +11,8 @@ from coterie.datatypes import UserError
 from coterie.models.gguf import gguf_file
 from coterie.models.gguf_header import read_header
 from coterie.models.locate import hub_snapshot, local_folder, named_adapter
+from coterie.models.papers import CONFIGS
 from coterie.models.spec import ModelSpec
-from coterie.papers.models import CONFIGS
 
 TINY_BELOW = 5_000_000
 """A model with fewer weights is tiny: the shipped ones have an eighth of a million."""

@@ -115,9 +115,8 @@ def test_nobody_is_treated_by_where_it_was_written() -> None:
     assert files == set()
 
 
-# The default of train.py; and benchmarks and baselines of one paper each.
+# Benchmarks and baselines of one paper each.
 KNOWS_ONE = {
-    "training/command_line.py",
     "training/distill.py",
     "comparison/corea.py",
     "comparison/eapo.py",
@@ -131,7 +130,7 @@ def test_an_environment_is_named_in_its_own_folder_alone() -> None:
     naming: set[str] = set()
     for file in PRODUCT:
         place = file.relative_to(ROOT)
-        if place.parts[0] in ("papers", "coterie") or {*place.parts} & protocols:
+        if place.parts[0] == "coterie" or {*place.parts} & protocols:
             continue
         if any(
             isinstance(node, ast.Constant) and node.value in protocols

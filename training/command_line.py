@@ -21,10 +21,11 @@ from coterie.cluster.settings import ClusterSettings, Placement, placement, repl
 from coterie.datatypes import UserError, user_path
 from coterie.datatypes.arguments import Arguments, command, program
 from coterie.datatypes.flags import parse_flags
+from coterie.envs import presets
 from coterie.teams.settings import AgentSettings
 from coterie.training.config_file import as_toml, read_config
 from coterie.training.model_defaults import fitted, sentence, with_short_evaluation
-from coterie.training.presets import KNOWN, lay_over, preset
+from coterie.training.presets import lay_over
 from coterie.training.retired import Retired
 from coterie.training.saved import latest, place_of
 from coterie.training.settings import RunSettings
@@ -36,7 +37,7 @@ from coterie.training.train_settings import (
     with_limit_as_length,
 )
 
-DEFAULT_ENV = "core-teaching"
+DEFAULT_ENV = envs.registered()[0].name
 DEFAULT_ALGO = "gspo"
 
 
@@ -52,17 +53,18 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     """
     named, rest = choose(argv)
     if not named and {"-h", "--help"} & set(rest):
-        print(overview(envs.names(), algorithms.names(), sorted(KNOWN)))
+        print(overview(envs.names(), algorithms.names(), sorted(presets.known())))
         sys.exit(0)
     if "resume" in named:
         return _stored_settings(named, rest)
     printing = bool(named.pop("print_config", False))
     file = read_config(user_path(str(named.pop("config")))) if "config" in named else None
     named = {**file.choice, **named} if file else named
-    chosen = preset(str(named["preset"])) if "preset" in named else None
-    env = str(named.get("env", chosen.env if chosen else DEFAULT_ENV))
+    env = str(named.get("env", ""))
+    chosen = presets.preset_called(str(named["preset"]), env) if "preset" in named else None
+    env = env or (chosen.env if chosen else "") or DEFAULT_ENV
     algo = str(named.get("algo", chosen.algo if chosen else DEFAULT_ALGO))
-    if chosen and env != chosen.env and not chosen.anywhere:
+    if chosen and chosen.env not in ("", env):
         raise UserError(f"preset {named['preset']} is for --env {chosen.env}, not for {env}")
     roles = tuple(named.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
     learners = tuple(named.get("train_role", chosen.train_role if chosen else ()))  # type: ignore[arg-type]

@@ -14,10 +14,10 @@ from typing import Any
 
 from coterie import envs
 from coterie.envs.contract import role_of
+from coterie.envs.presets import published
 from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_player
 from coterie.models.size import count_weights, is_tiny
-from coterie.papers import PRESETS
 from coterie.problems.split import HELD_OUT
 from coterie.teams.settings import AgentSettings
 from coterie.training.plain import flat, nested, override, to_plain
@@ -66,7 +66,9 @@ def fitting(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Val
     """What stands in place of ``settings``, which nobody named yet, as the models of ``agents`` ask
     for; nothing where all of them are tiny, or with the preset of a paper."""
     models = [one for one in agents.values() if not is_player(one.model)]
-    if settings.choice.preset in PRESETS or all(is_tiny(one.model, one.revision) for one in models):
+    if all(is_tiny(one.model, one.revision) for one in models):
+        return {}
+    if settings.choice.preset and settings.choice.preset in published():
         return {}
     learning = [one for one in models if one.trained]
     spec = envs.spec(settings.choice.env)

@@ -15,9 +15,9 @@ from coterie.models.damage import in_one_sentence
 from coterie.models.family import tokens_kept
 from coterie.models.locate import hub_snapshot, local_folder
 from coterie.models.number_format import number_format_of
+from coterie.models.papers import CONFIGS
 from coterie.models.process import quietly
 from coterie.models.spec import ModelSpec
-from coterie.papers.models import CONFIGS
 from coterie.teams.footprint import Load, footprint
 from coterie.teams.models import model_spec
 from coterie.teams.players import local_models

@@ -185,7 +185,8 @@ def _is_plain(value: Any) -> bool:
 
 def restore(plain: dict[str, Any]) -> TrainSettings:
     """The inverse of :meth:`TrainSettings.plain`. A setting that was not there yet when a run
-    began is what its class has, and so does nothing, whatever its environment asks for by now.
+    began is what ``EnvSpec.unnamed`` says, or what its class has, and so does nothing, whatever its
+    environment asks for by now.
 
     Raises:
         Retired: the run used a setting that is gone.
@@ -200,6 +201,8 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
         values["problems"] = {**values["problems"], "eval": [one] if one else []}
     if not isinstance(values["env"], NoneType if default.env is None else dict):
         raise UserError(f"env does not hold the settings of {choice.env}")
+    if default.env is not None:
+        values["env"] = {**envs.spec(choice.env).unnamed, **values["env"]}
     agents = {
         role: override(AgentSettings(model=""), plain["agents"][role], at=f"agents.{role}.")
         for role in choice.roles

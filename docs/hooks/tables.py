@@ -20,11 +20,15 @@ from typing import Any
 
 from coterie import algorithms, envs
 from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.envs.core_teaching import presets as core
+from coterie.envs.corea_deferral import presets as corea
+from coterie.envs.eapo_consultation import presets as eapo
 from coterie.envs.leap import LeapSettings
+from coterie.envs.preset import Preset, Setting
+from coterie.envs.presets import published
+from coterie.envs.sd_e2 import presets as sd_e2
 from coterie.experts.naming import is_player
-from coterie.papers import PRESETS, core_teaching, corea_deferral, eapo_consultation, sd_e2
-from coterie.papers.models import CONFIGS
-from coterie.papers.preset import Preset, Setting
+from coterie.models.papers import CONFIGS
 from coterie.training.command_line import DEFAULT_ENV, parse
 from coterie.training.plan import GIB, Plan, plan
 from coterie.training.plan_report import describe, tuning_of, why_not
@@ -175,18 +179,18 @@ def _comparison() -> str:
     return _markdown(("", "baseline", "scale", "surrogate", "reduction"), rows)
 
 
-PAPERS = {
-    "core": core_teaching,
-    "corea": corea_deferral,
-    "eapo": eapo_consultation,
-    "sd-e2": sd_e2,
-}
+PAPERS = {"core": core, "corea": corea, "eapo": eapo, "sd-e2": sd_e2}
+
+
+def _of(paper: str) -> dict[str, Preset]:
+    """The presets with a paper's own settings and models."""
+    return {name: one for name, one in PAPERS[paper].PRESETS.items() if not one.own}
 
 
 def _settings(paper: str) -> dict[str, list[Setting]]:
     """Dotted name -> the setting in each preset of a paper, under the paper's own algorithm."""
     found: dict[str, list[Setting]] = {}
-    for preset in PAPERS[paper].PRESETS.values():
+    for preset in _of(paper).values():
         for path, setting in settings_of(preset, preset.algo).items():
             found.setdefault(path, []).append(setting)
     return found
@@ -225,8 +229,8 @@ def _plan(flags: Sequence[str]) -> str:
 def _compute(card: float) -> str:
     """Presets with the same models, steps and limits are one row."""
     rows: dict[tuple[str, ...], list[str]] = {}
-    for name in sorted(PRESETS):
-        models = PRESETS[name].models.values()
+    for name in sorted(published()):
+        models = published()[name].models.values()
         if not all(model in CONFIGS or is_player(model) for model in models):
             continue  # Phi-3-small's code comes with its checkpoint.
         settings = parse(["--preset", name])
@@ -252,7 +256,7 @@ def _varies(settings: Sequence[Setting]) -> bool:
 
 def _presets(paper: str) -> str:
     """One row a preset: its models, and every setting in which the presets of the paper differ."""
-    presets, settings = PAPERS[paper].PRESETS, _settings(paper)
+    presets, settings = _of(paper), _settings(paper)
     varying = [path for path, some in settings.items() if _varies(some)]
     first = next(iter(presets.values()))
     rows = [("without one", "", *(_value(_default(first, path)) for path in varying))]
@@ -266,7 +270,7 @@ def _presets(paper: str) -> str:
 
 def _over(paper: str) -> list[tuple[str, ...]]:
     """Every setting that all presets of a paper have, where our default is another one."""
-    first = next(iter(PAPERS[paper].PRESETS.values()))
+    first = next(iter(_of(paper).values()))
     return [
         (_flag(path), _value(one.value), _value(_default(first, path)), one.source, one.why)
         for path, (one, *others) in _settings(paper).items()

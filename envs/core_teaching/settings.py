@@ -24,11 +24,14 @@ _require = partial(require, "core-teaching")
 
 @dataclass(frozen=True)
 class CoreTeachingSettings:
-    """CoRe (arXiv:2601.21600) on one problem. The symbols are the paper's."""
+    """Peer distillation on one problem, in the frame of CoRe (arXiv:2601.21600), whose symbols
+    these are. Only being right is paid, and traces of a role that has no right one are read again
+    behind a peer's: the arm "expected" of docs/evidence.md. CoRe's own form is the preset
+    ``core-tiny``."""
 
-    k_cold: int = 2
+    k_cold: int = 3
     """K: cold traces per role."""
-    k_hinted: int = 1
+    k_hinted: int = 0
     """K': traces per role in the second round; 0 leaves that round out (plain group training on
     the cold traces alone)."""
     hint_probability: float = 0.75
@@ -46,7 +49,7 @@ class CoreTeachingSettings:
     prompt_style: StrategyStyle = "plain"
     """plain: the paper's prompts; answer: the question, and one sentence that asks for a last line
     with the answer; strategies: asks for strategy blocks and a final answer."""
-    teacher: TeacherChoice = "best"
+    teacher: TeacherChoice = "prefer-peer"
     """Whose correct cold trace becomes the hint. best: the best of all. prefer-peer: the best of
     another role than the student's, if there is one. rotating: roles come first in turn, by step.
     difficulty-routed: in turn where at least half of the cold traces are right, otherwise the role
@@ -56,13 +59,13 @@ class CoreTeachingSettings:
 
     w_exploit: float = 1.0
     """w_1: weight of being right."""
-    alpha: float = 0.3
+    alpha: float = 0.0
     """Share of partial credit within exploitation."""
     alpha_only_if_wrong: bool = False
     """Pay partial credit to wrong answers only (a correct trace then earns 1, not 1 + alpha)."""
     partial_on_numbers: bool = False
     """Partial credit for shared digits where the gold answer is a number."""
-    w_explore: tuple[float, ...] = (0.2, 0.05)
+    w_explore: tuple[float, ...] = (0.0,)
     """w_2: weight of exploration by epoch; the last one goes on."""
     explore_mode: ExploreMode = "leave-one-out"
     """literal: the paper's greedy set, zero unless its cap binds. leave-one-out: distance to the
@@ -76,7 +79,7 @@ class CoreTeachingSettings:
     """Margin below which distance is worth nothing."""
     cap: int = 10
     """Largest size of the greedy set (literal and strategy-ratio)."""
-    lambda_cm: tuple[float, ...] = (0.0, 0.1)
+    lambda_cm: tuple[float, ...] = (0.0,)
     """Weight of distance from partners' traces by epoch; the last one goes on."""
     delta_cm: float = 0.15
     """Its margin."""
@@ -84,11 +87,11 @@ class CoreTeachingSettings:
     """Exploitation that a partner's best trace must reach to be worth differing from."""
     cross_requires_correct: bool = True
     """Pay distance from partners to correct traces only."""
-    lambda_ta: float = 0.2
+    lambda_ta: float = 0.0
     """Weight of trace accuracy."""
     trace_accuracy: TraceAccuracyMode = "v2"
     """v1 pays correct traces on easy questions, v2 on hard ones."""
-    r_teach: float = 0.15
+    r_teach: float = 0.0
     """Bonus of a rescued trace."""
     teacher_lift: float = 0.0
     """Pays the teacher's trace for what its hint changed in the other roles' success. Not in the
@@ -105,7 +108,7 @@ class CoreTeachingSettings:
     ratios are then taken to be 1). The latter is not in the paper; it learns faster, and may
     collapse later: watch the cold accuracy."""
 
-    reread: Reread = "none"
+    reread: Reread = "unsolved"
     """Which cold traces are read again behind the prompt with a hint, for
     --algo.distillation.beta: none, the wrong ones, those of a role without a right one (unsolved),
     of a role whose traces are all right or all wrong, so that its rewards say nothing (alike), or
@@ -113,7 +116,8 @@ class CoreTeachingSettings:
     reread_hint: RereadHint = "peer"
     """What they are read behind: a peer's right trace (of questions that a peer has solved), or
     one's own (SDPO, arXiv:2601.20802)."""
-    reread_least: float = 0.0
+    # A peer that is right by luck has nothing to teach.
+    reread_least: float = 0.5
     """Least share of right cold traces that a role needs for one of them to be that hint: of a role
     that is right by luck, it would be taken for reasoning."""
 

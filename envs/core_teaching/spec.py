@@ -16,25 +16,9 @@ SPEC = EnvSpec(
     evaluation="coterie.envs.core_teaching.evaluation:EVALUATION",
     rereads=lambda settings: settings.reread != "none",
     check=check,
-    # Peer distillation, the arm "expected" of docs/evidence.md, which beats training alone:
-    # only being right is paid, and traces of a role that has no right one are read again behind
-    # a peer's.
     defaults={
         # Half of the problems are one role's, and the other half practically never.
         "problems": {"train": "chains?mix=0.5,0.5,0&min_length=5&max_length=5"},
-        "env": {
-            "k_cold": 3,
-            "k_hinted": 0,
-            "teacher": "prefer-peer",
-            "alpha": 0.0,
-            "w_explore": (0.0,),
-            "lambda_cm": (0.0,),
-            "lambda_ta": 0.0,
-            "r_teach": 0.0,
-            "reread": "unsolved",
-            # A peer that is right by luck has nothing to teach.
-            "reread_least": 0.5,
-        },
         "algo": {"distillation": {"beta": 1.0, "likeliest": 64, "fade": 1.0}},
         "run": {"group_by": "problem+role"},
     },
@@ -55,5 +39,8 @@ SPEC = EnvSpec(
         "silent": ("bob",),
         "settings": {"k_cold": 1, "k_hinted": 0},
     },
+    unnamed={"reread": "none", "reread_least": 0.0},
+    presets="coterie.envs.core_teaching.presets:PRESETS",
+    tables="coterie.envs.core_teaching.tables",
     baseline=Path(__file__).parent / "alone.json",
 )

@@ -31,7 +31,8 @@ class CoreaDeferralSettings:
     """Longest trace when training."""
     eval_max_new_tokens: int = 0
     """Longest trace in evaluation; 0 means as in training."""
-    stop: tuple[str, ...] = ()
+    # A trace ends with its confidence: what a tiny model writes behind it would drift.
+    stop: tuple[str, ...] = tuple(f"{tenths / 10} }}" for tenths in range(11))
     """Strings that end a trace."""
 
     confidence_reward: ConfidenceReward = "l1"

@@ -16,8 +16,6 @@ SPEC = EnvSpec(
     learning=lambda roles: {"learners": roles},
     defaults={
         "problems": {"train": "recall"},
-        # A trace ends with its confidence: what a tiny model writes behind it would drift.
-        "env": {"stop": tuple(f"{tenths / 10} }}" for tenths in range(11))},
         "learner": {"lr": 2e-3, "schedule": "linear"},
         "run": {"steps": 900},
         "agents": {"large": {"trained": False}},
@@ -27,6 +25,8 @@ SPEC = EnvSpec(
         "env": {"max_new_tokens": 512, "stop": ()},
         "learner": {"schedule": "constant"},
     },
+    presets="coterie.envs.corea_deferral.presets:PRESETS",
+    tables="coterie.envs.corea_deferral.tables",
     suite={
         "name": "corea",
         "problems": ("recall",),

@@ -45,14 +45,14 @@ class EapoConsultationSettings:
     """Training steps in which the turn budget falls linearly from the budget to turns_end; 0: it
     does not fall."""
 
-    schedule: Schedule = "inv"
+    schedule: Schedule = "linear"
     """How the probability rho_s that a reply is let in depends on the training step s: inv (1/s),
     inv-sqrt, inv-sq, const, linear, cosine."""
     accept_rate: float = 0.02
     """rho of the schedule const."""
     accept_scale: float = 1.0
     """The three inverse schedules: s counts in units of this many steps, 1 + (s - 1) / scale."""
-    accept_span: float = 320.0
+    accept_span: float = 60.0
     """linear and cosine: training steps until nothing is let in."""
     accept_start: int = 0
     """s_0: steps at the beginning that do not count, such as the learning rate's warm-up."""
@@ -74,12 +74,13 @@ class EapoConsultationSettings:
     answer_reward: AnswerRule = "em_math"
     """em_math: 1 for the right value, 0.1 for the right format alone. f1_literal: the paper's word
     F1 if above 0, else 0.1 for the format. f1_or_format: the larger of the two."""
-    consult_penalty: float = 0.0
+    # Asking costs something once help is gone.
+    consult_penalty: float = 0.05
     """lambda: taken off the reward for each call."""
     penalised: Penalised = "dispatched"
     """Which calls it counts: all that were well-formed and in budget, or those with a reply that
     was let in."""
-    penalty_start: int = 0
+    penalty_start: int = 60
     """Training steps before it counts. A policy that pays for asking before it knows what help is
     worth stops asking."""
     penalty_only_if_right: bool = False
@@ -100,7 +101,8 @@ class EapoConsultationSettings:
     """n of avg@n: conversations about each held-out problem."""
     expert_max_new_tokens: int = 64
     """Tokens that an expert may write for one query, its thinking included."""
-    reply_tokens: int = 64
+    # The tiny expert's replies break off before the last of four operations.
+    reply_tokens: int = 13
     """Most tokens of a reply that enter the context, in the policy's own tokens; the offline
     workflow reads whole replies."""
     reply_thinking_tokens: int = 0

@@ -17,15 +17,6 @@ SPEC = EnvSpec(
     learns=lambda settings: ("policy",),
     defaults={
         "problems": {"train": PROBLEMS, "held_out": 128},
-        "env": {
-            # The tiny expert's replies break off before the last of four operations.
-            "reply_tokens": 13,
-            "schedule": "linear",
-            "accept_span": 60.0,
-            # Asking costs something once help is gone.
-            "consult_penalty": 0.05,
-            "penalty_start": 60,
-        },
         "run": {"steps": 100},
         "agents": {"expert": {"trained": False}},
     },
@@ -42,6 +33,9 @@ SPEC = EnvSpec(
         },
         "problems": {"held_out": None},  # as many as the run's length allows
     },
+    unnamed={"penalty_start": 0},
+    presets="coterie.envs.eapo_consultation.presets:PRESETS",
+    tables="coterie.envs.eapo_consultation.tables",
     suite={
         "name": "eapo",
         "problems": (PROBLEMS,),

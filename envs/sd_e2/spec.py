@@ -12,5 +12,6 @@ SPEC = EnvSpec(
     roles=("alice",),
     evaluation="coterie.envs.sd_e2.evaluation:EVALUATION",
     rereads=reads_nothing_again,
+    presets="coterie.envs.sd_e2.presets:PRESETS",
     larger={"env": {"prompt_style": "answer", "max_new_tokens": 512}},
 )

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Literal
 
 from coterie.datatypes.arguments import overlay
-from coterie.papers import PRESETS
-from coterie.papers.models import CONFIGS
+from coterie.envs.presets import published
+from coterie.models.papers import CONFIGS
 from coterie.training.command_line import parse
 from coterie.training.train_settings import TrainSettings
 from miniatures.shapes import build
@@ -80,7 +80,7 @@ class Taken:
 def models_of(name: str, folder: Path, scale: float, port: int) -> dict[str, str]:
     """Role -> what stands for the paper's model: a folder under ``folder``, or a server."""
     found = {}
-    for role, model in PRESETS[name].models.items():
+    for role, model in published()[name].models.items():
         if role not in parse(["--preset", name]).agents:
             continue
         if model.startswith("server:"):
@@ -98,7 +98,7 @@ def flags_of(name: str, models: Mapping[str, str], more: Sequence[str] = ()) -> 
     float32 on any processor, as sampling and learning agree to the last digits only there."""
     who = (part for role, what in models.items() for part in (f"--agents.{role}.model", what))
     exact = (part for role in learners_of(name) for part in (f"--agents.{role}.dtype", "float32"))
-    cut = (*CUT[PRESETS[name].env], "--eval.no-enabled")
+    cut = (*CUT[published()[name].env], "--eval.no-enabled")
     return tuple(overlay(("--preset", name, *who, *exact, *cut, *more)))
 
 
@@ -201,7 +201,7 @@ def rehearse(name: str, folder: Path, scale: float, more: Sequence[str] = ()) ->
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Rehearse presets one after the other; a line of JSON for each, 1 where one failed."""
-    known = [name for name, one in PRESETS.items() if _has_shapes(one.models.values())]
+    known = [name for name, one in published().items() if _has_shapes(one.models.values())]
     parser = argparse.ArgumentParser(prog="python -m miniatures.rehearsal", description=__doc__)
     parser.add_argument("names", nargs="+", choices=[*known, "all"], help="presets", metavar="NAME")
     parser.add_argument(

@@ -14,11 +14,12 @@ import pytest
 import tyro
 
 from coterie import benchmark, train
-from coterie.comparison.sweep import Sweep, _trained, comparing, run_of
-from coterie.papers import AT_SCALE, PRESETS, TABLES
-from coterie.papers.preset import Variant
+from coterie.comparison.sweep import Sweep, _trained, comparing, run_of, tables
+from coterie.envs.paper_tables import Variant
+from coterie.envs.presets import published
 from coterie.training.command_line import parse
 
+TABLES, AT_SCALE = tables(), tables(at_scale=True)
 VARIANTS = {v: None for table in TABLES.values() for v in table.variants}
 SMALL = ("--steps", "1", "--train", "problems.held-out=4", "rollout.problems-per-step=2")
 
@@ -102,7 +103,7 @@ AT_SCALE_VARIANTS = {v.name: v for table in AT_SCALE.values() for v in table.var
 
 def test_at_the_papers_size_nothing_of_the_tiny_team_is_left() -> None:
     assert set(AT_SCALE) == set(TABLES)
-    names = {*PRESETS, *(role for one in PRESETS.values() for role in one.models)}
+    names = {*published(), *(role for one in published().values() for role in one.models)}
     for name, table in AT_SCALE.items():
         words = [*table.comparison, *(word for v in table.variants for word in v.flags)]
         assert bool(words) == bool(TABLES[name].comparison or TABLES[name].variants), name

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from coterie.papers import core_teaching, corea_deferral, eapo_consultation, sd_e2
-from coterie.papers.preset import Setting
+from coterie.envs.core_teaching import presets as core
+from coterie.envs.corea_deferral import presets as corea
+from coterie.envs.eapo_consultation import presets as eapo
+from coterie.envs.preset import Setting
+from coterie.envs.sd_e2 import presets as sd_e2
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE, COREA, EAPO = "2601.21600", "2603.03752", "2509.23730"
@@ -88,7 +91,7 @@ def test_what_the_index_of_papers_cites_exists() -> None:
 
 @pytest.mark.parametrize(
     ("module", "paper"),
-    [(core_teaching, CORE), (corea_deferral, COREA), (eapo_consultation, EAPO), (sd_e2, CORE)],
+    [(core, CORE), (corea, COREA), (eapo, EAPO), (sd_e2, CORE)],
 )
 def test_where_presets_say_that_they_stand_exists(module: object, paper: str) -> None:
     cited = 0

@@ -1,5 +1,5 @@
-"""CONTRIBUTING's promises, kept in a copy of the tree: a new surrogate and a new reward term of
-CoRe edit two files that exist.
+"""CONTRIBUTING's promises, kept in a copy of the tree: how many files that exist are edited for an
+algorithm, a surrogate, a mechanism of the loss, a reward term of CoRe, and an environment.
 """
 
 import json
@@ -52,6 +52,59 @@ def brevity(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     return np.array([1 / (1 + len(text.split())) for text in texts])
 '''
 
+SETTING = (
+    '    pull: float = 0.0\n    """Weight of the squared step away from the policy before it."""\n'
+)
+SPEC = '''"""What is known of ``copying`` before it is built."""
+
+from coterie.envs.copying.environment import CopyingSettings
+from coterie.envs.env_spec import EnvSpec
+
+SPEC = EnvSpec(
+    name="copying",
+    version=0,
+    shipped=True,
+    factory="coterie.envs.copying.environment:CopyingEnv",
+    settings=CopyingSettings,
+    roles=("alice",),
+    defaults={"problems": {"train": "chains"}},
+)
+'''
+ENVIRONMENT = '''"""Whoever says the question again is paid."""
+
+from dataclasses import dataclass
+
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.problem_env import metadata_of
+from coterie.envs.turns import Outcome
+
+
+@dataclass(frozen=True)
+class CopyingSettings:
+    """How much of it."""
+
+    words: int = 2
+    """Words that must come again."""
+    max_new_tokens: int = 12
+    """Longest answer."""
+
+
+class CopyingEnv(ConversationEnv, guarded=False):
+    """One agent, one question."""
+
+    title = "copying"
+    metadata = metadata_of("copying_v0", "problem+role", "problem")
+    settings_class = CopyingSettings
+    default_roles = ("alice",)
+
+    def conversation(self, problem, options, random):
+        (agent,) = self.possible_agents
+        answers = yield {agent: f"{problem.question}\\n"}
+        words = answers.get(agent, "").split()[: self.settings.words]
+        again = sum(word in problem.question for word in words)
+        return Outcome({agent: {"again": again / self.settings.words}})
+'''
+
 
 class Checkout:
     """This tree with copies of some of its rooms, in which files may be edited."""
@@ -94,6 +147,82 @@ class Checkout:
             text=True,
             check=False,
         )
+
+
+@pytest.mark.slow
+def test_an_algorithm_is_one_entry(tmp_path: Path) -> None:
+    tree = Checkout(tmp_path, "algorithms")
+    data = "algorithms/algorithm.py"
+    entry = '    "plain": Algorithm(scale="none", reduction="token-mean"),\n'
+    tree.insert(data, entry, before="}\n\n\nPLUGINS")
+    assert tree.edited() == {data}
+    assert "plain" in tree.train("--help").stdout
+    done = tree.train("--algo", "plain", *SMALL, "--run-dir", "run")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_a_new_mechanism_of_the_loss_edits_two_files(tmp_path: Path) -> None:
+    tree = Checkout(tmp_path, "algorithms")
+    data, loss = "algorithms/algorithm.py", "algorithms/objective.py"
+    tree.insert(data, SETTING, before="    distillation: Distillation = field(")
+    tree.insert(
+        data, '            "pull": self.pull,\n', before='            "kl-coefficient": self'
+    )
+    term = "    loss_BT = loss_BT + algorithm.pull * (logp_BT - old_BT) ** 2\n"
+    tree.insert(loss, term, before="    if gain_BT is not None:\n")
+    assert tree.edited() == {data, loss}
+
+    refused = tree.train("--algo.pull", "-1")
+    assert (refused.returncode, "pull must not be negative" in refused.stderr) == (2, True)
+    # The first minibatch of a step stands where it was sampled; the second one is pulled back.
+    weights: list[bytes] = []
+    for pull in ("0", "1e6"):
+        flags = ("--algo.pull", pull, "--learner.minibatches", "2", "--run-dir", f"run-{pull}")
+        done = tree.train(*SMALL, *flags)
+        assert done.returncode == 0, done.stderr
+        weights.append((tmp_path / f"run-{pull}/final/alice/model.safetensors").read_bytes())
+    assert weights[0] != weights[1]
+
+
+@pytest.mark.slow
+def test_an_environment_is_a_folder_and_its_name(tmp_path: Path) -> None:
+    tree = Checkout(tmp_path, "envs")
+    folder = tmp_path / "envs" / "copying"
+    folder.mkdir()
+    (folder / "__init__.py").write_text('"""Copying."""\n', encoding="utf-8")
+    (folder / "spec.py").write_text(SPEC, encoding="utf-8")
+    (folder / "environment.py").write_text(ENVIRONMENT, encoding="utf-8")
+    tree.insert("envs/__init__.py", ', "copying"', before="):\n    register(")
+    assert tree.edited() == {"envs/__init__.py"}
+
+    assert "copying" in tree.train("--help").stdout
+    shown = tree.train("--env", "copying", "--help").stdout
+    assert "--env.words" in shown
+    assert "Words that must come again." in shown
+    done = tree.train("--env", "copying", *SMALL, "--run-dir", "run")
+    assert done.returncode == 0, done.stderr
+    assert "reward/alice/again" in (tmp_path / "run" / "metrics.jsonl").read_text()
+
+
+@pytest.mark.slow
+def test_a_protocol_goes_with_its_folder_and_its_name(tmp_path: Path) -> None:
+    """Settings, prompts, presets, tables, evaluation: nothing else of the core asks for them."""
+    tree = Checkout(tmp_path, "envs")
+    names = tmp_path / "envs" / "__init__.py"
+    text = names.read_text(encoding="utf-8")
+    for protocol in ("corea_deferral", "eapo_consultation", "sd_e2"):
+        shutil.rmtree(tmp_path / "envs" / protocol)
+        assert text.count(f'"{protocol}", ') == 1
+        text = text.replace(f'"{protocol}", ', "")
+    names.write_text(text, encoding="utf-8")
+
+    shown = tree.train("--help").stdout
+    assert "core-tiny" in shown
+    assert "sd-e2" not in shown
+    assert "corea" not in shown
+    done = tree.train("--preset", "core-tiny", *SMALL, "--run-dir", "run")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow

@@ -9,28 +9,31 @@ from typing import Any
 import pytest
 
 from coterie import envs
-from coterie.papers import (
-    OWN,
-    PRESETS,
-    TABLES,
-    core_teaching,
-    corea_deferral,
-    eapo_consultation,
-    sd_e2,
-)
+from coterie.comparison.sweep import tables
+from coterie.envs.core_teaching import presets as core
+from coterie.envs.corea_deferral import presets as corea
+from coterie.envs.eapo_consultation import presets as eapo
+from coterie.envs.preset import Preset
+from coterie.envs.presets import known, published
+from coterie.envs.sd_e2 import presets as sd_e2
 from coterie.training.presets import lay_over, settings_of
 from coterie.training.train_settings import Choice, TrainSettings, defaults
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "presets.md").read_text(encoding="utf-8")
 TABLE = re.compile(r"<!-- table: .+? -->.*?<!-- end of table -->", re.DOTALL)
-PAPERS = {"core": core_teaching, "corea": corea_deferral, "eapo": eapo_consultation, "sd-e2": sd_e2}
+PAPERS = {"core": core, "corea": corea, "eapo": eapo, "sd-e2": sd_e2}
+PRESETS, TABLES = published(), tables()
 BY_NAME = {name: key for key, paper in PAPERS.items() for name in paper.PRESETS}
+
+
+def presets_of(paper: str) -> list[Preset]:
+    return [one for one in PAPERS[paper].PRESETS.values() if not one.own]
 
 
 def run_of(name: str) -> tuple[TrainSettings, TrainSettings]:
     """(without the preset, with it)."""
-    chosen = (PRESETS | OWN)[name]
+    chosen = known()[name]
     roles = envs.spec(chosen.env).roles
     default = defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role))
     return default, lay_over(chosen, default)
@@ -91,7 +94,7 @@ def test_every_departure_stands_in_a_table(paper: str) -> None:
     for departure in PAPERS[paper].DEPARTURES:
         for text in dataclasses.astuple(departure):
             assert text in listed
-    for preset in PAPERS[paper].PRESETS.values():
+    for preset in presets_of(paper):
         for setting in settings_of(preset, preset.algo).values():
             assert setting.paper in listed
             assert setting.departs in listed
@@ -124,7 +127,11 @@ ENVS = {
 def test_a_number_beside_a_flag_is_its_value(env: str) -> None:
     text = TABLE.sub("", (DOCS / f"{env}.md").read_text(encoding="utf-8"))
     # The page tells of CoRe, which the environment is no more without a preset.
-    name = "core-tiny" if env == "core-teaching" else next(iter(PAPERS[ENVS[env]].PRESETS))
+    name = (
+        "core-tiny"
+        if env == "core-teaching"
+        else next(n for n in PRESETS if BY_NAME[n] == ENVS[env])
+    )
     default, preset = (
         {path.replace("_", "-"): value for path, value in leaves(run)} for run in run_of(name)
     )
@@ -148,7 +155,7 @@ def test_a_number_in_the_index_of_papers_is_a_presets_or_a_tables() -> None:
     )
     checked = 0
     for key, title in (("core", "CoRe"), ("corea", "COREA"), ("eapo", "EAPO")):
-        presets = PAPERS[key].PRESETS.values()
+        presets = presets_of(key)
         known = {
             (flag_of(path), float(setting.value))
             for preset in presets

@@ -15,7 +15,9 @@ from coterie.envs.token_view import TokenView
 PLUGIN = """
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
+from dataclasses import dataclass
 from coterie.envs import EnvSpec
+from coterie.envs.preset import Preset, Setting
 
 class Solo(ParallelEnv):
     metadata = {"name": "solo_v0"}
@@ -31,6 +33,26 @@ class Solo(ParallelEnv):
 
 SPEC = EnvSpec(name="solo", version=1, factory="plugin_of_a_test:Solo", roles=("me",))
 NUMBER = 3
+
+@dataclass(frozen=True)
+class Loudness:
+    words: int = 2
+    cap: int = 9
+
+class Loud(Solo):
+    def __init__(self, settings=None):
+        super().__init__()
+        Loud.made_with = settings
+
+HALF = Preset("", "plugin_of_a_test:LOUD", "grpo", {}, {"env.words": Setting(1, "a test")})
+LOUD = EnvSpec(
+    name="plugin_of_a_test:LOUD", version=0, factory=Loud, settings=Loudness, roles=("me",),
+    defaults={"env": {"words": 5}}, presets="plugin_of_a_test:PRESETS",
+)
+PRESETS = {"half": HALF}
+ODD = EnvSpec(
+    name="odd", version=0, factory=Loud, settings=Loudness, defaults={"env": {"volume": 5}}
+)
 """
 
 
@@ -78,6 +100,19 @@ def test_environments_by_path() -> None:
 
 
 @pytest.mark.usefixtures("plugin")
+def test_an_environment_of_ones_own_plays_its_defaults_and_presets_from_python() -> None:
+    def made(**how: Any) -> Any:
+        envs.make("plugin_of_a_test:LOUD", **how)
+        return sys.modules["plugin_of_a_test"].Loud.made_with
+
+    assert (made().words, made().cap) == (5, 9)
+    assert (made(preset="half").words, made(preset="half").cap) == (1, 9)
+    assert made() == envs.settings_of("plugin_of_a_test:LOUD")
+    with pytest.raises(UserError, match="preset real-small sets max_new_tokens, which"):
+        made(preset="real-small")
+
+
+@pytest.mark.usefixtures("plugin")
 @pytest.mark.parametrize(
     ("path", "how", "sentence"),
     [
@@ -91,6 +126,7 @@ def test_environments_by_path() -> None:
         (":Env", {}, "cannot be loaded"),
         ("plugin_of_a_test:Solo", {"roles": ("a",)}, "takes no roles; leave it out"),
         ("plugin_of_a_test:Solo", {"settings": 1}, "takes no settings"),
+        ("plugin_of_a_test:ODD", {}, "EnvSpec.defaults names env.volume, which Loudness does not"),
         ("plugin_of_a_test:NUMBER", {}, "is a int; it must be a coterie.EnvSpec, a PettingZoo"),
     ],
 )

@@ -12,9 +12,9 @@ from coterie.datatypes import Sampling, UserError
 from coterie.models.loading import compute_dtype, load_team
 from coterie.models.locate import named_adapter
 from coterie.models.lora import resolve_targets
+from coterie.models.papers import CONFIGS
 from coterie.models.sampler import Request, Sampler
 from coterie.models.spec import LoraSpec, ModelSpec
-from coterie.papers.models import CONFIGS
 from miniatures.shapes import build
 
 IDS = torch.tensor([[5, 9, 77, 12, 3, 44]])

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from coterie import envs, train
-from coterie.papers import PRESETS
+from coterie.envs.presets import published
 from coterie.training.command_line import parse
 
 ROLES = ("--roles", "ann", "ben", "--train-role", "ben")
 RECIPES = [
     *(["--env", name] for name in envs.names()),
     *(["--algo", name] for name in ("sapo", "cispo", "reinforce++")),
-    *(pytest.param(["--preset", name], marks=pytest.mark.slow) for name in PRESETS),
+    *(pytest.param(["--preset", name], marks=pytest.mark.slow) for name in published()),
     # A list of words, None by its own name, a float for which TOML has a word, a path.
     ["--env.teacher", "prefer-peer", "--problems.eval", "None", "--algo.surrogate.dual", "3"],
     ["--learner.importance-cap", "inf", "--run-dir", "runs/x", "--problems.train", 'a"\\é.jsonl'],

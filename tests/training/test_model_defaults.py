@@ -9,7 +9,7 @@ import pytest
 
 from coterie import envs
 from coterie.envs import registry
-from coterie.papers import PRESETS
+from coterie.envs.presets import published
 from coterie.problems.hub import HUB_SETS
 from coterie.teams.settings import AgentSettings
 from coterie.training.command_line import parse
@@ -99,19 +99,19 @@ def test_what_is_named_wins(real: str, tmp_path: Path) -> None:
     assert (run.env.k_cold, run.env.max_new_tokens, run.problems.train) == (2, 512, "chains")
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", published())
 def test_a_papers_preset_is_the_papers(name: str) -> None:
     run = parse(["--preset", name])
-    style = PRESETS[name].settings.get("env.prompt_style")
+    style = published()[name].settings.get("env.prompt_style")
     assert at(run, "env.prompt_style") == (style.value if style else None)
     count, usual = (
-        PRESETS[name].settings.get("problems.held_out"),
+        published()[name].settings.get("problems.held_out"),
         envs.spec(run.choice.env).defaults,
     )
     expected = count.value if count else usual["problems"].get("held_out") if usual else None
     assert run.problems.held_out == expected
     assert sentence(run) == ""
-    assert run.learner.lr == PRESETS[name].settings["learner.lr"].value
+    assert run.learner.lr == published()[name].settings["learner.lr"].value
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from coterie import train
-from coterie.papers import PRESETS
+from coterie.envs.presets import published
 from coterie.problems.prepare import prepare
 from coterie.training.command_line import parse
 from miniatures import rehearsal
@@ -95,7 +95,7 @@ def test_a_preset_from_the_command_line_to_the_exported_model(
 
 @pytest.mark.parametrize(
     "name",
-    {PRESETS[name].settings["problems.train"].value: name for name in PRESETS}.values(),
+    {published()[name].settings["problems.train"].value: name for name in published()}.values(),
 )
 def test_a_presets_problems_are_read_as_they_stand(name: str, tmp_path: Path) -> None:
     """All settings of the problems are the preset's, but for the file that users make."""

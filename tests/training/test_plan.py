@@ -15,8 +15,8 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from coterie import train
 from coterie.models.number_format import native_bfloat16
+from coterie.models.papers import CONFIGS
 from coterie.models.spec import LoraSpec, ModelSpec
-from coterie.papers.models import CONFIGS
 from coterie.teams.footprint import Load, footprint, measure, with_layers
 from coterie.training import plan as planning
 from coterie.training.command_line import parse

@@ -1,18 +1,22 @@
 """Presets against the papers' tables, written down here a second time."""
 
+import dataclasses
+from typing import Any
+
 import pytest
 
+from coterie import envs
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
+from coterie.envs.presets import preset_called, published
 from coterie.experts.naming import read_player
 from coterie.experts.settings import ServerSettings
-from coterie.papers import PRESETS
 from coterie.problems.hub import HUB_SETS
 from coterie.problems.prepare import prepare
 from coterie.training.command_line import parse
 from coterie.training.plain import to_plain
-from coterie.training.presets import lay_over, preset
+from coterie.training.presets import lay_over
 from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
 
 
@@ -20,7 +24,7 @@ def settings_of(name: str, algo: str = "grpo") -> TrainSettings:
     return parse(["--preset", name, "--algo", algo])
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("core-")])
+@pytest.mark.parametrize("name", [name for name in published() if name.startswith("core-")])
 def test_core_presets_equal_the_papers_settings(name: str) -> None:
     # arXiv:2601.21600, section 5, tables 3 and the reference configuration.
     run = settings_of(name)
@@ -67,16 +71,68 @@ def test_core_presets_equal_the_papers_settings(name: str) -> None:
     assert run.algo.reduction == "sequence-mean"
 
 
-def test_the_tiny_teams_preset_is_what_the_environment_does_from_python() -> None:
+@pytest.mark.parametrize("name", [spec.name for spec in envs.registered()])
+def test_an_environment_from_python_plays_what_train_plays(name: str) -> None:
+    env: Any = envs.make(name, view="text")
+    assert env.settings == parse(["--env", name]).env == envs.settings_of(name)
+
+
+@pytest.mark.parametrize("name", [*published(), "core-tiny"])
+def test_a_preset_from_python_is_that_of_the_command_line(name: str) -> None:
+    run = parse(["--preset", name])
+    made: Any = envs.make(run.choice.env, preset=name, view="text")
+    assert made.settings == run.env == envs.settings_of(run.choice.env, preset=name)
+
+
+@pytest.mark.parametrize(
+    ("env", "given", "sentence"),
+    [
+        ("sd-e2", {"preset": "core-tiny"}, "preset core-tiny is for core-teaching, not for sd-e2"),
+        ("core-teaching", {"preset": "core-tny"}, "unknown preset 'core-tny'; near it: core-tiny"),
+        (
+            *("core-teaching", {"preset": "core-tiny", "settings": CoreTeachingSettings()}),
+            "a preset gives its settings; leave out one of the two",
+        ),
+    ],
+)
+def test_presets_that_an_environment_does_not_take(
+    env: str, given: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        envs.make(env, **given)
+
+
+@pytest.mark.parametrize(
+    ("env", "setting", "before"),
+    [
+        ("core-teaching", "reread", "none"),
+        ("core-teaching", "reread_least", 0.0),
+        ("eapo-consultation", "penalty_start", 0),
+    ],
+)
+def test_a_run_from_before_a_setting_goes_on_without_it(
+    env: str, setting: str, before: object
+) -> None:
+    plain = parse(["--env", env]).plain()
+    assert plain["env"].pop(setting) != before
+    assert getattr(restore(plain).env, setting) == before
+
+
+def test_core_with_the_tiny_team() -> None:
+    """arXiv:2601.21600, section 5 and table 3: two rounds, and all of its rewards."""
     run, usual = parse(["--preset", "core-tiny"]), parse([])
-    assert run.env == CoreTeachingSettings() != usual.env
+    assert usual.env == CoreTeachingSettings() != run.env
+    published = {"k_cold": 2, "k_hinted": 1, "teacher": "best", "alpha": 0.3, "lambda_ta": 0.2}
+    published |= {"w_explore": (0.2, 0.05), "lambda_cm": (0.0, 0.1), "r_teach": 0.15}
+    published |= {"reread": "none", "reread_least": 0.0}
+    assert run.env == dataclasses.replace(CoreTeachingSettings(), **published)
     assert run.algo.distillation == Distillation() != usual.algo.distillation
     assert (run.run.group_by, usual.run.group_by) == ("problem", "problem+role")
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", published())
 def test_presets_of_real_models_have_pytorchs_decay_rates(name: str) -> None:
-    assert PRESETS[name].settings["learner.betas"].value == (0.9, 0.999)
+    assert published()[name].settings["learner.betas"].value == (0.9, 0.999)
 
 
 def test_core_pairs_are_the_papers_models() -> None:
@@ -312,9 +368,9 @@ def test_flags_lie_over_presets_and_presets_over_defaults() -> None:
     assert (run.agents["alice"].model, run.agents["bob"].model) == ("Qwen/Qwen2.5-3B-Instruct", "x")
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", published())
 def test_every_preset_names_settings_that_exist(name: str) -> None:
-    chosen = PRESETS[name]
+    chosen = published()[name]
     roles = tuple(chosen.models)
     for algo in (chosen.algo, *chosen.algos):
         choice = Choice(chosen.env, algo, roles, chosen.train_role, preset=name)
@@ -323,4 +379,4 @@ def test_every_preset_names_settings_that_exist(name: str) -> None:
 
 def test_an_unknown_preset_names_its_neighbours() -> None:
     with pytest.raises(UserError, match=r"unknown preset 'core-qwen-gsmk'.*core-qwen-gsm8k"):
-        preset("core-qwen-gsmk")
+        preset_called("core-qwen-gsmk")

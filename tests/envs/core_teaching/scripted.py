@@ -1,8 +1,10 @@
 """Answers that are known beforehand, and an episode in which they are given."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from coterie.envs import settings_of
 from coterie.envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
 
 COLD = "Question: 7 + 8 - 3 =\nLet's solve this step by step:"
@@ -18,10 +20,10 @@ def trace(answer: int | str, work: str = "7 + 8 = 5 - 3 =") -> str:
 
 RIGHT, WRONG = trace(2), trace(3)
 
+CORE: CoreTeachingSettings = settings_of("core-teaching", preset="core-tiny")
+"""CoRe's two rounds and rewards."""
 # Exploration and trace accuracy off: what is left can be added up at a glance.
-PLAIN = CoreTeachingSettings(
-    hint_probability=1.0, w_explore=(0.0,), lambda_cm=(0.0,), lambda_ta=0.0
-)
+PLAIN = replace(CORE, hint_probability=1.0, w_explore=(0.0,), lambda_cm=(0.0,), lambda_ta=0.0)
 
 RESCUE = {
     "alice_0": WRONG,

@@ -15,6 +15,8 @@ from coterie.envs.core_teaching.evaluation import EVALUATION, estimate, examine,
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
 from coterie.evaluation.table import comparison
 
+from .scripted import CORE
+
 # Four problems, two cold samples a role.
 #            alice    bob      team@1 (1 - (1-a)(1-b))   team@2 (any)
 #   p0       1 0      0 0      1 - .5 * 1  = .5           1
@@ -132,7 +134,7 @@ def _examined(settings: CoreTeachingSettings) -> dict[str, Any]:
 
 
 def test_outcomes_are_read_off_the_episodes() -> None:
-    assert _examined(CoreTeachingSettings()) == {
+    assert _examined(CORE) == {
         "problems": ["p"],
         "correct": {"a": [[1, None]], "b": [[0]]},
         # b failed cold, a had succeeded, b was right with its hint, and once without it.

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from coterie.datatypes import Problem
-from coterie.envs.core_teaching import CoreTeachingSettings
 from coterie.envs.core_teaching.settings import weights_at
 
-from .scripted import PLAIN, RESCUE, RIGHT, WRONG, Played, trace
+from .scripted import CORE, PLAIN, RESCUE, RIGHT, WRONG, Played, trace
 
 
 def test_every_term_by_hand(make: Any, problem: Problem) -> None:
@@ -108,7 +107,7 @@ def test_strategy_ratio_looks_inside_a_trace(make: Any, problem: Problem, scorer
 
 
 def test_schedules_count_epochs_from_one() -> None:
-    settings = CoreTeachingSettings()
+    settings = CORE
     at = [weights_at(settings, epoch) for epoch in (1, 2, 3)]
     assert [weights.exploration for weights in at] == [0.2, 0.05, 0.05]
     assert [weights.cross_model for weights in at] == [0.0, 0.1, 0.1]
@@ -129,7 +128,7 @@ def test_failed_agents_are_left_out(make: Any, problem: Problem) -> None:
 
 
 def test_everyone_may_fail(make: Any, problem: Problem) -> None:
-    for settings in (PLAIN, CoreTeachingSettings(), dataclasses.replace(PLAIN, k_hinted=0)):
+    for settings in (PLAIN, CORE, dataclasses.replace(PLAIN, k_hinted=0)):
         played = Played(make(settings), {}, problem=problem)
         assert set(played.rewards.values()) == {0.0}
         assert played.episode["answered"] == 0
@@ -137,7 +136,7 @@ def test_everyone_may_fail(make: Any, problem: Problem) -> None:
 
 
 def test_traces_without_an_answer(make: Any, problem: Problem) -> None:
-    played = Played(make(CoreTeachingSettings()), dict.fromkeys(RESCUE, ""), problem=problem)
+    played = Played(make(CORE), dict.fromkeys(RESCUE, ""), problem=problem)
     assert played.infos["bob_1"]["answer"] is None
     assert set(played.rewards.values()) == {0.0}
     assert played.episode["answered"] == 6

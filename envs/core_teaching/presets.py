@@ -1,23 +1,12 @@
-"""CoRe (arXiv:2601.21600): its settings and its tables.
+"""CoRe (arXiv:2601.21600): its settings.
 
 Sections, equations and tables are those of the first version. "Reference" is the configuration of
 the authors' public code, which came with the second.
 """
 
 import math
-from dataclasses import replace
 
-from coterie.papers.preset import (
-    ADAMW,
-    TINY,
-    Columns,
-    Departure,
-    Preset,
-    Scale,
-    Setting,
-    Table,
-    Variant,
-)
+from coterie.envs.preset import ADAMW, TINY, Departure, Preset, Setting
 
 _DISTILLED = "peer distillation, which is not in the paper, is the default"
 
@@ -178,19 +167,6 @@ def _data(name: str, count: int) -> dict[str, Setting]:
     }
 
 
-PRESETS = {
-    f"core-{pair}-{data}": Preset(
-        paper="arXiv:2601.21600",
-        env="core-teaching",
-        algo="grpo",
-        models={"alice": first, "bob": second},
-        settings={**_ENV, **_REST, **_data(problems, count)},
-        algos=_ALGOS,
-    )
-    for pair, (first, second) in _PAIRS.items()
-    for data, (problems, count) in _DATA.items()
-}
-
 _OURS = "ours, for the tiny team"
 TINY_TEAM = Preset(
     paper="arXiv:2601.21600",
@@ -202,8 +178,22 @@ TINY_TEAM = Preset(
         "run.group_by": _REST["run.group_by"],
         "problems.train": Setting("chains", _OURS, "what only a peer can do shows more"),
     },
+    own=True,
 )
 """CoRe's two rounds and rewards with the tiny team: all but its :data:`DEPARTURES`."""
+
+PRESETS = {
+    f"core-{pair}-{data}": Preset(
+        paper="arXiv:2601.21600",
+        env="core-teaching",
+        algo="grpo",
+        models={"alice": first, "bob": second},
+        settings={**_ENV, **_REST, **_data(problems, count)},
+        algos=_ALGOS,
+    )
+    for pair, (first, second) in _PAIRS.items()
+    for data, (problems, count) in _DATA.items()
+} | {"core-tiny": TINY_TEAM}
 
 DEPARTURES = (
     Departure(
@@ -255,129 +245,3 @@ DEPARTURES = (
         "1/2 is 0.5",
     ),
 )
-
-
-_TRAIN = ("--preset", "core-tiny")
-# As many traces as CoRe writes, none of them taught, each role compared with itself: by CoRe's
-# rewards, and by SD-E2's, where the team is the oracle over two models that never met.
-_ALONE = (
-    *("--env.k-cold", "3", "--env.k-hinted", "0", "--env.lambda-cm", "0"),
-    *("--env.explore-pool", "model", "--group-by", "problem+role"),
-)
-_EXPLORE = ("--env", "sd-e2", "--algo", "grpo", "--env.traces=3")
-_ABLATIONS = {
-    "no-round-b": ("No Round B", ("--env.k-hinted", "0")),
-    "no-exploration": ("No exploration", ("--env.w-explore", "0")),
-    "no-cross": ("No cross-model term", ("--env.lambda-cm", "0")),
-    "k4": ("K = 4, K' = 2", ("--env.k-cold", "4", "--env.k-hinted", "2")),
-}
-
-
-def _pair(first: str, second: str) -> dict[str, Variant]:
-    """Everything that is trained of one pair."""
-    flags = (*_TRAIN, "--roles", first, second)
-    name = f"core-{first}-{second}"
-    found = {
-        "core": Variant(name, "CoRe", flags),
-        "sd-e2": Variant(f"{name}-sd-e2", "SD-E2", (*_EXPLORE, "--roles", first, second)),
-        "alone": Variant(f"{name}-alone", "each for itself", (*flags, *_ALONE)),
-    }
-    return found | {
-        key: Variant(f"{name}-{key}", label, (*flags, *more))
-        for key, (label, more) in _ABLATIONS.items()
-    }
-
-
-def _columns(first: str, second: str) -> Columns:
-    return {
-        **{f"{role} @{k}": (f"pass@{k}/{role}",) for role in (first, second) for k in (1, 2)},
-        **{f"team @{k}": (f"team_pass@{k}",) for k in (1, 2)},
-    }
-
-
-_BOB, _CAROL = _pair("alice", "bob"), _pair("alice", "carol")
-_INSTEAD = "chains for GSM8K, MATH, AIME and GPQA; the tiny pair for 3B and 4B models"
-
-TABLES = {
-    "core-1": Table(
-        "Base, trained each for itself, and CoRe: the first pair",
-        tuple(_BOB[k] for k in ("core", "sd-e2", "alone")),
-        _columns("alice", "bob"),
-        base="Base",
-        instead=_INSTEAD,
-    ),
-    "core-2": Table(
-        "The same of the second pair",
-        tuple(_CAROL[k] for k in ("core", "sd-e2", "alone")),
-        _columns("alice", "carol"),
-        base="Base",
-        instead=_INSTEAD,
-    ),
-    "core-3": Table("Hyper-parameters", why_not="it lists settings; they are --preset core-..."),
-    "core-4": Table(
-        "A larger model that explores alone, two that do and an oracle, and CoRe",
-        (
-            Variant("core-dora-sd-e2", "dora, SD-E2", (*_EXPLORE, "--roles", "dora")),
-            replace(_BOB["sd-e2"], label="alice and bob, SD-E2, oracle"),
-            replace(_BOB["core"], label="alice and bob, CoRe"),
-        ),
-        {f"Pass@{k}": (f"team_pass@{k}",) for k in (1, 2)},
-        instead=f"{_INSTEAD}, and dora, twice their size, for 7B and 8B models",
-    ),
-    "core-5": Table(
-        "Ablations of the first pair",
-        tuple(_BOB[k] for k in ("core", "no-round-b", "no-exploration", "no-cross", "k4")),
-        _columns("alice", "bob"),
-        instead=_INSTEAD,
-    ),
-    "core-6": Table(
-        "Ablations of the second pair; its row of one model is CoRe's own alice",
-        tuple(_CAROL[k] for k in ("core", "no-round-b", "no-exploration", "no-cross")),
-        _columns("alice", "carol"),
-        instead=_INSTEAD,
-    ),
-}
-
-# The presets have environment, algorithm and traces; the second pair plays the same roles.
-_PRESET = dict.fromkeys(
-    ("--preset", "core-tiny", "--env", "sd-e2", "--algo", "grpo", "--env.traces=3"), ()
-)
-_MEASURED = ("gsm8k", "math", "aime", "gpqa")
-
-
-def _at_scale(pair: str, small: Table, sets: tuple[str, ...] = _MEASURED) -> Table:
-    """Every variant on every data set."""
-    variants: list[Variant] = []
-    for data in sets:
-        presets = {
-            "core": f"core-{pair}-{data}",
-            "sd-e2": f"sd-e2-{'' if pair == 'qwen' else pair + '-'}{data}",
-            "dora": f"sd-e2-qwen-7b-{data}",
-        }
-        for one in small.variants:
-            alone = "dora" in one.flags
-            key = "dora" if alone else "sd-e2" if "sd-e2" in one.flags else "core"
-            scale = Scale(presets[key], _PRESET | {"carol": ("bob",), "dora": ("alice",)})
-            ending = one.name.split("-", 3)[3:] if key == "core" else []
-            name, label = "-".join([presets[key], *ending]), one.label.replace("dora", "7B")
-            variants.append(scale.variant(one, name, f"{label}, {data}"))
-    columns = {name: keys for name, keys in small.columns.items() if "carol" not in name}
-    if len(columns) < len(small.columns):
-        columns = _columns("alice", "bob")
-    return replace(
-        small, variants=tuple(variants), columns=columns, each=len(small.variants), instead=""
-    )
-
-
-_GSM8K = ("gsm8k",)
-_SCALES = {
-    "core-1": ("qwen", _MEASURED),
-    "core-2": ("reasoning", _MEASURED),
-    "core-4": ("qwen", _MEASURED),
-    "core-5": ("qwen", _GSM8K),
-    "core-6": ("reasoning", _MEASURED[1:]),
-}
-AT_SCALE = {
-    name: _at_scale(_SCALES[name][0], table, _SCALES[name][1]) if name in _SCALES else table
-    for name, table in TABLES.items()
-}

@@ -1,10 +1,10 @@
-"""EAPO (arXiv:2509.23730): its settings; its tables are in :mod:`coterie.papers.eapo_tables`.
+"""EAPO (arXiv:2509.23730): its settings.
 
 "DAPO" is the recipe of arXiv:2503.14476 as its authors publish it, on whose trainer the paper
 builds (section 3.1); it settles what the paper leaves open.
 """
 
-from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Setting
+from coterie.envs.preset import ADAMW, TINY, Departure, Preset, Setting
 
 _ENV = {
     "env.experts": Setting(3, "section 3.1, appendix G"),

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from coterie.papers.eapo_consultation import EXPERT, POLICIES
-from coterie.papers.preset import Scale, Table, Variant
+from coterie.envs.eapo_consultation.presets import EXPERT, POLICIES
+from coterie.envs.paper_tables import Scale, Table, Variant
 
 _TRAIN = ("--env", "eapo-consultation", "--algo", "dapo")
 

@@ -3,7 +3,7 @@
 "Configuration" is that of the authors' public code.
 """
 
-from coterie.papers.preset import ADAMW, TINY, Departure, Preset, Setting
+from coterie.envs.preset import ADAMW, TINY, Departure, Preset, Setting
 
 _SETTINGS = {
     "env.traces": Setting(6, "configuration"),

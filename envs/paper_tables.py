@@ -1,62 +1,11 @@
-"""What a paper's preset and table are, as data: each setting with where it stands, and why."""
+"""What a paper's table is, as data: what is trained, how it is put together, and at which size.
+
+``EnvSpec.tables`` names a protocol's; ``benchmark.py sweep`` runs them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One setting of a preset."""
-
-    value: Any
-    source: str
-    """Where it stands: in the paper (``section 5, table 3``), or in what that builds on."""
-    why: str = ""
-    """Why our default is another one."""
-    paper: str = ""
-    """What the paper says where the preset departs from it, or where it says two things."""
-    departs: str = ""
-    """Why it departs."""
-
-
-@dataclass(frozen=True)
-class Departure:
-    """A difference between presets and paper that no setting expresses."""
-
-    what: str
-    paper: str
-    here: str
-    why: str
-
-
-@dataclass(frozen=True)
-class Preset:
-    """A paper's setting."""
-
-    paper: str
-    env: str
-    algo: str
-    models: Mapping[str, str]
-    """Role -> hub id; a team of other roles takes the rest and names its own models."""
-    settings: Mapping[str, Setting]
-    """By dotted name (``env.k_cold``); ``agents.tuning`` is every role's."""
-    algos: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
-    """Algorithm -> what the paper sets of it."""
-    train_role: tuple[str, ...] = ()
-    """Who learns; empty: whoever learns in this environment by default."""
-    anywhere: bool = False
-    """Whether it holds in every environment; ``env`` is then what it takes by itself."""
-
-
-# The papers name AdamW and no decay rates.
-ADAMW = {
-    "learner.betas": Setting(
-        (0.9, 0.999), "PyTorch, which the frameworks leave alone", "the tiny team's"
-    )
-}
-TINY = "the size of the tiny team's models"
-
+from typing import Literal
 
 Columns = Mapping[str, tuple[str, ...]]
 """Heading -> metric of the runs' final evaluation; with a comparison, the keys under which its

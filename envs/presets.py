@@ -1,0 +1,107 @@
+"""Presets by name: those of the environments, and small real models in any of them."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from coterie.datatypes import UserError
+from coterie.datatypes.plugins import load
+from coterie.envs.env_spec import EnvSpec
+from coterie.envs.preset import Preset, Setting
+from coterie.envs.registry import default_settings, registered, spec
+
+_OURS = "ours"
+_SMALL, _OTHER = "HuggingFaceTB/SmolLM2-360M-Instruct", "Qwen/Qwen2.5-0.5B-Instruct"
+
+REAL_SMALL = Preset(
+    paper="",
+    env="",
+    algo="gspo",
+    models={
+        **dict.fromkeys(("alice", "small", "policy", "solver"), _SMALL),
+        **dict.fromkeys(("bob", "large", "expert"), _OTHER),
+    },
+    settings={
+        "problems.train": Setting(
+            "hub:garrethlee/svamp",
+            _OURS,
+            "such models can learn word problems of one step",
+        ),
+        "env.max_new_tokens": Setting(256, _OURS, "answers to them are short"),
+        "rollout.problems_per_step": Setting(8, _OURS, "a step takes a minute on two cores"),
+        "learner.lr": Setting(2e-4, _OURS, "1e-4 moves an adapter of such a model too slowly"),
+        "run.steps": Setting(200, _OURS, "hundreds of steps, as few groups have a signal at first"),
+    },
+    own=True,
+)
+"""100 million to a billion weights; what it does not name follows from the models."""
+
+
+def known(env: str = "") -> Mapping[str, Preset]:
+    """Name -> preset: of every environment that is registered, and of ``env``, which may be
+    somebody else's.
+
+    Raises:
+        UserError: there is no such environment, or its presets cannot be loaded.
+    """
+    specs = {one.name: one for one in registered()}
+    if env and env not in specs:
+        specs[env] = spec(env)
+    found = {name: one for each in specs.values() for name, one in _presets_of(each).items()}
+    return {**found, "real-small": REAL_SMALL}
+
+
+def published() -> Mapping[str, Preset]:
+    """Those with a paper's own settings and models."""
+    return {name: one for name, one in known().items() if not one.own}
+
+
+def preset_called(name: str, env: str = "") -> Preset:
+    """The preset called ``name``.
+
+    Raises:
+        UserError: there is none.
+    """
+    presets = known(env)
+    if name in presets:
+        return presets[name]
+    near = difflib.get_close_matches(name, presets, n=3)
+    raise UserError(
+        f"unknown preset '{name}'; {'near it' if near else 'known'}: "
+        f"{', '.join(near or sorted(presets))}"
+    )
+
+
+def settings_of(env: str, preset: str | None = None) -> Any:
+    """Settings of an environment: those of a run unless told otherwise, or a preset's.
+
+    Args:
+        env: as ``--env`` names it.
+        preset: as ``--preset`` names it, such as ``core-tiny``.
+
+    Raises:
+        UserError: there is no such environment or preset, or the preset is for another one.
+    """
+    found = spec(env)
+    settings = default_settings(found)
+    if preset is None:
+        return settings
+    chosen = preset_called(preset, env)
+    if chosen.env not in ("", env):
+        raise UserError(f"preset {preset} is for {chosen.env}, not for {env}")
+    learns = found.learning(chosen.train_role) if found.learning and chosen.train_role else {}
+    own = {**learns} | {
+        path.removeprefix("env."): setting.value
+        for path, setting in chosen.settings.items()
+        if path.startswith("env.")
+    }
+    if lacking := [path for path in own if not hasattr(settings, path)]:
+        raise UserError(
+            f"preset {preset} sets {lacking[0]}, which {env} does not have; make it without one"
+        )
+    return replace(settings, **own)
+
+
+def _presets_of(env: EnvSpec) -> Mapping[str, Preset]:
+    return load(env.presets, f"env {env.name!r}") if env.presets else {}
