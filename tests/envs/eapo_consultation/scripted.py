@@ -7,7 +7,15 @@ from typing import Any
 from coterie.envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
 from coterie.rewards.grading.scorer import AnswerScorer
 
-LONG = EapoConsultationSettings(max_new_tokens=4000, expert_max_new_tokens=500, reply_tokens=500)
+# Help fades as in the paper, and asking is free.
+LONG = EapoConsultationSettings(
+    max_new_tokens=4000,
+    expert_max_new_tokens=500,
+    reply_tokens=500,
+    schedule="inv",
+    consult_penalty=0.0,
+    penalty_start=0,
+)
 THOUGHT = "<think> hm </think>"
 RIGHT = f"{THOUGHT}\nAnswer: 2"
 

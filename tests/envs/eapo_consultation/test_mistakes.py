@@ -95,7 +95,7 @@ def test_hostile_policies_and_experts(text: str, problem: Problem) -> None:
         ({"schedule": "sometimes"}, "choose one of inv, inv-sqrt"),
         ({"consult_penalty": -1.0}, "consult_penalty is -1.0: it must be at least 0"),
         ({"accept_scale": 0.0}, "accept_scale must be above 0"),
-        ({"accept_total": 0.5}, "accept_total: inv lets in between"),
+        ({"schedule": "inv", "accept_total": 0.5}, "accept_total: inv lets in between"),
     ],
 )
 def test_settings_that_make_no_sense(setting: dict[str, Any], message: str) -> None:
