@@ -32,10 +32,13 @@ each_env = pytest.mark.parametrize("name", ["core-teaching", "corea-deferral", "
 @pytest.fixture
 def build(scorer: Any, sums: Any) -> MakeView:
     def make(view: Any, name: str = "core-teaching", **changed: Any) -> Any:
+        # Two rounds, so that agents come and go.
+        preset = "core-tiny" if name == "core-teaching" else None
         settings = None
         if name == EAPO:
             settings = EapoConsultationSettings(**{"max_new_tokens": 1000, "budget": 3, **changed})
-        return envs.make(name, view=view, settings=settings, scorer=scorer, source=sums)
+        how = {"settings": settings, "preset": preset}
+        return envs.make(name, view=view, scorer=scorer, source=sums, **how)
 
     return make
 
