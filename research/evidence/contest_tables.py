@@ -1,4 +1,4 @@
-"""Tables and pictures of docs/evidence-contests.md, from its stored results."""
+"""Tables of research/2026-11-contests.md and pictures of docs/evidence.md, from stored results."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,9 +13,10 @@ from coterie.evaluation.table import without_zero
 from evidence import contests
 from evidence.contests import EXPERTS, SEEDS, Run, stored
 from evidence.peer_tables import difference, fell, rate, signed
-from evidence.runs import missing_lines, put
+from evidence.runs import ROOT, missing_lines, put
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/evidence-contests.md"
+PAGE = ROOT / "research/2026-11-contests.md"
+PICTURES = ROOT / "docs/evidence"
 
 Row = Mapping[str, Any]
 Stored = Mapping[Run, Row]
@@ -89,7 +90,7 @@ def _taught(stored: Stored) -> Iterator[str]:
         yield from ("", f"A run samples: {', '.join(spent)}.")
     if gains:
         draw(gains, "roles.png", "Pass@1: distillation − plain")
-        yield from ("", "![Gain by role](evidence/roles.png)")
+        yield from ("", "![Gain by role](../docs/evidence/roles.png)")
 
 
 def _cascades(stored: Stored) -> Iterator[str]:
@@ -135,7 +136,7 @@ def _equal_accuracy(after: Sequence[Row]) -> Iterator[str]:
         yield f"| {SYSTEMS[name]} | {' | '.join(cells)} |"
     dots = {SYSTEMS[name]: [x for x in one[1] if x is not None] for name, one in saved.items()}
     draw(dots, "saved.png", "cost saved, 2 points below the large model")
-    yield from ("", "![Saved at equal accuracy](evidence/saved.png)")
+    yield from ("", "![Saved at equal accuracy](../docs/evidence/saved.png)")
 
 
 def _consulted(stored: Stored) -> Iterator[str]:
@@ -169,7 +170,7 @@ def _consulted(stored: Stored) -> Iterator[str]:
         yield f"| {name} | {' | '.join(cells)} |"
         gains[name] = [one - other for one, other in zip(own, theirs)]
     draw(gains, "consulted.png", "avg@4: consulted − imitated")
-    yield from ("", "![Consulted less imitated](evidence/consulted.png)")
+    yield from ("", "![Consulted less imitated](../docs/evidence/consulted.png)")
 
 
 def _imitated_first(stored: Stored) -> Iterator[str]:
@@ -245,7 +246,7 @@ def _ahead(ours: Sequence[float | None], theirs: Sequence[float | None]) -> str:
 
 def draw(values: Mapping[str, Sequence[float]], name: str, label: str) -> None:
     """A line a name: every seed a dot, mean and interval beside."""
-    path = PAGE.parent / "evidence" / name
+    path = PICTURES / name
     with drawing(path, figsize=(6, 0.6 + 0.32 * len(values)), layout="constrained") as axis:
         for place, some in enumerate(values.values()):
             found = t_interval(some)

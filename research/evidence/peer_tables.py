@@ -1,4 +1,4 @@
-"""The tables and the picture of docs/evidence.md, from its stored results."""
+"""Tables of research/2026-11-peer-hints.md and a picture of docs/evidence.md, from stored results."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,11 +13,11 @@ from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
 from evidence import peers
 from evidence.peers import DECIDING, LENGTH, ROLES, RUNGS, TAUGHT, Run, stored
-from evidence.runs import missing_lines, put
+from evidence.runs import ROOT, missing_lines, put
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/evidence.md"
-PICTURE = PAGE.parent / "evidence/gains.png"
-BASELINE = PAGE.parents[1] / "envs/core_teaching/alone.json"
+PAGE = ROOT / "research/2026-11-peer-hints.md"
+PICTURE = ROOT / "docs/evidence/gains.png"
+BASELINE = ROOT / "envs/core_teaching/alone.json"
 # Loss of accuracy that counts as falling apart: against the start, and against the best block.
 _BELOW_START, _BELOW_BEST = 0.05, 0.10
 
@@ -136,7 +136,7 @@ def _tables(stored: Stored) -> list[str]:
     for (rung, steps), among in DECIDING.items():
         if found := arms(stored, rung, steps):
             lines += ["", f"### {rung.capitalize()}, {steps} steps", "", *_table(found, among)]
-    picture = "![Gain of peer distillation](evidence/gains.png)"
+    picture = "![Gain of peer distillation](../docs/evidence/gains.png)"
     return [*lines, "", *_correlations(stored), "", picture]
 
 

@@ -14,7 +14,10 @@ MEASURED = "\n".join(
 NUMBER = re.compile(r"(?<![\w.])[-−+]?(?:\d*\.\d+|\d{1,3}(?:,\d{3})+)(?:e-?\d+)?(?![\w.]*\d)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`|arXiv:[\d.]+|<!-- table: .*?<!-- end of table -->", re.S)
 # On pages of environments only what is measured, not what is set.
-SECTIONS = {"corea-deferral.md": "Results on the tiny team", "eapo-consultation.md": "What a run shows"}
+SECTIONS = {
+    "corea-deferral.md": "Results on the tiny team",
+    "eapo-consultation.md": "What a run shows",
+}
 
 
 def numbers(text: str) -> set[str]:
