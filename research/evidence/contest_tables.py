@@ -1,7 +1,6 @@
 """Tables of research/2026-11-contests.md and pictures of docs/evidence.md, from stored results."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Tables of research/2026-11-peer-hints.md and a picture of docs/evidence.md, from stored results."""
+"""Tables of research/2026-11-peer-hints.md and a picture of docs/evidence.md, of stored results."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
