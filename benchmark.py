@@ -16,7 +16,7 @@ usage: {program} COMPARISON [settings]
   compare RUN RUN    runs on the same held-out problems, in pairs
   sweep TABLE        a paper's table in miniature, trained with several seeds
   seeds              runs of several seeds: means, differences, learning curves
-
+{more}
 All settings of one comparison:  {command} eapo --help
                                  {command} suite --help"""
 
@@ -47,20 +47,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _compare(argv: Sequence[str]) -> int:
     from coterie.datatypes import UserError, did_you_mean
     from coterie.datatypes.arguments import command, program
+    from coterie.datatypes.missing_extras import check_added
 
     if not argv or argv[0] in ("-h", "--help"):
-        print(_USAGE.format(program=program("benchmark.py"), command=command("benchmark.py")))
+        print(_usage(program("benchmark.py"), command("benchmark.py")))
         return 0
     if argv[0].startswith("--"):
         argv = ["suite", *argv]
-    if argv[0] not in _COMPARISONS:
-        near = did_you_mean(argv[0], _COMPARISONS)
-        raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(_COMPARISONS)}")
+    comparisons = {**_COMPARISONS, **_of_extras()}
+    if argv[0] not in comparisons:
+        check_added(argv[0], f"{program('benchmark.py')} {argv[0]}")
+        near = did_you_mean(argv[0], comparisons)
+        raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(comparisons)}")
     from coterie.comparison.brought import parse
     from coterie.datatypes import check_numbers
     from coterie.training.settings import check_seeds
 
-    module, settings, run = _COMPARISONS[argv[0]]
+    module, settings, run = comparisons[argv[0]]
     comparison = importlib.import_module(module)
     prog = f"{command('benchmark.py')} {argv[0]}"
     parsed = parse(getattr(comparison, settings), argv[1:], prog)
@@ -69,6 +72,20 @@ def _compare(argv: Sequence[str]) -> int:
     check_seeds(getattr(parsed, "seeds", ()), "--seeds")
     getattr(comparison, run)(parsed)
     return 0
+
+
+def _of_extras() -> dict[str, tuple[str, str, str]]:
+    from coterie.datatypes.extras import extras
+
+    return {name: entry[:3] for extra in extras() for name, entry in extra.comparisons.items()}
+
+
+def _usage(program: str, command: str) -> str:
+    from coterie.datatypes.extras import extras
+
+    added = (item for extra in extras() for item in extra.comparisons.items())
+    more = "".join(f"  {name:<19}{entry.what}\n" for name, entry in added if entry.what)
+    return _USAGE.format(program=program, command=command, more=more)
 
 
 if __name__ == "__mp_main__":  # what the processes that a comparison starts call this module

@@ -1,7 +1,13 @@
 """Train a team of language models: ``python train.py --env core-teaching --algo gspo``."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what takes time to import waits
+    from coterie.problems.prepare import PreparedProblems
+    from coterie.training.train_settings import TrainSettings
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,28 +30,13 @@ def _train(argv: Sequence[str]) -> int:
         return evaluate(argv)
 
     from coterie.training.command_line import parse
-    from coterie.training.model_defaults import sentence
 
     settings = parse(argv)
-    if settings.run.plan:
-        from coterie.training.plan_report import show_plan
+    checked = partial(_checked, settings, argv)
+    if (instead := _instead_of_training(settings)) is not None:
+        return instead(settings, checked)
 
-        return show_plan(settings)
-
-    chosen = sentence(settings, argv)
-    if chosen and settings.choice.resume is None:
-        print(chosen, flush=True)
-    # What takes time to import waits until everything that can be checked has been.
-    from coterie.training.preflight import preflight
-    from coterie.training.stage import checking
-
-    with checking(lines=bool(chosen)):
-        problems = preflight(settings)
-    if settings.run.doctor:
-        from coterie.training.doctor.examine import examine
-
-        return examine(settings, problems)
-
+    problems = checked()
     print(settings.headline(), flush=True)
     from coterie.datatypes.arguments import command
     from coterie.training.commands import Interruptible, Stop
@@ -75,6 +66,31 @@ def _train(argv: Sequence[str]) -> int:
             print(f"Saved. Continue with: {command('train.py')} --resume {session.run.path}")
             return 130
     return 0
+
+
+def _checked(settings: "TrainSettings", argv: Sequence[str]) -> "PreparedProblems":
+    """The run's problems, once everything that can be checked has been."""
+    from coterie.training.model_defaults import sentence
+
+    chosen = sentence(settings, argv)
+    if chosen and settings.choice.resume is None:
+        print(chosen, flush=True)
+    # What takes time to import waits until then.
+    from coterie.training.preflight import preflight
+    from coterie.training.stage import checking
+
+    with checking(lines=bool(chosen)):
+        return preflight(settings)
+
+
+def _instead_of_training(settings: "TrainSettings") -> Callable[..., int] | None:
+    """What an extra does where its flag is given, such as ``--doctor``; None where none is."""
+    from coterie.datatypes.extras import extras
+    from coterie.datatypes.plugins import load
+
+    asked = {f: path for extra in extras() for f, path in extra.instead.items()}
+    flag = next((flag for flag in asked if getattr(settings.run, flag)), None)
+    return None if flag is None else load(asked[flag], f"--{flag}")
 
 
 if __name__ == "__mp_main__":  # what the processes that a run starts call this module

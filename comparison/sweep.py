@@ -19,6 +19,7 @@ from rich.console import Console
 from coterie.comparison.output import make_tables, write_json
 from coterie.datatypes import UserError, did_you_mean
 from coterie.datatypes.arguments import command, overlay
+from coterie.datatypes.missing_extras import module_of
 from coterie.datatypes.target import check_folder
 from coterie.envs import registered
 from coterie.envs.paper_tables import Table, Variant
@@ -116,12 +117,12 @@ def _tell(waiting: Sequence["Job"], settings: Sweep) -> None:
 
 def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
     """Memory on each device and hours of one training, in a line, and its hours."""
-    from coterie.training.plan import GIB, plan
-
+    planning = module_of("ops", "plan", "planning the papers' runs")
     steps = () if settings.steps is None else ("--steps", str(settings.steps))
-    found = plan(parse([*flags, *steps]), settings.card)
+    found = planning.plan(parse([*flags, *steps]), settings.card)
     parts = [
-        f"{one.device} {one.most / GIB:.0f} of {settings.card:.0f} GiB" for one in found.devices
+        f"{one.device} {one.most / planning.GIB:.0f} of {settings.card:.0f} GiB"
+        for one in found.devices
     ]
     fits = "" if found.fits else " (does not fit: --plan names the flags)"
     return f"# {', '.join(parts)}{fits}; at most {found.hours:,.0f} hours", found.hours

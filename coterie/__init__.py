@@ -12,7 +12,9 @@ The packages lie at the top of the repository; links in this folder give them th
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,33 +26,15 @@ if not (Path(__file__).parent / "envs").is_dir():
     # Checked out without links, as on Windows.
     __path__.append(str(Path(__file__).resolve().parent.parent))
 
-_PACKAGES = frozenset(
-    [
-        "agents",
-        "algorithms",
-        "cluster",
-        "comparison",
-        "datatypes",
-        "envs",
-        "evaluation",
-        "experts",
-        "models",
-        "problems",
-        "rewards",
-        "rollouts",
-        "teams",
-        "training",
-    ]
-)
-
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(import_module("coterie.envs"), name)
-    if name in _PACKAGES:
+    if not name.startswith("_") and find_spec(f"coterie.{name}"):
         return import_module(f"coterie.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES})
+    packages = {module.name for module in iter_modules(__path__) if module.ispkg}
+    return sorted({*globals(), *__all__, *packages})

@@ -2,44 +2,58 @@
 
 import multiprocessing
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 
-_PROGRAMS = {
+_CORE = {
     "train": ("coterie.train", "train a team of language models together"),
     "benchmark": ("coterie.benchmark", "compare trained systems"),
     "report": ("coterie.evaluation.report.__main__", "write a run as one HTML file"),
-    "doctor": ("coterie.train", "check the set-up of a run: train --doctor"),
     "check": ("coterie.envs.check.__main__", "does an environment keep the contract?"),
-    "push": ("coterie.training.push", "send what a run has trained to the Hugging Face Hub"),
-    "serve": ("coterie.experts.serve", "serve a model to roles of other runs"),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code of the program that ``argv`` names first."""
     program, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    programs = _CORE if program in _CORE else _all_programs()
     if program in ("-h", "--help"):
         print("usage: coterie PROGRAM [arguments]\n")
-        for name, (_, what) in _PROGRAMS.items():
+        for name, (_, what) in programs.items():
             print(f"  {name:<10} {what}")
         print("\nAll arguments of one program:  coterie train --help")
         return 0
-    if program not in _PROGRAMS:
-        from coterie.datatypes import did_you_mean
-
-        known = f"{did_you_mean(program, _PROGRAMS)}known: {', '.join(_PROGRAMS)}"
-        print(f"coterie: unknown program {program!r}; {known}", file=sys.stderr)
+    if program not in programs:
+        print(f"coterie: {_unknown(program, programs)}", file=sys.stderr)
         return 2
     # So that --env mymodule:Env finds a module of the folder that the command is given in.
     if "" not in sys.path:
         sys.path.insert(0, "")
-    if program == "doctor" and "--doctor" not in rest:
-        rest.append("--doctor")
     from coterie.datatypes.arguments import by_coterie
 
     with by_coterie():
-        return import_module(_PROGRAMS[program][0]).main(rest)
+        return import_module(programs[program][0]).main(rest)
+
+
+def _all_programs() -> dict[str, tuple[str, str]]:
+    """Those of the core, then those of the extras that are here."""
+    from coterie.datatypes.extras import extras
+
+    added = {name: program for extra in extras() for name, program in extra.programs.items()}
+    return {**_CORE, **added}
+
+
+def _unknown(program: str, programs: Collection[str]) -> str:
+    """What is said of a program that is not here."""
+    from coterie.datatypes import UserError, did_you_mean
+    from coterie.datatypes.missing_extras import check_added
+
+    try:
+        check_added(program, f"coterie {program}")
+    except UserError as missing:
+        return str(missing)
+    near = did_you_mean(program, programs)
+    return f"unknown program {program!r}; {near}known: {', '.join(programs)}"
 
 
 if multiprocessing.parent_process():  # in the processes that a run starts

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import is_dataclass, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import tyro
 from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec
 from tyro.constructors import StructTypeInfo as Struct
 
 from coterie.datatypes.arguments import check_once, in_one_line
+from coterie.datatypes.missing_extras import fields_of_missing
 from coterie.datatypes.userinput import UserError, fits, join_or
 
 # In a terminal without UTF-8 dashes stand for lines, and there is no frame.
@@ -81,7 +82,8 @@ def _wrapped(text: str) -> str:
 
 
 def _registry() -> ConstructorRegistry:
-    """tyro's own rules for dataclasses, whose help texts keep the line breaks of the source."""
+    """tyro's own rules for dataclasses, whose help texts keep the line breaks of the source, and
+    without fields that need an extra which is not here."""
     registry, known = ConstructorRegistry(), False
 
     @registry.struct_rule
@@ -96,14 +98,18 @@ def _registry() -> ConstructorRegistry:
             known = False
         if not isinstance(spec, StructConstructorSpec):
             return None
-        return replace(spec, fields=tuple(_documented(field) for field in spec.fields))
+        kind = get_origin(info.type) or info.type
+        ours = isinstance(kind, type) and is_dataclass(kind)
+        missing = fields_of_missing(kind) if ours else {}
+        fields = (_documented(field, hidden=field.name in missing) for field in spec.fields)
+        return replace(spec, fields=tuple(fields))
 
     return registry
 
 
-def _documented(field: StructFieldSpec) -> StructFieldSpec:
-    """``field`` with its help text as one paragraph, and without the default where that is None or
-    empty: the text itself says what an empty value means."""
+def _documented(field: StructFieldSpec, *, hidden: bool) -> StructFieldSpec:
+    """``field`` with its help text as one paragraph, unless it is ``hidden``, and without the
+    default where that is None or empty: the text itself says what an empty value means."""
 
     def text() -> str | None:
         written = field.helptext() if callable(field.helptext) else field.helptext
@@ -114,6 +120,8 @@ def _documented(field: StructFieldSpec) -> StructFieldSpec:
         kind = type(field.default)  # an author's own, which need not derive from ours
     if field.default in (None, "", ()):
         kind = Annotated[kind, tyro.conf.arg(help_behavior_hint="")]
+    if hidden:
+        kind = Annotated[kind, tyro.conf.Suppress]
     return replace(field, type=kind, helptext=text)  # type: ignore[arg-type]
 
 

@@ -102,12 +102,19 @@ class _Registered(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _registered(group: str, path: tuple[str, ...]) -> _Registered:
-    """The group's entries on ``sys.path``, which is read from disk once."""
+    """The group's entries on ``sys.path``."""
     try:
-        return _Registered(entry_points(group=group), ())
+        return _Registered(_of_all_groups(path).select(group=group), ())
     except Exception:
         # One bad file on the path, of any package, and the library gives nothing at all.
         return _package_by_package(group)
+
+
+@lru_cache(maxsize=1)
+def _of_all_groups(path: tuple[str, ...]) -> Any:
+    """All entries on ``sys.path``, which is read from disk once; Python 3.11 has another class for
+    those of all groups."""
+    return entry_points()
 
 
 def _package_by_package(group: str) -> _Registered:

@@ -181,11 +181,11 @@ def _find(name: str) -> tuple[EnvSpec, str]:
     """The environment called ``name``, and what messages about it begin with."""
     if name in _SPECS:
         return _SPECS[name], f"env {name!r}"
-    from coterie.envs.others import KINDS, is_other, spec_of  # these stand on this module
+    from coterie.envs.others import is_other, kinds, spec_of  # these stand on this module
 
     if is_other(name):
         return spec_of(name), f"env {name!r}"
-    path, title = PLUGINS.find(name, (*names(), *(f"{kind}:ID" for kind in KINDS)))
+    path, title = PLUGINS.find(name, (*names(), *(f"{kind}:ID" for kind in kinds())))
     found = load(path, title)
     if isinstance(found, EnvSpec):
         if path != name and found.name != name:

@@ -3,7 +3,7 @@ and saves them.
 
 Implemented in this process (:mod:`coterie.teams.local`), with vLLM's engines beside it
 (:mod:`coterie.teams.vllm`), and by processes of this machine or of a Ray cluster
-(:mod:`coterie.cluster.pool`).
+(the extra ``cluster``).
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.algorithms.imitation import Imitation
-from coterie.datatypes import Policy, TokenCodec, Trajectory
+from coterie.datatypes import Policy, TokenCodec, Trajectory, UserError
 from coterie.teams.settings import AgentSettings
 
 if TYPE_CHECKING:  # scripts and servers do without torch
@@ -38,6 +38,10 @@ class Learning:
     """Updates until the end of the learning rate's schedule."""
     imitation: Imitation | None = None
     """What comes before; None: nothing does."""
+
+
+class Died(UserError):
+    """Raised where a process of a backend has gone that was asked."""
 
 
 class Learns(Protocol):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from coterie.datatypes import check_literals, check_numbers, refuse
+from coterie.datatypes.missing_extras import check_fields_of_extras, of_extra
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,10 @@ class AgentSettings:
     """Where the model lives: cpu, cuda, cuda:1, ...; auto: a GPU if there is one."""
     engine_device: str = "auto"
     """Where its vLLM engine runs (--engine vllm): cpu, cuda:0, ...; auto: where the model lives."""
-    engine_replicas: int = 0
+    engine_replicas: int = of_extra("cluster", 0)
     """Processes of their own that answer for this model, here or on a cluster; 0: the one in which
     it learns answers too, with --engine vllm by an engine on the same device."""
-    learner_devices: int = 1
+    learner_devices: int = of_extra("cluster", 1)
     """Devices over which its learner lies in shards (FSDP2), each with a process of its own; a
     base that several roles share is sharded as the largest of theirs says."""
     tensor_parallel: int = 1
@@ -63,6 +64,7 @@ class AgentSettings:
 
     def __post_init__(self) -> None:
         check_literals(self)
+        check_fields_of_extras(self, "--agents.ROLE.")
 
 
 @dataclass(frozen=True)

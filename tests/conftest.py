@@ -1,8 +1,9 @@
-"""Checkpoints with random weights in the hub's format; an engine that stands in for vLLM's."""
+"""Checkpoints with random weights in the hub's format; an engine that stands in for vLLM's; a small
+run."""
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from coterie.agents.local import LocalPolicy
 from coterie.datatypes import Completion, Prompt, Sampling
+from coterie.datatypes.arguments import overlay
 from coterie.models.loading import load_team
 from coterie.models.locate import TINY
 from coterie.models.spec import LoraSpec, ModelSpec
@@ -261,3 +263,29 @@ def random_model(tmp_path: Path) -> str:
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
+
+
+SMALL_RUN = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enabled")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens a session of a small run with further flags."""
+    # What no other test waits for.
+    from coterie.training.command_line import parse
+    from coterie.training.preflight import preflight
+    from coterie.training.session import open_session
+
+    sessions: list[Any] = []
+
+    def start(*flags: str) -> Any:
+        settings = parse(
+            overlay([*SMALL_RUN, "--run-dir", str(tmp_path / f"run{len(sessions)}"), *flags])
+        )
+        session = open_session(settings, preflight(settings))
+        sessions.append(session)
+        return session
+
+    yield start
+    for session in sessions:
+        session.__exit__()

@@ -1,6 +1,7 @@
 """Rules of the house that no linter knows."""
 
 import ast
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -108,6 +109,23 @@ def test_nothing_is_patched_in_the_product() -> None:
 def test_no_file_of_the_product_is_longer_than_it_can_be_read() -> None:
     lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in PRODUCT}
     assert {str(file): lines for file, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_pyproject_names_the_rooms_that_there_are() -> None:
+    """The links of ``coterie/`` are the set of rooms; tools that need names are given these."""
+    rooms = {path.name for path in ROOMS if path.suffix != ".py"}
+    scripts = {path.stem for path in ROOMS if path.suffix == ".py"}
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    banned = tool["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]
+    assert set(banned) == rooms | scripts
+    assert {name.partition("/")[2] for name in tool["pyright"]["include"] if "/" in name} >= rooms
+    (core,) = (
+        contract["source_modules"]
+        for contract in tool["importlinter"]["contracts"]
+        if contract["name"] == "core never imports extras"
+    )
+    of_core = (rooms - {"extras"}) | scripts | {"__main__"}
+    assert set(core) == {f"coterie.{name}" for name in of_core}
 
 
 def test_nobody_is_treated_by_where_it_was_written() -> None:

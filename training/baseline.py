@@ -14,18 +14,18 @@ _OF_RUN = ("steps", "tokens", "group_by")
 
 @dataclass(frozen=True)
 class Baseline:
-    """Stored results of another way to train, on the same problems with as many tokens."""
+    """What another way to train makes of the same problems with as many tokens."""
 
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """Metrics of the evaluation after training; empty: nothing is stored for this run."""
+    """Of the evaluation after training, by name; empty: nothing is stored for this run."""
     command: str = ""
-    """The command of such a run."""
+    """Makes such a run."""
     seeds: tuple[int, ...] = ()
-    """The seeds of the runs over which the metrics are means."""
+    """The metrics are means over runs with these."""
 
     @property
     def sentence(self) -> str:
-        """The explanation of the table's column."""
+        """What the column is."""
         return (
             f"alone: as many tokens without a peer, stored, mean of {len(self.seeds)} seeds: "
             f"{self.command}"
@@ -33,8 +33,8 @@ class Baseline:
 
 
 def baseline(settings: TrainSettings) -> Baseline:
-    """The baseline stored with the run's environment; empty where the run differs from the
-    environment's defaults in more than its seed."""
+    """The one stored beside the run's environment, if the run does what that does by default: any
+    seed, but no other models, problems, learning or length."""
     spec = envs.spec(settings.choice.env)
     if spec.baseline is None:
         return Baseline()

@@ -1,7 +1,7 @@
-"""The command line, parsed twice: first the choice, then exactly the settings of that choice.
+"""The command line, looked at twice: what was chosen, then exactly the settings of that.
 
 The types of ``--env.*``, ``--algo.*`` and ``--agents.ROLE.*`` depend on the choice, so the class
-that tyro parses into is made here.
+that tyro parses into is put together here.
 """
 
 import argparse
@@ -10,20 +10,21 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
 from coterie import algorithms, envs
-from coterie.cluster.settings import ClusterSettings, Placement, placement, replaced
 from coterie.datatypes import UserError, user_path
 from coterie.datatypes.arguments import Arguments, command, program
 from coterie.datatypes.flags import parse_flags
+from coterie.datatypes.missing_extras import MissingExtra
 from coterie.envs import presets
 from coterie.teams.settings import AgentSettings
 from coterie.training.config_file import as_toml, read_config
+from coterie.training.hosts import hosts
+from coterie.training.missing import check_flags
 from coterie.training.model_defaults import fitted, sentence, with_short_evaluation
 from coterie.training.presets import lay_over
 from coterie.training.retired import Retired
@@ -34,6 +35,7 @@ from coterie.training.train_settings import (
     TrainSettings,
     defaults,
     restore,
+    sections,
     with_limit_as_length,
 )
 
@@ -52,6 +54,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
             a value of the wrong type; a run that cannot be resumed.
     """
     named, rest = choose(argv)
+    check_flags(rest)
     if not named and {"-h", "--help"} & set(rest):
         print(overview(envs.names(), algorithms.names(), sorted(presets.known())))
         sys.exit(0)
@@ -80,17 +83,18 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     settings = _from_flags(laid, rest, has_length=bool(file and file.sets_length))
     settings = with_short_evaluation(settings)
     if printing:
-        if asked := [f"--{name}" for name in ("plan", "doctor") if getattr(settings.run, name)]:
+        if asked := [f"--{one}" for one in ("plan", "doctor") if getattr(settings.run, one)]:
             raise UserError(f"--print-config does nothing else: leave out {asked[0]}")
-        if line := sentence(settings, rest):
-            print(f"# {line}")
+        if told := sentence(settings, rest):
+            print(f"# {told}")
         print(as_toml(settings, default), end="")
         sys.exit(0)
     return settings
 
 
 def _models(agents: Mapping[str, AgentSettings], args: list[str]) -> dict[str, AgentSettings]:
-    """``agents`` with the flags about their models; wrong flags are refused by the full parser."""
+    """``agents`` with what the flags say of their models; what is wrong with a flag is said where
+    all of them are read."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=None)
     for role in agents:
         for name in ("model", "tuning", "revision"):
@@ -101,7 +105,7 @@ def _models(agents: Mapping[str, AgentSettings], args: list[str]) -> dict[str, A
                 f"--agents.{role}.{flag}", action="store_const", const=value, dest=dest
             )
     given = vars(parser.parse_known_args(args)[0])
-    changed: dict[str, AgentSettings] = {}
+    found: dict[str, AgentSettings] = {}
     for role, agent in agents.items():
         named = {
             name: value
@@ -110,8 +114,8 @@ def _models(agents: Mapping[str, AgentSettings], args: list[str]) -> dict[str, A
         }
         if isinstance(model := named.get("model", agent.model), str) and model.strip():
             with suppress(UserError):
-                changed[role] = dataclasses.replace(agent, **named)
-    return changed
+                found[role] = dataclasses.replace(agent, **named)
+    return found
 
 
 def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings:
@@ -126,37 +130,31 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
     settings = read_run(directory)
 
-    places: Any = dataclasses.make_dataclass(
-        "Places",
-        [(role, Placement, placement(agent)) for role, agent in settings.agents.items()],
-        frozen=True,
+    places = hosts()
+    movable = [flag for host in places for flag in host.movable(settings)]
+    steps = Annotated[int, tyro.conf.arg(help="Training steps in all.")]
+    more = parse_flags(
+        dataclasses.make_dataclass("Resume", [("steps", steps, settings.run.steps), *movable]),
+        rest,
+        prog=f"{command('train.py')} --resume {directory}",
+        description="Continue a run exactly where its last checkpoint stands.",
     )
-
-    @dataclass(frozen=True)
-    class Resume:
-        steps: int = settings.run.steps
-        """Training steps in all."""
-        cluster: ClusterSettings = settings.cluster
-        agents: places = dataclasses.field(default_factory=places)  # pyright: ignore
-
-    more = parse_flags(Resume, rest, prog=f"{command('train.py')} --resume {directory}")
     _leave_if_ended(directory, more.steps)
     _check_ahead(directory, more.steps)
-    leaves = settings.cluster.used and not more.cluster.used
+    for host in places:
+        settings = host.moved(settings, more)
     return dataclasses.replace(
         settings,
         choice=dataclasses.replace(settings.choice, resume=directory),
         run=dataclasses.replace(settings.run, steps=more.steps, run_dir=directory),
-        cluster=more.cluster,
-        agents=replaced(settings.agents, vars(more.agents), leaves=leaves),
     )
 
 
 def read_run(directory: Path) -> TrainSettings:
-    """The stored settings of the run in ``directory``.
+    """What a run was told.
 
     Raises:
-        UserError: there is no run, or its settings cannot be read.
+        UserError: it is no run, or its settings cannot be read.
     """
     path = directory / "config.json"
     try:
@@ -168,7 +166,7 @@ def read_run(directory: Path) -> TrainSettings:
 
         RunDirectory.reopen(directory)
         raise UserError(f"{path} cannot be read") from None
-    except Retired:
+    except (Retired, MissingExtra):
         raise
     except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is damaged or of another version ({error})") from None
@@ -183,7 +181,7 @@ def _check_ahead(directory: Path, steps: int) -> None:
 
 
 def _leave_if_ended(directory: Path, steps: int) -> None:
-    """Exit with 0 where a run has done all of its steps."""
+    """Exit with 0 where a run has done all that is asked of it."""
     try:
         ended = json.loads((directory / "summary.json").read_text())["config"]["run"]["steps"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -204,7 +202,7 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
         name: getattr(default, name)
         for name in (
             *("algo", "learner", "problems", "warmup", "scoring", "rollout"),
-            *("vllm", "cluster", "eval"),
+            *("vllm", *sections(), "eval"),
         )
     }
     parts["agents"] = agents_type()
@@ -235,7 +233,7 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
 
 
 def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
-    """Split ``argv`` into the choices that it names and the words that are left to parse.
+    """Split ``argv`` into what was chosen (only what was named) and what is left to parse.
 
     Raises:
         UserError: a choice without a value, or one that is made twice.

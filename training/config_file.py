@@ -27,8 +27,14 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import UserError
+from coterie.training.missing import without_missing
 from coterie.training.plain import nearest, override
-from coterie.training.train_settings import Choice, TrainSettings, with_limit_as_length
+from coterie.training.train_settings import (
+    Choice,
+    TrainSettings,
+    settings_class,
+    with_limit_as_length,
+)
 
 _NOTHING = "None"
 """How a file, like a flag, names what TOML has no word for."""
@@ -77,9 +83,9 @@ def read_config(path: Path) -> ConfigFile:
     """
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     with _naming(path):
-        known = [one.name for one in dataclasses.fields(TrainSettings)]
+        known = [one.name for one in dataclasses.fields(settings_class())]
         parts: dict[str, Any] = {}
-        for name, part in _read(path, is_yaml=is_yaml).items():
+        for name, part in without_missing(_read(path, is_yaml=is_yaml)).items():
             if name not in known:
                 raise UserError(f"no part is called {nearest(name, known)}")
             parts[name] = _as_table(name, part, is_yaml=is_yaml)

@@ -1,17 +1,17 @@
-"""Messages for a run of which a process has died, with the way to continue."""
+"""What is said where a process of a run has died, and how it goes on from there."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from coterie.cluster.deaths import Died
 from coterie.datatypes import UserError
+from coterie.teams.backend import Died
 from coterie.training import saved
 from coterie.training.rundir import RunDirectory
 
 
 @contextmanager
 def said_while_starting() -> Iterator[None]:
-    """While open, a process that dies has no work to lose; the message says so.
+    """Inside, nothing is done that could be lost.
 
     Raises:
         UserError: a process has died.
@@ -26,10 +26,11 @@ def said_while_starting() -> Iterator[None]:
 
 
 def said_at_work(error: BaseException | None = None, *, run: RunDirectory) -> None:
-    """Turn the death of a process of ``run`` into a sentence with the way out.
+    """Raise a sentence with the way out where ``error``, which ends ``run``, is that one of its
+    processes has died.
 
     Raises:
-        UserError: ``error`` is such a death.
+        UserError: it is.
     """
     if isinstance(error, Died):
         goes_on = saved.latest(run.checkpoints) is not None

@@ -1,4 +1,4 @@
-"""A run's position, and the checkpoints from which it continues."""
+"""Where a run stands, and the checkpoints that it goes on from."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,8 +31,8 @@ class Keeper:
         self.tally = Tally({})
 
     def restore(self, stream: ProblemStream) -> None:
-        """Continue from the newest checkpoint, or from the beginning where there is none.
-        ``stream`` gives the training problems.
+        """Go on from the newest checkpoint; without any, from the beginning. ``stream`` gives the
+        training problems.
 
         Raises:
             UserError: the checkpoint is damaged.
@@ -53,7 +53,7 @@ class Keeper:
         self.tally = Tally(self.progress.counters)
 
     def advance(self, **changes: Any) -> None:
-        """Set fields of :class:`coterie.training.checkpoint.Progress`."""
+        """Note that fields of :class:`coterie.training.checkpoint.Progress` have changed."""
         self.progress = replace(self.progress, **changes)
 
     def save(self) -> None:

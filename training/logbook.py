@@ -1,4 +1,4 @@
-"""Where a step's numbers go: TensorBoard, metrics.jsonl, the terminal, other trackers."""
+"""Where a step's numbers go: TensorBoard, metrics.jsonl, the terminal, sinks of extras."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,11 @@ from rich.progress import (
 )
 from rich.table import Column
 
+from coterie.datatypes import Episode
 from coterie.evaluation.table import without_zero
 from coterie.training.events import EventFile
 from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
-from coterie.training.trackers import Trackers
+from coterie.training.sinks import Sink
 
 _ROOM_FOR_BAR = 100
 
@@ -38,14 +39,14 @@ class Logbook:
         first: int,
         last: int,
         headline: Sequence[str],
-        trackers: Trackers | None = None,
+        sinks: Sequence[Sink] = (),
         stage: str = "",
     ) -> None:
         """Log steps ``first..last``; ``headline`` names the metrics that the bar shows, and
-        ``trackers`` are closed with it. A ``stage`` before step 1 has files of that name."""
+        ``sinks`` are closed with it. A ``stage`` before step 1 has files of that name."""
         self._stage, self._log = stage, f"{stage}.jsonl" if stage else METRICS
         self._folder = "/".join(("tensorboard", *([stage] if stage else [])))
-        self._trackers = trackers
+        self._sinks = sinks
         self._run = run
         self._console = console
         self._first, self._last = first, last
@@ -82,8 +83,8 @@ class Logbook:
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
-        if self._trackers is not None:
-            self._trackers.close()
+        for sink in self._sinks:
+            sink.close()
         if self._events is not None:
             self._events.close()
 
@@ -113,10 +114,13 @@ class Logbook:
         with self._run.writing("tensorboard"):
             self._events.text(step, name, markdown)
 
-    def episodes(self, step: int, rows: Sequence[Sequence[Any]]) -> None:
-        """Show a step's episodes as a table, where there is somebody who shows tables."""
-        if self._trackers is not None:
-            self._trackers.episodes(step, rows)
+    def episodes(
+        self, step: int, episodes: Sequence[Episode], advantages: Mapping[int, float]
+    ) -> None:
+        """Show a step's episodes where somebody shows them; arguments as of
+        :meth:`coterie.training.sinks.Sink.episodes`."""
+        for sink in self._sinks:
+            sink.episodes(step, episodes, advantages)
 
     def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record what was measured after a step."""
@@ -127,8 +131,8 @@ class Logbook:
         assert self._events is not None
         with self._run.writing("tensorboard"):
             self._events.scalars(step, metrics)
-        if self._trackers is not None:
-            self._trackers.scalars(step, metrics)
+        for sink in self._sinks:
+            sink.scalars(step, metrics)
 
 
 def _in_short(metrics: Mapping[str, float | None]) -> str:

@@ -48,26 +48,26 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     """``{"env.k_cold": 2}`` -> ``{"env": {"k_cold": 2}}``."""
-    tree: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for path, value in values.items():
         *parts, name = path.split(".")
-        inner = tree
+        inner = found
         for part in parts:
             inner = inner.setdefault(part, {})
         inner[name] = value
-    return tree
+    return found
 
 
 def flat(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
     """The inverse of :func:`nested`."""
-    leaves: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, value in values.items():
-        leaves |= flat(value, f"{at}{name}.") if isinstance(value, Mapping) else {at + name: value}
-    return leaves
+        found |= flat(value, f"{at}{name}.") if isinstance(value, Mapping) else {at + name: value}
+    return found
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``name`` with the known names near it, or else all known names, for messages."""
+    """``name``, and what may have been meant: names near it, or else all that are known."""
     near = difflib.get_close_matches(name, known := sorted(known), n=3)
     return f"{name}; {'near it' if near else 'known here'}: {', '.join(near or known)}"
 

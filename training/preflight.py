@@ -11,28 +11,22 @@ from pathlib import Path
 from coterie import envs
 from coterie.algorithms.own import try_own_parts
 from coterie.algorithms.settings import check_moments
-from coterie.cluster.room import check_room
-from coterie.cluster.settings import check_cluster, check_episode_workers, has_processes
 from coterie.datatypes import UserError, check_numbers, refuse
+from coterie.datatypes.extras import load_each
 from coterie.datatypes.target import check_folder
 from coterie.envs.env_spec import reads_nothing_again
 from coterie.envs.others import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
-from coterie.models.locate import hub_snapshot, local_folder
-from coterie.models.spec import ModelSpec
 from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.teams.graders import check_graders
-from coterie.teams.models import check_engines, check_models, model_spec
-from coterie.teams.players import local_models
+from coterie.teams.models import check_engines, check_models
+from coterie.training.hosts import hosts, lives_elsewhere
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.rundir import check_new
-from coterie.training.trackers import check_trackers
 from coterie.training.train_settings import TrainSettings, check_readable
 from coterie.training.warmup import prepare_warmup
 
-_SMALL = 256 << 20
-"""Bytes of weights below which nobody need reckon whether a run fits."""
 _MOST_THREADS = 4 * (os.cpu_count() or 1)
 
 
@@ -67,30 +61,19 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     )
     check_readable(settings)
     try_own_parts(settings.algo)
-    check_trackers(run.track)
     check_environment(settings)
-    check_cluster(
-        settings.cluster,
-        settings.agents,
-        vllm=settings.vllm if run.engine == "vllm" else None,
-        moments=settings.learner.moments,
-        doctor=run.doctor,
-    )
+    for host in hosts():
+        host.check(settings)
     check_moments(settings.learner)
-    elsewhere = has_processes(settings.cluster, settings.agents)
+    elsewhere = lives_elsewhere(settings)
     check_models(
         {role: replace(agent, device="auto") for role, agent in settings.agents.items()}
         if elsewhere  # whose devices are not this process's
         else settings.agents
     )
     check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
-    check_room(settings.cluster, settings.agents)
-    here = {} if elsewhere else local_models(settings.agents)
-    if not all(_is_small(model_spec(agent)) for agent in here.values()):
-        # It takes torch, which nobody has waited for until here.
-        from coterie.training.plan_report import check_plan
-
-        check_plan(settings)
+    for check in load_each("check"):
+        check(settings)
     if settings.choice.resume is not None:
         check_folder(settings.choice.resume, "--resume", folders=("checkpoints", "evaluation"))
     elif not run.doctor:
@@ -100,10 +83,8 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     source = problems.train.source
     training = (source[place] for place in range(source.size or 0))
     check_graders(settings.scoring, (*problems.evaluation, *training))
-    handed, judge = (settings.env, source), settings.scoring.judge
-    check_episode_workers(
-        settings.cluster, settings.choice.env, judge, handed, doctor=settings.run.doctor
-    )
+    for host in hosts():
+        host.check_problems(settings, source)
     return problems
 
 
@@ -136,12 +117,6 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
             f"it has nothing to imitate; say --agents.{missing[0]}.warmup none"
         )
     return replace(problems, worked=worked, fingerprints={**problems.fingerprints, **prints})
-
-
-def _is_small(spec: ModelSpec) -> bool:
-    folder = local_folder(spec) or hub_snapshot(spec)
-    files = folder.glob("*.safetensors") if folder is not None else ()
-    return folder is not None and sum(file.stat().st_size for file in files) < _SMALL
 
 
 def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:

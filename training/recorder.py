@@ -20,9 +20,9 @@ from coterie.training.records import (
 )
 from coterie.training.rundir import RunDirectory
 from coterie.training.settings import RunSettings
+from coterie.training.sinks import open_sinks
 from coterie.training.summary import Tally
 from coterie.training.symptoms import Observer
-from coterie.training.trackers import Trackers, episode_rows
 
 _SETTLED = 3
 """The step after which a role without any signal is reported."""
@@ -73,7 +73,7 @@ class Recorder:
             first=first,
             last=self._settings.steps,
             headline=[*(f"reward/{role}" for role in self._team.trained), *measured],
-            trackers=Trackers(self._settings.track, self._run, self._tell),
+            sinks=open_sinks(self._settings, self._run, self._tell),
         )
 
     def log(
@@ -115,7 +115,7 @@ class Recorder:
             )
         if is_due(step, self._settings.transcripts_every):
             logbook.text(step, "transcript", transcript(batch.episodes[0]))
-            logbook.episodes(step, episode_rows(batch.episodes, advantages))
+            logbook.episodes(step, batch.episodes, advantages)
 
     def report(
         self, step: int, batch: Batch, credit: Credit, learner_metrics: Mapping[str, float]

@@ -5,16 +5,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from rich.console import Console
 
 from coterie import envs
-from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.algorithms.imitation import Imitation
-from coterie.cluster.settings import ClusterSettings, has_processes
 from coterie.datatypes import Sampling, UserError
 from coterie.evaluation import evaluation_of
 from coterie.models.threads import fix_threads
@@ -25,13 +23,13 @@ from coterie.teams.backend import Backend, Learning
 from coterie.teams.graders import build_scorer
 from coterie.teams.models import pin_commits
 from coterie.teams.recipe import EnvRecipe
-from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Team, build_team
 from coterie.training import checkpoint, saved
 from coterie.training.baseline import baseline
 from coterie.training.computing import tell_computing
 from coterie.training.conclusion import Conclusion, tell
 from coterie.training.examiner import Examiner
+from coterie.training.hosts import Players, hosts
 from coterie.training.keeper import Keeper
 from coterie.training.origins import check_unchanged, write_environment
 from coterie.training.prompt_limit import drop_long_prompts
@@ -45,9 +43,6 @@ from coterie.training.symptoms import Observer, Subject
 from coterie.training.train_settings import TrainSettings
 from coterie.training.warmup import WarmupSettings
 from coterie.training.warmup_stage import WarmUp
-
-if TYPE_CHECKING:  # what only a cluster needs
-    from coterie.cluster.episodes import EpisodeWorkers
 
 T = TypeVar("T")
 
@@ -70,7 +65,7 @@ class Runtime:
     runner: asyncio.Runner
     closing: ExitStack
     team: Team
-    workers: "EpisodeWorkers | None"
+    players: Players | None
     """Processes that play the episodes; None: this process does."""
     make_env: Callable[[], Any]
     """Builds an environment that speaks the team's vocabularies."""
@@ -159,8 +154,18 @@ def _assemble(
     torch.manual_seed(run.seed)
 
     vllm = settings.vllm if run.engine == "vllm" else None
-    cluster, agents = settings.cluster, settings.agents
-    workers = _episode_workers(cluster, agents, vllm)
+    agents = settings.agents
+    backend: Backend | None = None
+    players: Players | None = None
+    for host in hosts():
+        held, played = host.build(
+            getattr(settings, host.section),
+            agents,
+            vllm=vllm,
+            threads=run.threads,
+            directory=directory,
+        )
+        backend, players = backend or held, players or played
     with loading(console, [agent.model for agent in agents.values()], lines=subject.large):
         team = build_team(
             agents,
@@ -169,19 +174,19 @@ def _assemble(
             ),
             vllm=vllm,
             seed=run.seed,
-            backend=_processes(cluster, agents, run.threads, vllm, directory, workers),
+            backend=backend,
         )
     closing.callback(lambda: _on_loop(runner, team.aclose()))
     _on_loop(runner, team.start())
     tell_computing(team, agents, say)
     made_of = (choice.roles, team.codecs, problems.train.source, settings.scoring)
     recipe = EnvRecipe(choice.env, settings.env, *made_of)
-    if workers is not None:
-        closing.callback(workers.close)
-        workers.open(recipe, run.threads)
+    if players is not None:
+        closing.callback(players.close)
+        players.open(recipe, run.threads)
 
     def places() -> list[dict[str, str]]:
-        return team.backend.places() + (workers.places if workers else [])
+        return team.backend.places() + (players.places if players else [])
 
     if rows := places():
         console.print(places_table(rows))
@@ -190,7 +195,7 @@ def _assemble(
     closing.callback(graders.close)
     closing.callback(scorer.close)
     collector = partial(
-        workers.collector if workers else Collector,
+        players.collector if players else Collector,
         make_env,
         team.policies,
         scorer=scorer,
@@ -239,7 +244,7 @@ def _assemble(
         slow=subject.large,
         runner=runner,
         team=team,
-        workers=workers,
+        players=players,
         make_env=make_env,
         scorer=scorer,
         sampler=sampler,
@@ -287,35 +292,6 @@ def _sampling(
         rollout.top_p if top_p is None else top_p,
         rollout.top_k,
     )
-
-
-def _episode_workers(
-    cluster: ClusterSettings, agents: Mapping[str, AgentSettings], vllm: VllmSettings | None
-) -> "EpisodeWorkers | None":
-    """Processes that play the episodes; None: this process does."""
-    if not cluster.episode_workers:
-        return None
-    from coterie.cluster.episodes import EpisodeWorkers
-
-    return EpisodeWorkers(cluster, agents, vllm=vllm is not None)
-
-
-def _processes(
-    cluster: ClusterSettings,
-    agents: Mapping[str, AgentSettings],
-    threads: int,
-    vllm: VllmSettings | None,
-    directory: RunDirectory,
-    workers: "EpisodeWorkers | None",
-) -> Backend | None:
-    """Processes that hold the models; None: this process does."""
-    if not has_processes(cluster, agents):
-        return None
-    from coterie.cluster.pool import Pool
-
-    folder = directory.path if cluster.shares_disk else None
-    beside = workers.actors if workers else ()
-    return Pool(cluster, threads=threads, vllm=vllm, folder=folder, beside=beside)
 
 
 def _on_loop(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from coterie.datatypes import UserError, check_literals, check_numbers, refuse
+from coterie.datatypes.missing_extras import check_fields_of_extras, of_extra
 from coterie.envs.settings import MOST
 from coterie.evaluation.metrics.intervals import MOST_RESAMPLES
 
@@ -172,12 +173,12 @@ class RunSettings:
     """Which traces are compared with each other; default: the environment's choice."""
     engine: Literal["local", "vllm"] = "local"
     """What samples from models: this process, or vLLM in processes of its own."""
-    doctor: bool = False
+    doctor: bool = of_extra("ops", False)
     """Check this configuration in a minute instead of training it."""
-    plan: bool = False
+    plan: bool = of_extra("ops", False)
     """Say what this run would take on each device, and about how long, instead of training it: by
     each model's config.json alone, without weights and without a GPU."""
-    card: float | None = None
+    card: float | None = of_extra("ops", None)
     """GiB of each GPU that --plan reckons with; default: what is here."""
     threads: int = 0
     """CPU threads for tensor operations; 0: as many as other programs leave free while the models
@@ -186,11 +187,12 @@ class RunSettings:
     """Write every training episode to episodes.jsonl."""
     transcripts_every: int = 10
     """Steps between sample transcripts in TensorBoard; 0: none."""
-    track: tuple[Literal["wandb", "trackio"], ...] = ()
+    track: tuple[Literal["wandb", "trackio"], ...] = of_extra("ops", ())
     """Where numbers and tables of episodes go besides: wandb, trackio. Offline without a login."""
 
     def __post_init__(self) -> None:
         check_literals(self, "--")
+        check_fields_of_extras(self, "--")
         refuse(
             (self.steps < 1, f"--steps is {self.steps}; it must be at least 1"),
             (self.tokens < 0, "--tokens must not be negative; 0 leaves the end to --steps"),

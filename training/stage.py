@@ -1,7 +1,8 @@
-"""Progress of a long stage of a run: its count, the time gone and the time left.
+"""A long stage of a run as it is seen from outside: how far it is, the time gone, the time left.
 
-On a terminal there is a bar; elsewhere a line at the start, at each tenth, and wherever no line was
-written for seconds. A thread shows it, since the event loop stands still while models compute.
+On a terminal there is a bar, which moves while the process computes; elsewhere a line at the start,
+one at each tenth, and one wherever no such line has been written for seconds. A thread of its own
+shows it, as the event loop stands still meanwhile.
 """
 
 import math
@@ -16,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from coterie.datatypes.pulse import ANSWERED, ENDED, LEARNED, LOADED, Pulse
 
 PERIOD_S = 0.25
-"""Seconds between two readings of the count."""
+"""Between two looks at the count."""
 SILENCE_S = 4.0
 """Between two lines at most, elsewhere than on a terminal: a busy machine adds to it, and five
 seconds are what a user waits before he wonders. About a part of a step it is the least, too."""
@@ -34,17 +35,17 @@ def stage(
     counted: Sequence[Pulse] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> Iterator[None]:
-    """Show the progress of the work inside.
+    """Show how far it is while what is inside runs.
 
     Args:
-        console: on which it is shown.
-        title: of the stage.
-        total: about how many units it takes; 0: unknown.
+        console: where.
+        title: what is being done.
+        total: answers that it takes, about; 0: nobody knows.
         lines: whether to write lines where there is no terminal.
-        first: whether to write a line at the start.
-        least_s: fewest seconds between two lines, and before the first.
-        counted: pulses that count it; of several, the one that is furthest.
-        unit: of the total.
+        first: one of them at the start.
+        least_s: seconds between two of them at least, and before the first one.
+        counted: what is counted; where that is several things, the one that is furthest.
+        unit: what the total is of.
     """
     if console.is_terminal:
         with _bar(console, title, total, counted):
@@ -66,8 +67,8 @@ def stage_of_step(
     counted: Sequence[Pulse] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> AbstractContextManager[None]:
-    """As :func:`stage`, for a part of a step: a short part shows nothing, and on a terminal the
-    run's own ``bar`` shows it."""
+    """The same of a part of a step, which says nothing as long as that is short. On a terminal it
+    is shown by ``bar``, the run's own."""
     if not lines:
         return nullcontext()
     if console.is_terminal:
@@ -78,7 +79,7 @@ def stage_of_step(
 def learning(
     console: Console, step: str, rows: float, *, lines: bool, bar: Callable[[str], None] | None
 ) -> AbstractContextManager[None]:
-    """As :func:`stage_of_step`, for a step's update of so many ``rows``."""
+    """The same of a step's update."""
     title = f"{step}: learning"
     return stage_of_step(
         console, title, rows, lines=lines, bar=bar, counted=(LEARNED,), unit="rows"
@@ -86,7 +87,7 @@ def learning(
 
 
 def checking(*, lines: bool) -> AbstractContextManager[None]:
-    """As :func:`stage`, for the checks before anything is loaded, if they take long."""
+    """The same of what is looked at before anything is loaded, if that takes long."""
     title = "checking settings, models and problems"
     return stage(Console(), title, 0) if lines else nullcontext()
 
@@ -94,7 +95,7 @@ def checking(*, lines: bool) -> AbstractContextManager[None]:
 def loading(
     console: Console, models: Collection[str], *, lines: bool
 ) -> AbstractContextManager[None]:
-    """As :func:`stage`, for the loading of models, role by role."""
+    """The same of models that are loaded, role by role."""
     title = f"loading {', '.join(dict.fromkeys(models))}"
     return stage(console, title, len(models), lines=lines, counted=(LOADED,), unit="roles")
 

@@ -6,25 +6,29 @@ import keyword
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 import tyro
 
 from coterie import algorithms, envs
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms import Algorithm, LearnerSettings
-from coterie.cluster.settings import ClusterSettings
 from coterie.datatypes import UserError
+from coterie.datatypes.extras import extras, load_all
 from coterie.envs.registry import ask
 from coterie.models.locate import TINY
 from coterie.problems.prepare import ProblemSettings
 from coterie.teams.settings import AgentSettings, ScoringSettings
+from coterie.training.missing import without_missing
 from coterie.training.plain import override, to_plain
 from coterie.training.retired import without_retired
 from coterie.training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings, RunSettings
 from coterie.training.warmup import WarmupSettings
+
+T = TypeVar("T")
 
 # Files, flags and attributes are called after roles; Python reads some letters as others.
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
@@ -46,7 +50,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """Everything a run depends on."""
+    """Everything a run depends on; of :func:`settings_class`, with the sections of extras."""
 
     choice: Choice
     env: Any
@@ -59,7 +63,6 @@ class TrainSettings:
     scoring: ScoringSettings
     rollout: RolloutSettings
     vllm: VllmSettings
-    cluster: ClusterSettings
     eval: EvalSettings
     run: RunSettings
 
@@ -71,6 +74,10 @@ class TrainSettings:
             plain["run"].pop(name)
         return plain
 
+    def section(self, kind: type[T]) -> T:
+        """The section of an extra, by its class."""
+        return next(value for value in vars(self).values() if isinstance(value, kind))
+
     def headline(self) -> str:
         """What is about to happen, while nothing can be seen of it yet."""
         learners = [role for role, agent in self.agents.items() if agent.trained]
@@ -79,6 +86,22 @@ class TrainSettings:
             f"{self.choice.env} with {self.choice.algo}: training {', '.join(learners)}; "
             f"loading torch, then {', '.join(models)}"
         )
+
+
+@lru_cache(maxsize=1)
+def sections() -> dict[str, type]:
+    """Sections that the extras add, and their classes."""
+    paths = {name: path for extra in extras() for name, path in extra.settings.items()}
+    return load_all(paths)
+
+
+@lru_cache(maxsize=1)
+def settings_class() -> type[TrainSettings]:
+    """:class:`TrainSettings` with a field for each section that an extra adds."""
+    fields = [
+        (name, kind, dataclasses.field(default_factory=kind)) for name, kind in sections().items()
+    ]
+    return dataclasses.make_dataclass("TrainSettings", fields, bases=(TrainSettings,), frozen=True)
 
 
 def defaults(choice: Choice) -> TrainSettings:
@@ -113,7 +136,7 @@ def _of_classes(choice: Choice) -> TrainSettings:
             f"--train-role names {', '.join(sorted(unknown))}; the roles here are "
             f"{', '.join(choice.roles)}"
         )
-    return TrainSettings(
+    return settings_class()(
         choice=choice,
         env=spec.settings() if spec.settings is not None else None,
         algo=algorithms.get(choice.algo),
@@ -124,7 +147,6 @@ def _of_classes(choice: Choice) -> TrainSettings:
         scoring=ScoringSettings(),
         rollout=RolloutSettings(),
         vllm=VllmSettings(),
-        cluster=ClusterSettings(),
         eval=EvalSettings(),
         run=RunSettings(),
     )
@@ -190,9 +212,10 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
 
     Raises:
         Retired: the run used a setting that is gone.
+        MissingExtra: it used an extra that is not here.
         UserError, KeyError, TypeError or AttributeError: ``plain`` is something else.
     """
-    plain = without_retired(plain)
+    plain = without_missing(without_retired(plain))
     choice = override(Choice("", "", ()), plain["choice"])
     default = _of_classes(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}

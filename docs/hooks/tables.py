@@ -28,10 +28,10 @@ from coterie.envs.preset import Preset, Setting
 from coterie.envs.presets import published
 from coterie.envs.sd_e2 import presets as sd_e2
 from coterie.experts.naming import is_player
+from coterie.extras.ops.plan import GIB, Plan, plan
+from coterie.extras.ops.plan_report import describe, tuning_of, why_not
 from coterie.models.papers import CONFIGS
 from coterie.training.command_line import DEFAULT_ENV, parse
-from coterie.training.plan import GIB, Plan, plan
-from coterie.training.plan_report import describe, tuning_of, why_not
 from coterie.training.presets import settings_of
 from coterie.training.train_settings import Choice, defaults, with_limit_as_length
 

@@ -8,35 +8,38 @@ name that ``--env`` takes.
 
 import importlib
 import importlib.util
-from typing import NamedTuple
 
 from coterie.datatypes import UserError, read_options
+from coterie.datatypes.extras import EnvironmentKind, extras
+from coterie.datatypes.missing_extras import check_added
 from coterie.envs.registry import EnvSpec
 
-
-class _Kind(NamedTuple):
-    package: str
-    """What has to be installed, as it is imported."""
-    extra: str
-    """The extra of ours that installs it; empty where nothing more is needed."""
-    module: str
-    """The module of ours that holds the kind's ``Game``."""
-
-
-KINDS = {
-    "pettingzoo": _Kind("pygame", "games", "coterie.envs.others.pettingzoo_game"),
-    "gymnasium": _Kind("gymnasium", "", "coterie.envs.others.gymnasium_game"),
-    "discrete": _Kind("pettingzoo", "", "coterie.envs.others.discrete_game"),
-    "textarena": _Kind("textarena", "textarena", "coterie.envs.others.textarena_game"),
-    "verifiers": _Kind("verifiers", "verifiers", "coterie.envs.others.verifiers_game"),
+_CORE = {
+    "pettingzoo": EnvironmentKind("pygame", "games", "coterie.envs.others.pettingzoo_game"),
+    "gymnasium": EnvironmentKind("gymnasium", "", "coterie.envs.others.gymnasium_game"),
+    "discrete": EnvironmentKind("pettingzoo", "", "coterie.envs.others.discrete_game"),
+    "textarena": EnvironmentKind("textarena", "textarena", "coterie.envs.others.textarena_game"),
+    "verifiers": EnvironmentKind("verifiers", "verifiers", "coterie.envs.others.verifiers_game"),
 }
-"""What may stand before the colon of a name."""
+
+
+def kinds() -> dict[str, EnvironmentKind]:
+    """What may stand before the colon of a name: kinds of the core, and of the extras here."""
+    added = {name: kind for extra in extras() for name, kind in extra.environments.items()}
+    return {**_CORE, **added}
 
 
 def is_other(name: str) -> bool:
-    """Whether ``name`` is ``KIND:ID``."""
+    """Whether ``name`` is ``KIND:ID``.
+
+    Raises:
+        MissingExtra: it is a kind of an extra that is not here.
+    """
     kind, colon, _ = name.partition(":")
-    return bool(colon) and kind in KINDS
+    if not colon:
+        return False
+    check_added(kind, f"env {name!r}")
+    return kind in kinds()
 
 
 def spec_of(name: str) -> EnvSpec:
@@ -46,13 +49,13 @@ def spec_of(name: str) -> EnvSpec:
         UserError: its package is not installed, or knows no such environment.
     """
     kind, _, rest = name.partition(":")
-    package, extra, module = KINDS[kind]
+    package, installs, module = kinds()[kind]
     identity, texts = read_options(rest)
     if not identity:
         raise UserError(f"env {name!r}: say which one behind the colon, {kind}:ID.")
     if importlib.util.find_spec(package) is None:
         raise UserError(
-            f"env {name!r} needs the package {package}; install it with coterie's extra {extra}: "
-            f'pip install -e ".[{extra}]"'
+            f"env {name!r} needs the package {package}; install it with coterie's extra "
+            f'{installs}: pip install -e ".[{installs}]"'
         )
     return importlib.import_module(module).spec(name, identity, texts)

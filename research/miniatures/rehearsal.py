@@ -158,7 +158,7 @@ def _run(phase: Phase, log: Path) -> Taken:
 
 def planned(settings: TrainSettings, run: Path) -> tuple[int, int]:
     """(numbers of all models, bytes that are planned for a run with the longest row of ``run``)."""
-    from coterie.training.plan import plan
+    from coterie.extras.ops.plan import plan
 
     lines = (run / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
     longest = max(len(row["tokens"]) for line in lines for row in json.loads(line)["trajectories"])

@@ -44,15 +44,8 @@ def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ("train --env core-teachin", "unknown env 'core-teachin'; did you mean 'core-teaching'?"),
         ("train --env Core-Teaching", "unknown env 'Core-Teaching'; did you mean 'core-teaching'?"),
         ("train --algo gsop", "unknown algorithm 'gsop'; did you mean 'gspo'"),
-        ("train --plan --doctor", "--plan reckons without a model, --doctor tries the models"),
-        ("coterie doctor --plan", "coterie train: --plan reckons without a model, --doctor tries"),
-        ("coterie doctor --doctor --steps x", "coterie train: --steps is 'x'; it must be a whole"),
         ("coterie train --stpes 3", "(all options: coterie train --env core-teaching --algo gspo"),
-        ("train --print-config --plan", "--print-config does nothing else: leave out --plan"),
-        ("train --print-config --doctor", "--print-config does nothing else: leave out --doctor"),
         ("coterie trian", "coterie: unknown program 'trian'; did you mean 'train'? known: train,"),
-        ("coterie push", "missing: The run's directory, such as runs/x; ORG/NAME on the hub (all"),
-        ("coterie serve x --prot 1", "coterie serve: unknown option --prot; did you mean --port"),
         ("coterie report", "coterie report: the following arguments are required: run (all opti"),
         ("coterie check", "coterie check: the following arguments are required: name (all optio"),
         ("coterie check --seed x y", "coterie check: --seed: invalid int value: 'x' (all options"),
@@ -84,7 +77,6 @@ def test_a_mistake_is_one_line_and_then_the_next_command(
         ("benchmark --policies a=tiny:alice --policies b=tiny:bob", "--policies"),
         ("coterie report a --out b --out c", "--out"),
         ("coterie check core-teaching --seed 1 --seed 2", "--seed"),
-        ("coterie push a b --public --public", "--public"),
     ],
 )
 def test_an_option_given_twice_is_refused(

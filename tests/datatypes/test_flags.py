@@ -23,7 +23,6 @@ def helped(monkeypatch, capsys, run, argv):
     [
         (main, []),
         (main, ["check", "--help"]),
-        (main, ["serve", "--help"]),
         (train.main, ["--help"]),
         (train.main, ["--env", "core-teaching", "--help"]),
         (train.main, ["--env", "eapo-consultation", "--algo", "dapo", "--help"]),

@@ -11,6 +11,7 @@ import pytest
 
 import coterie
 from coterie.datatypes import UserError
+from coterie.datatypes.extras import extras
 from coterie.teams.settings import AgentSettings
 
 # What fields without a default are given.
@@ -26,10 +27,14 @@ OURS = {
     *("Ask", "Completion", "Entry", "Finding", "Mark", "Move", "Part", "Problem", "Variant"),
     *("Consultation", "EngineSpec", "Fading", "ThresholdChoice", "_Bench", "Tag", "Phase"),
 }
+SETTINGS_OF = {"cluster": "extras.cluster.settings"}
 
 
 def modules() -> Iterator[Any]:
-    rooms = [*sorted(coterie._PACKAGES - {"cluster"}), "cluster.settings"]
+    names = {path.name for path in Path(coterie.__file__).parent.iterdir() if path.is_dir()}
+    rooms = sorted(names - {"extras", "__pycache__"})
+    # Of the cluster its settings alone: the rest is no user's.
+    rooms += [SETTINGS_OF.get(extra.name, f"extras.{extra.name}") for extra in extras()]
     for room in rooms:
         package = importlib.import_module(f"coterie.{room}")
         yield package

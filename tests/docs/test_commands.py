@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from coterie import algorithms, envs
-from coterie.envs.others import KINDS
+from coterie.envs.others import kinds
 from coterie.envs.others.game import GameSettings, TextArenaSettings
 from coterie.envs.registry import PLUGINS
 from coterie.problems.prepare import ProblemSettings
@@ -28,7 +28,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TRAIN = re.compile(r"python train\.py +(.*?)$", re.MULTILINE)
 FLAG = re.compile(r"--((?:env|algo|learner|problems|scoring|rollout|eval)\.[a-z0-9.-]*[a-z0-9])")
 # Runs of others, and what has to be installed first.
-KINDS_NOT_HERE = (kind for kind in KINDS if not find_spec(KINDS[kind].package))
+KINDS_NOT_HERE = (name for name, kind in kinds().items() if not find_spec(kind.package))
 NOT_HERE = ("--resume", "--env nim", *(f"--env {kind}:" for kind in KINDS_NOT_HERE))
 
 

@@ -56,4 +56,4 @@ def test_a_run_shows_all_settings_to_few(
     assert route.returns <= 6
     # The loop passes them on, and then has only what the runtime built.
     assert route.stays.count("coterie.training.session") == 1
-    assert not any(name.startswith("coterie.cluster") for name in route.stays)
+    assert not any(name.startswith("coterie.extras.cluster") for name in route.stays)

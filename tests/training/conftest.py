@@ -1,35 +1,11 @@
-"""Whole runs, small enough for a test."""
+"""The loop of train.py."""
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-from coterie.datatypes.arguments import overlay
-from coterie.training.command_line import parse
-from coterie.training.preflight import preflight
-from coterie.training.session import Session, open_session
-
-SMALL = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enabled")
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[..., Session]]:
-    """Opens a session of a small run with further flags."""
-    sessions: list[Session] = []
-
-    def start(*flags: str) -> Session:
-        settings = parse(
-            overlay([*SMALL, "--run-dir", str(tmp_path / f"run{len(sessions)}"), *flags])
-        )
-        session = open_session(settings, preflight(settings))
-        sessions.append(session)
-        return session
-
-    yield start
-    for session in sessions:
-        session.__exit__()
+from coterie.training.session import Session
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from coterie import train as program
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session
@@ -31,12 +30,12 @@ RUNS += [pytest.param(way, "cuda", id=f"{way}-gpu", marks=GPU) for way in WAYS]
 
 
 def on(device: str, way: str) -> list[str]:
-    flags = list(WAYS[way])
+    found = list(WAYS[way])
     for role in ("alice", "bob"):
-        flags += [f"--agents.{role}.device", device]
+        found += [f"--agents.{role}.device", device]
         if way == "adapters":
-            flags += [f"--agents.{role}.tuning", "lora"]
-    return flags
+            found += [f"--agents.{role}.tuning", "lora"]
+    return found
 
 
 @pytest.mark.parametrize(("way", "device"), RUNS)
@@ -44,25 +43,25 @@ def test_a_run_learns_what_it_samples_and_goes_on(
     opened: Callable[..., Any], train: Callable[..., Any], way: str, device: str
 ) -> None:
     session = opened(*on(device, way))
-    assert {role.handle.device.type for role in session.team.loaded.values()} == {device}
+    assert {one.handle.device.type for one in session.team.loaded.values()} == {device}
     metrics = train(session)
     dtype = session.team.loaded["alice"].handle.dtype
     assert dtype == (torch.float32 if device == "cpu" or way == "float32" else torch.bfloat16)
     # What is sampled after an update has the learner's probabilities, up to rounding.
     bound = 1e-4 if dtype == torch.float32 else 5e-2
-    for step in metrics:
+    for one in metrics:
         for role in ("alice", "bob"):
-            assert step[f"learner/{role}/mismatch/mean"] < bound
-            assert math.isfinite(step[f"learner/{role}/loss"])
-            assert step[f"learner/{role}/skipped_steps"] == 0
-    assert max(step["learner/alice/grad_norm"] for step in metrics) > 0
-    assert max(step["learner/alice/distillation/rows"] for step in metrics) > 0
+            assert one[f"learner/{role}/mismatch/mean"] < bound
+            assert math.isfinite(one[f"learner/{role}/loss"])
+            assert one[f"learner/{role}/skipped_steps"] == 0
+    assert max(one["learner/alice/grad_norm"] for one in metrics) > 0
+    assert max(one["learner/alice/distillation/rows"] for one in metrics) > 0
     settings = parse(["--resume", str(session.run.path), "--steps", "3"])
     session.__exit__()
     with open_session(settings, preflight(settings)) as again:
-        for role, role_again in again.team.loaded.items():
+        for role, one in again.team.loaded.items():
             before = session.team.loaded[role].handle.parameters()
-            for name, weight in role_again.handle.parameters().items():
+            for name, weight in one.handle.parameters().items():
                 assert weight.device.type == device
                 assert torch.equal(weight, before[name])
         assert train(again)[-1]["learner/alice/mismatch/mean"] < bound
@@ -75,11 +74,5 @@ def test_a_gpu_samples_in_float32_what_a_cpu_samples(opened: Callable[..., Any])
     for device in ("cpu", "cuda"):
         batch = opened(*on(device, "float32")).sample(1)
         rows.append([row.tokens.tolist() for e in batch.episodes for row in e.trajectories])
-    same = sum(ours == other for ours, other in zip(*rows))
+    same = sum(one == other for one, other in zip(*rows))
     assert same > 0.9 * len(rows[0])  # rounding decides a few tokens
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="not run: there is no GPU")
-def test_the_doctor_has_nothing_to_say_of_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.main(["--doctor"]) == 0, capsys.readouterr().out

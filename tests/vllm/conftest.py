@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from coterie.cluster.actor import beforehand
+from coterie.extras.cluster.actor import beforehand
 
 if find_spec("vllm") is not None:
     # vLLM imports Ray, which reads once, as it is imported, who may speak to it.

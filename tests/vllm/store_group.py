@@ -11,7 +11,7 @@ from vllm.distributed.weight_transfer import packed_tensor
 from vllm.v1.worker.cpu_worker import CPUWorker
 
 from coterie.agents.engine import engine
-from coterie.cluster import engine_worker, sender
+from coterie.extras.cluster import engine_worker, sender
 
 
 class Store:

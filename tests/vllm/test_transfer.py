@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from coterie.agents.engine.transfer import describe, open_trainer
-from coterie.cluster.sender import _free_port
 from coterie.datatypes.arguments import overlay
+from coterie.extras.cluster.sender import _free_port
 from coterie.models.loading import load_team
 from coterie.models.spec import ModelSpec
 from coterie.models.stored import StoredWeights
@@ -118,8 +118,8 @@ def test_engines_apart_have_the_learners_probabilities_after_each_update_and_a_k
     import store_group
 
     for room in ("bases", "pool"):
-        monkeypatch.setattr(f"coterie.cluster.{room}.EngineWorker", store_group.EngineWorker)
-    monkeypatch.setattr("coterie.cluster.bases.Sender", store_group.Sender)
+        monkeypatch.setattr(f"coterie.extras.cluster.{room}.EngineWorker", store_group.EngineWorker)
+    monkeypatch.setattr("coterie.extras.cluster.bases.Sender", store_group.Sender)
     monkeypatch.setattr("coterie.agents.engine.settings._place", lambda device, own: "cuda:0")
     # What a CPU's engine need not be given in another shape.
     shape = {"head_dim": 32, "tie_word_embeddings": False, "max_position_embeddings": 1024}

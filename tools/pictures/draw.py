@@ -12,6 +12,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 from pictures.curve import learning_curve
 from pictures.first_model import first_real_model
+from pictures.house import house
 from pictures.protocols import DRAWINGS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
@@ -23,6 +24,7 @@ def drawn() -> dict[str, str]:
         **DRAWINGS,
         "learning-curve": learning_curve,
         "first-real-model": first_real_model,
+        "house": house,
     }
     return {f"{name}.svg": draw().svg() for name, draw in pictures.items()}
 

@@ -1,1 +1,0 @@
-"""Engines and learners of every base in processes of their own, on the nodes of a Ray cluster."""

@@ -1,0 +1,10 @@
+"""Models and episodes in processes of their own: of this machine, or on the nodes of a cluster."""
+
+from coterie.datatypes.extras import Extra
+
+EXTRA = Extra(
+    "cluster",
+    settings={"cluster": "coterie.extras.cluster.settings:ClusterSettings"},
+    host="coterie.extras.cluster.host:HOST",
+    check="coterie.extras.cluster.host:check_fits",
+)

@@ -1,0 +1,145 @@
+"""Who lives together in other processes, in which of them, and who of them is asked what."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from coterie.agents.engine.settings import VllmSettings
+from coterie.extras.cluster.actor import Actor
+from coterie.extras.cluster.engine_worker import EngineWorker
+from coterie.extras.cluster.group import Group
+from coterie.extras.cluster.roles import live_together
+from coterie.extras.cluster.routing import choose
+from coterie.extras.cluster.sender import Sender
+from coterie.extras.cluster.transfer import Transfer
+from coterie.extras.cluster.worker import Worker
+from coterie.models.loading import base_key
+from coterie.models.sampler import Request
+from coterie.teams.backend import Learning
+from coterie.teams.models import model_spec
+from coterie.teams.settings import AgentSettings
+
+
+@dataclass
+class Base:
+    """One model, the roles on it and their processes."""
+
+    roles: Sequence[str]
+    learner: Actor | None
+    engines: Sequence[Actor]
+    """Who answers: at least one process, the learner where there is no other."""
+    sent: dict[str, Any] = field(default_factory=dict)
+    """Role -> what engines apart answer with: a reference to the weights, or their version."""
+    done: list[tuple[Any, ...]] = field(default_factory=list)
+    """What the learner was asked since it was last saved, in order: whoever takes its place does
+    it again."""
+    transfer: Transfer | None = None
+    """How they get them from GPU to GPU; None: through main memory."""
+    lock: Any = field(default_factory=threading.RLock)
+    """Held while a process is replaced; bases learn side by side."""
+
+    @cached_property
+    def apart(self) -> list[Actor]:
+        """Engines that weights are sent to."""
+        return [engine for engine in self.engines if engine is not self.learner]
+
+    @property
+    def beside(self) -> Actor | None:
+        """The learner, where its own process answers."""
+        return self.learner if self.learner in self.engines else None
+
+    @property
+    def actors(self) -> list[Actor]:
+        """All of them, the one that learns first."""
+        return ([self.learner] if self.learner else []) + self.apart
+
+    def engine_for(self, request: Request, load: Mapping[str, int]) -> Actor:
+        """Who is asked, beside what each has to answer already."""
+        name = choose(request.tokens, [one.name for one in self.engines], load)
+        return next(one for one in self.engines if one.name == name)
+
+
+def plan_bases(
+    models: Mapping[str, AgentSettings],
+    learns: Set[str],
+    learning: Learning | None,
+    kind: type[Actor],
+    meeting: Callable[[], str],
+    *,
+    vllm: VllmSettings | None,
+    gpus: bool,
+    **more: Any,
+) -> list[Base]:
+    """Every base and its processes, none of which runs yet.
+
+    Args:
+        models: settings by role.
+        learns: the roles that do.
+        learning: how.
+        kind: of process.
+        meeting: see :class:`coterie.extras.cluster.group.Group`.
+        vllm: how engines are run; None: they are this program's own sampler.
+        gpus: whether there are any.
+        more: goes to every :class:`Worker`.
+    """
+    specs = {role: model_spec(one) for role, one in models.items()}
+    keys = {role: base_key(one) if one.lora else None for role, one in specs.items()}
+    served = (EngineWorker, more | {"vllm": vllm}) if vllm else (Worker, more)
+    bases = []
+    for roles in live_together(keys):
+        mine, name = {role: models[role] for role in roles}, " and ".join(roles)
+        trained = learns & set(roles)
+        ranks = max((models[role].learner_devices for role in trained), default=0)
+        several = max(one.engine_replicas for one in mine.values()) or int(ranks != 1)
+        sends = several > 0 and vllm is not None and vllm.weights == "transfer"
+        sends = sends and bool(trained) and keys[roles[0]] is None
+        worker, how = (Sender if sends else Worker, more) if several else served
+        learners = [
+            kind(f"learner{number} of {name}", roles, (mine, trained, learning), how, worker)
+            for number in ([f" {i + 1}" for i in range(ranks)] if ranks > 1 else [""] * ranks)
+        ]
+        learner = learners[0] if learners else None
+        if ranks > 1:
+            learner = Group(f"learner of {name}", roles, ranks=learners, meeting=meeting)
+        aside = {role: _engine_alone(one, gpus) for role, one in mine.items()} if vllm else mine
+        worker, how = served
+        engines: list[Actor] = [
+            kind(f"engine {i + 1} of {name}", roles, (aside, trained, None), how, worker)
+            for i in range(several)
+        ]
+        bases.append(base := Base(roles, learner, engines or learners))
+        if sends and learner is not None:
+            base.transfer = Transfer(roles[0], learner, mine[roles[0]].tensor_parallel)
+    return bases
+
+
+def cores_and_gpus(actor: Actor, *, cpus: float, gpus: bool) -> dict[str, float]:
+    """What a process needs: a GPU where it computes on one, as many as an engine spans."""
+    mine: Mapping[str, AgentSettings] = actor.arguments[0]
+    several = 0
+    for one in mine.values():
+        several = max(several, int(_on_gpu(one, gpus)))
+        if actor.worker is EngineWorker and _answers_on_gpu(one, gpus):
+            several = max(several, one.tensor_parallel)
+    return {"CPU": cpus} | ({"GPU": float(several)} if several else {})
+
+
+def _on_gpu(settings: AgentSettings, gpus: bool) -> bool:
+    return settings.device == "cuda" or (settings.device == "auto" and gpus)
+
+
+def _answers_on_gpu(settings: AgentSettings, gpus: bool) -> bool:
+    """Of its vLLM engine."""
+    if settings.engine_device == "auto":
+        return _on_gpu(settings, gpus) or settings.tensor_parallel > 1
+    return settings.engine_device == "cuda"
+
+
+def _engine_alone(settings: AgentSettings, gpus: bool) -> AgentSettings:
+    """Of an engine's process, which holds what it was sent in main memory, and vLLM on the GPU."""
+    if not _answers_on_gpu(settings, gpus):
+        return replace(settings, device="cpu", engine_device="cpu")
+    dtype = "bfloat16" if settings.dtype == "auto" else settings.dtype
+    return replace(settings, device="cpu", engine_device="cuda", dtype=dtype)

@@ -1,0 +1,73 @@
+"""What one episode worker holds: environments and a scorer; who answers is asked elsewhere."""
+
+import asyncio
+import pickle
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from coterie.datatypes import Episode, Sampling
+from coterie.extras.cluster.worker import About, BaseWorker
+from coterie.rollouts import Collector, Deadlines, Task
+from coterie.rollouts.play import AgentRequest, TurnAnswers
+from coterie.teams.graders import build_scorer
+from coterie.teams.recipe import EnvRecipe
+
+Given = tuple[int, Task | None, list[TurnAnswers]]
+"""(number of an episode, what is to be played, what its first turns were answered); None: it is
+being played, and its turn is answered."""
+Turn = tuple[Sequence[AgentRequest], float | None]
+"""Of an episode: whom it asks what, and within how many seconds."""
+Reply = tuple[dict[int, Turn], dict[int, Episode]]
+"""By the numbers of episodes: what they ask now, and those that have ended."""
+
+
+class EpisodeWorker(BaseWorker):
+    """Plays and scores; whoever asks awaits what it gives. An episode depends on its task and on
+    what it was answered, so that another worker can play it from its beginning."""
+
+    def __init__(self, name: str, recipe: EnvRecipe, *, threads: int) -> None:
+        super().__init__(name, threads)
+        self._recipe = recipe
+        self._playing: dict[int, asyncio.Task[Episode]] = {}
+        self._waiting: dict[int, asyncio.Future[TurnAnswers]] = {}
+        self._asked: dict[int, Turn] = {}
+
+    def load(self) -> dict[str, About]:
+        """Build the scorer, and an environment to see that there is one here."""
+        scorer, self._graders = build_scorer(self._recipe.scoring)
+        make_env = partial(self._recipe.make, scorer)
+        make_env().close()
+        self._collector = Collector(make_env, {}, sampling=Sampling(0), scorer=scorer)
+        return {}
+
+    async def play(self, sampling: Sampling, deadlines: Deadlines, given: bytes) -> bytes:
+        """Play on with ``given`` (:data:`Given`, pickled), until every episode has ended or waits
+        for an answer: a pickled :data:`Reply`."""
+        self._collector.sampling, self._collector.deadlines = sampling, deadlines
+        news: list[Given] = pickle.loads(given)
+        for number, task, answers in news:
+            if task is None:
+                self._waiting.pop(number).set_result(answers[0])
+            else:
+                played = self._collector.play(task, partial(self._ask, number, iter(answers)))
+                self._playing[number] = asyncio.create_task(played)
+        while not all(
+            number in self._waiting or one.done() for number, one in self._playing.items()
+        ):
+            await asyncio.sleep(0)
+        ended = [number for number, one in self._playing.items() if one.done()]
+        asked, self._asked = self._asked, {}
+        return pickle.dumps((asked, {n: self._playing.pop(n).result() for n in ended}))
+
+    async def _ask(
+        self,
+        number: int,
+        known: Iterator[TurnAnswers],
+        asked: Sequence[AgentRequest],
+        limit_s: float | None,
+    ) -> TurnAnswers:
+        for answers in known:
+            return answers
+        self._asked[number] = asked, limit_s
+        self._waiting[number] = asyncio.get_running_loop().create_future()
+        return await self._waiting[number]

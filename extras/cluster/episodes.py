@@ -1,0 +1,200 @@
+"""Episodes that other processes play and score, while the command has their questions answered."""
+
+import asyncio
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from coterie.datatypes import Episode
+from coterie.experts.naming import SERVER, pool_members
+from coterie.extras.cluster.actor import Actor
+from coterie.extras.cluster.episode_worker import EpisodeWorker, Given, Reply, Turn
+from coterie.extras.cluster.processes import Machine, Process
+from coterie.extras.cluster.settings import ClusterSettings, has_processes
+from coterie.extras.cluster.starting import give_places, start, start_again
+from coterie.rollouts.collect import Collector, Task, together
+from coterie.rollouts.play import TurnAnswers, ask_policies
+from coterie.teams.backend import Died
+from coterie.teams.recipe import EnvRecipe
+from coterie.teams.settings import AgentSettings
+
+
+class EpisodeWorkers:
+    """The processes of ``--cluster.episode-workers``."""
+
+    def __init__(
+        self, settings: ClusterSettings, agents: Mapping[str, AgentSettings], *, vllm: bool
+    ) -> None:
+        """``vllm``: whether its engines answer.
+
+        Raises:
+            UserError: they find no room on this machine.
+        """
+        self._settings, self._open = settings, False
+        players = [member for one in agents.values() for member in pool_members(one.model)]
+        self.lock_step = not vllm and not any(one.startswith(SERVER) for one in players)
+        """Whether all have to wait for an answer before anybody is asked: a sampler that answers
+        in batches then has the batches that it has without workers."""
+        kind = Actor if settings.used else Process
+        self.actors = [
+            kind(f"episode worker {i + 1}", list(agents), worker=EpisodeWorker)
+            for i in range(settings.episode_workers)
+        ]
+        if not has_processes(settings, agents):  # otherwise a pool has places for them
+            with closing(Machine()) as machine:
+                give_places(machine, [(one, {"CPU": settings.cpus}) for one in self.actors])
+
+    @property
+    def places(self) -> list[dict[str, str]]:
+        """See :meth:`coterie.teams.backend.Backend.places`."""
+        return [actor.row for actor in self.actors]
+
+    def open(self, recipe: EnvRecipe, threads: int) -> None:
+        """Start them.
+
+        Raises:
+            UserError: a node has other code, or no such environment.
+        """
+        for actor in self.actors:
+            actor.arguments = (recipe,)
+            actor.more = {"threads": threads or self._settings.cores}
+        self.start()
+
+    def start(self) -> None:
+        """Start those that do not run."""
+        self._open = True
+        idle = [actor for actor in self.actors if actor.handle is None]
+        start(idle, most=self._settings.restarts)
+
+    def close(self) -> None:
+        """End them; none takes their place any more."""
+        self._open = False
+        for actor in self.actors:
+            actor.stop()
+
+    def collector(self, *how: Any, **more: Any) -> Collector:
+        """A :class:`Collector` whose episodes they play; arguments as of that."""
+        return _DealingCollector(self, *how, **more)
+
+    async def play_on(
+        self, actor: Actor, how: tuple[Any, Any], news: list["_Played"], all_of_it: list["_Played"]
+    ) -> Reply:
+        """What comes of ``news``; where the worker has died, another one plays ``all_of_it`` again
+        up to there."""
+        given: list[Given] = [
+            (one.number, None if one.answers else one.task, one.answers[-1:]) for one in news
+        ]
+        while given:
+            try:
+                begun = actor.begin("play", *how, pickle.dumps(given))
+                return pickle.loads(await actor.wait(begun))
+            except Died as error:
+                if not self._open:
+                    raise
+                start_again(actor, error, self._settings.restarts)
+                given = [(one.number, one.task, one.answers) for one in all_of_it]
+        return {}, {}
+
+
+@dataclass(eq=False)
+class _Played:
+    """An episode that a worker plays."""
+
+    number: int
+    task: Task
+    group: int
+    """Episodes of one group are played by one worker."""
+    answers: list[TurnAnswers] = field(default_factory=list)
+    """By turn."""
+
+    def dealt(self, actors: Sequence[Actor]) -> Actor:
+        """Who plays it."""
+        return actors[self.group % len(actors)]
+
+
+class _DealingCollector(Collector):
+    def __init__(self, workers: EpisodeWorkers, *how: Any, **more: Any) -> None:
+        super().__init__(*how, **more)
+        self._workers = workers
+
+    async def collect(
+        self, tasks: Sequence[Task], *, done: Callable[[], None] | None = None
+    ) -> list[Episode]:
+        """See :meth:`Collector.collect`."""
+        workers, episodes = self._workers, dict[int, Episode]()
+        workers.start()
+        actors, groups, todo = workers.actors, dict[Any, int](), list[_Played]()
+        for number, task in enumerate(tasks):
+            group = groups.setdefault((task.problem and task.problem.id, task.seed), len(groups))
+            todo.append(_Played(number, task, group))
+
+        def end(number: int, episode: Episode) -> None:
+            episodes[number] = episode
+            if done is not None:
+                done()
+
+        parts = [(actors, todo)]
+        if not workers.lock_step:
+            shares = ([one for one in todo if one.dealt(actors) is actor] for actor in actors)
+            parts = [([actor], share) for actor, share in zip(actors, shares)]
+        try:
+            await together(self._play(*part, self.concurrency // len(parts), end) for part in parts)
+        except BaseException:
+            workers.close()  # what they are in the middle of is nobody's any more
+            raise
+        return [episodes[number] for number in range(len(tasks))]
+
+    async def _play(
+        self,
+        actors: Sequence[Actor],
+        todo: Sequence[_Played],
+        concurrency: int,
+        end: Callable[[int, Episode], None],
+    ) -> None:
+        """Have ``actors`` play; with several of them, all wait for an answer before anybody is
+        asked, and are told what all were answered."""
+        ahead, how = iter(todo), (self.sampling, self.deadlines)
+        until = asyncio.ALL_COMPLETED if self._workers.lock_step else asyncio.FIRST_COMPLETED
+        playing: dict[int, _Played] = {}
+        turns: dict[int, Turn] = {}
+        asked: dict[asyncio.Task[TurnAnswers], _Played] = {}
+        answered: list[_Played] = []
+        try:
+            while True:
+                begun = list(islice(ahead, max(1, concurrency) - len(playing)))
+                playing |= {one.number: one for one in begun}
+                if told := [*begun, *answered]:
+                    replies = await together(
+                        self._workers.play_on(
+                            actor,
+                            how,
+                            [one for one in told if one.dealt(actors) is actor],
+                            [one for one in playing.values() if one.dealt(actors) is actor],
+                        )
+                        for actor in actors
+                    )
+                    # One that was begun again asks what it has asked before.
+                    under_way = {one.number for one in asked.values()}
+                    for ask, ended in replies:
+                        turns |= {n: turn for n, turn in ask.items() if n not in under_way}
+                        for number, episode in ended.items():
+                            del playing[number]
+                            end(number, episode)
+                    answered = []
+                    continue  # others may begin in the place of those that have ended
+                for number, turn in sorted(turns.items()):
+                    call = asyncio.create_task(ask_policies(self.policies, *turn))
+                    asked[call] = playing[number]
+                turns = {}
+                if not asked:
+                    return
+                for call in (await asyncio.wait(asked, return_when=until))[0]:
+                    one = asked.pop(call)
+                    one.answers.append(call.result())
+                    answered.append(one)
+        finally:
+            for call in asked:
+                call.cancel()

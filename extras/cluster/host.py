@@ -1,0 +1,118 @@
+"""The cluster as the core sees it: what it takes of a run, refuses, and builds."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from coterie.agents.engine.settings import VllmSettings
+from coterie.extras.cluster.checks import check_cluster, check_episode_workers
+from coterie.extras.cluster.room import check_room
+from coterie.extras.cluster.settings import ClusterSettings, has_processes
+from coterie.problems.source import ProblemSource
+from coterie.teams.backend import Backend
+from coterie.teams.settings import AgentSettings
+from coterie.training.hosts import Flag, Host, Players
+from coterie.training.rundir import RunDirectory
+from coterie.training.train_settings import TrainSettings
+
+
+class ClusterHost(Host):
+    """Processes of this machine or of a cluster hold models, and play episodes."""
+
+    section = "cluster"
+
+    def holds_models(self, settings: TrainSettings) -> bool:
+        """See :class:`Host`, as of all methods."""
+        return has_processes(settings.section(ClusterSettings), settings.agents)
+
+    def check(self, settings: TrainSettings) -> None:
+        check_cluster(
+            settings.section(ClusterSettings),
+            settings.agents,
+            vllm=settings.vllm if settings.run.engine == "vllm" else None,
+            moments=settings.learner.moments,
+            doctor=settings.run.doctor,
+        )
+
+    def check_problems(self, settings: TrainSettings, source: ProblemSource) -> None:
+        check_episode_workers(
+            settings.section(ClusterSettings),
+            settings.choice.env,
+            settings.scoring.judge,
+            (settings.env, source),
+            doctor=settings.run.doctor,
+        )
+
+    def movable(self, settings: TrainSettings) -> Sequence[Flag]:
+        placed = {role: placement(agent) for role, agent in settings.agents.items()}
+        roles: list[Flag] = [(role, Placement, placed[role]) for role in placed]
+        places = dataclasses.make_dataclass("Places", roles, frozen=True)
+        cluster = settings.section(ClusterSettings)
+        return [("cluster", ClusterSettings, cluster), ("agents", places, places(**placed))]
+
+    def moved(self, settings: TrainSettings, flags: Any) -> TrainSettings:
+        leaves = settings.section(ClusterSettings).used and not flags.cluster.used
+        agents = replaced(settings.agents, vars(flags.agents), leaves=leaves)
+        return replace(settings, cluster=flags.cluster, agents=agents)
+
+    def build(
+        self,
+        own: ClusterSettings,
+        agents: Mapping[str, AgentSettings],
+        *,
+        vllm: VllmSettings | None,
+        threads: int,
+        directory: RunDirectory,
+    ) -> tuple[Backend | None, Players | None]:
+        players = None
+        if own.episode_workers:
+            from coterie.extras.cluster.episodes import EpisodeWorkers
+
+            players = EpisodeWorkers(own, agents, vllm=vllm is not None)
+        if not has_processes(own, agents):
+            return None, players
+        from coterie.extras.cluster.pool import Pool
+
+        folder = directory.path if own.shares_disk else None
+        beside = players.actors if players else ()
+        return Pool(own, threads=threads, vllm=vllm, folder=folder, beside=beside), players
+
+
+HOST = ClusterHost()
+
+
+def check_fits(settings: TrainSettings) -> None:
+    """Raises:
+    UserError: this machine has no room for so many processes.
+    """
+    check_room(settings.section(ClusterSettings), settings.agents)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What of :class:`AgentSettings` may change when a run is taken up."""
+
+    engine_replicas: int = 0
+    """Processes of their own that answer for this model."""
+    learner_devices: int = 1
+    """Devices over which its learner lies in shards."""
+
+
+def placement(agent: AgentSettings) -> Placement:
+    """Of a role that has been trained."""
+    return Placement(agent.engine_replicas, agent.learner_devices)
+
+
+def replaced(
+    agents: Mapping[str, AgentSettings], placements: Mapping[str, Placement], *, leaves: bool
+) -> dict[str, AgentSettings]:
+    """``agents`` with their processes elsewhere; a run that ``leaves`` its cluster has no engines
+    apart, unless it is told how many."""
+    found = {}
+    for role, agent in agents.items():
+        placed = asdict(placements[role])
+        if leaves and placed["engine_replicas"] == agent.engine_replicas:
+            placed["engine_replicas"] = 0
+        found[role] = replace(agent, **placed)
+    return found

@@ -1,0 +1,371 @@
+"""The processes of one run: who answers for whom, and what happens where one dies.
+
+A base has a learner for the roles on it, which is one process or several ranks among which its
+weights lie in shards, and any number of engines that answer for them; with none of these the
+learner answers too. Beside several ranks, and where nobody learns, there is one at least. Weights
+go from the learner to all engines before anybody is asked, and never meanwhile, so that no request
+sees two versions.
+"""
+
+import pickle
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from coterie.agents.engine.settings import VllmSettings
+from coterie.datatypes import Completion, UserError
+from coterie.extras.cluster.actor import Actor, Cluster
+from coterie.extras.cluster.bases import Base, cores_and_gpus, plan_bases
+from coterie.extras.cluster.engine_worker import EngineWorker
+from coterie.extras.cluster.processes import Machine, Process
+from coterie.extras.cluster.roles import Asked, RemotePolicy, RemoteRole, share_batch
+from coterie.extras.cluster.settings import ClusterSettings
+from coterie.extras.cluster.starting import give_places, start, start_again
+from coterie.extras.cluster.worker import About, Stamp
+from coterie.teams.backend import Died, Learners, Learning, Learns, Models, RestorePoint
+from coterie.teams.settings import AgentSettings
+
+T = TypeVar("T")
+
+_LET_GO_S = 20.0
+"""For engines to end what they have started."""
+
+
+class Pool:
+    """Implements :class:`coterie.teams.backend.Backend` by processes of this machine, or of a
+    cluster."""
+
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        *,
+        threads: int = 0,
+        vllm: VllmSettings | None = None,
+        folder: Path | None = None,
+        beside: Sequence[Actor] = (),
+    ) -> None:
+        """``threads``: of each process; 0: as many as it has cores. ``vllm``: how engines are run;
+        None: they are this program's own sampler. ``folder``: the run's, which learners
+        write into; None: this process does. ``beside``: who is given a place, too."""
+        self._settings, self._vllm = settings, vllm
+        self._folder, self._beside = folder, beside
+        self._threads = threads or settings.cores
+        self._cluster: Cluster | Machine | None = None
+        self._bases: list[Base] = []
+        self._trained: dict[str, RemoteRole] = {}
+        self._about: dict[str, About] = {}
+        self._handed: dict[str, Stamp] = {}
+        """What is answered with."""
+        self._load: Counter[str] = Counter()
+        """Requests of one answer each that are under way, by engine."""
+        self._restore: RestorePoint | None = None
+
+    def load(
+        self,
+        models: Mapping[str, AgentSettings],
+        learns: Set[str],
+        learning: Learning | None,
+        seed: int,
+    ) -> Models:
+        """Start every process and load the models there; arguments as of
+        :meth:`coterie.teams.backend.Backend.load`.
+
+        Raises:
+            UserError: the cluster cannot hold them, runs other code, or a model cannot be loaded.
+        """
+        try:
+            return self._open(models, learns, learning, seed)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(
+        self,
+        models: Mapping[str, AgentSettings],
+        learns: Set[str],
+        learning: Learning | None,
+        seed: int,
+    ) -> Models:
+        used = self._settings.used
+        self._cluster = cluster = Cluster(self._settings) if used else Machine()
+        kind, gpus = Actor if used else Process, cluster.has_gpus()
+        more = {"seed": seed, "threads": self._threads}
+        self._bases = plan_bases(
+            models, learns, learning, kind, cluster.meeting, vllm=self._vllm, gpus=gpus, **more
+        )
+        cpus = self._settings.cpus
+        processes = [process for actor in self._actors for process in actor.processes]
+        needs = [(process, cores_and_gpus(process, cpus=cpus, gpus=gpus)) for process in processes]
+        give_places(cluster, [*needs, *((process, {"CPU": cpus}) for process in self._beside)])
+        self._about = about = start(self._actors, self._folder, most=self._settings.restarts)
+        self._handed = {role: model.stamp for role, model in about.items()}
+        for base in self._bases:
+            self._trained |= self._roles(base, partial(self._learn, base))
+            base.sent = self._newest(base)
+        self._trained = {role: self._trained[role] for role in models if role in learns}
+        ask = share_batch(self._answer) if self._vllm is None else self._answer_one
+        return Models(
+            policies={role: RemotePolicy(role, about[role], ask) for role in models},
+            codecs={role: about[role].codec for role in models},
+            trained=self._trained,
+        )
+
+    async def start(self) -> None:
+        """Nothing to do: :meth:`load` has started everything."""
+
+    async def refresh(self) -> None:
+        """Have every engine answer with the newest weights; no request may be under way."""
+        for base in self._bases:
+            if base.beside is not None:
+                if self._vllm is not None:
+                    self._ask(base.beside, "refresh")
+            elif any(self._trained[r].stamp != self._handed[r] for r in self._learning(base)):
+                self._publish(base)
+            self._handed |= {role: self._trained[role].stamp for role in self._learning(base)}
+
+    async def rest(self) -> None:
+        """Leave devices to the learners whose own process answers."""
+        for base in self._bases:
+            if self._vllm is not None and base.beside is not None:
+                self._ask(base.beside, "rest")
+
+    def learn(self, work: Callable[[str, Learns], T]) -> dict[str, T]:
+        """See :meth:`coterie.teams.backend.Backend.learn`."""
+        places = [roles for base in self._bases if (roles := self._learning(base))]
+
+        def at_place(roles: Sequence[str]) -> dict[str, T]:
+            return {role: work(role, self._trained[role]) for role in roles}
+
+        if len(places) < 2:
+            return at_place(list(self._trained))
+        with ThreadPoolExecutor(len(places)) as threads:
+            done = {k: v for part in threads.map(at_place, places) for k, v in part.items()}
+        return {role: done[role] for role in self._trained}
+
+    def save(self, write: Callable[[Learners], RestorePoint]) -> None:
+        """See :meth:`coterie.teams.backend.Backend.save`."""
+        self._restore = write(self._trained)
+        for base in self._bases:
+            base.done.clear()
+
+    def restore(self, read: Callable[[Learners], RestorePoint]) -> None:
+        """See :meth:`coterie.teams.backend.Backend.restore`."""
+        self.save(read)
+
+    def places(self) -> list[dict[str, str]]:
+        """See :meth:`coterie.teams.backend.Backend.places`."""
+        return [process.row for actor in self._actors for process in actor.processes]
+
+    def close(self) -> None:
+        """End all processes, and Ray where it was started."""
+        if self._cluster is None:
+            return
+        engines = [a for a in self._actors if a.worker is EngineWorker and a.handle]
+        wait([engine.future(engine.begin("close")) for engine in engines], _LET_GO_S)
+        for actor in self._actors:
+            actor.stop()
+        self._cluster.close()
+        self._cluster = None
+
+    @property
+    def _actors(self) -> list[Actor]:
+        return [actor for base in self._bases for actor in base.actors]
+
+    def _learning(self, base: Base) -> list[str]:
+        return [role for role in base.roles if role in self._trained]
+
+    def _roles(self, base: Base, ask: Callable[..., Any]) -> dict[str, RemoteRole]:
+        """The roles of ``base`` that learn."""
+        if base.learner is None:
+            return {}
+        learns: Set[str] = base.learner.processes[0].arguments[1]
+        about, here = self._about, self._folder is not None
+        return {r: RemoteRole(r, ask, about[r], shared=here) for r in base.roles if r in learns}
+
+    # Who is asked
+
+    def _answer(self, asked: list[Asked]) -> list[Completion]:
+        """All engines at the same time."""
+        parts: dict[tuple[str, str], list[int]] = {}
+        load: Counter[str] = Counter()
+        for place, (role, _, request) in enumerate(asked):
+            engine = self._base_of(role).engine_for(request, load)
+            load[engine.name] += 1
+            parts.setdefault((role, engine.name), []).append(place)
+        begun = []
+        for (role, name), places in parts.items():
+            engine = next(actor for actor in self._actors if actor.name == name)
+            wanted = pickle.dumps([asked[place][1:] for place in places])
+            arguments = ("sample", role, wanted, self._handed[role][0])
+            begun.append((engine, engine.handle, arguments, places, engine.begin(*arguments)))
+        completions: dict[int, Completion] = {}
+        for engine, handle, arguments, places, call in begun:
+            try:
+                answers = engine.result(call)
+            except Died as error:
+                self._replace(engine, handle, error)
+                answers = self._ask(engine, *arguments)
+            completions |= zip(places, pickle.loads(answers))
+        return [completions[place] for place in range(len(asked))]
+
+    async def _answer_one(self, asked: Asked) -> Completion:
+        """As soon as it is there; engines batch by themselves."""
+        role, *request = asked
+        engine = self._base_of(role).engine_for(asked[2], self._load)
+        wanted = pickle.dumps([tuple(request)])
+        self._load[engine.name] += 1
+        try:
+            while True:
+                handle = engine.handle
+                begun = engine.begin("sample", role, wanted, self._handed[role][0])
+                try:
+                    (answer,) = pickle.loads(await engine.wait(begun))
+                    return answer
+                except Died as error:
+                    self._replace(engine, handle, error)
+        finally:
+            self._load[engine.name] -= 1
+
+    def _ask(self, actor: Actor, verb: str, *arguments: Any) -> Any:
+        """What it answers; where it has died, another one in its place."""
+        while True:
+            handle = actor.handle
+            try:
+                return actor.ask(verb, *arguments)
+            except Died as error:
+                self._replace(actor, handle, error)
+
+    def _learn(self, base: Base, verb: str, role: str, *arguments: Any) -> Any:
+        """Ask the learner, and note what has changed it."""
+        assert base.learner is not None
+        assert self._cluster is not None
+        if verb == "update":
+            arguments = tuple(self._cluster.keep(argument) for argument in arguments)
+        result = self._ask(base.learner, verb, role, *arguments)
+        if verb in ("update", "read"):
+            base.done.append((verb, role, *arguments))
+        return result
+
+    # Weights
+
+    def _newest(self, base: Base) -> dict[str, Any]:
+        """References by role: weights go from process to process, and not through this one; their
+        versions, where they go from GPU to GPU."""
+        learner = base.learner
+        if learner is None or not base.apart:
+            return {}
+        if base.transfer is not None:
+            return {role: self._trained[role].version for role in self._learning(base)}
+        begun = {role: learner.begin("weights", role) for role in self._learning(base)}
+        return {role: learner.reference(call) for role, call in begun.items()}
+
+    def _give(
+        self, base: Base, engines: Sequence[Actor], sent: Mapping[str, Any]
+    ) -> dict[str, UserError]:
+        """Have ``engines`` answer with these weights; who would not, by name."""
+        if base.transfer is not None:
+            return base.transfer.give(engines, sent[base.transfer.role])
+        begun = [
+            (engine, engine.begin("take", role, weights))
+            for role, weights in sent.items()
+            for engine in engines
+        ]
+        failed: dict[str, UserError] = {}
+        for engine, taken in begun:
+            try:
+                engine.result(taken)
+            except UserError as error:
+                failed[engine.name] = error
+        return failed
+
+    def _publish(self, base: Base) -> None:
+        """Hand the newest weights to all engines of ``base``, or to none: where one has died or
+        refuses, the others go back to what they had (or answer nobody, where they cannot), and
+        another one takes its place.
+
+        Raises:
+            UserError: it refuses again.
+        """
+        newest, refused = self._newest(base), set[str]()
+        while failed := self._give(base, base.apart, newest):
+            if base.transfer is None:
+                others = [engine for engine in base.apart if engine.name not in failed]
+                self._give(base, others, base.sent)
+            else:
+                base.sent = newest  # nobody has a copy of what they had
+            if self._has_died(base):
+                newest = self._newest(base)
+                continue
+            for engine in base.apart:
+                error = failed.get(engine.name)
+                if error is None:
+                    continue
+                if engine.name in refused:
+                    raise error
+                if not isinstance(error, Died):
+                    refused.add(engine.name)
+                self._replace(engine, engine.handle, error)
+        base.sent = newest
+
+    # Who has died
+
+    def _has_died(self, base: Base) -> bool:
+        """Whether the learner has, and could not send what others were to take; there is another
+        one now."""
+        assert base.learner is not None
+        handle = base.learner.handle
+        try:
+            base.learner.locate()
+        except Died as error:
+            self._replace(base.learner, handle, error)
+            return True
+        return False
+
+    def _replace(self, actor: Actor, handle: Any, error: UserError) -> None:
+        """Another process in the place of ``actor``, whose ``handle`` answers no more.
+
+        Raises:
+            UserError: ``error``, where it has died too often.
+        """
+        base = self._base_of(actor.roles[0])
+        with base.lock:
+            if actor.handle is not handle:
+                return  # somebody else was faster
+
+            def begin() -> None:
+                start([actor], self._folder)
+                if actor is base.learner:
+                    self._learn_again(base)
+                else:
+                    self._catch_up(base, actor)
+
+            start_again(actor, error, self._settings.restarts, begin)
+
+    def _learn_again(self, base: Base) -> None:
+        """Bring a learner to where the one before it stood: from the newest checkpoint, by the
+        updates since."""
+        assert base.learner is not None
+        if self._restore is not None:
+            self._restore(self._roles(base, base.learner.ask))
+        for done in base.done:
+            base.learner.ask(*done)
+        if self._vllm is not None and base.beside is not None:
+            base.beside.ask("refresh")
+
+    def _catch_up(self, base: Base, engine: Actor) -> None:
+        """Have an engine that is new answer with what the others answer with."""
+        failed = self._give(base, [engine], base.sent)
+        if failed and not isinstance(failed[engine.name], Died):
+            # They may have gone with the learner's node. It has not learned since, or what is
+            # asked for is another version, which is refused.
+            self._has_died(base)
+            base.sent = self._newest(base)
+            failed = self._give(base, [engine], base.sent)
+        if failed:
+            raise failed[engine.name]
+
+    def _base_of(self, role: str) -> Base:
+        return next(base for base in self._bases if role in base.roles)

@@ -1,0 +1,191 @@
+"""The processes of a run on this machine alone, without Ray: the same workers, spawned."""
+
+import asyncio
+import inspect
+import itertools
+import multiprocessing
+import os
+import pickle
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from coterie.agents.engine.processes import end_with_parent, no_interrupts
+from coterie.datatypes import PolicyFailure, UserError, reason_of
+from coterie.extras.cluster.actor import Actor, died
+from coterie.extras.cluster.room import has_room, no_room
+from coterie.extras.cluster.worker import BaseWorker, Worker
+from coterie.teams.backend import Died
+
+
+class Machine:
+    """This machine in the place of a :class:`coterie.extras.cluster.actor.Cluster`."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="coterie-ranks-")
+        self._meetings = 0
+        self._gpus: list[list[int]] = []
+        """By the number of a place."""
+
+    def has_gpus(self) -> bool:
+        """Whether there is one."""
+        import torch
+
+        return torch.cuda.is_available()
+
+    def reserve(self, needs: Mapping[str, Mapping[str, float]]) -> None:
+        """A GPU for each process that needs one.
+
+        Raises:
+            UserError: there are fewer, or fewer cores.
+        """
+        import torch
+
+        there = {"CPU": float(os.cpu_count() or 1), "GPU": float(torch.cuda.device_count())}
+        if not has_room(needs, there, [there]):
+            raise no_room("this machine", needs, there, there)
+        free = iter(range(torch.cuda.device_count()))
+        self._gpus = [
+            [next(free) for _ in range(int(need.get("GPU", 0)))] for need in needs.values()
+        ]
+
+    def place(self, place: int, need: Mapping[str, float]) -> dict[str, Any]:
+        """Options of the process that takes the place of that number."""
+        return {"gpus": self._gpus[place]}
+
+    def keep(self, value: Any) -> Any:
+        """It is in this process already."""
+        return value
+
+    def meeting(self) -> str:
+        """Where ranks find each other: see :func:`coterie.models.shards.join_ranks`."""
+        self._meetings += 1
+        return f"{self._folder.name}/{self._meetings}"
+
+    def close(self) -> None:
+        """Delete what :meth:`meeting` named."""
+        self._folder.cleanup()
+
+
+@dataclass(frozen=True)
+class _Running:
+    process: BaseProcess
+    pipe: Connection
+    asker: ThreadPoolExecutor
+    """Sends what is asked, in order."""
+    asked: dict[int, Future[Any]] = field(default_factory=dict)
+    """By number, what no answer has come to."""
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+
+class Process(Actor):
+    """A worker in a process of this machine."""
+
+    def start(self) -> None:
+        """See :meth:`Actor.start`."""
+        self.stop()
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        what = (theirs, self.options["gpus"], self.worker, self.name, self.arguments, self.more)
+        # What has processes of its own must not be a daemon.
+        process = context.Process(target=_serve, args=what, daemon=self.worker is Worker)
+        with no_interrupts():
+            process.start()
+        theirs.close()
+        self.handle = _Running(process, ours, ThreadPoolExecutor(1))
+        threading.Thread(target=self._listen, args=(self.handle,), daemon=True).start()
+
+    def begin(self, verb: str, *arguments: Any) -> Future[Any]:
+        """See :meth:`Actor.begin`."""
+        found: Future[Any] = Future()
+        found.set_running_or_notify_cancel()  # an answer comes, even where nobody waits any more
+        self.handle.asker.submit(self._send, self.handle, found, verb, arguments)
+        return found
+
+    def result(self, begun: Future[Any]) -> Any:
+        """See :meth:`Actor.result`."""
+        return begun.result()
+
+    def future(self, begun: Future[Any]) -> Future[Any]:
+        """See :meth:`Actor.future`."""
+        return begun
+
+    def stop(self) -> None:
+        """See :meth:`Actor.stop`."""
+        if self.handle is not None:
+            self.handle.process.kill()
+            self.handle.process.join()
+            self.handle.asker.shutdown()
+            self.handle = None
+
+    def _send(
+        self, to: _Running, found: Future[Any], verb: str, arguments: tuple[Any, ...]
+    ) -> None:
+        try:
+            given = [one.result() if isinstance(one, Future) else one for one in arguments]
+        except UserError as error:
+            # It is to be given what another process could not find.
+            found.set_exception(UserError(f"{self.name} was given nothing: {error}"))
+            return
+        number = next(to.numbers)
+        to.asked[number] = found
+        try:
+            to.pipe.send_bytes(pickle.dumps((number, verb, given)))
+        except OSError:
+            self._end(to)
+
+    def _listen(self, to: _Running) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                number, answer = pickle.loads(to.pipe.recv_bytes())
+                found = to.asked.pop(number)
+                if isinstance(answer, Exception):
+                    found.set_exception(answer)
+                else:
+                    found.set_result(answer)
+        self._end(to)
+        to.pipe.close()
+
+    def _end(self, to: _Running) -> None:
+        """Nothing that was asked is answered any more."""
+        while to.asked:
+            with suppress(KeyError):  # that the other thread was faster with
+                to.asked.popitem()[1].set_exception(Died(died(self.name)))
+
+
+def _serve(
+    pipe: Connection, gpus: list[int], kind: type[BaseWorker], name: str, arguments: Any, more: Any
+) -> None:
+    """The life of such a process."""
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    names = seen.split(",") if seen else []
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names[i] if names else str(i) for i in gpus)
+    end_with_parent()
+    asyncio.run(_answer(pipe, kind(name, *arguments, **more), name))
+
+
+async def _answer(pipe: Connection, worker: BaseWorker, name: str) -> None:
+    """In the order in which it is asked, but for what waits meanwhile."""
+
+    async def answer(number: int, verb: str, given: list[Any]) -> None:
+        try:
+            found = getattr(worker, verb)(*given)
+            found = await found if inspect.isawaitable(found) else found
+        except (UserError, PolicyFailure) as error:
+            found = error
+        except Exception as error:
+            found = UserError(f"{name} failed: {type(error).__name__}: {reason_of(error)}")
+        pipe.send_bytes(pickle.dumps((number, found)))
+
+    tasks = set[asyncio.Task[None]]()
+    with suppress(EOFError, OSError):
+        while True:
+            asked = pickle.loads(await asyncio.to_thread(pipe.recv_bytes))
+            tasks.add(task := asyncio.create_task(answer(*asked)))
+            task.add_done_callback(tasks.discard)

@@ -1,0 +1,118 @@
+"""A role whose learner, or whose sampler, lives in another process: the same verbs as here."""
+
+import pickle
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coterie.agents.local import fit_context
+from coterie.datatypes import Completion, Prompt, Sampling, Trajectory
+from coterie.extras.cluster.worker import About
+from coterie.models.sampler import Request
+from coterie.rollouts.coalesce import Coalescer
+
+Asked = tuple[str, str, Request]
+"""(role, agent, request)"""
+
+
+class RemoteRole:
+    """Implements :class:`coterie.teams.backend.Learns`: a learner in other processes."""
+
+    def __init__(self, role: str, ask: Callable[..., Any], about: About, *, shared: bool) -> None:
+        """``ask`` is given a method of :class:`coterie.extras.cluster.worker.Worker`, the role and
+        more; ``shared``: its process sees this process's folders."""
+        self._role, self._ask, self._shared = role, ask, shared
+        self.context, self.stamp = about.context, about.stamp
+        """Changes whenever the weights do."""
+        self.token_bonus: dict[int, npt.NDArray[np.float64]] = {}
+        """See :class:`coterie.teams.backend.Learns`."""
+
+    @property
+    def version(self) -> int:
+        return self.stamp[0]
+
+    def update(
+        self, trajectories: Sequence[Trajectory], advantage_B: npt.ArrayLike
+    ) -> dict[str, float]:
+        """See :meth:`coterie.algorithms.learner.Learner.update`."""
+        packed = pickle.dumps((trajectories, advantage_B))
+        (metrics, bonus), self.stamp = self._ask("update", self._role, packed)
+        self.token_bonus = {id(trajectories[place]): value for place, value in bonus.items()}
+        return metrics
+
+    def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]:
+        """See :meth:`coterie.teams.trained.TrainedRole.imitate`."""
+        return self._do("imitate", rows)
+
+    def begin(self) -> None:
+        """See :meth:`coterie.teams.trained.TrainedRole.begin`."""
+        self._do("begin")
+
+    def divergences(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
+        """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
+        return self._do("divergences", trajectories)
+
+    def save(self, directory: Path) -> dict[str, Any]:
+        """See :meth:`coterie.teams.trained.TrainedRole.save`."""
+        return self._write("save", directory)
+
+    def export(self, directory: Path) -> None:
+        """See :meth:`coterie.teams.trained.TrainedRole.export`."""
+        self._write("export", directory)
+
+    def load(self, directory: Path, plain: dict[str, Any]) -> None:
+        """The inverse of :meth:`save`."""
+        folder = directory.resolve()
+        files = (
+            folder if self._shared else {path.name: path.read_bytes() for path in folder.iterdir()}
+        )
+        self.stamp = self._ask("read", self._role, files, plain)
+
+    def _do(self, verb: str, *arguments: Any) -> Any:
+        result, self.stamp = self._ask("learn", self._role, verb, pickle.dumps(arguments))
+        return result
+
+    def _write(self, verb: str, directory: Path) -> Any:
+        directory.mkdir(parents=True, exist_ok=True)
+        there = directory.resolve() if self._shared else None
+        result, files = self._ask("write", self._role, verb, there)
+        for name, content in files.items():
+            (directory / name).write_bytes(content)
+        return result
+
+
+class RemotePolicy:
+    """Implements :class:`coterie.datatypes.Policy`: a sampler in another process.
+
+    Without vLLM all roles of a team share one batch, so that their engines work at the same time;
+    the event loop stands still meanwhile, as it does where this process samples.
+    """
+
+    def __init__(
+        self, role: str, about: About, ask: Callable[[Asked], Awaitable[Completion]]
+    ) -> None:
+        self._role, self._about, self._ask = role, about, ask
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """See :class:`coterie.agents.local.LocalPolicy`."""
+        sampling = fit_context(prompt, sampling, self._about)
+        request = Request(prompt.tokens, prompt.seed, sampling)
+        return await self._ask((self._role, prompt.agent, request))
+
+
+def share_batch(
+    answer: Callable[[list[Asked]], Sequence[Completion]],
+) -> Coalescer[Asked, Completion]:
+    """One batch for all roles, whatever the order in which they ask."""
+    return Coalescer(answer, key=lambda asked: (asked[0], asked[1], asked[2].seed))
+
+
+def live_together(bases: Mapping[str, Any]) -> list[list[str]]:
+    """Roles by what they share: those of equal keys together, those without one alone."""
+    groups: dict[Any, list[str]] = {}
+    for role, key in bases.items():
+        groups.setdefault((role, None) if key is None else (None, key), []).append(role)
+    return list(groups.values())

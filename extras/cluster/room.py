@@ -1,0 +1,99 @@
+"""Whether a machine or a cluster can hold the processes of a run; what is said where it cannot."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from coterie.datatypes import UserError
+from coterie.extras.cluster.settings import ClusterSettings, has_processes
+from coterie.teams.models import model_spec
+from coterie.teams.settings import AgentSettings
+
+_PROCESS_BYTES = 200 << 20
+"""Of main memory, before a process holds anything: Python and torch."""
+
+
+def has_room(
+    needs: Mapping[str, Mapping[str, float]],
+    there: Mapping[str, float],
+    nodes: Sequence[Mapping[str, float]],
+) -> bool:
+    """Whether processes with these needs can be where so much is there in all, each of them on one
+    of the nodes."""
+    return all(_sum(needs, kind) <= there.get(kind, 0) for kind in ("CPU", "GPU")) and all(
+        any(all(node.get(kind, 0) >= amount for kind, amount in need.items()) for node in nodes)
+        for need in needs.values()
+    )
+
+
+def no_room(
+    where: str,
+    needs: Mapping[str, Mapping[str, float]],
+    free: Mapping[str, float],
+    there: Mapping[str, float],
+) -> UserError:
+    """What is said where there is none."""
+    kinds = Counter(re.sub(r" \d+\b", "", name, count=1) for name in needs)
+    return UserError(
+        f"{where} cannot hold this run: {_named(kinds)} need "
+        f"{_sum(needs, 'CPU'):g} cores and {_sum(needs, 'GPU'):g} GPUs, and "
+        f"{free.get('CPU', 0):g} of {there.get('CPU', 0):g} cores and {free.get('GPU', 0):g} of "
+        f"{there.get('GPU', 0):g} GPUs are free, each process being on one node; lower "
+        "--cluster.cpus, --cluster.episode-workers, --agents.ROLE.learner-devices, "
+        "--agents.ROLE.engine-replicas or --agents.ROLE.tensor-parallel"
+    )
+
+
+def check_room(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> None:
+    """Refuse more processes than this machine can hold, where they are to be on it; a cluster that
+    is joined says so itself, and devices are counted when torch is there.
+
+    Raises:
+        UserError: one sentence that names the flags.
+    """
+    if settings.address not in ("none", "local"):
+        return
+    counts = _least(settings, agents)
+    count, cores = counts.total(), os.cpu_count() or 1
+    if count * settings.cpus > cores:
+        raise UserError(
+            f"this machine cannot hold this run: {_named(counts)} need {count * settings.cpus:g} "
+            f"cores, and it has {cores}; lower --cluster.cpus, --cluster.episode-workers, "
+            "--agents.ROLE.learner-devices or --agents.ROLE.engine-replicas"
+        )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if count * _PROCESS_BYTES > memory:
+        raise UserError(
+            f"this machine cannot hold this run: {_named(counts)} need at least "
+            f"{count * _PROCESS_BYTES / 2**30:.0f} GiB of memory, and it has "
+            f"{memory / 2**30:.0f}; lower --cluster.episode-workers, "
+            "--agents.ROLE.learner-devices or --agents.ROLE.engine-replicas"
+        )
+
+
+def _least(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> Counter[str]:
+    """How many processes of each kind there will be at least: roles with adapters may share
+    theirs."""
+    counts = Counter({"episode worker": settings.episode_workers})
+    if has_processes(settings, agents):
+        shared: dict[str, tuple[int, int]] = {}
+        for role, agent in agents.items():
+            name = "adapters" if agent.trained and model_spec(agent).lora else role
+            learners, engines = shared.get(name, (0, 0))
+            devices = agent.learner_devices if agent.trained else 0
+            shared[name] = max(learners, devices), max(engines, agent.engine_replicas)
+        for name, (learners, engines) in shared.items():
+            counts[f"learner of {name}"] = learners
+            counts[f"engine of {name}"] = engines or int(learners != 1)
+    return +counts
+
+
+def _named(counts: Mapping[str, int]) -> str:
+    """``3 processes (2 x episode worker, engine of bob)``."""
+    named = (f"{count} x {kind}" if count > 1 else kind for kind, count in counts.items())
+    return f"{sum(counts.values())} processes ({', '.join(named)})"
+
+
+def _sum(needs: Mapping[str, Mapping[str, float]], kind: str) -> float:
+    return sum(need.get(kind, 0) for need in needs.values())

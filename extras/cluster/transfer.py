@@ -1,0 +1,132 @@
+"""Full weights on their way from a learner's GPU to those of engines apart from it, by NCCL.
+
+Rank 0 of a group is the learner (of its own ranks the first), and behind it stand the GPUs of one
+engine after another. A group of which somebody has died, or does not answer, is given up: whoever
+waits in it is replaced, and those who are there then meet anew. Engines keep no copy of what they
+answered with before, and none answers until all have received.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from coterie.datatypes import UserError
+from coterie.extras.cluster.actor import Actor
+from coterie.extras.cluster.group import NOTICED_S
+from coterie.teams.backend import Died
+
+_PATIENCE_S = 600.0
+"""For all to meet, or to send and receive."""
+_ABANDON_S = 30.0
+"""For a learner to leave a group, or to end."""
+
+
+@dataclass
+class Transfer:
+    """From one learner to its engines, or some of them."""
+
+    role: str
+    learner: Actor
+    span: int
+    """GPUs of each engine."""
+    _group: dict[str, Any] = field(default_factory=dict)
+    """Name -> handle of everybody who has met."""
+    _described: dict[str, Any] = field(default_factory=dict)
+    """What engines are told of the weights."""
+    _stuck: dict[str, Any] = field(default_factory=dict)
+    """Name -> handle of engines that wait for somebody who has died."""
+    _blamed: bool = False
+    """Whether the learner was the last that failed, though it has not died."""
+
+    def give(self, engines: Sequence[Actor], version: int) -> dict[str, UserError]:
+        """Have ``engines`` answer with the learner's weights, if they are ``version``; who would
+        not, by name. Where there is anybody, none of them answers until they are given again.
+
+        Raises:
+            UserError: the learner cannot send, or has other weights.
+        """
+        failed: dict[str, UserError] = {
+            one.name: _waits(one)
+            for one in engines
+            if one.name in self._stuck and self._stuck[one.name] is one.handle
+        }
+        # Who has died before is not waited for by anybody.
+        failed = failed or self._ask(engines, "prepare")
+        if failed:
+            return failed
+        there = {one.name: one.handle for one in (self.learner, *engines)}
+        met, self._group = there == self._group, {}
+        try:
+            if not met and (failed := self._meet(engines)):
+                return failed
+            begun = {one: one.begin("receive", self.role, self._described) for one in engines}
+            begun[self.learner] = self.learner.begin("send", self.role)
+            failed, sent = self._settle(begun)
+        except Died as error:
+            return {one.name: _nothing(one, error) for one in engines}
+        if failed:
+            return failed
+        self._group, self._blamed = there, False
+        if sent != version:
+            raise UserError(
+                f"{self.learner.name} has made update {sent}, and nobody holds the weights of "
+                f"update {version} any more, which an engine in the place of another one needs; "
+                "continue the run with --resume"
+            )
+        return self._ask(engines, "announce", version)
+
+    def _ask(self, engines: Sequence[Actor], verb: str, *arguments: Any) -> dict[str, UserError]:
+        return self._settle({one: one.begin(verb, self.role, *arguments) for one in engines})[0]
+
+    def _meet(self, engines: Sequence[Actor]) -> dict[str, UserError]:
+        """Have the learner and ``engines`` make a group; who could not, by name."""
+        host, port = self.learner.ask("meet")
+        size = 1 + self.span * len(engines)
+        begun = {self.learner: self.learner.begin("connect", self.role, host, port, size)}
+        for place, engine in enumerate(engines):
+            meeting = {"master_address": host, "master_port": port, "world_size": size}
+            first = {"rank_offset": 1 + self.span * place}
+            begun[engine] = engine.begin("join", self.role, meeting | first)
+        failed, self._described = self._settle(begun)
+        return failed
+
+    def _settle(self, begun: Mapping[Actor, Any]) -> tuple[dict[str, UserError], Any]:
+        """Which engines have failed and why, and what the learner has answered; nobody waits for
+        ever for somebody who has died."""
+        threads = ThreadPoolExecutor(len(begun))
+        doing = {actor: threads.submit(actor.result, one) for actor, one in begun.items()}
+        threads.shutdown(wait=False)
+        late = wait(doing.values(), _PATIENCE_S, FIRST_EXCEPTION).not_done
+        if late and wait(late, NOTICED_S).not_done and self.learner in doing:
+            self.learner.begin("abandon")
+            wait([doing[self.learner]], _ABANDON_S)
+        own = doing.pop(self.learner, None)
+        failed = {one.name: error for one, done in doing.items() if (error := _error(one, done))}
+        self._stuck |= {one.name: one.handle for one, done in doing.items() if not done.done()}
+        if own is None:
+            return failed, None
+        error = _error(self.learner, own)
+        if error is not None:
+            if self._blamed and not isinstance(error, Died):
+                raise error
+            self._blamed = not isinstance(error, Died)
+            failed = {one.name: _nothing(one, error) for one in doing} | failed
+        return failed, None if failed else own.result()
+
+
+def _error(actor: Actor, done: Future[Any]) -> UserError | None:
+    if not done.done():
+        return _waits(actor)
+    error = done.exception()
+    if error is not None and not isinstance(error, UserError):
+        raise error
+    return error
+
+
+def _waits(actor: Actor) -> Died:
+    return Died(f"{actor.name} waits for weights that nobody sends; --resume goes on")
+
+
+def _nothing(engine: Actor, error: UserError) -> UserError:
+    return UserError(f"{engine.name} was given nothing: {error}")

@@ -1,0 +1,202 @@
+"""What one process of a cluster holds: a base, the roles that share it, and their learners.
+
+A plain class: Ray makes an actor of it (:mod:`coterie.extras.cluster.actor`), a test calls it
+as it is.
+"""
+
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.local import LocalPolicy
+from coterie.datatypes import TokenCodec
+from coterie.models.checksums import sha256_of
+from coterie.models.shards import gather, join_ranks
+from coterie.models.threads import fix_threads
+from coterie.teams.backend import Backend, Learning
+from coterie.teams.local import LocalBackend
+from coterie.teams.settings import AgentSettings
+from coterie.teams.trained import TrainedRole
+from coterie.teams.vllm import VllmBackend
+
+Stamp = tuple[int, int]
+"""Changes whenever a role's weights do; begins with the number of updates."""
+Files = dict[str, bytes]
+Weights = tuple[Mapping[str, Tensor], int]
+"""By name, and the number of updates that they have seen."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What the driver knows of a role's model."""
+
+    codec: TokenCodec
+    context: int
+    vocab_size: int
+    stamp: Stamp
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Which of those that learn as one a process is."""
+
+    number: int = 0
+    size: int = 1
+    meeting: str = ""
+    """See :func:`coterie.models.shards.join_ranks`."""
+
+
+class BaseWorker:
+    """What every process of a run is asked."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        fix_threads(threads)
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def code(self) -> str:
+        """Names the code that runs here: a digest of all its files."""
+        return code_mark()
+
+    def where(self) -> tuple[str, str, list[str]]:
+        """(node, its address, GPUs) of this process."""
+        ray: Any = sys.modules.get("ray")
+        if ray is None or not ray.is_initialized():
+            seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+            return "here", f"process {os.getpid()}", seen.split(",") if seen else []
+        context = ray.get_runtime_context()
+        gpus = context.get_accelerator_ids().get("GPU", [])
+        return context.get_node_id(), ray.util.get_node_ip_address(), gpus
+
+
+class Worker(BaseWorker):
+    """Loads roles that live together; learns for those that are trained, answers for all."""
+
+    def __init__(
+        self,
+        name: str,
+        models: Mapping[str, AgentSettings],
+        learns: Set[str],
+        learning: Learning | None,
+        *,
+        seed: int,
+        threads: int,
+        rank: Rank = Rank(),
+        vllm: VllmSettings | None = None,
+    ) -> None:
+        """``learning``: None where the learner is elsewhere, and weights are taken from it.
+        ``vllm``: how engines are run that answer, for
+        :class:`coterie.extras.cluster.engine_worker.EngineWorker`."""
+        super().__init__(name, threads)
+        self.rank = rank
+        self.backend: Backend = LocalBackend() if vllm is None else VllmBackend(vllm)
+        self._load = partial(self.backend.load, models, learns, learning, seed)
+
+    def load(self) -> dict[str, About]:
+        """Load the models, with the other ranks; by role."""
+        if self.rank.size > 1:
+            join_ranks(self.rank.number, self.rank.size, self.rank.meeting)
+        self.models = self._load()
+        return {
+            role: About(
+                loaded.codec,
+                loaded.handle.context,
+                loaded.handle.vocab_size,
+                loaded.handle.stamp,
+            )
+            for role, loaded in self.models.loaded.items()
+        }
+
+    def sample(self, role: str, requests: bytes, version: int | None) -> bytes:
+        """Completions of pickled (agent, request) pairs, pickled.
+
+        Raises:
+            RuntimeError: it would not answer with the weights of ``version``.
+        """
+        policy, own = (
+            cast(LocalPolicy, self.models.policies[role]),
+            self.models.loaded[role].handle,
+        )
+        if version not in (None, own.version):
+            raise RuntimeError(f"{role} has version {own.version} here, and {version} is asked")
+        return pickle.dumps(policy.answer(pickle.loads(requests)))
+
+    def learn(self, role: str, verb: str, arguments: bytes) -> tuple[Any, Stamp]:
+        """What a method of :class:`coterie.teams.trained.TrainedRole` gives, and where the weights
+        stand after it. What it is given comes pickled: Ray's own arrays cannot be written to."""
+        trained = cast(TrainedRole, self.models.trained[role])
+        result = getattr(trained, verb)(*pickle.loads(arguments))
+        return result, trained.loaded.handle.stamp
+
+    def update(self, role: str, arguments: bytes) -> tuple[Any, Stamp]:
+        """As :meth:`learn`, with what was added to each row's advantages, by its place."""
+        trained = cast(TrainedRole, self.models.trained[role])
+        rows, advantage_B = pickle.loads(arguments)
+        metrics, bonus = trained.update(rows, advantage_B), trained.token_bonus
+        by_place = {i: bonus[id(row)] for i, row in enumerate(rows) if id(row) in bonus}
+        return (metrics, by_place), trained.loaded.handle.stamp
+
+    def seen(self, path: Path) -> bytes:
+        """What stands in a file; nothing where it is not there."""
+        return path.read_bytes() if path.is_file() else b""
+
+    def write(self, role: str, verb: str, there: Path | None) -> tuple[Any, Files]:
+        """What ``save`` or ``export`` gives, and the files that it writes, unless they are to lie
+        ``there``.
+
+        Raises:
+            FileNotFoundError: this process does not see that folder.
+        """
+        trained = cast(TrainedRole, self.models.trained[role])
+        if there is not None:
+            # A folder that is made here would be another one than the command's.
+            return getattr(trained, verb)(there.resolve(strict=True)), {}
+        with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
+            result = getattr(trained, verb)(Path(folder))
+            return result, {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+    def read(self, role: str, files: Files | Path, plain: dict[str, Any]) -> Stamp:
+        """Restore what :meth:`write` gave for ``save``, or the folder where it lies."""
+        trained = cast(TrainedRole, self.models.trained[role])
+        if isinstance(files, Path):
+            trained.load(files, plain)
+            return trained.loaded.handle.stamp
+        with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
+            for name, content in files.items():
+                (Path(folder) / name).write_bytes(content)
+            trained.load(Path(folder), plain)
+        return trained.loaded.handle.stamp
+
+    def weights(self, role: str) -> Weights:
+        """What the role trains; of several ranks the first has it."""
+        handle = self.models.loaded[role].handle
+        tensors = {name: weight.cpu() for name, weight in gather(handle.parameters()).items()}
+        return tensors, handle.version
+
+    def take(self, role: str, weights: Weights) -> None:
+        """Answer with these from now on."""
+        self.models.loaded[role].handle.take(*weights)
+
+
+def code_mark() -> str:
+    """A digest of every file of the package, and of torch's version."""
+    import coterie
+
+    # Folders of a checkout are links, which rglob does not follow.
+    folders = os.walk(Path(coterie.__file__).parent, followlinks=True)
+    paths = sorted(Path(at, name) for at, _, names in folders for name in names)
+    digests = sha256_of(path for path in paths if path.suffix == ".py")
+    return hashlib.sha256(f"{torch.__version__} {digests}".encode()).hexdigest()

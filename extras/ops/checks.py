@@ -1,0 +1,31 @@
+"""What is refused before a run: trackers that are not there, models that do not fit."""
+
+from coterie.extras.ops.trackers import check_trackers
+from coterie.models.locate import hub_snapshot, local_folder
+from coterie.models.spec import ModelSpec
+from coterie.teams.models import model_spec
+from coterie.teams.players import local_models
+from coterie.training.hosts import lives_elsewhere
+from coterie.training.train_settings import TrainSettings
+
+_SMALL = 256 << 20
+"""Bytes of weights below which nobody need reckon whether a run fits."""
+
+
+def check(settings: TrainSettings) -> None:
+    """Raises:
+    UserError: one sentence that names the flag.
+    """
+    check_trackers(settings.run.track)
+    here = {} if lives_elsewhere(settings) else local_models(settings.agents)
+    if not all(_is_small(model_spec(agent)) for agent in here.values()):
+        # It takes torch, which nobody has waited for until here.
+        from coterie.extras.ops.plan_report import check_plan
+
+        check_plan(settings)
+
+
+def _is_small(spec: ModelSpec) -> bool:
+    folder = local_folder(spec) or hub_snapshot(spec)
+    files = folder.glob("*.safetensors") if folder is not None else ()
+    return folder is not None and sum(file.stat().st_size for file in files) < _SMALL

@@ -1,0 +1,97 @@
+"""The contract of trajectories: the learner's tokens are those that the policy saw and sampled."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from coterie.datatypes import Trajectory
+from coterie.envs.contract import why_not_paid
+from coterie.extras.ops.doctor.finding import Finding, judge
+from coterie.extras.ops.doctor.observe import Observed
+
+_WAY_OUT = (
+    "the environment or the policy breaks the contract of docs/architecture.md; "
+    "coterie check examines the environment alone"
+)
+
+
+def faults(row: Trajectory, *, blind: bool) -> Iterator[str]:
+    """What is wrong with one row.
+
+    Args:
+        row: as a rollout gives it.
+        blind: whether its policy may leave log-probabilities out (NaN).
+    """
+    length = len(row.tokens)
+    if len(row.mask) != length or len(row.logprobs) != length:
+        yield "tokens, mask and logprobs differ in length"
+        return
+    spans = np.zeros(length, np.bool_)
+    last = 0
+    for start, end in row.turns:
+        if not last <= start <= end <= length:
+            yield "turns overlap or lie outside the row"
+            return
+        spans[start:end] = True
+        last = end
+    if not np.array_equal(spans, row.mask):
+        yield "the mask is not the sampled turns"
+    if len(row.finish) != len(row.turns):
+        yield "turns without a reason for their end"
+    if row.logprobs[~row.mask].any():
+        yield "a log-probability on a token that was not sampled"
+    sampled = row.logprobs[row.mask]
+    if not blind and not np.isfinite(sampled).all():
+        yield "a log-probability that is not finite"
+    if (sampled > 1e-6).any():
+        yield "a log-probability above 0"
+    if why_not_paid(row.agent, row.reward_terms, row.reward):
+        yield "reward terms that do not sum to the reward"
+
+
+def unseen(observed: Observed, role: str) -> int:
+    """Turns whose context or tokens are not what the policy was asked and answered."""
+    known = {
+        (one.prompt.agent, one.prompt.tokens.tobytes(), one.completion.tokens.tobytes())
+        for one in observed.asked.get(role, ())
+    }
+    return sum(
+        (row.agent, row.tokens[:start].tobytes(), row.tokens[start:end].tobytes()) not in known
+        for row in observed.rows(role)
+        for start, end in row.turns
+    )
+
+
+def check_contract(observed: Observed, role: str, *, blind: bool) -> Finding:
+    """One role's rows; see :func:`faults` for ``blind``."""
+    rows = observed.rows(role)
+    turns = sum(len(row.turns) for row in rows)
+    if not turns:
+        return Finding("trajectories", role, "never answered in these episodes", "not measured")
+    found = Counter(fault for row in rows for fault in faults(row, blind=blind))
+    if count := unseen(observed, role):
+        found["a turn that the policy was not asked so"] = count
+    if count := sum(agent.rpartition("_")[0] == role for agent in observed.broken):
+        found["a context that does not continue the one before"] = count
+    measured = f"{len(rows)} rows, {turns} turns"
+    if found:
+        measured = "; ".join(f"{fault} ({count})" for fault, count in found.items())
+    return judge("trajectories", role, measured, wrong=bool(found), way_out=_WAY_OUT)
+
+
+def check_answers(observed: Observed, role: str) -> Finding:
+    """Whether a model answered whenever it was asked."""
+    rows = observed.rows(role)
+    failed = Counter(row.status for row in rows if row.status != "ok")
+    measured = f"{len(rows) - failed.total()} of {len(rows)} rows"
+    if failed:
+        measured += f"; most often {failed.most_common(1)[0][0]}"
+    return judge(
+        "answers",
+        role,
+        measured,
+        wrong=bool(failed),
+        way_out=f"give room with --agents.{role}.context, shorten the prompts, or allow more time "
+        "with --rollout.call-deadline-s",
+    )

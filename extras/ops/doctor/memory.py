@@ -1,0 +1,189 @@
+"""Will a training step fit?"""
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from coterie.agents.local import LocalPolicy
+from coterie.extras.ops.doctor.finding import Finding, judge
+from coterie.models.family import cache_width
+from coterie.teams.footprint import Footprint
+from coterie.teams.team import Team
+from coterie.teams.trained import TrainedRole
+
+_GIB = 2**30
+# Of a step's batches, see coterie.models.sampler.batches.
+_CPU_CACHE_BYTES = 2 << 30
+_TELLING = 256 << 20
+"""Bytes of a probe below which what else happens in a process hides it."""
+
+
+def optimiser_bytes(trainable_bytes: int, moments: str = "float32") -> dict[str, int]:
+    """What training adds to weights in float32; moments in pages need not be on the device."""
+    share = {"float32": 2.0, "8bit": 0.5}.get(moments, 0.0)
+    return {"gradients": trainable_bytes, "moments": int(share * trainable_bytes)}
+
+
+def cache_bytes(config: Any, rows: int, longest: int, itemsize: int) -> int:
+    """Keys and values of rows that are sampled side by side."""
+    return rows * longest * config.num_hidden_layers * cache_width(config) * itemsize
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """Memory that nobody uses; None where nobody says."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    try:
+        import psutil  # pyright: ignore[reportMissingModuleSource]
+
+        return int(psutil.virtual_memory().available)
+    except ImportError:
+        return available(Path("/proc/meminfo"))
+
+
+def available(meminfo: Path, what: str = "MemAvailable") -> int | None:
+    """The kernel's own estimate, in bytes; or another line of that file."""
+    try:
+        lines = meminfo.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    found = [line.split()[1] for line in lines if line.startswith(f"{what}:")]
+    return int(found[0]) * 1024 if found else None
+
+
+def found_card(device: str) -> int | None:
+    """Bytes of a device of this machine; None where nobody says. A GPU is asked from outside:
+    torch would take memory of it, and processes could no longer fork."""
+    if device == "cpu":
+        return available(Path("/proc/meminfo"), "MemTotal")
+    number = int(device.partition(":")[2] or 0) if device.startswith("cuda:") else 0
+    visible = [x for x in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if x]
+    named = visible[number] if number < len(visible) else str(number)
+    try:
+        told = subprocess.run(
+            ["nvidia-smi", f"--id={named}", "--query-gpu=memory.total", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+        return int(told.stdout.split()[0]) << 20
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
+        return None
+
+
+def free_by_device(team: Team) -> dict[str, int | None]:
+    """What is free where models are; models and engines are loaded already."""
+    return {
+        str(device): free_bytes(device)
+        for device in {one.handle.device for one in team.loaded.values()}
+        if device.type != "meta"
+    }
+
+
+@contextmanager
+def most_taken(device: torch.device) -> Iterator[list[int]]:
+    """Afterwards holds the most bytes that were taken inside, beyond those of before; nothing where
+    nobody says."""
+    found: list[int] = []
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        yield found
+        found.append(torch.cuda.max_memory_allocated(device) - before)
+        return
+    status = Path("/proc/self/status")
+    try:
+        # The process's high-water mark falls to what it has now (proc(5)).
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        start = _high_water(status)
+    except OSError:
+        start = None
+    yield found
+    if start is not None and (end := _high_water(status)) is not None:
+        found.append(end - start)
+
+
+def _high_water(status: Path) -> int | None:
+    marks = [x for x in status.read_text(encoding="ascii").splitlines() if x.startswith("VmHWM:")]
+    return int(marks[0].split()[1]) * 1024 if marks else None
+
+
+def corrected(planned: int, probe: Footprint, took: int | None) -> int:
+    """A planned update's bytes, by what a probe took and what was planned of that.
+
+    Args:
+        planned: of the longest rows.
+        probe: planned of the probe's rows; its moments came with it.
+        took: what it took beside the loaded model.
+    """
+    held = probe.gradients + probe.moments
+    if took is None or held + probe.update < _TELLING:
+        return planned
+    return int(planned * min(max((took - held) / probe.update, 0.5), 2.0))
+
+
+def needs(
+    team: Team, *, updates: Mapping[str, int], rows: Mapping[str, tuple[int, int]]
+) -> dict[str, dict[str, int]]:
+    """device -> what for -> bytes that a training step takes beside the loaded models.
+
+    Args:
+        team: loaded.
+        updates: role that learns -> bytes of a micro-batch.
+        rows: role -> (rows in a step, tokens of the longest).
+    """
+    total: dict[str, dict[str, int]] = {}
+    for role, one in team.loaded.items():
+        handle = one.handle
+        if handle.device.type == "meta":
+            continue
+        config, size, found = handle.causal_lm.config.get_text_config(), handle.dtype.itemsize, {}
+        if isinstance(learns := team.trained.get(role), TrainedRole):
+            trainable = sum(p.numel() * p.element_size() for p in handle.parameters().values())
+            moments = learns.learner.settings.moments
+            found = optimiser_bytes(trainable, moments)
+            # Learners take turns, and so do samplers in this process.
+            found["a micro-batch"] = updates[role]
+        policy = team.policies[role]
+        if isinstance(policy, LocalPolicy):
+            if policy.sampler.fused:
+                found["sampler's copy"] = handle.weight_bytes
+            cache = cache_bytes(config, *rows.get(role, (0, 0)), size)
+            limit = _CPU_CACHE_BYTES if handle.device.type == "cpu" else cache
+            found["sampler's cache"] = min(cache, limit)
+        place = total.setdefault(str(handle.device), {})
+        for name, size in found.items():
+            shared = name in ("a micro-batch", "sampler's cache")
+            place[name] = max(place.get(name, 0), size) if shared else place.get(name, 0) + size
+    return total
+
+
+def engine_needs(devices: Sequence[str], cpu_cache_gb: int) -> int:
+    """Bytes that CPU engines will fill their caches with; a GPU engine takes its share at once."""
+    return sum(device == "cpu" for device in devices) * cpu_cache_gb * _GIB
+
+
+def check_memory(device: str, needed: Mapping[str, int], free: int | None) -> Finding:
+    """One device."""
+    total = sum(needed.values())
+    parts = ", ".join(f"{name} {_size(size)}" for name, size in needed.items() if size)
+    measured = f"{_size(total)} more ({parts})"
+    if free is None:
+        return Finding("memory", device, measured, "not measured")
+    return judge(
+        "memory",
+        device,
+        f"{measured} of {_size(free)} free",
+        wrong=total > free,
+        way_out="a lower --learner.micro-batch-tokens, --agents.ROLE.tuning lora, a smaller model, "
+        "or with --engine vllm a lower --vllm.gpu-memory or --vllm.cpu-cache-gb",
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count / _GIB:.1f} GiB" if count >= _GIB else f"{count / 2**20:.0f} MiB"

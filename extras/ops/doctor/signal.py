@@ -1,0 +1,80 @@
+"""Is there anything to learn from: who is asked, what is paid, and whether it differs."""
+
+from coterie.datatypes import Trajectory
+from coterie.extras.ops.doctor.finding import Finding, judge
+from coterie.extras.ops.doctor.observe import Observed
+
+_LOOK = "docs/models.md says what the tiny models read"
+
+
+def check_signal(observed: Observed, role: str, key: str, *, trained: bool) -> list[Finding]:
+    """What one role is paid, and in how many groups this differs.
+
+    Args:
+        observed: episodes of several problems and several replicas of each.
+        role: whose rows.
+        key: whose groups are compared.
+        trained: whether the role learns, so that it has to be asked.
+    """
+    agents = {(row.member, row.agent): row for row in observed.rows(role)}
+    if not agents:
+        return [
+            Finding(
+                "asked",
+                role,
+                f"never, in {len(observed.episodes)} episodes",
+                "wrong" if trained else "not measured",
+                "a yield is missing in the environment, or nobody gets that far: train another "
+                "role first with --train-role",
+            )
+        ]
+    groups: dict[str, set[float]] = {}
+    for row in agents.values():
+        groups.setdefault(row.groups.get(key, ""), set()).add(round(row.reward, 9))
+    differ = sum(len(paid) > 1 for paid in groups.values())
+    mean = sum(row.reward for row in agents.values()) / len(agents)
+    measured = f"mean {mean:.3f}; {differ} of {len(groups)} groups have a signal"
+    if trained and not differ:
+        way_out = (
+            "nothing is learned from equal rewards: other problems, a higher "
+            f"--rollout.temperature, or another model ({_LOOK})"
+        )
+        return [Finding("rewards", role, measured, "not measured", way_out)]
+    return [Finding("rewards", role, measured, "ok")]
+
+
+def check_variety(observed: Observed) -> Finding:
+    """Whether episodes of different problems begin differently."""
+    first = {
+        (episode.problem_id, _prompt(episode.trajectories[0]))
+        for episode in observed.episodes
+        if episode.trajectories
+    }
+    problems, prompts = (len({one[part] for one in first}) for part in (0, 1))
+    measured = f"{problems} problems begin with {prompts} different prompts"
+    if problems > 1 and prompts == 1:
+        return Finding(
+            "variety",
+            "all",
+            f"{measured}: every game is the same",
+            "not measured",
+            "meant in a board game, where groups differ by sampling alone; anywhere else, reset() "
+            "ignores its problem and its seed",
+        )
+    return Finding("variety", "all", measured, "ok")
+
+
+def check_spaces(observed: Observed) -> Finding:
+    """Whether an environment from elsewhere shows what its own spaces hold."""
+    return judge(
+        "observation spaces",
+        "all",
+        observed.outside or "hold what was observed",
+        wrong=bool(observed.outside),
+        way_out="mend the space or the observation; coterie check examines the environment alone",
+    )
+
+
+def _prompt(row: Trajectory) -> bytes:
+    end = row.turns[0][0] if row.turns else len(row.tokens)
+    return row.tokens[:end].tobytes()

@@ -1,0 +1,149 @@
+"""Chat templates, tokenizers, and stop strings: is what is read and sampled what it looks like?"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coterie.datatypes import Policy, PolicyFailure, TokenCodec, UserError
+from coterie.extras.ops.doctor.finding import Finding, judge
+from coterie.extras.ops.doctor.observe import Asked
+from coterie.models.codec import HFCodec
+from coterie.models.rendering import render
+
+Decode = Callable[[npt.NDArray[np.int64]], str]
+Tokens = npt.NDArray[np.int64]
+
+_STOPS = "stop strings"
+_LONGEST = 3
+_TEMPLATE = "chat template"
+_ASKED, _SAID, _NEXT = "What is 7 + 8?", "It is 15.", "And less 3?"
+_THOUGHT = f"<think>\n7 and 8\n</think>\n\n{_SAID}"
+
+
+def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> Finding:
+    """Two turns, appended and rendered as one.
+
+    Contexts are appended to and never rendered anew, so a template that rewrites its history
+    changes nothing in training; a server that renders each conversation shows the model something
+    else.
+
+    Args:
+        role: whose codec it is.
+        codec: what contexts are written with.
+        tokenizer: the model's.
+        chat: the role's setting; ``plain`` uses no template.
+    """
+    if chat == "plain" or not tokenizer.chat_template:
+        why = "--agents.*.chat plain" if chat == "plain" else "the tokenizer has none"
+        return Finding(_TEMPLATE, role, f"plain text: {why}", "ok")
+    way_out = f"--agents.{role}.chat plain writes contexts without the template"
+    opened = codec.open(_ASKED)
+    conversations = [[_ASKED], [_ASKED, _SAID, _NEXT], [_ASKED, _THOUGHT, _NEXT]]
+    first, whole, thought = (one.text or "" for one in render(tokenizer, conversations))
+    if _ids(tokenizer, first) != opened:
+        return Finding(_TEMPLATE, role, "opens a context in another way", "wrong", way_out)
+    try:
+        follows = codec.follow(_NEXT, ended=False)
+    except UserError:
+        return Finding(
+            _TEMPLATE, role, "refuses a second message of the user", "not measured", way_out
+        )
+    appended = opened + codec.extend(_SAID) + follows
+    if _ids(tokenizer, whole) == appended:
+        note = "two turns are those of the template"
+        if _THOUGHT not in thought:
+            note = "drops or rewrites earlier thinking; contexts here keep it"
+        return Finding(_TEMPLATE, role, note, "ok")
+    if _text(tokenizer, follows) != whole.rpartition(_SAID)[2]:
+        return Finding(_TEMPLATE, role, "follows an answer in another way", "wrong", way_out)
+    if _text(tokenizer, appended) == whole:
+        return Finding(_TEMPLATE, role, "writes the same text in other tokens", "wrong", way_out)
+    return Finding(_TEMPLATE, role, "rewrites earlier turns; contexts here keep them", "ok")
+
+
+def check_round_trip(role: str, codec: HFCodec, text: str) -> Finding:
+    """Whether what an environment shows survives the tokenizer.
+
+    Args:
+        role: who is shown it.
+        codec: the role's.
+        text: a context, or a piece of one.
+    """
+    lost = codec.unknown_tokens(text)
+    same = codec.decode(codec.extend(text)) == text
+    measured = f"{len(text)} characters come back"
+    if lost:
+        measured = f"has no tokens for {', '.join(repr(part) for part in lost[:3])}"
+    elif not same:
+        measured = "text comes back altered"
+    return judge(
+        "round trip",
+        role,
+        measured,
+        wrong=bool(lost) or not same,
+        way_out="the model reads something else than the environment writes: choose a model whose "
+        "tokenizer falls back to bytes and normalises nothing",
+    )
+
+
+def _ids(tokenizer: Any, text: str) -> list[int]:
+    backend = tokenizer.backend_tokenizer
+    # A codec switches this on to spell control tokens in a user's text out.
+    backend.encode_special_tokens = False
+    return backend.encode(text, add_special_tokens=False).ids
+
+
+def _text(tokenizer: Any, ids: list[int]) -> str:
+    return tokenizer.backend_tokenizer.decode(ids, skip_special_tokens=False)
+
+
+def middle(text: str) -> str:
+    """A short string from the middle of ``text`` that decoding shows unaltered; empty if there is
+    none."""
+    start = len(text) // 2
+    found = text[start : min(start + _LONGEST, len(text) - 1)]
+    return "" if "\ufffd" in found or not found.strip() else found
+
+
+def through(tokens: Tokens, stop: str, decode: Decode) -> int:
+    """How many tokens it takes until their text holds ``stop``; 0 if it never does."""
+    return next((n for n in range(1, len(tokens) + 1) if stop in decode(tokens[:n])), 0)
+
+
+async def check_stops(
+    role: str, policy: Policy, codec: TokenCodec, asked: Sequence[Asked]
+) -> Finding:
+    """Sample an answer once more, with the same seed and a stop string from its middle."""
+    for one in asked:
+        tokens = one.completion.tokens
+        stop = middle(codec.decode(tokens))
+        # A string that the last token completes would end the answer in any case.
+        if stop and 0 < through(tokens, stop, codec.decode) < len(tokens):
+            break
+    else:
+        return Finding(_STOPS, role, "no answer is long enough", "not measured")
+    try:
+        again = await policy(one.prompt, replace(one.sampling, stop=(stop,)))
+    except PolicyFailure as failure:
+        return Finding(_STOPS, role, f"no answer: {failure}", "not measured")
+    needed = through(again.tokens, stop, codec.decode)
+    if not needed and again.finish_reason != "stop":
+        return Finding(
+            _STOPS,
+            role,
+            f"sampled again, the answer holds no {stop!r}",
+            "not measured",
+            "the engine does not repeat its samples bit for bit; run the doctor again with "
+            "another --seed",
+        )
+    return judge(
+        _STOPS,
+        role,
+        f"{stop!r} after {needed} tokens; ended after {len(again.tokens)}, {again.finish_reason}",
+        wrong=needed != len(again.tokens) or again.finish_reason != "stop",
+        way_out="answers go on behind their stop string, or are cut before it, and every length "
+        "and reward with them: sample with --engine local",
+    )

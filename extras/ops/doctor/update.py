@@ -1,0 +1,205 @@
+"""One real update of every learner, after which everything is as it was; does it move the weights,
+or is it rounded away?
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from coterie.algorithms.nonfinite import NotFinite
+from coterie.datatypes import Trajectory
+from coterie.extras.ops.doctor.finding import Finding, judge
+from coterie.extras.ops.doctor.memory import most_taken
+from coterie.extras.ops.doctor.rescore import rescore
+from coterie.teams.trained import TrainedRole
+
+Floats = npt.NDArray[np.float64]
+
+_ATTEMPTS, _FACTOR = 8, 4.0
+
+
+@dataclass(frozen=True)
+class Movement:
+    """What one update did to the weights that a gradient reached."""
+
+    reached: int
+    moved: int
+    """Those of them that are another number now."""
+    size: float
+    """Their mean magnitude before it."""
+    lr: float
+    dtype: torch.dtype
+
+    @property
+    def share(self) -> float:
+        return self.moved / self.reached
+
+    @property
+    def next_number(self) -> float:
+        """How far the next number lies from one of :attr:`size`."""
+        return torch.finfo(self.dtype).eps * 2.0 ** math.floor(math.log2(self.size))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What updates did to one role."""
+
+    updates: int
+    lr: float
+    """Of the last one."""
+    mean: float
+    """|change| of the log-probabilities of the tokens that were trained on."""
+    movement: Movement
+    """What the first one did to the weights."""
+    took: int | None = None
+    """Most bytes that the updates took beside the loaded model; None where nobody says."""
+
+
+Weights = Mapping[str, torch.Tensor]
+
+
+@contextmanager
+def starting_weights(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str, Weights]]:
+    """Weights, optimisers, counters and torch's generator are afterwards what they are now; gives
+    the weights of each role, by name."""
+    generator = torch.get_rng_state()
+    weights = {
+        role: {name: p.detach().to("cpu", copy=True) for name, p in parameters(one).items()}
+        for role, one in trained.items()
+    }
+    states = {role: _copied(*one.state_dict()) for role, one in trained.items()}
+    try:
+        yield weights
+    finally:
+        for role, one in trained.items():
+            with torch.no_grad():
+                for name, parameter in parameters(one).items():
+                    parameter.copy_(weights[role][name])
+            one.load_state_dict(*states[role])
+        torch.set_rng_state(generator)
+
+
+def _copied(tensors: Weights, plain: dict[str, Any]) -> tuple[dict[str, torch.Tensor], Any]:
+    return {name: one.detach().to("cpu", copy=True) for name, one in tensors.items()}, plain
+
+
+def parameters(one: TrainedRole) -> dict[str, torch.nn.Parameter]:
+    """What the role trains, by name."""
+    return one.loaded.handle.parameters()
+
+
+def made_up(advantage_B: Floats) -> Floats:
+    """``advantage_B``, or, where nothing differs, +1 and -1 in turn."""
+    if np.any(np.abs(advantage_B) > 1e-9):
+        return advantage_B
+    return np.where(np.arange(len(advantage_B)) % 2 == 0, 1.0, -1.0)
+
+
+def learn(
+    one: TrainedRole,
+    rows: Sequence[Trajectory],
+    advantage_B: Floats,
+    start: Weights,
+    *,
+    temperature: float,
+    least: float,
+) -> Moved | None:
+    """Update until log-probabilities have moved by ``least``, so that an old copy of the weights
+    shows: once with the run's own learning rate after its warm-up, then with higher ones. None
+    without rows.
+
+    Args:
+        one: the role that learns.
+        rows: its own.
+        advantage_B: theirs.
+        start: its weights as they are.
+        temperature: what they were sampled at.
+        least: mean change that is enough.
+    """
+    learner, handle = one.learner, one.loaded.handle
+    settings = learner.settings
+    budget = settings.micro_batch_tokens
+    before = rescore(handle, rows, temperature=temperature, budget=budget)
+    if before is None:
+        return None
+    updates, mean, movement, took = 0, 0.0, None, None
+    try:
+        # Negated, so that weights that are not finite any more end it.
+        while updates < _ATTEMPTS and not (mean >= least or np.isnan(mean)):
+            lr = settings.lr * _FACTOR**updates
+            learner.settings = replace(settings, lr=lr, warmup=0.0, schedule="constant")
+            updates += 1
+            with most_taken(handle.device) as taken:
+                try:
+                    learner.update(rows, made_up(advantage_B))
+                except NotFinite:
+                    mean = np.nan
+            # Moments come with the first one.
+            took = took if updates > 1 else max(taken, default=None)
+            movement = movement or measure_movement(one, start, lr=lr)
+            if np.isnan(mean):
+                break
+            after = rescore(handle, rows, temperature=temperature, budget=budget)
+            assert after is not None
+            mean = float(np.abs(after.learner_N - before.learner_N).mean())
+        assert movement is not None
+        return Moved(updates, learner.settings.lr, mean, movement, took)
+    finally:
+        learner.settings = settings
+
+
+# AdamW's first update moves every weight with a gradient by the learning rate, later ones by less.
+LEAST = 0.5
+_CHECK = "weights that move"
+
+
+def measure_movement(one: TrainedRole, start: Mapping[str, torch.Tensor], *, lr: float) -> Movement:
+    """Compare a role's weights with those of before its newest update.
+
+    Args:
+        one: the role.
+        start: its weights before, by name.
+        lr: the learning rate of the update.
+    """
+    parameters = one.loaded.handle.parameters()
+    reached, moved, size = 0, 0, 0.0
+    for name, reached_by in one.learner.reached():
+        now = parameters[name].detach()
+        before = start[name].to(now.device)
+        reached += int(reached_by.sum())
+        moved += int(((now != before) & reached_by).sum())
+        size += float((before.abs() * reached_by).sum(dtype=torch.float64))
+    dtype = next(iter(parameters.values())).dtype
+    return Movement(reached, moved, size / max(reached, 1), lr, dtype)
+
+
+def check_movement(role: str, found: Movement) -> Finding:
+    """Wrong where less than half of the weights move.
+
+    Args:
+        role: who learns.
+        found: by one update at the run's own learning rate.
+    """
+    if not found.reached:
+        return Finding(_CHECK, role, "no weight has a gradient", "not measured")
+    kind = str(found.dtype).rpartition(".")[2]
+    measured = f"{found.share:.1%} of {found.reached:,} with a gradient, at lr {found.lr:.1e}"
+    if found.share < LEAST and found.size > 0:
+        measured += (
+            f"; the others are about {found.size:.1e}, and the next {kind} is "
+            f"{found.next_number:.1e} off"
+        )
+    return judge(
+        _CHECK,
+        role,
+        measured,
+        wrong=found.share < LEAST,
+        way_out="updates are rounded away: hold these weights in float32, train an adapter "
+        f"(--agents.{role}.tuning lora), or choose a higher --learner.lr",
+    )

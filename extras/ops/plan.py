@@ -1,0 +1,395 @@
+"""What a run will take, before anything is loaded: bytes on each device, and hours.
+
+:func:`plan` reads the settings and each model's ``config.json`` alone. Everything is reckoned at
+its limit: the longest prompt that is let in, and answers that end where they must.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from coterie.agents.engine.settings import VllmSettings
+from coterie.algorithms.batching import keeping
+from coterie.extras.ops.doctor.memory import found_card, optimiser_bytes
+from coterie.extras.ops.plan_hours import RolePlan, hours, rows_of
+from coterie.models.damage import in_one_sentence
+from coterie.models.family import tokens_kept
+from coterie.models.locate import hub_snapshot, local_folder
+from coterie.models.number_format import number_format_of
+from coterie.models.papers import CONFIGS
+from coterie.models.process import quietly
+from coterie.models.spec import ModelSpec
+from coterie.teams.footprint import Load, footprint
+from coterie.teams.models import model_spec
+from coterie.teams.players import local_models
+from coterie.teams.settings import AgentSettings
+from coterie.training.settings import MAX_NEW_TOKENS
+from coterie.training.train_settings import TrainSettings
+from coterie.training.warmup import NOBODY
+
+When = Literal["always", "sampling", "learning"]
+GIB = 2**30
+
+PROMPT = 512
+"""Tokens of a prompt where nobody says."""
+_PROGRAM = {"cpu": int(0.6 * GIB), "cuda": int(0.6 * GIB)}
+"""Python with torch and transformers, or CUDA's context."""
+_SPARE = 0.95
+"""Share of a card that can be filled: allocators leave gaps."""
+_FUSED_AT_MOST, _CPU_CACHE, _LOGITS = 4 << 30, 2 << 30, 1 << 29
+"""Of the sampler in this process: :mod:`coterie.models.sampler`."""
+_PREFILL = 1 << 14
+_GAPS = {"an adapter": 0.25, "16 bits": 0.5}
+"""On a CPU, what malloc keeps between blocks: small results beside large ones, and the blocks below
+32 MiB that 16 bits make of larger ones. Shares of an update."""
+_KERNELS_16 = 450 << 20
+"""On a CPU: what oneDNN compiles and keeps for products in 16 bits."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One line of a device's plan."""
+
+    what: str
+    size: int
+    """Bytes."""
+    when: When = "always"
+
+
+@dataclass(frozen=True)
+class DevicePlan:
+    """What stands on one device."""
+
+    device: str
+    card: int | None
+    """Bytes that there are; None where nobody says."""
+    parts: tuple[Part, ...]
+
+    @property
+    def most(self) -> int:
+        """Bytes in the moment that takes most."""
+        always, *moments = (
+            sum(part.size for part in self.parts if part.when == when)
+            for when in ("always", "sampling", "learning")
+        )
+        return always + max(moments)
+
+    @property
+    def fits(self) -> bool:
+        """On a CPU gaps are the system's to fill, so only what is clearly beyond does not fit."""
+        spare = 1.0 if self.device == "cpu" else _SPARE
+        return self.card is None or self.most <= spare * self.card
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Of a whole run."""
+
+    devices: tuple[DevicePlan, ...]
+    roles: Mapping[str, RolePlan]
+    hours: float
+    """Of sampling and learning at most, every answer at its limit; see
+    :mod:`coterie.extras.ops.plan_hours`."""
+
+    @property
+    def fits(self) -> bool:
+        return all(one.fits for one in self.devices)
+
+
+def plan(settings: TrainSettings, card: float | None = None, prompt: int | None = None) -> Plan:
+    """The plan of a run: a function of the settings, and of this machine where ``card`` is None.
+
+    Args:
+        settings: as ``train.py`` would parse them (:func:`coterie.training.command_line.parse`).
+        card: GiB of every GPU; models go to one where settings say ``auto``. None: what is here.
+        prompt: tokens of the longest prompt; None: the limit of the settings, or 512.
+
+    Raises:
+        UserError: a model's ``config.json`` cannot be had, or transformers cannot build it.
+    """
+    roles = {
+        role: _role(settings, role, agent, card, prompt)
+        for role, agent in local_models(settings.agents).items()
+    }
+    devices = tuple(_devices(settings, roles, card))
+    return Plan(devices, roles, hours(settings, roles, {d.device: d.card for d in devices}))
+
+
+def config_of(spec: ModelSpec) -> Any:
+    """The ``config.json`` of a model, as transformers reads it: of a folder, of what the hub's
+    client has on this disk, of a model that a paper names, or of the hub.
+
+    Raises:
+        UserError: it cannot be had.
+    """
+    from transformers import AutoConfig
+
+    folder = local_folder(spec) or hub_snapshot(spec)
+    if folder is None and spec.model in CONFIGS:
+        with quietly():
+            return AutoConfig.for_model(**CONFIGS[spec.model])
+    name = spec.model if folder is None else str(folder)
+    why = f"there is no plan without the config.json of {spec.model!r}, in a folder or on the hub"
+    with quietly(), in_one_sentence(why):
+        return AutoConfig.from_pretrained(
+            name, revision=spec.revision, trust_remote_code=spec.trust_remote_code
+        )
+
+
+def _role(
+    settings: TrainSettings, role: str, agent: AgentSettings, card: float | None, prompt: int | None
+) -> RolePlan:
+    import torch
+
+    spec = model_spec(agent)
+    device = place(agent.device, card)
+    cpu = device == "cpu"
+    devices = 1 if cpu else agent.learner_devices  # on a CPU, shards share one memory
+    owner = spec.model if spec.lora else role
+    dtype = getattr(torch, number_format_of(dataclasses.replace(spec, device=device)).name)
+    config = config_of(spec)
+    most = getattr(config.get_text_config(), "max_position_embeddings", None) or 1 << 20
+    prompt = prompt or settings.rollout.max_prompt_tokens or PROMPT
+    answer = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
+    read = prompt + getattr(settings.env, "read_tokens", 0)
+    longest = min(agent.context or most, read + answer)
+    rows, starts = rows_of(settings, role)
+    load = None
+    if agent.trained:
+        tokens = settings.learner.micro_batch_tokens
+        if cpu and spec.recompute == "auto":
+            keeps = tokens_kept(config.get_text_config(), dtype.itemsize)
+            tokens = keeping(tokens, longest, keeps)
+        load = Load(
+            tokens,
+            longest,
+            min(answer, longest - 1),
+            settings.algo.entropy_coefficient != 0,
+            most=max(1, -(-rows // settings.learner.minibatches)),
+            prompt=min(prompt, longest - 1),
+            starts=starts,
+        )
+    found = footprint(config, spec, load, dtype)
+    if cpu:
+        gaps = _GAPS["an adapter"] * (spec.lora is not None)
+        gaps += _GAPS["16 bits"] * (dtype.itemsize == 2)
+        found = dataclasses.replace(found, update=int((1 + gaps) * found.update))
+    device = device if devices == 1 else f"each of {devices} GPUs of {owner}"
+    imitates = agent.trained and agent.warmup != NOBODY and settings.warmup.steps > 0
+    return RolePlan(
+        *(rows, prompt, longest, answer, found, device, spec, agent.trained),
+        devices=devices,
+        bits=8 * dtype.itemsize,
+        imitated=imitates * settings.warmup.problems_per_step,
+    )
+
+
+def place(device: str, card: float | None) -> str:
+    """Where ``device`` is, on this machine or on one with a card of so many GiB."""
+    if device == "auto":
+        import torch
+
+        return "cuda:0" if card is not None or torch.cuda.is_available() else "cpu"
+    return "cuda:0" if device == "cuda" else device
+
+
+def _devices(
+    settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
+) -> Iterator[DevicePlan]:
+    engines = _engine_devices(settings, roles, card)
+    for device in sorted({one.device for one in roles.values()} | set(engines.values())):
+        size = found_card(device) if card is None or device == "cpu" else int(card * GIB)
+        mine = {role: one for role, one in roles.items() if one.device == device}
+        parts = [Part("Python, torch" if device == "cpu" else "CUDA", _program(device))]
+        if device == "cpu" and any(one.bits == 16 for one in mine.values()):
+            parts.append(Part("kernels of 16 bits", _KERNELS_16))
+        parts += _held(settings, mine)
+        apart = device.startswith("each of")
+        if settings.run.engine != "local":
+            parts += _engines(settings, roles, engines, device, size)
+        elif not apart:
+            parts += _sampler(mine, size, sum(part.size for part in parts))
+        yield DevicePlan(device, size, tuple(parts))
+        if apart:
+            yield _engine_apart(settings, mine, size)
+
+
+def _engine_apart(
+    settings: TrainSettings, mine: Mapping[str, RolePlan], card: int | None
+) -> DevicePlan:
+    """What answers for roles whose learner lies in shards: the whole model, on a GPU of its own."""
+    frozen = {
+        role: dataclasses.replace(one, trained=False, devices=1) for role, one in mine.items()
+    }
+    parts = [Part("CUDA", _program("cuda")), *_held(settings, frozen)]
+    parts += _sampler(frozen, card, sum(part.size for part in parts))
+    return DevicePlan(f"GPU of the engine of {' and '.join(mine)}", card, tuple(parts))
+
+
+def _program(device: str) -> int:
+    return _PROGRAM["cpu" if device == "cpu" else "cuda"]
+
+
+def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Part]:
+    """What the roles' models are in this process, and what their learning adds."""
+    bases: set[Any] = set()
+    for role, one in mine.items():
+        found, lora = one.found, one.spec.lora
+        if settings.run.engine == "vllm" and not one.trained:
+            continue  # Its engine has them alone.
+        key = (one.spec.model, one.spec.revision, one.spec.dtype) if lora else role
+        if key not in bases:
+            yield Part(f"weights, {role}", found.weights // one.devices)
+        bases.add(key)
+        if lora:
+            yield Part(f"adapter, {role}", found.trained // one.devices)
+        if one.trained:
+            moments = optimiser_bytes(found.trained, settings.learner.moments)["moments"]
+            yield Part(f"moments, {role}", moments // one.devices)
+            new = lora is not None and lora.adapter is None
+            copies = settings.algo.needs_reference and not new
+            reads = settings.algo.distillation
+            copies += bool(reads.beta and reads.reader == "average")
+            if copies:
+                yield Part(f"earlier weights, {role}", copies * found.trained // one.devices)
+    learners = {role: one.found for role, one in mine.items() if one.trained}
+    if learners:
+        # Learners take turns.
+        most = max(learners, key=lambda role: learners[role].gradients + learners[role].update)
+        found = learners[most]
+        how = " (recomputed)" if found.recomputes else ""
+        ranks = mine[most].devices
+        yield Part(f"gradients, {most}", found.gradients // ranks, "learning")
+        if ranks > 1:
+            yield Part(f"gathered from all, {most}", _gathered(mine[most]), "learning")
+        yield Part(f"activations and logits, {most}{how}", found.update, "learning")
+
+
+def _gathered(one: RolePlan) -> int:
+    """What is whole on a rank as it computes: all around the blocks, two of these, a gradient."""
+    found, text = one.found, config_of(one.spec).get_text_config()
+    held = found.weights + found.trained * (one.spec.lora is not None)
+    size = held - found.layers + 3 * found.layers // text.num_hidden_layers
+    return size if one.spec.lora else size * _itemsize(one) * found.parameters // found.weights
+
+
+def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[Part]:
+    """What this process needs to sample from them."""
+    most, whose = 0, ""
+    for role, one in mine.items():
+        found = one.found
+        if found.fused and found.weights + found.trained <= _FUSED_AT_MOST:
+            yield Part(f"sampler's weights, {role}", found.layers)
+        limit = _CPU_CACHE
+        if one.device != "cpu" and card is not None:
+            limit = max(card - taken, 0) // 4
+        config = config_of(one.spec).get_text_config()
+        rows = min(one.rows, max(1, _LOGITS // (16 * config.vocab_size)))
+        cache = min(limit, rows * one.longest * found.cache_per_token)
+        read = min(_PREFILL, rows * one.prompt)
+        wide = 4 * config.hidden_size + 3 * (getattr(config, "intermediate_size", None) or 0)
+        size = cache + rows * 16 * config.vocab_size + read * wide * _itemsize(one)
+        if size > most:
+            most, whose = size, role
+    if most:
+        yield Part(f"cache and logits of a batch, {whose}", most, "sampling")
+
+
+def _itemsize(one: RolePlan) -> int:
+    auto = 4 if one.device == "cpu" else 2
+    return {"auto": auto, "float32": 4}.get(one.spec.dtype, 2)
+
+
+def _engine_devices(
+    settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
+) -> dict[str, str]:
+    """Role -> where its engine runs; none without engines."""
+    if settings.run.engine != "vllm":
+        return {}
+    named = {role: settings.agents[role].engine_device for role in roles if role in settings.agents}
+    return {
+        role: one.device if named.get(role, "auto") == "auto" else place(named[role], card)
+        for role, one in roles.items()
+    }
+
+
+def engine_keys(
+    roles: Mapping[str, RolePlan], engines: Mapping[str, str]
+) -> dict[tuple[Any, ...], list[str]]:
+    """Each engine, and the roles that it answers for: frozen ones and adapters share a base."""
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for role, device in engines.items():
+        one = roles[role]
+        own = role if one.trained and one.spec.lora is None else None
+        key = (own, device, one.spec.model, one.spec.revision, one.spec.dtype, one.spec.context)
+        found.setdefault(key, []).append(role)
+    return found
+
+
+def _engines(
+    settings: TrainSettings,
+    roles: Mapping[str, RolePlan],
+    engines: Mapping[str, str],
+    device: str,
+    card: int | None,
+) -> Iterator[Part]:
+    """What vLLM takes of a device: its share of a GPU, or weights and cache on a CPU."""
+    vllm, here = settings.vllm, []
+    for key, names in engine_keys(roles, engines).items():
+        if key[1] != device:
+            continue
+        one = roles[names[0]]
+        weights = one.found.parameters * _itemsize(one)
+        room = int(vllm.gpu_memory * card) if card is not None else weights
+        if device == "cpu":
+            room = weights + vllm.cpu_cache_gb * GIB + _program("cpu")
+        least = weights + one.longest * one.found.cache_per_token
+        here.append((", ".join(names), max(room, least)))
+    when: When = "sampling" if vllm.sleep_level else "always"
+    if vllm.time_share and here:
+        here = [max(here, key=lambda pair: pair[1])]
+    for names, size in here:
+        yield Part(f"engine, {names}", size, when)
+
+
+def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
+    """Flags that make a run smaller, the mildest first, and the settings with each of them."""
+    learner, vllm = settings.learner, settings.vllm
+    learners = {r: a for r, a in settings.agents.items() if a.trained}
+    for role, agent in learners.items():
+        if agent.recompute != "always":
+            yield f"--agents.{role}.recompute always", _agent(settings, role, recompute="always")
+    tokens = learner.micro_batch_tokens
+    while tokens > 1024:
+        tokens //= 2
+        less = dataclasses.replace(learner, micro_batch_tokens=tokens)
+        flag = f"--learner.micro-batch-tokens {tokens}"
+        yield flag, dataclasses.replace(settings, learner=less)
+    if settings.run.engine == "vllm":
+        if vllm.sleep_level == 0:
+            yield "--vllm.sleep-level 1", _vllm(settings, sleep_level=1)
+        if not vllm.time_share and len(settings.agents) > 1:
+            flag = "--vllm.sleep-level 1 --vllm.time-share"
+            yield flag, _vllm(settings, sleep_level=vllm.sleep_level or 1, time_share=True)
+        for share in (0.3, 0.2, 0.1):
+            if share < vllm.gpu_memory:
+                yield f"--vllm.gpu-memory {share}", _vllm(settings, gpu_memory=share)
+    full = [role for role, agent in learners.items() if model_spec(agent).lora is None]
+    if full and learner.moments == "float32":
+        less = dataclasses.replace(learner, moments="8bit")
+        yield "--learner.moments 8bit", dataclasses.replace(settings, learner=less)
+    for role in full:
+        yield f"--agents.{role}.tuning lora", _agent(settings, role, tuning="lora")
+    if settings.run.engine == "vllm":
+        local = dataclasses.replace(settings.run, engine="local")
+        yield "--engine local", dataclasses.replace(settings, run=local, vllm=VllmSettings())
+
+
+def _agent(settings: TrainSettings, role: str, **changed: Any) -> TrainSettings:
+    agent = dataclasses.replace(settings.agents[role], **changed)
+    return dataclasses.replace(settings, agents={**settings.agents, role: agent})
+
+
+def _vllm(settings: TrainSettings, **changed: Any) -> TrainSettings:
+    return dataclasses.replace(settings, vllm=dataclasses.replace(settings.vllm, **changed))

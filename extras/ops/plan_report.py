@@ -1,0 +1,123 @@
+"""A plan in words: a table of 80 columns, and the flags that would make a run fit."""
+
+from collections.abc import Callable, Iterator
+
+from coterie.datatypes import UserError
+from coterie.extras.ops.plan import GIB, DevicePlan, Plan, plan, ways_out
+from coterie.extras.ops.plan_hours import RolePlan, card_name
+from coterie.problems.prepare import PreparedProblems
+from coterie.training.train_settings import TrainSettings
+
+_WIDTH = 80
+_MOMENTS = {"always": "", "sampling": "while sampling: ", "learning": "while learning: "}
+
+
+def show_plan(settings: TrainSettings, _: Callable[[], PreparedProblems] | None = None) -> int:
+    """Print the plan, for which no problem is opened; returns the exit code: 0 it fits, 1 it does
+    not."""
+    card = settings.run.card
+    found = plan(settings, card)
+    print(describe(settings, found))
+    if not found.fits:
+        print(f"\n{why_not(settings, found, card)}.")
+    return 0 if found.fits else 1
+
+
+def describe(settings: TrainSettings, found: Plan) -> str:
+    """The plan as text."""
+    return "\n".join([*_about(settings, found), *_tables(found), *_time(settings, found)])
+
+
+def _about(settings: TrainSettings, found: Plan) -> Iterator[str]:
+    yield f"{settings.choice.env} with {settings.choice.algo}, sampled by {settings.run.engine}"
+    for role, one in found.roles.items():
+        size = one.found.parameters / 1e9
+        yield f"  {role}: {_short(one.spec.model)}, {size:.2f} billion weights, {tuning_of(one)}"
+        yield (
+            f"    a step: {one.rows:,} rows of at most {one.longest:,} tokens, "
+            f"{one.prompt:,} of them the prompt"
+        )
+
+
+def tuning_of(one: RolePlan) -> str:
+    """How a role learns."""
+    return "frozen" if not one.trained else "LoRA" if one.spec.lora else "full weights"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 40 else f"...{name[-37:]}"
+
+
+def _tables(found: Plan) -> Iterator[str]:
+    for device in found.devices:
+        size = "size unknown" if device.card is None else f"{device.card / GIB:.1f} GiB"
+        yield ""
+        yield f"{f'{device.device}, {size}':<{_WIDTH - 8}}     GiB"
+        for part in device.parts:
+            yield f"{f'  {_MOMENTS[part.when]}{part.what}':<{_WIDTH - 8}}{part.size / GIB:8.2f}"
+        verdict = "it fits" if device.fits else "it does not fit"
+        yield f"{f'  at once, at most: {verdict}':<{_WIDTH - 8}}{device.most / GIB:8.2f}"
+
+
+def _time(settings: TrainSettings, found: Plan) -> Iterator[str]:
+    steps, warmup = settings.run.steps, settings.warmup.steps
+    before = f"{warmup:,} steps of imitation and " if warmup else ""
+    named = " and ".join(dict.fromkeys(card_name(one.device, one.card) for one in found.devices))
+    yield ""
+    yield f"{before}{steps:,} steps: at most {found.hours:,.1f} hours at the speed of {named},"
+    yield "every answer as long as it may be, evaluation not counted"
+
+
+def why_not(settings: TrainSettings, found: Plan, card: float | None = None) -> str:
+    """One sentence about what does not fit, with the flags that would make it fit."""
+    worst = max((one for one in found.devices if not one.fits), key=_beyond)
+    flags, size = make_fit(settings, card, found)
+    need = f"this run needs {worst.most / GIB:.1f} GiB on {worst.device}, which has "
+    need += f"{(worst.card or 0) / GIB:.1f} GiB"
+    if flags:
+        return f"{need}: {' '.join(flags)} makes it fit ({size / GIB:.1f} GiB)"
+    return f"{need}, and no flag makes it fit: take a smaller model or a larger device"
+
+
+def make_fit(settings: TrainSettings, card: float | None, found: Plan) -> tuple[list[str], int]:
+    """Flags with which a run fits and what it then takes on its fullest device; no flags where
+    there are none."""
+    chosen: dict[str, str] = {}
+    while not found.fits:
+        # The mildest that is enough, or else the one that helps most.
+        best: tuple[str, TrainSettings, Plan] | None = None
+        for flag, less in ways_out(settings):
+            now = plan(less, card)
+            if now.fits or best is None or _over(now) < _over(best[2]):
+                best = flag, less, now
+            if now.fits:
+                break
+        if best is None or _over(best[2]) >= _over(found):
+            return [], 0
+        flag, settings, found = best
+        chosen[flag.rpartition(" ")[0]] = flag
+    return list(chosen.values()), max(one.most for one in found.devices)
+
+
+def _beyond(one: DevicePlan) -> int:
+    return one.most - (one.card or one.most)
+
+
+def _over(found: Plan) -> int:
+    return sum(max(_beyond(one), 0) for one in found.devices)
+
+
+def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
+    """Refuse a run that cannot fit, before its models are loaded; says so and goes on where nobody
+    can tell.
+
+    Raises:
+        UserError: one sentence that names the flags which would make it fit.
+    """
+    try:
+        found = plan(settings, None, prompt)
+    except UserError as unknown:
+        print(f"Whether the run fits is not known: {unknown}")
+        return
+    if not found.fits:
+        raise UserError(why_not(settings, found))

@@ -1,0 +1,170 @@
+"""Trained models to the Hugging Face Hub: ``coterie push runs/x ORG/NAME``.
+
+Nothing is ever sent without this command. What it sends lies in the run's folder ``hub`` first,
+where ``--dry-run`` leaves it.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from coterie.datatypes import UserError, user_path
+from coterie.datatypes.flags import parse_flags
+from coterie.datatypes.target import check_folder
+from coterie.evaluation.report.rundata import CONFIG, ENVIRONMENT, SUMMARY, RunData, read_run
+from coterie.extras.ops.model_card import model_card, name_of
+from coterie.models.checksums import NAME, changed_files, write_checksums
+from coterie.models.locate import DESCRIBING, hub_snapshot, local_folder
+from coterie.teams.models import model_spec
+from coterie.teams.settings import AgentSettings
+from coterie.training.command_line import read_run as read_settings
+from coterie.training.commands import run_command
+
+_FOLDER = "hub"
+_OF_TOKENIZERS = tuple(
+    name for name in DESCRIBING if name not in ("config.json", "generation_config.json", "*.py")
+)
+
+
+@dataclass(frozen=True)
+class Push:
+    """Send what a run has trained to the Hugging Face Hub: final models or adapters, tokenizers and
+    a model card. A new repository is private."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run's directory, such as runs/x."""
+    repo: Annotated[str, tyro.conf.Positional]
+    """ORG/NAME on the hub."""
+    public: bool = False
+    """Everybody may see it, if it is a new repository."""
+    licence: str | None = None
+    """The hub's name of the models' licence, such as apache-2.0; without one the card names that of
+    what they were trained from."""
+    dry_run: bool = False
+    """Write what would be sent to RUN/hub, and send nothing."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns the exit code: 0 sent or written, 2 the user's mistake, 130 interrupted."""
+    return run_command(
+        lambda: _push(parse_flags(Push, argv, prog="coterie push")),
+        program="coterie push",
+        interrupted="stopped; the same command sends what is missing",
+    )
+
+
+def _push(settings: Push) -> int:
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+    try:
+        validate_repo_id(settings.repo)
+    except HFValidationError:
+        raise UserError(f"{settings.repo} is no name of a repository; write ORG/NAME") from None
+    if settings.repo.count("/") != 1:
+        raise UserError(f"{settings.repo} names no owner; write ORG/NAME")
+    run = read_run(user_path(settings.run))
+    folder = write_folder(run, settings.repo, settings.licence)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    if settings.dry_run:
+        print(f"{folder} is what would be sent ({size / 2**20:.1f} MiB); nothing was sent")
+        return 0
+    print(f"sending {folder} ({size / 2**20:.1f} MiB) to {settings.repo}", flush=True)
+    print(f"sent: {send(folder, settings.repo, private=not settings.public)}")
+    return 0
+
+
+def write_folder(run: RunData, repo: str, licence: str | None) -> Path:
+    """Lay out in the run's folder ``hub`` what the repository is to hold.
+
+    Raises:
+        UserError: the run has not ended, or its models are not what it wrote.
+    """
+    settings = read_settings(run.path)
+    roles = [role for role, agent in settings.agents.items() if agent.trained]
+    for role in roles:
+        source = run.path / "final" / role
+        if not source.is_dir() or run.summary is None:
+            raise UserError(f"{run.path} has not ended: coterie train --resume {run.path}")
+        if changed := changed_files(source, new=False):
+            raise UserError(f"{source / changed[0]} is not what its run wrote; nothing was sent")
+    folder = run.path / _FOLDER
+    check_folder(folder, f"the run's folder {_FOLDER}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folders = {role: role if len(roles) > 1 else "" for role in roles}
+    adapters = False
+    for role, place in folders.items():
+        source = run.path / "final" / role
+        shutil.copytree(source, folder / place, copy_function=_link, dirs_exist_ok=True)
+        if (source / "adapter_config.json").is_file():
+            adapters = True
+            _complete_adapter(settings.agents[role], folder / place)
+    (folder / "run").mkdir()
+    for name in (CONFIG, SUMMARY):
+        shutil.copy(run.path / name, folder / "run" / name)
+    noted = run.path / ENVIRONMENT
+    card = model_card(
+        run,
+        repo,
+        folders,
+        adapters=adapters,
+        environment=json.loads(noted.read_text()) if noted.is_file() else {},
+        licence=licence,
+    )
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    return folder
+
+
+def send(folder: Path, repo: str, *, private: bool) -> str:
+    """Make the repository, where there is none, and add one commit; gives its address.
+
+    Raises:
+        UserError: nobody is logged in, may not write there, or the hub cannot be reached.
+    """
+    import httpx2
+    from huggingface_hub import HfApi, get_token
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    if not get_token():
+        raise UserError("nobody is logged in to the hub: `hf auth login`, or set HF_TOKEN")
+    api = HfApi()
+    try:
+        api.create_repo(repo, private=private, exist_ok=True)
+        api.upload_folder(repo_id=repo, folder_path=folder, commit_message="Trained with Coterie")
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        if status in (401, 403):
+            raise UserError(f"the hub does not let this token write to {repo} ({status})") from None
+        raise UserError(f"the hub does not take {repo}: {error.server_message or error}") from None
+    except (httpx2.TransportError, OfflineModeIsEnabled) as error:
+        raise UserError(f"{api.endpoint} cannot be reached ({error})") from None
+    return f"{api.endpoint}/{repo}"
+
+
+def _complete_adapter(agent: AgentSettings, place: Path) -> None:
+    """Name its base as others find it, and lay the base's tokenizer beside it, unless the base has
+    gone from this machine."""
+    config = place / "adapter_config.json"
+    content = json.loads(config.read_text(encoding="utf-8"))
+    config.unlink()  # the run's own, where it is a link
+    content["base_model_name_or_path"] = name_of(agent.model)
+    config.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    spec = model_spec(agent)
+    if (base := local_folder(spec) or hub_snapshot(spec)) is not None:
+        for path in {path for one in _OF_TOKENIZERS for path in base.glob(one)}:
+            _link(path, place / path.name)
+    (place / NAME).unlink(missing_ok=True)
+    write_checksums(place)
+
+
+def _link(source: str | Path, target: str | Path) -> None:
+    """Weights need no second place on the disk, if it is the same disk."""
+    try:
+        os.link(os.path.realpath(source), target)
+    except OSError:
+        shutil.copy(source, target)

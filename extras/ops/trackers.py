@@ -1,0 +1,141 @@
+"""Where a run's numbers go beside TensorBoard: ``--track wandb trackio``.
+
+A tracker gets what TensorBoard gets, and the episodes of a step as a table wherever TensorBoard has
+a transcript. It watches: one that fails is told of once, and left out from there on.
+"""
+
+import contextlib
+import io
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from coterie.datatypes import Episode, UserError
+from coterie.envs.contract import as_unicode
+from coterie.training.rundir import RunDirectory
+from coterie.training.settings import RunSettings
+
+_ID = "trackers.json"
+_COLUMNS = ("problem", "gold", "agent", "status", "reward", "advantage", "text")
+
+
+def check_trackers(names: Sequence[str]) -> None:
+    """Raises:
+    UserError: one whose package is not installed.
+    """
+    for name in names:
+        if find_spec(name) is None:
+            raise UserError(f"--track {name}: it is not installed; pip install 'coterie[track]'")
+
+
+def open_trackers(
+    settings: RunSettings, run: RunDirectory, tell: Callable[[str], None]
+) -> "Trackers | None":
+    """See :class:`coterie.training.sinks.OpenSink`."""
+    return Trackers(settings.track, run, tell) if settings.track else None
+
+
+def episode_rows(
+    episodes: Sequence[Episode], advantages: Mapping[int, float]
+) -> list[list[str | float | None]]:
+    """A row for each trajectory; what it read and wrote is Unicode, whoever wrote it.
+
+    Args:
+        episodes: what was played.
+        advantages: ``id(trajectory)`` -> advantage, for those that entered a loss.
+    """
+    return [
+        as_unicode(
+            [episode.problem_id, episode.gold, row.agent, row.status, float(row.reward),
+             advantages.get(id(row)), "".join(row.texts)]
+        )
+        for episode in episodes
+        for row in episode.trajectories
+    ]  # fmt: skip
+
+
+class Trackers:
+    """All of one run's."""
+
+    def __init__(
+        self, names: Sequence[str], run: RunDirectory, tell: Callable[[str], None]
+    ) -> None:
+        """Begin, or go on with what an earlier part of the run began; ``tell`` shows a sentence."""
+        self._tell = tell
+        self._open: dict[str, tuple[Any, Any]] = {}
+        """Name -> its package, and the run in it."""
+        if (known := run.read_json(_ID)) is None:
+            run.write_json(_ID, known := {"id": secrets.token_hex(4)})
+        for name in names:
+            with self._watched(name):
+                package = import_module(name)
+                self._open[name] = package, _BEGIN[name](package, run, known["id"])
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        """Numbers by their names."""
+        self._log(step, lambda _: dict(values))
+
+    def episodes(
+        self, step: int, episodes: Sequence[Episode], advantages: Mapping[int, float]
+    ) -> None:
+        """A step's episodes, as a table."""
+        columns, data = list(_COLUMNS), episode_rows(episodes, advantages)
+        self._log(step, lambda package: {"episodes": package.Table(columns=columns, data=data)})
+
+    def close(self) -> None:
+        """Wait for what is still to be written or sent."""
+        for name, (_, run) in list(self._open.items()):
+            with self._watched(name):
+                run.finish()
+        self._open.clear()
+
+    def _log(self, step: int, content: Callable[[Any], dict[str, Any]]) -> None:
+        for name, (package, run) in list(self._open.items()):
+            with self._watched(name):
+                run.log(content(package), step=step)
+
+    @contextlib.contextmanager
+    def _watched(self, name: str):  # type: ignore[no-untyped-def]
+        """What it prints is dropped; what it raises ends it, and nothing else."""
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                yield
+        except Exception as error:
+            self._open.pop(name, None)
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            self._tell(f"{name} fails and is left out ({why[:200]}); the run goes on without it")
+
+
+def _begin_wandb(wandb: Any, run: RunDirectory, name: str) -> Any:
+    """Online where somebody is logged in or ``WANDB_MODE`` says so; else its files lie in the run,
+    and ``wandb sync`` sends them."""
+    mode = None if "WANDB_MODE" in os.environ or wandb.login(prompt=False) else "offline"
+    return wandb.init(
+        project="coterie",
+        name=run.path.name,
+        id=name,
+        resume="allow",
+        dir=str(run.path),
+        config=run.config(),
+        mode=mode,
+        settings=wandb.Settings(console="off", silent=True),
+    )
+
+
+def _begin_trackio(trackio: Any, run: RunDirectory, name: str) -> Any:
+    """On this machine, in ``TRACKIO_DIR``, unless ``TRACKIO_SPACE_ID`` names a space."""
+    return trackio.init(
+        project="coterie",
+        name=f"{run.path.name}-{name}",
+        resume="allow",
+        config=run.config(),
+        embed=False,
+        auto_log_gpu=False,
+        auto_log_cpu=False,
+    )
+
+
+_BEGIN = {"wandb": _begin_wandb, "trackio": _begin_trackio}

@@ -1,0 +1,263 @@
+"""Small runs, and a cluster without Ray whose workers are in this process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from safetensors.torch import load
+
+from coterie.datatypes import UserError
+from coterie.datatypes.arguments import overlay
+from coterie.extras.cluster.actor import Actor
+from coterie.extras.cluster.settings import ClusterSettings
+from coterie.teams.backend import Died
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+from coterie.training.session import open_session
+
+
+class FakeCluster:
+    """Holds everything, in one process."""
+
+    closed = 0
+
+    def __init__(self, settings: ClusterSettings) -> None:
+        self.needs: dict[str, Any] = {}
+
+    def has_gpus(self) -> bool:
+        return False
+
+    def reserve(self, needs: dict[str, Any]) -> None:
+        self.needs = needs
+
+    def place(self, place: int, need: Any) -> dict[str, Any]:
+        return {}
+
+    def keep(self, value: Any) -> Any:
+        return value
+
+    def meeting(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        FakeCluster.closed += 1
+
+
+class FakeActor(Actor):
+    """What is begun is done at once, unless the process was killed."""
+
+    made: list["FakeActor"]
+    dying: ClassVar[dict[str, str]] = {}
+    """By name, the question at which one dies, once."""
+
+    def start(self) -> None:
+        self.handle = self.worker(self.name, *self.arguments, **self.more)
+        FakeActor.made.append(self)
+
+    def begin(self, verb: str, *arguments: Any) -> Any:
+        try:
+            if FakeActor.dying.get(self.name) == verb:
+                del FakeActor.dying[self.name]
+                self.handle = None
+            if self.handle is None:
+                raise Died(f"{self.name} has died")
+            return getattr(self.handle, verb)(*arguments)
+        except UserError as error:
+            return error
+
+    def result(self, begun: Any) -> Any:
+        if isinstance(begun, UserError):
+            raise begun
+        return begun
+
+    def stop(self) -> None:
+        self.handle = None
+
+
+@pytest.fixture
+def fake_cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeActor]:
+    """Has ``--cluster.address`` start workers in this process."""
+    FakeActor.made, FakeActor.dying, FakeCluster.closed = [], {}, 0
+    monkeypatch.setattr("coterie.extras.cluster.pool.Cluster", FakeCluster)
+    monkeypatch.setattr("coterie.extras.cluster.pool.Actor", FakeActor)
+    monkeypatch.setattr("coterie.extras.cluster.checks.find_spec", lambda name: object())
+    monkeypatch.setattr("coterie.extras.cluster.host.check_room", lambda *_: None)
+    return FakeActor
+
+
+FLAGS = (
+    "--steps", "2", "--rollout.problems-per-step", "4", "--eval.no-enabled", "--threads", "1",
+    "--env.max-new-tokens", "64",
+)  # fmt: skip
+Play = Callable[..., dict[str, bytes]]
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def _play(
+    path: Path, *flags: str, steps: int = 2, before: Callable[..., None] | None = None
+) -> dict[str, bytes]:
+    resume = ("--resume", str(path), "--steps", str(steps))
+    new = (*FLAGS, "--run-dir", str(path))
+    settings = parse(overlay([*(resume if path.exists() else new), *flags]))
+    with open_session(settings, preflight(settings)) as session, session.open_logbook() as logbook:
+        for step in session.steps_left():
+            if before:
+                before(session, step)
+            batch = session.sample(step)
+            credit = session.credit(batch)
+            session.record(step, batch, credit, session.update(batch, credit), logbook)
+            session.checkpoint(step)
+        session.conclude(None, None)
+    files = [path / "episodes.jsonl", *path.glob("final/*/*.safetensors")]
+    files += path.glob("checkpoints/step-000002/*/*.safetensors")
+    return {f"{file.relative_to(path)}": file.read_bytes() for file in files}
+
+
+@pytest.fixture
+def play() -> Play:
+    """The loop of train.py over a small run, from its beginning or its last checkpoint; gives its
+    episodes and what was trained."""
+    return _play
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Of a run in this process."""
+    return _play(tmp_path_factory.mktemp("full") / "here")
+
+
+def _nearly(one: dict[str, bytes], other: dict[str, bytes]) -> None:
+    assert one.keys() == other.keys()
+    (tokens, logprobs), (others, same) = map(_sampled, (one, other))
+    assert tokens == others
+    assert logprobs == pytest.approx(same, abs=1e-4)
+    for name in one.keys() - {"episodes.jsonl"}:
+        tensors, others = load(one[name]), load(other[name])
+        assert tensors.keys() == others.keys()
+        apart = torch.cat([(tensors[k] - others[k]).abs().flatten() for k in tensors])
+        # Adam's first steps go by signs: where a gradient is next to nothing, which is rare,
+        # rounding decides about a part of a step, which is 1e-3.
+        assert float((apart > 2e-5).float().mean()) < 1e-4, name
+        assert float(apart.max()) < (2e-5 if "optimizer" in name else 1e-4), name
+
+
+def _sampled(run: dict[str, bytes]) -> tuple[list[Any], list[float]]:
+    """Tokens and rewards by trace, and all log-probabilities."""
+    episodes = map(json.loads, run["episodes.jsonl"].splitlines())
+    rows = [row for episode in episodes for row in episode["trajectories"]]
+    tokens = [(row["agent"], row["tokens"], row["reward"]) for row in rows]
+    return tokens, [value for row in rows for turn in row["logprobs"] for value in turn]
+
+
+@pytest.fixture
+def nearly() -> Callable[..., None]:
+    """Runs have the same tokens and files, and log-probabilities, weights and moments to
+    rounding."""
+    return _nearly
+
+
+@pytest.fixture
+def interrupted() -> Callable[..., None]:
+    """Runs ``train.py`` until a step is logged and gives Ctrl-C to all that it started; it has to
+    save, say so, and leave nothing running."""
+
+    def run(path: Path, *more: str) -> None:
+        long = ("--steps", "400", "--run-dir", str(path))
+        process = subprocess.Popen(
+            [sys.executable, "train.py", *overlay([*FLAGS, *more, *long])],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        log, until = path / "metrics.jsonl", time.monotonic() + 300
+        while not (log.exists() and log.read_bytes()):
+            assert process.poll() is None, process.communicate()[0]
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        # To all of them, as a terminal sends it.
+        os.killpg(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 130, out
+        assert "Saved. Continue with" in out
+        assert "Traceback" not in out
+        until = time.monotonic() + 60
+        while _alive(process.pid):
+            assert time.monotonic() < until, "something that the run started is still there"
+            time.sleep(0.1)
+
+    return run
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+class Nodes:
+    """A head and three nodes with as little shared memory as Ray allows; what is removed is added
+    again for the next test."""
+
+    store = 80 << 20
+    """Bytes."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        # Its processes would wait for everybody else's on this machine.
+        os.environ.update(RAY_worker_niceness="0")
+        # Nothing is placed on the head, which cannot be removed.
+        head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": self.store}
+        self.ray = Cluster(initialize_head=True, head_node_args=head)
+        self.more: list[Any] = []
+        self.fill()
+        self.flags = ("--cluster.address", self.ray.address)
+
+    def remove(self, node: str) -> None:
+        """The node whose number begins so."""
+        gone = next(one for one in self.more if one.node_id.startswith(node))
+        self.more.remove(gone)
+        self.ray.remove_node(gone, allow_graceful=False)
+
+    def fill(self) -> None:
+        """Three nodes again."""
+        while len(self.more) < 3:
+            # Ray gives a node 30 s to start, which a busy machine may not do.
+            with suppress(Exception):
+                self.more.append(self.ray.add_node(num_cpus=1, object_store_memory=self.store))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Nodes]:
+    nodes = Nodes()
+    yield nodes
+    nodes.ray.shutdown()
+
+
+@pytest.fixture
+def nodes(cluster: Nodes) -> Nodes:
+    cluster.fill()
+    return cluster
+
+
+@pytest.fixture
+def flags() -> tuple[str, ...]:
+    """Of a small run."""
+    return FLAGS
+
+
+@pytest.fixture
+def apart() -> tuple[str, ...]:
+    """Engines apart from their learners."""
+    replicas = [f"--agents.{role}.engine-replicas" for role in ("alice", "bob")]
+    return ("--cluster.cpus", "0.25", replicas[0], "1", replicas[1], "1")

@@ -1,0 +1,246 @@
+"""Who lives together, who is asked, and that it is the same run: on workers in this process."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load, load_file
+
+from coterie.datatypes import UserError
+from coterie.extras.cluster.pool import Pool
+from coterie.extras.cluster.worker import Worker
+from coterie.models.locate import TINY
+from coterie.training.session import Session
+
+Play = Callable[..., dict[str, bytes]]
+CLUSTER = ("--cluster.address", "local")
+LORA = (
+    "--agents.alice.tuning", "lora", "--agents.bob.model", "tiny:alice",
+    "--agents.bob.tuning", "lora", "--learner.lr", "0.002",
+    # What rows were told besides is in the episodes.
+    "--algo.distillation.beta", "0.5", "--env.reread", "wrong",
+)  # fmt: skip
+
+
+def test_what_is_compared_has_learned(full: dict[str, bytes]) -> None:
+    for role in ("alice", "bob"):
+        now, then = (
+            load(full[f"final/{role}/model.safetensors"]),
+            load_file(TINY / role / "model.safetensors"),
+        )
+        assert max(float((now[name] - then[name]).abs().max()) for name in then) > 1e-4
+
+
+@pytest.mark.parametrize("flags", [(), LORA], ids=["full", "one base"])
+def test_engines_apart_from_their_learner_answer_as_this_process_does(
+    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes], flags: tuple[str, ...]
+) -> None:
+    here = play(tmp_path / "here", *flags) if flags else full
+    assert len(here) == 7  # episodes; of each role weights, twice, and moments
+    apart = ("--agents.alice.engine-replicas", "1", "--agents.bob.engine-replicas", "1")
+    assert play(tmp_path / "there", *flags, *CLUSTER, *apart) == here
+    names = [actor.name for actor in fake_cluster.made]
+    places = json.loads((tmp_path / "there" / "summary.json").read_text())["places"]
+    assert [row["process"] for row in places] == names
+    bases = ["alice and bob"] if flags else ["alice", "bob"]
+    assert names == [f"{part} of {base}" for base in bases for part in ("learner", "engine 1")]
+
+
+@pytest.mark.parametrize("checkpoints", ["shared", "driver"])
+def test_a_run_goes_on_without_its_cluster_and_the_reverse(
+    fake_cluster: Any,
+    play: Play,
+    tmp_path: Path,
+    full: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    checkpoints: str,
+) -> None:
+    asked: list[Path | None] = []
+    write = Worker.write
+
+    def watched(self: Worker, role: str, verb: str, there: Path | None) -> Any:
+        asked.append(there)
+        return write(self, role, verb, there)
+
+    monkeypatch.setattr(Worker, "write", watched)
+    cluster = (*CLUSTER, "--cluster.checkpoints", checkpoints)
+    play(tmp_path / "first", "--steps", "1", *cluster, "--agents.bob.engine-replicas", "1")
+    assert play(tmp_path / "first", "--cluster.address", "none") == full
+    play(tmp_path / "second", "--steps", "1")
+    assert play(tmp_path / "second", *cluster) == full
+    assert len(asked) == 8  # of two runs and two roles, a checkpoint and the final model
+    assert {one is None for one in asked} == {checkpoints == "driver"}
+
+
+def test_an_engine_that_dies_is_started_again_and_asked_again(
+    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes]
+) -> None:
+
+    def kill(session: Session, step: int) -> None:
+        if step == 2:
+            next(a for a in fake_cluster.made if a.name == "engine 1 of bob").stop()
+
+    there = play(tmp_path / "there", *CLUSTER, "--agents.bob.engine-replicas", "1", before=kill)
+    assert there == full
+    assert [actor.name for actor in fake_cluster.made].count("engine 1 of bob") == 2
+
+
+@pytest.mark.parametrize("saved", ["1", "3"], ids=["checkpoint", "updates again"])
+@pytest.mark.parametrize("flags", [LORA[-4:], LORA], ids=["full", "one base"])
+def test_a_learner_that_dies_learns_again_what_it_had_learned(
+    fake_cluster: Any, play: Play, tmp_path: Path, saved: str, flags: tuple[str, ...]
+) -> None:
+    # Long enough that some answers are right, and there is something to learn.
+    flags = (*flags, "--env.max-new-tokens", "64", "--rollout.problems-per-step", "4")
+    more = (*flags, "--steps", "3", "--checkpoint-every", saved)
+    here = play(tmp_path / "here", *more)
+    moved = play(tmp_path / "less", *flags, "--steps", "1")
+    assert all(moved[name] != here[name] for name in moved if name.startswith("final"))
+
+    def kill(session: Session, step: int) -> None:
+        if step == 3:
+            session.update = partial(die_first, session.update)  # type: ignore[method-assign]
+
+    def die_first(update: Any, *given: Any) -> dict[str, float]:
+        [one for one in fake_cluster.made if "learner" in one.name][-1].stop()
+        return update(*given)
+
+    assert play(tmp_path / "there", *more, *CLUSTER, before=kill) == here
+    names = [actor.name for actor in fake_cluster.made]
+    assert names.count(names[-1]) == 2
+
+
+def test_what_dies_too_often_ends_the_run_with_its_name(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    def kill(session: Session, step: int) -> None:
+        fake_cluster.made[1].stop()
+
+    way_out = f"learner of bob has died.*; --resume {tmp_path / 'run'} begins it again"
+    with pytest.raises(UserError, match=way_out):
+        play(tmp_path / "run", *CLUSTER, "--cluster.restarts", "0", before=kill)
+
+
+@pytest.mark.parametrize("asked", ["code", "load", "where"])
+def test_who_dies_while_it_starts_is_started_again(
+    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes], asked: str
+) -> None:
+    fake_cluster.dying = {"learner of bob": asked}
+    assert play(tmp_path / "there", *CLUSTER, "--cluster.restarts", "1") == full
+    names = [actor.name for actor in fake_cluster.made]
+    assert names == ["learner of alice", "learner of bob", "learner of bob"]
+
+
+def test_who_dies_too_often_while_it_starts_leaves_no_run_and_promises_none(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    fake_cluster.dying = {"learner of bob": "load"}
+    with pytest.raises(UserError) as ended:
+        play(tmp_path / "run", *CLUSTER, "--cluster.restarts", "0")
+    assert str(ended.value) == (
+        "learner of bob has died, while the run was being started; nothing is lost: give the same "
+        "command again, or raise --cluster.restarts"
+    )
+    assert not (tmp_path / "run").exists()
+    assert fake_cluster.made[0].handle is None  # nobody is left behind
+
+
+def test_weights_reach_all_replicas_or_none(
+    fake_cluster: Any, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replicas = ("--agents.bob.engine-replicas", "2")
+    undisturbed = play(tmp_path / "undisturbed", *CLUSTER, *replicas)
+    taken: list[tuple[str, int]] = []
+    take = Worker.take
+
+    def refuse(self: Worker, role: str, weights: Any) -> None:
+        taken.append((f"{self}"[7], weights[1]))
+        if taken.count(("2", 1)) == 1 and taken[-1] == ("2", 1):
+            raise UserError("the engine refuses")
+        take(self, role, weights)
+
+    monkeypatch.setattr(Worker, "take", refuse)
+    assert play(tmp_path / "there", *CLUSTER, *replicas) == undisturbed
+    # Replica 2 refuses version 1: 1 goes back, 2 is another process, and both take it.
+    assert taken == [("1", 1), ("2", 1), ("1", 0), ("2", 0), ("1", 1), ("2", 1)]
+
+
+def test_a_replica_that_refuses_twice_ends_the_run(
+    fake_cluster: Any, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = Worker.take
+
+    def refuse(self: Worker, role: str, weights: Any) -> None:
+        if weights[1] == 1 and "engine 2" in f"{self}":
+            raise UserError("the engine of 2 refuses")
+        take(self, role, weights)
+
+    monkeypatch.setattr(Worker, "take", refuse)
+    versions: list[int] = []
+    with pytest.raises(UserError, match="the engine of 2 refuses"):
+        play(tmp_path / "run", *CLUSTER, "--agents.bob.engine-replicas", "2",
+             before=lambda session, step: versions.append(step))  # fmt: skip
+    assert versions == [1, 2]
+
+
+def test_other_code_on_a_node_is_refused_and_everything_ends(
+    fake_cluster: Any, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.extras.cluster.agreement.code_mark", lambda: "another")
+    with pytest.raises(UserError, match="learner of alice runs other code"):
+        play(tmp_path / "run", *CLUSTER)
+    assert all(actor.handle is None for actor in fake_cluster.made)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_node_that_does_not_see_the_run_is_refused_before_models_are_loaded(
+    fake_cluster: Any, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Worker, "seen", lambda self, path: b"")
+    monkeypatch.setattr(Worker, "load", lambda self: pytest.fail("a model was loaded"))
+    with pytest.raises(UserError, match=r"learner of alice does not see .*--run-dir on a disk"):
+        play(tmp_path / "run", *CLUSTER)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_is_gone_for_a_learner_is_not_made_anew(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    def check(session: Session, step: int) -> None:
+        with pytest.raises(FileNotFoundError):
+            fake_cluster.made[0].handle.write("alice", "save", tmp_path / "elsewhere")
+
+    play(tmp_path / "run", *CLUSTER, before=check)
+
+
+def test_no_request_is_answered_with_other_weights_than_were_asked_for(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    def age(session: Session, step: int) -> None:
+        if step == 2:
+            session.run_async(session.team.refresh())
+            actor = next(a for a in fake_cluster.made if a.name == "engine 1 of bob")
+            actor.handle.models.loaded["bob"].handle.version = 0
+
+    with pytest.raises(RuntimeError, match="bob has version 0 here, and 1 is asked"):
+        play(tmp_path / "run", *CLUSTER, "--agents.bob.engine-replicas", "1", before=age)
+
+
+def test_roles_of_different_places_learn_at_the_same_time(fake_cluster: Any) -> None:
+    import threading
+
+    from coterie.algorithms import LearnerSettings, get
+    from coterie.extras.cluster.settings import ClusterSettings
+    from coterie.teams import AgentSettings, build_team
+    from coterie.teams.backend import Learning
+
+    agents = {"alice": AgentSettings("tiny:alice"), "bob": AgentSettings("tiny:bob")}
+    learning = Learning(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
+    team = build_team(agents, learning=learning, backend=Pool(ClusterSettings("local")))
+    both = threading.Barrier(2, timeout=20)
+    assert list(team.learn(lambda role, one: both.wait() + 1)) == ["alice", "bob"]
+    assert torch.get_num_threads() == 1

@@ -1,0 +1,156 @@
+"""Ranks in processes of this machine, without Ray: whole runs, and what ends when one is killed."""
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load
+
+from coterie.datatypes import UserError
+from coterie.extras.cluster.group import Group
+from coterie.extras.cluster.processes import Machine
+from coterie.teams.backend import Died
+from coterie.training.session import Session
+
+Play = Callable[..., dict[str, bytes]]
+TWO = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
+ONE = ("--agents.bob.learner-devices", "1", "--cluster.cpus", "0.25")
+
+
+class Rank:
+    """One whose answer, or failure, is known."""
+
+    def __init__(self, name: str, found: Any) -> None:
+        self.name, self.found = name, found
+
+    def begin(self, verb: str) -> Future[Any]:
+        begun: Future[Any] = Future()
+        if isinstance(self.found, Exception):
+            begun.set_exception(self.found)
+        elif self.found is not None:
+            begun.set_result(self.found)
+        return begun
+
+    def future(self, begun: Future[Any]) -> Future[Any]:
+        return begun
+
+    def result(self, begun: Future[Any]) -> Any:
+        return begun.result()
+
+
+def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ask(*found: Any) -> Any:
+        ranks: Any = [Rank(f"learner {i + 1}", one) for i, one in enumerate(found)]
+        return Group("learner", [], ranks=ranks).ask("update")
+
+    lost, gone = UserError("learner 1 failed: connection closed"), Died("learner 2 has died")
+    assert ask("mine", "yours") == "mine"
+    with pytest.raises(Died, match="learner 2"):
+        ask(lost, gone)
+    with pytest.raises(UserError, match="learner 1 failed"):
+        ask(lost, "done")
+    # The first would wait for the second for ever.
+    monkeypatch.setattr("coterie.extras.cluster.group.NOTICED_S", 0.01)
+    with pytest.raises(Died, match="learner 2"):
+        ask(None, gone)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("CPU", os.cpu_count()), ("GPU", 1)])
+def test_what_this_machine_lacks_is_refused(
+    monkeypatch: pytest.MonkeyPatch, kind: str, most: int
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    machine, need = Machine(), {"CPU": 0.0, kind: 1.0}
+    machine.reserve({f"learner {i + 1} of bob": need for i in range(most)})
+    with pytest.raises(UserError, match=r"this machine cannot hold this run.*learner-devices"):
+        machine.reserve({f"learner {i + 1} of bob": need for i in range(most + 1)})
+    machine.close()
+
+
+@pytest.mark.slow
+def test_a_run_on_two_ranks_goes_on_with_one_and_the_reverse(
+    play: Play, full: dict[str, bytes], nearly: Any, tmp_path: Path
+) -> None:
+    play(tmp_path / "first", "--steps", "1", *TWO)
+    nearly(play(tmp_path / "first", *ONE), full)
+    play(tmp_path / "second", "--steps", "1")
+    nearly(play(tmp_path / "second", *TWO), full)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("restarts", ["0", "1"])
+def test_ranks_of_which_one_is_killed_are_replaced_or_end_the_run(
+    play: Play, full: dict[str, bytes], nearly: Any, tmp_path: Path, restarts: str
+) -> None:
+    started: list[Any] = []
+    killed: list[float] = []
+
+    def kill(session: Session, step: int) -> None:
+        pool: Any = session.team.backend
+        group = next(base.learner for base in pool._bases if "bob" in base.roles)
+        assert [actor.name for actor in group.ranks] == ["learner 1 of bob", "learner 2 of bob"]
+        asked = group.begin
+
+        def begin(verb: str, *arguments: Any) -> Any:
+            begun = asked(verb, *arguments)
+            if verb == "update" and not killed:
+                started.extend(one.handle.process for a in pool._actors for one in a.processes)
+                group.ranks[1].handle.process.kill()
+                killed.append(time.monotonic())
+            return begun
+
+        if step == 2:
+            group.begin = begin
+
+    flags = (*TWO, "--cluster.restarts", restarts)
+    if restarts == "1":
+        nearly(play(tmp_path / "run", *flags, before=kill), full)
+    else:
+        with pytest.raises(UserError, match=r"learner 2 of bob has died.*--resume"):
+            play(tmp_path / "run", *flags, before=kill)
+        assert time.monotonic() - killed[0] < 60
+    assert len(started) == 4
+    assert not any(process.is_alive() for process in started)
+
+
+@pytest.mark.slow
+def test_engines_of_this_machine_answer_apart_from_their_learner(
+    play: Play, full: dict[str, bytes], apart: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Without Ray."""
+    killed: list[str] = []
+
+    def kill(session: Session, step: int) -> None:
+        pool: Any = session.team.backend
+        if step == 2:
+            (engine,) = pool._bases[1].apart
+            engine.handle.process.kill()
+            killed.append(engine.name)
+
+    assert play(tmp_path / "run", *apart, before=kill) == full
+    assert killed == ["engine 1 of bob"]
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_step_and_all_ranks(interrupted: Any, tmp_path: Path) -> None:
+    interrupted(tmp_path / "run", *TWO)
+
+
+@pytest.mark.slow
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 3, reason="not run: needs three GPUs")
+def test_two_gpus_learn_as_this_process_does_on_a_cpu(play: Play, tmp_path: Path) -> None:
+    there = ("--agents.alice.device", "cpu", "--agents.bob.dtype", "float32")
+    play(tmp_path / "two", *there, *TWO, "--agents.bob.device", "cuda")
+    play(tmp_path / "one", *there, "--agents.bob.device", "cpu")
+    two, one = (
+        load((tmp_path / n / "final/bob/model.safetensors").read_bytes()) for n in ("two", "one")
+    )
+    assert all(float((two[name] - one[name]).abs().max()) < 1e-3 for name in one)

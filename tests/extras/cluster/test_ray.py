@@ -1,0 +1,196 @@
+"""Real Ray: three nodes on this machine, whole runs, and what happens when something is killed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie.datatypes import UserError
+from coterie.training.session import Session
+
+pytest.importorskip("ray")
+pytestmark = [
+    pytest.mark.slow,
+    # Of Ray's own.
+    pytest.mark.filterwarnings("ignore"),
+]
+Play = Callable[..., dict[str, bytes]]
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_a_run_on_three_nodes_is_the_run_in_this_process(
+    nodes: Any, play: Play, apart: tuple[str, ...], full: dict[str, bytes], tmp_path: Path
+) -> None:
+    assert play(tmp_path / "run", *nodes.flags, *apart) == full
+    places = json.loads((tmp_path / "run" / "summary.json").read_text())["places"]
+    assert len(places) == 4
+    assert len({row["node"] for row in places}) == 3
+
+
+@pytest.mark.parametrize("what", ["engine", "node"])
+def test_what_is_killed_while_it_answers_is_replaced_and_nothing_changes(
+    nodes: Any,
+    play: Play,
+    apart: tuple[str, ...],
+    full: dict[str, bytes],
+    tmp_path: Path,
+    what: str,
+) -> None:
+    killed: list[str] = []
+
+    def kill(session: Session, step: int) -> None:
+        pool: Any = session.team.backend
+        actors = [one for base in pool._bases for one in base.apart]
+        answer = actors[1].begin
+
+        def begin(verb: str, *arguments: Any) -> Any:
+            begun = answer(verb, *arguments)
+            if verb == "sample" and step == 2 and not killed:
+                killed.append(actors[1].name)
+                if what == "engine":
+                    import ray
+
+                    ray.kill(actors[1].handle)
+                else:
+                    nodes.remove(actors[1].row["node"])
+            return begun
+
+        if step == 2:
+            actors[1].begin = begin
+
+    assert play(tmp_path / "run", *nodes.flags, *apart, before=kill) == full
+    assert killed
+
+
+def test_episode_workers_play_the_run_of_this_process_though_one_is_killed(
+    nodes: Any, play: Play, full: dict[str, bytes], tmp_path: Path
+) -> None:
+    killed: list[str] = []
+
+    def kill(session: Session, step: int) -> None:
+        actor = session.runtime.players.actors[1]
+        begin = actor.begin
+
+        def begun(verb: str, *arguments: Any) -> Any:
+            asked = begin(verb, *arguments)
+            if verb == "play" and step == 2 and not killed:
+                import ray
+
+                ray.kill(actor.handle)
+                killed.append(actor.name)
+            return asked
+
+        actor.begin = begun
+
+    flags = (*nodes.flags, "--cluster.cpus", "0.25", "--cluster.episode-workers", "2")
+    assert play(tmp_path / "run", *flags, before=kill) == full
+    assert killed == ["episode worker 2"]
+    places = json.loads((tmp_path / "run" / "summary.json").read_text())["places"]
+    assert [row["process"] for row in places[-2:]] == ["episode worker 1", "episode worker 2"]
+    assert len({row["node"] for row in places}) == 3
+
+
+def test_a_learner_that_is_killed_while_it_learns_is_replaced_and_nothing_changes(
+    nodes: Any, play: Play, full: dict[str, bytes], tmp_path: Path
+) -> None:
+    killed: list[str] = []
+
+    def kill(session: Session, step: int) -> None:
+        import ray
+
+        pool: Any = session.team.backend
+        actor = pool._actors[0]
+        learn = actor.begin
+
+        def begin(verb: str, *arguments: Any) -> Any:
+            begun = learn(verb, *arguments)
+            if verb == "update" and not killed:
+                ray.kill(actor.handle)
+                killed.append(actor.name)
+            return begun
+
+        if step == 2:
+            actor.begin = begin
+
+    flags = (*nodes.flags, "--cluster.cpus", "0.5", "--cluster.checkpoints", "shared")
+    assert play(tmp_path / "run", *flags, before=kill) == full
+    assert killed == ["learner of alice"]
+    killed.clear()
+    with pytest.raises(UserError, match="learner of alice has died, or its node has; --resume"):
+        play(tmp_path / "two", *flags, "--cluster.restarts", "0", before=kill)
+    assert play(tmp_path / "two", *nodes.flags) == full
+
+
+def test_ranks_on_three_nodes_learn_as_one_process_does_though_one_is_killed(
+    nodes: Any, play: Play, full: dict[str, bytes], nearly: Any, tmp_path: Path
+) -> None:
+    killed: list[str] = []
+
+    def kill(session: Session, step: int) -> None:
+        import ray
+
+        pool: Any = session.team.backend
+        group = next(base.learner for base in pool._bases if "bob" in base.roles)
+        learn = group.begin
+
+        def begin(verb: str, *arguments: Any) -> Any:
+            begun = learn(verb, *arguments)
+            if verb == "update" and not killed:
+                ray.kill(group.ranks[1].handle)
+                killed.append(group.ranks[1].name)
+            return begun
+
+        if step == 2:
+            group.begin = begin
+
+    two = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
+    nearly(play(tmp_path / "run", *nodes.flags, *two, before=kill), full)
+    assert killed == ["learner 2 of bob"]
+
+
+def test_what_finds_no_room_in_the_store_goes_to_disk_and_nothing_changes(
+    nodes: Any, play: Play, full: dict[str, bytes], apart: tuple[str, ...], tmp_path: Path
+) -> None:
+    kept: list[Any] = []
+
+    def fill(session: Session, step: int) -> None:
+        import ray
+
+        pool: Any = session.team.backend
+        third = np.zeros(nodes.store // 3, np.uint8)
+        kept.extend(pool._cluster.keep(third + i) for i in range(6))
+        assert [ray.get(one)[0] for one in kept[:6]] == list(range(6))
+
+    assert play(tmp_path / "run", *nodes.flags, *apart, before=fill) == full
+    assert len(kept) == 12
+
+
+def test_what_a_cluster_cannot_hold_and_errors_in_an_actor_are_one_sentence(
+    nodes: Any, play: Play, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=r"cannot hold this run: 2 processes .* need 16 cores"):
+        play(tmp_path / "a", *nodes.flags, "--cluster.cpus", "8")
+    with pytest.raises(UserError, match="need 2 cores and 1 GPUs"):
+        play(tmp_path / "b", *nodes.flags, "--agents.bob.device", "cuda")
+    assert not list(tmp_path.iterdir())
+
+    def fail(session: Session, step: int) -> None:
+        pool: Any = session.team.backend
+        pool._actors[1].ask("weights", "nobody")
+
+    with pytest.raises(UserError, match="learner of bob failed: KeyError"):
+        play(tmp_path / "c", *nodes.flags, "--cluster.cpus", "0.5", before=fail)
+
+
+def test_nobody_at_the_address_is_one_sentence(play: Play, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no cluster can be joined"):
+        play(tmp_path / "run", "--cluster.address", "127.0.0.1:9")
+
+
+def test_ctrl_c_ends_the_step_and_everything_that_was_started(
+    interrupted: Any, tmp_path: Path
+) -> None:
+    interrupted(tmp_path / "run", "--cluster.address", "local", "--cluster.cpus", "0.25")

@@ -1,0 +1,87 @@
+"""More processes than a machine can hold: refused in one line, before torch is imported."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from coterie import train
+from coterie.datatypes import UserError
+from coterie.extras.cluster import room
+from coterie.extras.cluster.room import check_room
+from coterie.extras.cluster.settings import ClusterSettings
+from coterie.teams.settings import AgentSettings
+
+CORES = os.cpu_count() or 1
+WAY_OUT = "lower --cluster.cpus, --cluster.episode-workers"
+
+
+def agents(**more: object) -> dict[str, AgentSettings]:
+    return {"alice": AgentSettings("tiny:alice"), "bob": AgentSettings("tiny:bob", **more)}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--cluster.episode-workers", "1000"], "1000 processes (1000 x episode worker)"),
+        (
+            # Bob's learner and engines; alice's learner answers for her.
+            ["--agents.bob.engine-replicas", "1000"],
+            "1002 processes (learner of alice, learner of bob, 1000 x engine of bob)",
+        ),
+        (
+            # Beside several ranks there is one engine at least.
+            ["--agents.bob.learner-devices", "99"],
+            "101 processes (learner of alice, 99 x learner of bob, engine of bob)",
+        ),
+    ],
+)
+def test_one_line_counts_them(
+    flags: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train.main([*flags, "--steps", "1"]) == 2
+    said = capsys.readouterr().err
+    assert f"train.py: this machine cannot hold this run: {named} need " in said
+    assert WAY_OUT in said
+    assert said.count("\n") == 1
+    assert len(said) < 400
+
+
+def test_torch_is_not_imported_for_it() -> None:
+    flags = ["--cluster.episode-workers", "1000"]
+    code = f"import sys; from coterie import train; assert train.main({flags}) == 2"
+    code += "; print('torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False"]
+
+
+def test_memory_counts_where_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 1000 x 200 MiB is 195 GiB.
+    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 100 * 2**18}
+    monkeypatch.setattr(room.os, "sysconf", sizes.__getitem__)
+    tiny = ClusterSettings(episode_workers=1000, cpus=0.0001)
+    with pytest.raises(UserError, match=r"need at least 195 GiB of memory, and it has 100; lower"):
+        check_room(tiny, agents())
+    sizes["SC_PHYS_PAGES"] *= 2
+    check_room(tiny, agents())
+
+
+def test_what_fits_or_is_a_clusters_to_say_passes() -> None:
+    check_room(ClusterSettings(), agents())
+    check_room(ClusterSettings(episode_workers=CORES), agents())
+    check_room(ClusterSettings(episode_workers=4 * CORES, cpus=0.25), agents())
+    check_room(ClusterSettings(address="auto", episode_workers=1000), agents())
+    with pytest.raises(UserError, match="cannot hold"):
+        check_room(ClusterSettings(address="local", episode_workers=CORES), agents())
+
+
+def test_roles_with_adapters_are_counted_as_if_they_shared() -> None:
+    lora = AgentSettings("tiny:bob", tuning="lora", engine_replicas=1)
+    counts = room._least(ClusterSettings(), {"alice": lora, "bob": lora})
+    assert counts == {"learner of adapters": 1, "engine of adapters": 1}
+
+
+def test_any_number_is_counted_at_once() -> None:
+    with pytest.raises(UserError, match=r"9000000000000000 x engine of bob\) need 9e\+15 cores"):
+        check_room(ClusterSettings(), agents(engine_replicas=9 * 10**15))

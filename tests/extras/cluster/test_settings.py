@@ -1,0 +1,144 @@
+"""What is refused before Ray is started."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from coterie.datatypes import UserError
+from coterie.extras.cluster.actor import Cluster
+from coterie.extras.cluster.settings import ClusterSettings
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
+
+HERE = "coterie.extras.cluster.checks.find_spec"
+
+
+@pytest.mark.parametrize("address", ["none", "local", "auto", "10.0.0.7:6379", "head.lan:1"])
+def test_addresses(address: str) -> None:
+    assert ClusterSettings(address).used == (address != "none")
+
+
+@pytest.mark.parametrize(
+    ("address", "shares"), [("none", True), ("local", True), ("auto", False), ("head:1", False)]
+)
+def test_who_writes_checkpoints(address: str, shares: bool) -> None:
+    assert ClusterSettings(address).shares_disk == shares
+    assert ClusterSettings(address, checkpoints="shared").shares_disk
+    assert not ClusterSettings(address, checkpoints="driver").shares_disk
+
+
+@pytest.mark.parametrize("address", ["", "ray://head:10001", "head", "head:port", "Auto", "a b:1"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(UserError, match=r"--cluster\.address .* is no address"):
+        ClusterSettings(address)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--cluster.address", "local", "--doctor"), "--doctor examines models in this process"),
+        (
+            ("--cluster.address", "local", "--agents.bob.device", "cuda:1"),
+            "--agents.bob.device cuda:1: with --cluster.address each process is given its GPU",
+        ),
+        (
+            ("--agents.bob.engine-replicas", "2", "--doctor"),
+            "--doctor examines models in this process: leave out --agents.ROLE.engine-replicas",
+        ),
+        (
+            ("--cluster.address", "local", "--agents.bob.engine-replicas", "-1"),
+            "--agents.bob.engine-replicas must not be negative",
+        ),
+        (
+            (
+                *("--cluster.address", "local", "--agents.bob.no-trained"),
+                *("--agents.bob.model", "scripted:oracle", "--agents.bob.engine-replicas", "1"),
+            ),
+            "a script or a server has no engine",
+        ),
+        (("--cluster.address", "local", "--cluster.cpus", "0"), "--cluster.cpus must be above 0"),
+        (("--cluster.restarts", "-1"), "--cluster.restarts must not be negative"),
+        (
+            ("--cluster.address", "local", "--agents.bob.engine-device", "cuda:1"),
+            "--agents.bob.engine-device cuda:1: with --cluster.address each process is given",
+        ),
+        (
+            (
+                *("--engine", "vllm", "--vllm.sleep-level", "1", "--agents.bob.device", "cuda"),
+                *("--cluster.address", "local", "--agents.bob.engine-replicas", "1"),
+            ),
+            "leave it out, or --agents.bob.engine-replicas",
+        ),
+        (
+            (
+                *("--engine", "vllm", "--vllm.weights", "transfer"),
+                *("--agents.bob.engine-replicas", "2", "--agents.bob.device", "cpu"),
+            ),
+            "--vllm.weights transfer needs every engine on a GPU",
+        ),
+        (("--agents.bob.tensor-parallel", "0"), "tensor-parallel must be at least 1"),
+        (("--agents.bob.tensor-parallel", "2"), "tensor-parallel needs --engine vllm"),
+        (("--agents.bob.learner-devices", "0"), "--agents.bob.learner-devices must be at least 1"),
+        (
+            ("--agents.bob.learner-devices", "2", "--agents.bob.no-trained"),
+            "--agents.bob.learner-devices is for a role that learns",
+        ),
+        (
+            ("--agents.bob.learner-devices", "2", "--learner.moments", "8bit"),
+            "--learner.moments 8bit cannot lie in shards: leave it at float32",
+        ),
+        (
+            ("--agents.bob.learner-devices", "2", "--doctor"),
+            "--doctor examines models in this process: leave out --agents.ROLE.learner-devices",
+        ),
+        (
+            ("--agents.bob.learner-devices", "2", "--agents.bob.device", "cuda:1"),
+            "each process is given its GPU; say cuda, cpu or auto",
+        ),
+    ],
+)
+def test_combinations_are_refused_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], sentence: str
+) -> None:
+    for place in (HERE, "coterie.agents.engine.settings.find_spec"):
+        monkeypatch.setattr(place, lambda name: object())
+    with pytest.raises(UserError) as refused:
+        preflight(parse(list(flags)))
+    assert sentence in str(refused.value)
+
+
+def test_the_number_of_devices_may_change_when_a_run_is_taken_up(tmp_path: Path) -> None:
+    settings = parse(flags := ["--agents.bob.learner-devices", "2"])
+    (tmp_path / "config.json").write_text(json.dumps(settings.plain()))
+    resume = ["--resume", str(tmp_path)]
+    assert parse(resume).agents == settings.agents
+    assert parse([*resume, flags[0], "4"]).agents["bob"].learner_devices == 4
+
+
+def test_engines_apart_stay_with_a_cluster_that_is_left_unless_said(tmp_path: Path) -> None:
+    resume = ["--resume", str(tmp_path)]
+
+    def replicas(first: str, *then: str) -> int:
+        said = ["--agents.bob.engine-replicas", "2", "--cluster.address", first]
+        (tmp_path / "config.json").write_text(json.dumps(parse(said).plain()))
+        return parse([*resume, *then]).agents["bob"].engine_replicas
+
+    none = ("--cluster.address", "none")
+    assert replicas("none") == replicas("local") == replicas("none", *none) == 2
+    assert replicas("local", *none) == 0
+    assert replicas("local", *none, "--agents.bob.engine-replicas", "3") == 3
+
+
+def test_a_missing_ray_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HERE, lambda name: None)
+    with pytest.raises(UserError, match=r'pip install -e "\.\[ray\]"'):
+        preflight(parse(["--cluster.address", "auto"]))
+
+
+def test_ray_that_was_imported_before_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", object())
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    with pytest.raises(UserError, match="in a process that has not imported ray"):
+        Cluster(ClusterSettings("local"))

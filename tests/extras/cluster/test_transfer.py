@@ -1,0 +1,282 @@
+"""Who is asked what, in which order, when weights go from GPU to GPU: processes are stand-ins."""
+
+import asyncio
+import itertools
+import os
+import pickle
+import threading
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from coterie.agents.engine.settings import VllmSettings
+from coterie.datatypes import UserError
+from coterie.extras.cluster import sender
+from coterie.extras.cluster.actor import Actor
+from coterie.extras.cluster.bases import plan_bases
+from coterie.extras.cluster.engine_worker import EngineWorker
+from coterie.extras.cluster.sender import Sender
+from coterie.extras.cluster.transfer import Transfer
+from coterie.extras.cluster.worker import Worker
+from coterie.teams.backend import Died
+from coterie.teams.settings import AgentSettings
+
+HANGS = object()
+TRANSFER = VllmSettings(weights="transfer")
+
+
+class Party:
+    """A process whose answers are known; what it is asked is noted."""
+
+    def __init__(self, name: str, said: list[tuple[Any, ...]], **answers: Any) -> None:
+        self.name, self.said, self.answers = name, said, answers
+        self.handle = object()
+        self.hanging: list[Future[Any]] = []
+
+    def begin(self, verb: str, *arguments: Any) -> Future[Any]:
+        self.said.append((self.name, verb, *arguments))
+        begun, answer = Future[Any](), self.answers.get(verb)
+        if verb == "abandon":
+            for one in self.hanging:
+                one.set_exception(UserError("NCCL: remote process exited"))
+        if answer is HANGS:
+            self.hanging.append(begun)
+        elif isinstance(answer, Exception):
+            begun.set_exception(answer)
+        else:
+            begun.set_result(next(answer) if isinstance(answer, itertools.cycle) else answer)
+        return begun
+
+    def result(self, begun: Future[Any]) -> Any:
+        return begun.result(20)
+
+    def ask(self, verb: str, *arguments: Any) -> Any:
+        return self.result(self.begin(verb, *arguments))
+
+    def end(self) -> None:
+        """As a process that is killed."""
+        for one in self.hanging:
+            if not one.done():
+                one.set_exception(Died(f"{self.name} has died"))
+
+
+@pytest.fixture
+def said() -> list[tuple[Any, ...]]:
+    return []
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.extras.cluster.transfer.NOTICED_S", 0.05)
+
+
+def parties(said: list[tuple[Any, ...]], **learner: Any) -> tuple[Any, Any, Any]:
+    ports = itertools.cycle([("10.0.0.1", 4001), ("10.0.0.1", 4002)])
+    told = {"names": ["a"], "dtype_names": ["bfloat16"], "shapes": [[2]]}
+    one = Party("learner", said, **{"meet": ports, "connect": told, "send": 3} | learner)
+    return one, Party("engine 1", said), Party("engine 2", said)
+
+
+def test_ranks_and_the_order_of_calls_of_a_learner_and_two_engines_of_two_gpus(
+    said: list[tuple[Any, ...]],
+) -> None:
+    """One rank of the learner and 2 x 2 of the engines make 5; engines begin at ranks 1 and 3."""
+    learner, *engines = parties(said)
+    transfer = Transfer("bob", learner, span=2)
+    assert transfer.give(engines, 3) == {}
+    meeting = {"master_address": "10.0.0.1", "master_port": 4001, "world_size": 5}
+    told = learner.answers["connect"]
+    ready = [("engine 1", "prepare", "bob"), ("engine 2", "prepare", "bob")]
+    sending = [
+        ("engine 1", "receive", "bob", told),
+        ("engine 2", "receive", "bob", told),
+        ("learner", "send", "bob"),
+        ("engine 1", "announce", "bob", 3),
+        ("engine 2", "announce", "bob", 3),
+    ]
+    assert said == [
+        *ready,
+        ("learner", "meet"),
+        ("learner", "connect", "bob", "10.0.0.1", 4001, 5),
+        ("engine 1", "join", "bob", {**meeting, "rank_offset": 1}),
+        ("engine 2", "join", "bob", {**meeting, "rank_offset": 3}),
+        *sending,
+    ]
+    # The group is still there.
+    said.clear()
+    learner.answers["send"] = 4
+    assert transfer.give(engines, 4) == {}
+    assert [one[:2] for one in said] == [one[:2] for one in ready + sending]
+
+
+def verbs(said: list[tuple[Any, ...]], name: str) -> list[str]:
+    return [verb for one, verb, *_ in said if one == name]
+
+
+def test_a_dead_engine_leads_to_a_new_group_without_those_who_waited_for_it(
+    said: list[tuple[Any, ...]],
+) -> None:
+    learner, first, second = parties(said, send=HANGS)
+    first.answers["receive"], second.answers["receive"] = HANGS, Died("engine 2 has died")
+    transfer = Transfer("bob", learner, span=1)
+    failed = transfer.give([first, second], 3)
+    assert {name: type(error) for name, error in failed.items()} == {
+        "engine 1": Died,
+        "engine 2": Died,
+    }
+    assert "announce" not in [verb for _, verb, *_ in said]
+    assert verbs(said, "learner")[-1] == "abandon"
+    # Nobody asks an engine again that waits for ever.
+    said.clear()
+    assert list(transfer.give([first, second], 3)) == ["engine 1"]
+    assert said == []
+    first.end()
+    first.handle, second.handle = object(), object()
+    first.answers, second.answers = {}, {}
+    learner.answers["send"], learner.hanging = 3, []
+    assert transfer.give([first, second], 3) == {}
+    assert said[2:4] == [("learner", "meet"), ("learner", "connect", "bob", "10.0.0.1", 4002, 3)]
+    assert verbs(said, "engine 2") == ["prepare", "join", "receive", "announce"]
+    # One of them is another process.
+    said.clear()
+    second.handle = object()
+    assert transfer.give([second], 3) == {}
+    assert said[2] == ("learner", "connect", "bob", "10.0.0.1", 4001, 2)
+
+
+def test_nobody_waits_for_an_engine_that_has_died_before(said: list[tuple[Any, ...]]) -> None:
+    learner, *engines = parties(said)
+    engines[1].answers["prepare"] = Died("engine 2 has died")
+    assert list(Transfer("bob", learner, span=1).give(engines, 3)) == ["engine 2"]
+    assert said == [("engine 1", "prepare", "bob"), ("engine 2", "prepare", "bob")]
+
+
+def test_what_one_engine_refuses_no_other_answers_with(said: list[tuple[Any, ...]]) -> None:
+    learner, first, second = parties(said)
+    second.answers["receive"] = UserError("the engine refuses")
+    failed = Transfer("bob", learner, span=1).give([first, second], 3)
+    assert {name: f"{error}" for name, error in failed.items()} == {
+        "engine 2": "the engine refuses"
+    }
+    assert "announce" not in [verb for _, verb, *_ in said]
+
+
+@pytest.mark.parametrize("verb", ["meet", "send"])
+def test_a_dead_learner_is_not_an_engines_fault(said: list[tuple[Any, ...]], verb: str) -> None:
+    learner, *engines = parties(said, **{verb: Died("learner has died")})
+    failed = Transfer("bob", learner, span=1).give(engines, 3)
+    assert {name: f"{error}" for name, error in failed.items()} == {
+        name: f"{name} was given nothing: learner has died" for name in ("engine 1", "engine 2")
+    }
+    assert not any(isinstance(error, Died) for error in failed.values())
+
+
+def test_a_learner_that_fails_twice_ends_the_run(said: list[tuple[Any, ...]]) -> None:
+    learner, *engines = parties(said, send=UserError("learner failed: no memory"))
+    transfer = Transfer("bob", learner, span=1)
+    assert len(transfer.give(engines, 3)) == 2
+    with pytest.raises(UserError, match="no memory"):
+        transfer.give(engines, 3)
+
+
+def test_weights_that_nobody_holds_any_more_are_answered_with_by_nobody(
+    said: list[tuple[Any, ...]],
+) -> None:
+    """The learner has made another update while an engine was replaced."""
+    learner, *engines = parties(said)
+    with pytest.raises(UserError, match=r"made update 3, and nobody holds .* update 2.*--resume"):
+        Transfer("bob", learner, span=1).give(engines, 2)
+    assert "announce" not in [verb for _, verb, *_ in said]
+
+
+@pytest.mark.parametrize(
+    ("settings", "vllm", "kind"),
+    [
+        ({"engine_replicas": 2, "tensor_parallel": 2}, TRANSFER, Sender),
+        ({"learner_devices": 2}, TRANSFER, Sender),
+        # An engine beside its learner, adapters, and who did not ask for it.
+        ({}, TRANSFER, EngineWorker),
+        ({"engine_replicas": 2, "tuning": "lora"}, TRANSFER, Worker),
+        ({"engine_replicas": 2}, VllmSettings(), Worker),
+    ],
+)
+def test_whose_weights_are_sent(
+    settings: dict[str, Any], vllm: VllmSettings, kind: type[Worker]
+) -> None:
+    agent = AgentSettings("tiny:alice", **settings)
+    (base,) = plan_bases(
+        {"alice": agent}, {"alice"}, None, Actor, str, vllm=vllm, gpus=True, seed=0, threads=1
+    )
+    assert base.learner is not None
+    assert {one.worker for one in base.learner.processes} == {kind}
+    assert (base.transfer is not None) == (kind is Sender)
+    if base.transfer is not None:
+        assert (base.transfer.learner, base.transfer.span) == (base.learner, agent.tensor_parallel)
+        assert {one.worker for one in base.apart} == {EngineWorker}
+
+
+class Group:
+    """Waits for somebody, in place of vLLM's trainer."""
+
+    def __init__(self, ends: bool = True) -> None:
+        self.ends, self.given_up, self.sending = ends, threading.Event(), threading.Event()
+
+    def send_weights(self) -> None:
+        self.sending.set()
+        assert self.given_up.wait(20)
+        raise RuntimeError("NCCL error")
+
+    def shutdown(self) -> None:
+        if self.ends:
+            self.given_up.set()
+
+
+@pytest.fixture
+def learner(monkeypatch: pytest.MonkeyPatch) -> Sender:
+    """Of the tiny bob, who has not been loaded."""
+    one = Sender("learner", {}, set(), None, seed=0, threads=1)
+    handle = SimpleNamespace(causal_lm=None, dtype=None, version=7)
+    one.models = SimpleNamespace(loaded={"bob": SimpleNamespace(handle=handle)})  # type: ignore[assignment]
+    monkeypatch.setattr(sender, "StoredWeights", lambda *_: SimpleNamespace(metadata=list))
+    return one
+
+
+async def test_a_learner_can_be_told_that_nobody_receives(
+    learner: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = Group()
+    monkeypatch.setattr(sender, "open_trainer", lambda *given: group)
+    host, port = await learner.meet()
+    assert (host, port > 1023) == ("127.0.0.1", True)
+    await learner.connect("bob", host, port, 2)
+    sending = asyncio.ensure_future(learner.send("bob"))
+    await asyncio.to_thread(group.sending.wait, 20)
+    monkeypatch.setattr(Worker, "update", lambda self, role, arguments: pickle.loads(arguments))
+    # Weights stay as they are until they are sent.
+    update = asyncio.ensure_future(learner.update("bob", pickle.dumps("learned")))
+    await asyncio.sleep(0.05)
+    assert not update.done()
+    await learner.abandon()
+    with pytest.raises(RuntimeError, match="NCCL"):
+        await sending
+    assert await update == "learned"
+    assert learner._group is None
+
+
+async def test_a_learner_that_goes_on_waiting_ends(
+    learner: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group, ended = Group(ends=False), list[int]()
+    monkeypatch.setattr(sender, "open_trainer", lambda *given: group)
+    monkeypatch.setattr(sender, "_LET_GO_S", 0.05)
+    monkeypatch.setattr(os, "_exit", ended.append)
+    await learner.connect("bob", "127.0.0.1", 1, 2)
+    sending = asyncio.ensure_future(learner.send("bob"))
+    await asyncio.to_thread(group.sending.wait, 20)
+    await learner.abandon()
+    assert ended == [1]
+    group.given_up.set()
+    with pytest.raises(RuntimeError, match="NCCL"):
+        await sending

@@ -1,0 +1,387 @@
+"""A healthy run, and one thing at a time broken in it."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from coterie import train
+from coterie.agents.local import LocalPolicy
+from coterie.datatypes import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
+from coterie.extras.ops.doctor import examine
+from coterie.extras.ops.doctor.contract import check_answers, check_contract
+from coterie.extras.ops.doctor.finding import Finding
+from coterie.extras.ops.doctor.observe import Examined, Observed, observe
+from coterie.extras.ops.doctor.texts import check_stops
+from coterie.extras.ops.doctor.update import learn, starting_weights
+from coterie.training.command_line import read_run
+from coterie.training.session import Session
+
+Opened = Callable[..., Examined]
+Change = Callable[[Policy, Prompt, Sampling], Any]
+
+
+@pytest.fixture
+def opened(opened: Callable[..., Session]) -> Opened:
+    """Opens a session for the doctor."""
+
+    def start(*flags: str) -> Examined:
+        session = opened(*flags)
+        return Examined(session.runtime, read_run(session.run.path))
+
+    return start
+
+
+PROBLEMS = [Problem(f"p{i}", f"{i} + 8 - 3 =", str(i + 5), "number") for i in range(8)]
+
+
+class Changed:
+    """A policy that answers through ``change``."""
+
+    def __init__(self, policy: Policy, change: Change) -> None:
+        self._policy, self._change = policy, change
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        return await self._change(self._policy, prompt, sampling)
+
+
+async def optimistic(policy: Policy, prompt: Prompt, sampling: Sampling) -> Completion:
+    said = await policy(prompt, sampling)
+    return dataclasses.replace(said, logprobs=np.minimum(said.logprobs + 0.1, 0))
+
+
+async def hot(policy: Policy, prompt: Prompt, sampling: Sampling) -> Completion:
+    return await policy(prompt, dataclasses.replace(sampling, temperature=1.5))
+
+
+async def deaf(policy: Policy, prompt: Prompt, sampling: Sampling) -> Completion:
+    return await policy(prompt, dataclasses.replace(sampling, stop=()))
+
+
+async def trimming(policy: Policy, prompt: Prompt, sampling: Sampling) -> Completion:
+    said = await policy(prompt, sampling)
+    if said.finish_reason != "stop":
+        return said
+    return Completion(said.tokens[:-1], said.logprobs[:-1], "stop", said.weight_version)
+
+
+async def silent(policy: Policy, prompt: Prompt, sampling: Sampling) -> Completion:
+    raise PolicyFailure("not today")
+
+
+def stale(session: Examined, role: str) -> Policy:
+    """Samples with the weights of its first answer for ever."""
+    loaded = session.team.loaded[role]
+
+    class Pinned:
+        stamp = (0, 0)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(loaded.handle, name)
+
+    return LocalPolicy(Pinned(), loaded.codec)  # type: ignore[arg-type]
+
+
+def swap(session: Examined, **policies: Policy) -> None:
+    team = session.team
+    session.team = dataclasses.replace(team, policies={**team.policies, **policies})
+
+
+def wrong(findings: list[Finding]) -> set[tuple[str, str]]:
+    return {(one.check, one.role) for one in findings if one.verdict == "wrong"}
+
+
+def state(session: Examined) -> dict[str, torch.Tensor]:
+    found = {"rng": torch.get_rng_state()}
+    for role, one in session.team.trained.items():
+        tensors, plain = one.state_dict()
+        values = {**one.loaded.handle.module.state_dict(), **tensors}
+        found |= {f"{role}/{name}": value.clone() for name, value in values.items()}
+        found[f"{role}/plain"] = torch.tensor([plain["updates"], plain["version"]])
+        found[f"{role}/lr"] = torch.tensor(one.learner.settings.lr)
+    return found
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
+
+
+def test_defaults_are_healthy_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert train.main(["--doctor"]) == 0
+    assert "Nothing is wrong" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_expert_that_nobody_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    address = "server:http://127.0.0.1:9/v1?model=x&retries=0"
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "file").touch()
+    flags = ["--env", "eapo-consultation", "--algo", "grpo", "--rollout.problems-per-step", "2"]
+    flags += ["--agents.expert.model", address, "--run-dir", str(tmp_path / "old")]
+    assert train.main([*flags, "--doctor"]) == 1
+    said = capsys.readouterr().out
+    assert "no answer: server cannot be reached" in said
+    assert "1 calls; failed/connect: 1" in said
+    assert "docs/experts.md" in said
+
+
+def test_the_doctor_does_not_resume(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(["--resume", "anything", "--doctor"]) == 2
+    assert "leave out one of the two" in capsys.readouterr().err
+
+
+def test_everything_is_put_back(opened: Opened) -> None:
+    session = opened("--learner.lr", "1e-5")
+    alice = session.team.trained["alice"]
+    batch = session.sample(1)
+    session.update(batch, session.credit(batch))  # moments that could be lost
+    before = state(session)
+    findings = examine.checkup(session, PROBLEMS)
+    assert not wrong(findings)
+    (updates,) = [f for f in findings if (f.check, f.role) == ("weight version", "alice")]
+    # 1e-5 moves little: the rate is raised until an old copy of the weights would show.
+    assert "updates up to" in updates.measured
+    assert "lr 1.0e-05" not in updates.measured
+    assert same(state(session), before)
+    rows = [row for row in batch.rows if row.role == "alice"]
+    with contextlib.suppress(KeyboardInterrupt), starting_weights(session.team.trained) as start:
+        found = learn(alice, rows, np.zeros(len(rows)), start["alice"], temperature=1.0, least=1e-2)
+        assert found is not None
+        assert found.mean >= 1e-2
+        assert not same(state(session), before)
+        raise KeyboardInterrupt
+    assert same(state(session), before)
+
+
+def in_bfloat16(session: Examined, role: str) -> None:
+    """Weights and moments as they were held on a GPU, which the settings refuse."""
+    one = session.team.trained[role]
+    one.loaded.handle.module.to(torch.bfloat16)
+    one.learner._parameters = one.loaded.handle.parameters()
+
+
+@pytest.mark.parametrize(("lr", "share"), [("5e-7", 0.1), ("1e-6", 0.1), ("1e-5", 0.5)])
+def test_weights_of_16_bits_that_do_not_move_are_found(
+    opened: Opened, lr: str, share: float
+) -> None:
+    """The negative control: at the papers' rates almost nothing of bfloat16 weights moves."""
+    session = opened("--learner.lr", lr)
+    in_bfloat16(session, "alice")
+    findings = examine.checkup(session, PROBLEMS)
+    alice, bob = (
+        next(f for f in findings if (f.check, f.role) == ("weights that move", role))
+        for role in ("alice", "bob")
+    )
+    assert (alice.verdict, bob.verdict) == ("wrong", "ok")
+    assert float(alice.measured.split("%")[0]) < 100 * share
+    assert float(bob.measured.split("%")[0]) > 80
+    assert "and the next bfloat16 is " in alice.measured
+    assert "float32" in alice.way_out
+
+
+def test_a_rate_that_breaks_the_weights_is_found(opened: Opened) -> None:
+    session = opened("--learner.lr", "3e38")
+    before = state(session)
+    assert ("parity after an update", "alice") in wrong(examine.checkup(session, PROBLEMS))
+    assert same(state(session), before)
+
+
+def test_weights_are_moved_at_the_rate_after_the_warm_up(opened: Opened) -> None:
+    session = opened("--learner.lr", "1e-5", "--learner.warmup", "1.9", "--learner.schedule=cosine")
+    findings = examine.checkup(session, PROBLEMS)
+    found = next(f for f in findings if f.check == "weights that move")
+    assert "at lr 1.0e-05" in found.measured
+    assert found.verdict == "ok"
+
+
+@pytest.mark.parametrize("env", ["corea-deferral", "eapo-consultation"])
+def test_other_environments_are_healthy_too(opened: Opened, env: str) -> None:
+    session = opened("--env", env, "--algo", "grpo")
+    assert not wrong(examine.checkup(session, PROBLEMS[:2]))
+
+
+def test_adapters_on_one_base_and_a_frozen_role(opened: Opened) -> None:
+    lora = [f"--agents.{role}.{flag}" for role in ("alice", "bob") for flag in ("tuning=lora",)]
+    session = opened(
+        *lora, "--agents.bob.model", "tiny:alice", "--agents.bob.no-trained", "--learner.lr=0.01"
+    )
+    before = state(session)
+    findings = examine.checkup(session, PROBLEMS)
+    assert not wrong(findings)
+    assert {f.role for f in findings if f.check == "parity"} == {"alice", "bob"}
+    assert {f.role for f in findings if f.check == "parity after an update"} == {"alice"}
+    assert same(state(session), before)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_an_engine_that_loses_adapters_in_its_sleep(
+    opened: Opened, file_engine: Any, monkeypatch: pytest.MonkeyPatch, forgets: bool
+) -> None:
+    async def sleep(engine: Any) -> None:
+        if forgets:
+            engine._adapters = dict.fromkeys(engine._adapters, engine._base)
+
+    session = opened(
+        *("--engine", "vllm", "--learner.lr", "0.01"),
+        *("--agents.alice.model", "tiny:alice", "--agents.alice.tuning", "lora"),
+    )
+    batch = session.sample(1)
+    session.update(batch, session.credit(batch))  # an adapter that is nothing would not be missed
+    monkeypatch.setattr(file_engine, "sleep", sleep)
+    vllm = dataclasses.replace(session.settings.vllm, sleep_level=1)
+    session.settings = dataclasses.replace(session.settings, vllm=vllm)
+    findings = examine.checkup(session, PROBLEMS)
+    assert wrong(findings) == ({("parity after sleep", "alice")} if forgets else set())
+    assert {f.role for f in findings if f.check == "parity after sleep"} == {"alice", "bob"}
+
+
+def test_what_policies_do_wrong_shows_under_its_name(opened: Opened) -> None:
+    session = opened("--roles", "alice", "bob", "carol")
+    local = session.team.policies
+    swap(
+        session,
+        alice=Changed(local["alice"], hot),
+        bob=stale(session, "bob"),
+        carol=Changed(local["carol"], optimistic),
+    )
+    assert wrong(examine.checkup(session, PROBLEMS)) == {
+        # What was drawn at 1.5 has another probability at 1, and is less likely than chance.
+        ("parity", "alice"),
+        ("parity after an update", "alice"),
+        ("neutral sampling", "alice"),
+        ("parity after an update", "bob"),
+        ("parity", "carol"),
+        ("parity after an update", "carol"),
+    }
+
+
+def test_a_role_that_never_answers(opened: Opened) -> None:
+    session = opened()
+    swap(session, bob=Changed(session.team.policies["bob"], silent))
+    findings = examine.checkup(session, PROBLEMS)
+    assert wrong(findings) == {("answers", "bob")}
+    assert "not today" in next(f.measured for f in findings if f.verdict == "wrong")
+    unmeasured = {f.check for f in findings if f.role == "bob" and f.verdict == "not measured"}
+    assert {"trajectories", "parity", "stop strings", "parity after an update"} <= unmeasured
+
+
+def test_a_group_key_that_compares_nobody_and_a_filter(opened: Opened) -> None:
+    session = opened(
+        *("--env.k-cold", "1", "--env.k-hinted", "0", "--group-by", "problem+role"),
+        *("--rollout.top-p", "0.9"),
+    )
+    findings = examine.checkup(session, PROBLEMS)
+    assert wrong(findings) == {("groups", "all")}
+    neutral = [f for f in findings if f.check == "neutral sampling"]
+    assert [f.verdict for f in neutral] == ["not measured"] * 2
+    assert all("biases the importance ratios" in f.measured for f in neutral)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"), [(None, "ok"), (deaf, "wrong"), (trimming, "wrong")]
+)
+def test_stop_strings(opened: Opened, change: Change | None, verdict: str) -> None:
+    session = opened()
+    policies = {name: session.team.policies[name] for name in ("alice", "bob")}
+    observed = session.ask(observe(session, PROBLEMS[:2], policies, name="x"))
+    policy = policies["alice"] if change is None else Changed(policies["alice"], change)
+    codec = session.team.loaded["alice"].codec
+    found = session.ask(check_stops("alice", policy, codec, observed.asked["alice"]))
+    assert found.verdict == verdict
+    found = session.ask(check_stops("alice", policy, codec, ()))
+    assert found.verdict == "not measured"
+
+
+def broken_rows() -> dict[str, Callable[[Any], dict[str, Any]]]:
+    def rolled(row: Any) -> dict[str, Any]:
+        return {"mask": np.roll(row.mask, 1)}
+
+    def loud(row: Any) -> dict[str, Any]:
+        return {"logprobs": np.where(row.mask, row.logprobs, -1.0)}
+
+    def lost(row: Any) -> dict[str, Any]:
+        return {"logprobs": np.where(row.mask, np.nan, row.logprobs)}
+
+    def unlikely(row: Any) -> dict[str, Any]:
+        return {"logprobs": np.where(row.mask, 0.5, row.logprobs)}
+
+    def other(row: Any) -> dict[str, Any]:
+        return {"tokens": np.where(row.mask, row.tokens, row.tokens + 1)}
+
+    return {
+        "the mask is not": rolled,
+        "not sampled": loud,
+        "not finite": lost,
+        "above 0": unlikely,
+        "not asked so": other,
+        "differ in length": lambda row: {"mask": row.mask[1:]},
+        "outside the row": lambda row: {"turns": ((0, len(row.tokens) + 1),)},
+        "reason for their end": lambda row: {"finish": ()},
+        "sum to the reward": lambda row: {"reward": row.reward + 1},
+    }
+
+
+def test_every_breach_of_the_contract_is_named(opened: Opened) -> None:
+    session = opened()
+    observed = session.ask(observe(session, PROBLEMS[:1], session.team.policies, name="x"))
+    assert check_contract(observed, "alice", blind=False).verdict == "ok"
+    assert check_answers(observed, "alice").verdict == "ok"
+    for name, change in broken_rows().items():
+        episode = observed.episodes[0]
+        rows = [dataclasses.replace(row, **change(row)) for row in episode.trajectories]
+        bad = dataclasses.replace(episode, trajectories=tuple(rows))
+        found = check_contract(dataclasses.replace(observed, episodes=[bad]), "alice", blind=False)
+        assert found.verdict == "wrong", name
+        assert name in found.measured
+    again = dataclasses.replace(observed, broken=["alice_0", "alice_1"])
+    assert "continue the one before (2)" in check_contract(again, "alice", blind=False).measured
+    assert check_contract(Observed([], {}, []), "alice", blind=False).verdict == "not measured"
+
+
+def test_a_context_that_is_rewritten_is_noticed(opened: Opened) -> None:
+    session = opened()
+    env = session.make_env()
+
+    class Rewriting:
+        agents: tuple[str, ...] = ()
+
+        def reset(self, **kwargs: Any) -> Any:
+            observations, infos = env.reset(**kwargs)
+            self.agents = env.agents
+            return observations, infos
+
+        def step(self, actions: Any) -> Any:
+            observations, *rest = env.step(actions)
+            self.agents = env.agents
+            for agent, seen in observations.items():
+                if agent == "bob_0":
+                    seen["tokens"] = seen["tokens"][1:]
+            return observations, *rest
+
+    fake: Any = SimpleNamespace(
+        settings=session.settings, replicas=session.replicas, make_env=Rewriting
+    )
+    observed = session.ask(observe(fake, PROBLEMS[:1], session.team.policies, name="x"))
+    assert set(observed.broken) == {"bob_0"}
+    # An environment that says that it rewrites contexts may do so.
+    fake.make_env = lambda: type("Own", (Rewriting,), {"append_only": False})()
+    observed = session.ask(observe(fake, PROBLEMS[:1], session.team.policies, name="x"))
+    assert not observed.broken
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="not run: there is no GPU")
+def test_the_doctor_has_nothing_to_say_of_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(["--doctor"]) == 0, capsys.readouterr().out

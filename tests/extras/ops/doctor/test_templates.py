@@ -1,0 +1,92 @@
+"""Chat templates and tokenizers that do not do what a context needs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie.extras.ops.doctor.finding import Finding
+from coterie.extras.ops.doctor.texts import check_round_trip, check_template
+from coterie.models.codec import HFCodec
+
+_LOOP = "{% for m in messages %}"
+_TURN = "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
+_START = "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+PLAIN = _LOOP + _TURN + _START
+WITH_SYSTEM = "<|im_start|>system\nBe kind.<|im_end|>\n" + PLAIN
+LOUD = PLAIN.replace("<|im_end|>", "{{ '!' if m.role == 'assistant' }}<|im_end|>")
+FORGETFUL = PLAIN.replace("m.content", "m.content.split('</think>')[-1].strip()")
+ONE_TURN = "{% if messages|length > 1 %}{{ raise_exception('no') }}{% endif %}" + PLAIN
+REWRITING = PLAIN.replace("{{ m.role }}", "{{ m.role }}{{ loop.revindex if loop.first }}").replace(
+    "loop.revindex", "'!' * (messages|length - 1)"
+)
+
+Checked = Callable[..., Finding]
+
+
+@pytest.fixture
+def checked(checkpoint: Callable[[str], Path]) -> Checked:
+    """Builds a codec with one template and checks it against another one."""
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(checkpoint("qwen3"))
+
+    def run(template: str, later: str | None = None, chat: str = "auto") -> Finding:
+        tokenizer.chat_template = template
+        codec = HFCodec(tokenizer)
+        tokenizer.chat_template = later or template
+        return check_template("a", codec, tokenizer, chat=chat)
+
+    return run
+
+
+def test_appended_turns_are_those_of_the_template(checked: Checked) -> None:
+    for template in (PLAIN, WITH_SYSTEM):
+        found = checked(template)
+        assert (found.verdict, found.measured) == ("ok", "two turns are those of the template")
+    assert "plain text" in checked(PLAIN, chat="plain").measured
+
+
+def test_a_codec_of_another_template_is_wrong(checked: Checked) -> None:
+    assert "opens" in checked(PLAIN, WITH_SYSTEM).measured
+    assert "follows" in checked(PLAIN, LOUD).measured
+    assert checked(PLAIN, WITH_SYSTEM).verdict == checked(PLAIN, LOUD).verdict == "wrong"
+
+
+def test_other_tokens_for_the_same_text_are_wrong(checkpoint: Callable[[str], Path]) -> None:
+    from transformers import AutoTokenizer
+
+    class Spelling(HFCodec):
+        def extend(self, text: str) -> list[int]:
+            return [
+                token for character in text for token in super(Spelling, self).extend(character)
+            ]
+
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint("qwen3"))
+    found = check_template("a", Spelling(tokenizer), tokenizer, chat="auto")
+    assert (found.verdict, found.measured) == ("wrong", "writes the same text in other tokens")
+
+
+def test_what_a_template_does_to_its_history_is_said(checked: Checked) -> None:
+    forgets = checked(FORGETFUL)
+    assert (forgets.verdict, "drops or rewrites" in forgets.measured) == ("ok", True)
+    rewrites = checked(REWRITING)
+    assert (rewrites.verdict, "rewrites earlier turns" in rewrites.measured) == ("ok", True)
+    assert checked(ONE_TURN).verdict == "not measured"
+
+
+def test_text_that_does_not_come_back(checkpoint: Callable[[str], Path]) -> None:
+    from transformers import AutoTokenizer
+
+    codec = HFCodec(AutoTokenizer.from_pretrained(checkpoint("qwen3")))
+    assert check_round_trip("a", codec, "7 + 8 − 3 = α\n  two").verdict == "ok"
+
+    class Lower(HFCodec):
+        def decode(self, tokens: Any) -> str:
+            return super().decode(tokens).lower()
+
+    lossy = Lower(AutoTokenizer.from_pretrained(checkpoint("qwen3")))
+    assert check_round_trip("a", lossy, "Question").verdict == "wrong"
+    lossy.unknown_tokens = lambda text: ["α"]  # type: ignore[method-assign]
+    assert "no tokens for 'α'" in check_round_trip("a", lossy, "α").measured

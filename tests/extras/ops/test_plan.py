@@ -1,0 +1,371 @@
+"""The plan of a run: bytes by hand, against what a CPU really holds, and what is refused."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import LoraConfig
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from coterie import train
+from coterie.extras.ops import plan as planning
+from coterie.extras.ops.plan import GIB, plan
+from coterie.extras.ops.plan_hours import rows_of
+from coterie.extras.ops.plan_report import describe, make_fit
+from coterie.models.number_format import native_bfloat16
+from coterie.models.papers import CONFIGS
+from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.teams.footprint import Load, footprint, measure, with_layers
+from coterie.training.command_line import parse
+
+TINY = Path(__file__).parents[3] / "models" / "tiny" / "alice"
+SHAPE: dict[str, Any] = {
+    "model_type": "qwen3",
+    "vocab_size": 4096,
+    "hidden_size": 128,
+    "intermediate_size": 384,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "tie_word_embeddings": True,
+    "max_position_embeddings": 4096,
+    "eos_token_id": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        # What the hub says of them.
+        ("Qwen/Qwen2.5-7B-Instruct", 7_615_616_512),
+        ("Qwen/Qwen3-4B-Instruct-2507", 4_022_468_096),
+    ],
+)
+def test_weights_are_counted_from_the_configuration(name: str, count: int) -> None:
+    config = AutoConfig.for_model(**CONFIGS[name])
+    found = footprint(config, ModelSpec(name), None, torch.bfloat16)
+    assert (found.parameters, found.weights) == (count, 2 * count)
+    assert found.moments == found.gradients == found.update == 0
+
+
+def test_learning_takes_sixteen_bytes_a_weight_or_an_adapter() -> None:
+    config, load = AutoConfig.for_model(**SHAPE), Load(512, 128, 64)
+    # 4,096 x 128 embeddings, tied; a block: 128 x 128 (q), twice 64 x 128 (k, v), 128 x 128 (o),
+    # 3 x 384 x 128, norms 128 + 128 + 32 + 32; the last norm 128.
+    count = 4096 * 128 + 8 * (2 * 128**2 + 2 * 64 * 128 + 3 * 384 * 128 + 320) + 128
+    full = footprint(config, ModelSpec("x"), load, torch.bfloat16)
+    assert (full.parameters, full.weights, full.gradients) == (count, 4 * count, 4 * count)
+    assert full.moments == 8 * count
+    # Rank 4 on q, k, v, o, gate, up, down: 4 numbers for each input and each output.
+    rank = 4 * (256 + 192 + 192 + 256 + 3 * 512) * 8
+    lora = footprint(config, ModelSpec("x", lora=LoraSpec(4)), load, torch.bfloat16)
+    assert (lora.weights, lora.trained, lora.moments) == (2 * count, 4 * rank, 8 * rank)
+    # 8 layers of keys and values, 2 heads of 32 numbers each, two bytes a number.
+    assert lora.cache_per_token == 8 * 2 * 2 * 32 * 2
+
+
+def test_a_start_that_rows_share_counts_once() -> None:
+    # 8 rows of 1,429 tokens, 1,381 of them alike: 1,381 + 8 * 48.
+    step = Load(20_000, 1429, 48, most=8, prompt=1381, starts=1 / 8)
+    assert (step.rows, step.computed) == (8, 1765)
+    # As many as fit: 11 * 1,381 + 88 * 48 = 19,415; an 89th row needs a twelfth start.
+    many = dataclasses.replace(step, most=1000)
+    assert (many.rows, many.computed) == (88, 19_415)
+    apart = dataclasses.replace(step, starts=1.0)
+    assert (apart.rows, apart.computed) == (8, 11_432)
+    config = AutoConfig.for_model(**SHAPE)
+    spec = ModelSpec("x", recompute="never")
+    taken = [footprint(config, spec, one, torch.bfloat16).update for one in (step, apart)]
+    # Activations go with the tokens that are computed, logits with those that are scored.
+    assert 1765 / 11_432 < taken[0] / taken[1] < 0.3
+
+
+@pytest.mark.parametrize(
+    ("flags", "role", "rows", "starts"),
+    [
+        # Six traces of one problem.
+        (("--preset", "sd-e2-gsm8k"), "alice", 6, 1 / 6),
+        # Of three traces a role two are cold; the third may see a hint. 16 problems a step.
+        (("--preset", "core-tiny"), "alice", 48, 2 / 3),
+        # Three cold traces, and no second round.
+        ((), "bob", 48, 1 / 3),
+        # A policy of 16 replicas, and 32 problems.
+        (("--preset", "eapo-r1-7b"), "policy", 512, 1 / 16),
+        # Who is asked last reads what others wrote; each of eight replicas something else.
+        (("--env", "examples.debate:SPEC", "--agents.judge.model", "tiny:bob"), "judge", 128, 1.0),
+    ],
+)
+def test_who_shares_a_prompt_is_seen_from_the_environment(
+    flags: tuple[str, ...],
+    role: str,
+    rows: int,
+    starts: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))
+    assert rows_of(parse(list(flags)), role) == (rows, pytest.approx(starts))
+
+
+def test_recomputing_takes_less_and_more_layers_take_more() -> None:
+    load = Load(1024, 256, 128)
+
+    def update(layers: int, recompute: str) -> int:
+        config = AutoConfig.for_model(**{**SHAPE, "num_hidden_layers": layers})
+        spec = ModelSpec("x", recompute=recompute)  # type: ignore[arg-type]
+        return footprint(config, spec, load, torch.bfloat16).update
+
+    assert update(8, "always") < update(8, "never") / 2
+    # A block's input is kept, and nothing else: 128 numbers of two bytes of 1,024 tokens, but for
+    # the last of each of two long rows, which predicts nothing.
+    assert update(9, "always") - update(8, "always") == 1022 * 128 * 2
+
+
+def model_folder(folder: Path, weights: bool = True, **changed: int) -> Path:
+    """A model of random weights with the tiny team's tokenizer; without weights, its config."""
+    config = AutoConfig.for_model(**{**SHAPE, **changed})
+    config.save_pretrained(folder)
+    if weights:
+        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (folder / name).write_bytes((TINY / name).read_bytes())
+    return folder
+
+
+def flags(folder: Path, *more: str) -> tuple[str, ...]:
+    who = ("--roles", "alice", "--agents.alice.model", str(folder))
+    return ("--env", "sd-e2", "--algo", "grpo", *who, *more)
+
+
+def test_a_plan_is_printed_without_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    assert train.main(flags(folder, "--plan", "--card", "24")) == 0
+    said = capsys.readouterr().out
+    assert "cuda:0, 24.0 GiB" in said
+    assert "at once, at most: it fits" in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+@pytest.mark.slow
+def test_what_does_not_fit_is_told_with_flags_that_make_it_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = model_folder(tmp_path / "model", weights=False, num_hidden_layers=48)
+    large = ("--agents.alice.tuning", "full", "--learner.micro-batch-tokens", "32768")
+    given = flags(folder, *large, "--agents.alice.recompute", "never", "--plan")
+    settings = parse([*given])
+    most = plan(settings, 80).devices[0].most
+    smaller, size = make_fit(settings, 0.9 * most / GIB, plan(settings, 0.9 * most / GIB))
+    assert smaller == ["--agents.alice.recompute always"]
+    changed = [*given[:-3], *" ".join(smaller).split(), "--plan"]
+    assert plan(parse(changed), 80).devices[0].most == size < 0.9 * most
+    assert train.main([*given, "--card", f"{0.9 * most / GIB:.4f}"]) == 1
+    assert "--agents.alice.recompute always makes it fit" in capsys.readouterr().out
+    assert make_fit(settings, 0.3, plan(settings, 0.3)) == ([], 0)
+
+
+def test_a_run_that_cannot_fit_is_refused_before_its_models_load(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "found_card", lambda device: GIB // 2)
+    monkeypatch.setattr("coterie.extras.ops.checks._SMALL", 0)
+    assert (
+        train.main(flags(model_folder(tmp_path / "model"), "--run-dir", str(tmp_path / "r"))) == 2
+    )
+    assert "GiB on cpu, which has 0.5 GiB, and no flag" in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+
+
+def test_engines_take_their_share_and_sleep(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    more = ("--engine", "vllm", "--vllm.gpu-memory", "0.5")
+    awake = plan(parse([*flags(folder, *more)]), 24).devices[0]
+    asleep = plan(parse([*flags(folder, *more, "--vllm.sleep-level", "1")]), 24).devices[0]
+    shares = [part for part in awake.parts if part.what == "engine, alice"]
+    assert [(part.size, part.when) for part in shares] == [(12 * GIB, "always")]
+    learning = sum(part.size for part in awake.parts if part.when == "learning")
+    assert awake.most - asleep.most == learning
+
+
+def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    full = [*flags(folder, "--agents.alice.tuning", "full")]
+    sizes = {
+        moments: [p.size for p in plan(parse([*full, *given]), 24).devices[0].parts][2]
+        for moments, given in {"float32": (), "8bit": ("--learner.moments", "8bit")}.items()
+    }
+    assert sizes["float32"] == 4 * sizes["8bit"] > 0
+    assert "--learner.moments 8bit" in [flag for flag, _ in planning.ways_out(parse(full))]
+
+
+def test_shards_take_their_part_of_weights_gradients_and_moments(tmp_path: Path) -> None:
+    full = flags(model_folder(tmp_path / "model", weights=False), "--agents.alice.tuning", "full")
+    (alone,) = plan(parse(full), 80).devices
+    shard, engine = plan(parse([*full, "--agents.alice.learner-devices", "4"]), 80).devices
+    sizes, parts = ({p.what: p.size for p in one.parts} for one in (alone, shard))
+    for what in ("weights", "moments", "gradients"):
+        assert parts[f"{what}, alice"] == sizes[f"{what}, alice"] // 4 > 0
+    assert parts["gathered from all, alice"] > 0
+    assert shard.device == "each of 4 GPUs of alice"
+    # It computes in bfloat16, and is held so where it only answers; here it was not told to.
+    assert engine.device == "GPU of the engine of alice"
+    assert {p.what: p.size for p in engine.parts}["weights, alice"] == sizes["weights, alice"]
+
+
+@pytest.mark.parametrize(
+    ("given", "passes"),
+    [
+        (("--algo.kl-coefficient", "0.1"), 1),
+        # Under the weights of this moment, and of before training.
+        (("--algo.kl-in-reward", "0.1"), 2),
+        # Behind the other context, and behind one's own.
+        (("--algo.distillation.beta", "1", "--algo.distillation.likeliest", "64"), 2),
+        (("--algo.distillation.beta", "1", "--algo.distillation.reader", "start"), 2),
+        (("--algo.distillation.beta", "1", "--algo.distillation.fade", "0.5"), 1),
+    ],
+)
+def test_every_reading_of_a_step_takes_its_time(
+    given: tuple[str, ...], passes: int, tmp_path: Path
+) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    common = flags(
+        folder, "--learner.epochs", "2", "--steps", "9", "--rollout.max-prompt-tokens", "80"
+    )
+    more, plain = (plan(parse([*common, *flags]), 24) for flags in (given, ()))
+    role = plain.roles["alice"]
+    # Twice a weight and token, by 40 % of what an RTX 4090 computes; whatever the epochs.
+    one = 9 * 2 * role.rows * role.longest * role.found.parameters / (0.4 * 165e12) / 3600
+    assert more.hours - plain.hours == pytest.approx(passes * one)
+
+
+@pytest.mark.parametrize(("tuning", "each"), [("lora", 4), ("full", 6)])
+def test_a_warm_up_takes_its_time(tuning: str, each: int, tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    common = flags(folder, "--steps", "9", "--agents.alice.tuning", tuning)
+    warm = ("--warmup.steps", "50", "--warmup.problems-per-step", "12")
+    nobody = (*warm, "--agents.alice.warmup", "none")
+    plain, warmed, left_out = (plan(parse([*common, *more]), 24) for more in ((), warm, nobody))
+    role = plain.roles["alice"]
+    each += 2 * role.found.recomputes
+    # Solutions are read once, forward and backward, by 40 % of what an RTX 4090 computes.
+    one = 50 * 12 * each * role.longest * role.found.parameters / (0.4 * 165e12) / 3600
+    assert warmed.hours - plain.hours == pytest.approx(one)
+    assert left_out.hours == plain.hours
+    told = describe(parse([*common, *warm]), warmed)
+    assert "50 steps of imitation and 9 steps: at most" in told
+    assert "imitation" not in describe(parse(common), plain)
+
+
+def test_of_a_given_adapter_what_it_was_before_training_is_kept(tmp_path: Path) -> None:
+    base = model_folder(tmp_path / "model", weights=False)
+    layers = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+    given = LoraConfig(r=16, base_model_name_or_path=str(base), target_modules=layers)
+    given.save_pretrained(str(tmp_path / "adapter"))
+    (tmp_path / "adapter/adapter_model.safetensors").touch()
+    for model, copies in ((base, 0), (tmp_path / "adapter", 1)):
+        settings = parse([*flags(model, "--algo.kl-coefficient", "0.1")])
+        sizes = {part.what: part.size for part in plan(settings, 24).devices[0].parts}
+        # 16 numbers for each input and each output, as above.
+        assert sizes["adapter, alice"] == 4 * 16 * (256 + 192 + 192 + 256 + 3 * 512) * 8
+        assert sizes.get("earlier weights, alice", 0) == copies * sizes["adapter, alice"]
+
+
+def test_settings_of_the_plan_are_no_settings_of_a_run() -> None:
+    settings = parse(["--plan", "--card", "24"])
+    assert not {"plan", "card"} & settings.plain()["run"].keys()
+    assert "prompt" in describe(settings, plan(settings, 24))
+    assert "at the speed of an H200" in describe(settings, plan(settings, 1e30))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--plan", "--card", "0"), "--card is the memory of a GPU in GiB"),
+        (("--card", "24"), "--card is for --plan"),
+        (("--plan", "--agents.alice.model", "./nowhere"), "no model folder './nowhere'"),
+    ],
+)
+def test_mistakes(given: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(given) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_configuration_that_means_nothing_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    config = json.loads((folder / "config.json").read_text()) | {"hidden_size": "big"}
+    (folder / "config.json").write_text(json.dumps(config))
+    assert train.main(flags(folder, "--plan", "--card", "24")) == 2
+    said = capsys.readouterr().err
+    assert f"no plan without the config.json of '{folder}'" in said
+    assert "'hidden_size' expected int, got str" in said
+    assert said.count("\n") == 1
+
+
+_RUN = """
+import sys
+from coterie.train import main
+code = main(sys.argv[1:])
+# Not getrusage, whose maximum a process begins with that of the one that started it.
+print("most", next(line.split()[1] for line in open("/proc/self/status") if "VmHWM" in line))
+sys.exit(code)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("tuning", ["full", "lora"])
+def test_a_run_on_a_cpu_takes_what_was_planned(tuning: str, dtype: str, tmp_path: Path) -> None:
+    if dtype == "bfloat16" and native_bfloat16() is None:
+        pytest.skip("products of 16 bits are emulated here, in float32")
+    folder = model_folder(tmp_path / "model", hidden_size=256, intermediate_size=1024)
+    given = flags(folder, "--agents.alice.tuning", tuning, "--steps", "2", "--eval.no-enabled")
+    given += ("--rollout.problems-per-step", "4", "--env.max-new-tokens", "384")
+    given += ("--problems.train", "chains", "--run-dir", str(tmp_path / "run"))
+    given += ("--learner.no-skip-idle-rows", "--agents.alice.dtype", dtype)
+    ran = subprocess.run(
+        [sys.executable, "-c", _RUN, *given],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    took = int(ran.stdout.split()[-1]) * 1024
+    rows = [json.loads(line) for line in (tmp_path / "run/episodes.jsonl").read_text().splitlines()]
+    assert rows
+    found = plan(parse([*given]), None, 40).devices[0]
+    assert found.most == pytest.approx(took, rel=0.15)
+
+
+def test_frequencies_that_depend_on_the_length_are_fixed_as_for_a_run() -> None:
+    config = AutoConfig.for_model(**CONFIGS["microsoft/Phi-4-mini-reasoning"])
+    load = Load(8192, 4096, 3072)
+    found = footprint(
+        config, ModelSpec("x", lora=LoraSpec(), recompute="always"), load, torch.bfloat16
+    )
+    # 32 blocks' inputs: 8,190 tokens of 3,072 numbers of two bytes, and something above them.
+    inputs = 32 * 8190 * 3072 * 2
+    assert inputs < found.update < 2.5 * inputs
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("gpt2", ("n_embd", "n_layer", "n_head")), ("olmo2", ())],
+)
+def test_models_whose_rows_are_padded_are_measured_too(kind: str, names: tuple[str, ...]) -> None:
+    sizes = dict(zip(names, (128, 8, 4))) if names else {**SHAPE}
+    sizes.pop("model_type", None)
+    config = AutoConfig.for_model(kind, **sizes)
+    spec, load = ModelSpec("x", recompute="always"), Load(1024, 256, 128)
+    # A block's input: 1,024 tokens of 128 numbers in float32.
+    two, three = (measure(with_layers(config, n), spec, load, torch.float32) for n in (2, 3))
+    assert three - two == 1024 * 128 * 4

@@ -1,0 +1,76 @@
+"""The core without any extra: a copy of the tree whose folder ``extras/`` is gone."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LEFT_OUT = ("extras/", "tests/extras/")
+# Of every room one file that takes no more than some seconds.
+SAMPLE = (
+    *("tests/test_house.py", "tests/test_import_name.py", "tests/agents/test_policies.py"),
+    *("tests/datatypes/test_target.py", "tests/training/test_command_line.py"),
+    *("tests/training/test_older_runs.py", "tests/training/test_resume.py"),
+    *("tests/training/test_runtime.py", "tests/comparison/test_flags.py"),
+)
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Everything that is tracked, but for the extras."""
+    copy = tmp_path_factory.mktemp("core")
+    listing = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    listed = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("this is no checkout")
+    for name in filter(None, listed.stdout.split("\0")):
+        place = copy / name
+        if name.startswith(LEFT_OUT) or not os.path.lexists(ROOT / name):
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, place, follow_symlinks=False)
+    assert not (copy / "extras").exists()
+    return copy
+
+
+def run(core: Path, *command: str) -> str:
+    """What the command says in the copy."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=core,
+        env={**os.environ, "PYTHONPATH": str(core)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_main_job_a_benchmark_and_the_report(core: Path) -> None:
+    small = ("--steps", "2", "--rollout.problems-per-step", "4", "--problems.held-out", "8")
+    said = run(core, "train.py", *small, "--threads", "1", "--run-dir", "runs/a")
+    assert "held out, cold" in said
+    config = json.loads((core / "runs" / "a" / "config.json").read_text())
+    assert "cluster" not in config
+    run(core, "train.py", "--resume", "runs/a", "--steps", "3")
+    policies = ("--policies", "alice=runs/a", "bob=tiny:bob", "--suite", "core")
+    run(core, "benchmark.py", *policies, "--questions", "2", "--samples", "2", "--out", "runs/b")
+    assert (core / "runs" / "b" / "results.json").is_file()
+    run(core, "-m", "coterie", "report", "runs/a")
+    assert (core / "runs" / "a" / "report.html").is_file()
+
+
+@pytest.mark.slow
+def test_the_cores_tests(core: Path) -> None:
+    """A sample of them."""
+    here = [name for name in SAMPLE if (core / name).is_file()]
+    assert here == list(SAMPLE)
+    options = ("-n", "0", "-q", "-p", "no:cacheprovider", f"--basetemp={core / 'tmp'}")
+    run(core, "-m", "pytest", *options, *SAMPLE)

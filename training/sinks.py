@@ -1,0 +1,43 @@
+"""Where a run's numbers and episodes go beside its directory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from coterie.datatypes import Episode
+from coterie.datatypes.extras import load_each
+from coterie.training.rundir import RunDirectory
+from coterie.training.settings import RunSettings
+
+
+class Sink(Protocol):
+    """Is given what TensorBoard is given. It watches: whatever fails in it ends no run."""
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        """Numbers by their names."""
+        ...
+
+    def episodes(
+        self, step: int, episodes: Sequence[Episode], advantages: Mapping[int, float]
+    ) -> None:
+        """A step's episodes, wherever TensorBoard has a transcript; ``advantages`` by
+        ``id(trajectory)``, of those that entered a loss."""
+        ...
+
+    def close(self) -> None:
+        """Wait for what is still to be written or sent."""
+        ...
+
+
+class OpenSink(Protocol):
+    """Opens the sink of a run, or goes on with it; None: the run has asked for none."""
+
+    def __call__(
+        self, settings: RunSettings, run: RunDirectory, tell: Callable[[str], None]
+    ) -> Sink | None: ...
+
+
+def open_sinks(settings: RunSettings, run: RunDirectory, tell: Callable[[str], None]) -> list[Sink]:
+    """Those of the extras that are here; ``tell`` shows a sentence."""
+    openers: Sequence[OpenSink] = load_each("sink")
+    sinks = (open_sink(settings, run, tell) for open_sink in openers)
+    return [sink for sink in sinks if sink is not None]
