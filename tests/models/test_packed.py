@@ -126,7 +126,7 @@ def test_a_kernel_that_computes_something_else_is_not_used(checkpoint, monkeypat
     spec = ModelSpec(str(checkpoint("qwen3")), device="cpu", dtype="bfloat16")
     handle = load_team({"a": spec}, {"a"})["a"].handle
     assert packing_agrees(handle)
-    monkeypatch.setattr("coterie.models.forward.segments.Batch._hidden", lambda *_: 0.0)
+    monkeypatch.setattr("coterie.models.forward.segments.SegmentBatch._hidden", lambda *_: 0.0)
     assert not packing_agrees(handle)
 
 
