@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from coterie.comparison.responses import Responses
 from coterie.comparison.systems import Deferral, System, cascaded
-from coterie.evaluation.cascade import Answers, Cascade, ThresholdChoice, answers
+from coterie.evaluation.cascade import Cascade, ScoredResponses, ThresholdChoice, scored_responses
 from coterie.evaluation.metrics.deferral import (
     BudgetMatch,
     area_over_random,
@@ -239,7 +239,7 @@ def ties_broken(stated_QS: Floats, probability_QS: Floats) -> Floats:
     return stated_QS + _TIE * (probability_QS - 1)
 
 
-def _answers(own: Responses, size_ratio: float, output_weight: float) -> Answers:
+def _answers(own: Responses, size_ratio: float, output_weight: float) -> ScoredResponses:
     """A failed response is wrong, silent and free."""
     used_QS2 = sum(own.used_QN2.values(), np.zeros((*own.correct_QN.shape, 2)))
     stored = {
@@ -248,7 +248,7 @@ def _answers(own: Responses, size_ratio: float, output_weight: float) -> Answers
         "prompt": used_QS2[..., 0],
         "output": used_QS2[..., 1],
     }
-    return answers(stored, size_ratio=size_ratio, output_weight=output_weight)
+    return scored_responses(stored, size_ratio=size_ratio, output_weight=output_weight)
 
 
 def match_budgets(

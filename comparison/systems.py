@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coterie.comparison.responses import Responses, Used
-from coterie.evaluation.cascade import Answers, Cascade, Mask, ThresholdChoice
+from coterie.evaluation.cascade import Cascade, Mask, ScoredResponses, ThresholdChoice
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
 from coterie.evaluation.metrics.passk import is_binary, majority_vote, pass_at_k, union
 
@@ -329,13 +329,13 @@ def cascaded(
     )
 
 
-def _answers(own: Responses, prices: Prices, calls: int) -> Answers:
+def _answers(own: Responses, prices: Prices, calls: int) -> ScoredResponses:
     """For the choice of a threshold: a failed response is wrong, silent and free."""
     cost_QN = np.zeros_like(own.correct_QN)
     for name, used_QN2 in own.used_QN2.items():
         price = prices.get(name, (0.0, 1.0))
         cost_QN = cost_QN + np.nan_to_num(used_QN2 @ as_floats(price))
-    return Answers(np.nan_to_num(own.correct_QN), own.confidence_QN, calls * cost_QN)
+    return ScoredResponses(np.nan_to_num(own.correct_QN), own.confidence_QN, calls * cost_QN)
 
 
 def _known(scores: Sequence[float], whose: Sequence[Responses]) -> Floats:

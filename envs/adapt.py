@@ -153,8 +153,8 @@ class _Adapted(SpacedEnv):
         self.metadata |= self._guarded.metadata
         self.append_only = self.kind == "text"
         self.outside: str | None = None
-        """Of a check, the first observation that is not in the author's own space; empty so far,
-        and None where nobody looks."""
+        """A sentence about the first observation outside its own space; empty while there is
+        none, and None unless :func:`watch_spaces` watches."""
         self._tame = True
         """Whether all actions of this episode were in their author's own spaces: what others
         write comes back in observations."""

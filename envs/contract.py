@@ -37,7 +37,7 @@ def roles_of(agents: Iterable[str]) -> tuple[str, ...]:
 
 
 def why_no_result(method: str, result: Any) -> str:
-    """What is wrong with the form of what ``reset`` or ``step`` gives."""
+    """What is wrong with the form of the result of ``reset`` or ``step``."""
     names = _RESULTS[method]
     expected = len(names.split(", "))
     whole = isinstance(result, tuple) and len(result) == expected
@@ -49,7 +49,7 @@ def why_no_result(method: str, result: Any) -> str:
 def why_no_agents(
     method: str, agents: Any, possible: Collection[str], observations: Mapping[str, Any]
 ) -> str:
-    """What is wrong with who lives after a call, and with whom it shows something."""
+    """What is wrong with ``agents`` after a call, and with the agents that observe something."""
     if not isinstance(agents, Collection) or isinstance(agents, str):
         return f"after {method}() agents is {agents!r:.100}: it must be a list of names"
     for agent in (*agents, *observations):
@@ -83,7 +83,7 @@ def why_no_reward(agent: str, reward: Any) -> str:
 
 
 def why_no_truth(what: str, value: Any) -> str:
-    """What is wrong with a value that says yes or no."""
+    """What is wrong with a value that must be True or False."""
     try:
         bool(value)
     except Exception:
@@ -134,12 +134,12 @@ def python_info(
 ) -> tuple[dict[str, Any], str]:
     """An info with Python's numbers where the contract names a number, and what of it breaks the
     contract all the same; see :func:`why_not_kept`."""
-    how = {"asked": asked, "tokens": tokens}
-    if why_not_kept(agent, info, **how):
+    flags = {"asked": asked, "tokens": tokens}
+    if why_not_kept(agent, info, **flags):
         # A number of NumPy's is what its author meant by it.
         named = _RULES.keys() | _LIMITS.keys()
         info = {key: _python_of(item) if key in named else item for key, item in info.items()}
-        return info, why_not_kept(agent, info, **how)
+        return info, why_not_kept(agent, info, **flags)
     return dict(info), ""
 
 

@@ -1,4 +1,4 @@
-"""Environments written as one conversation, from the first question to what everyone earned."""
+"""Environments written as one generator, from the first question to the rewards."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -45,9 +45,9 @@ class ConversationEnv(ProblemEnv):
     """Frozen dataclass, each field a flag ``--env.FIELD`` (see :class:`EnvSpec`); with a field
     ``max_new_tokens``, that is the longest answer. None: there are no settings."""
     default_roles: tuple[str, ...] = ()
-    """Who takes part when nobody is named; as many as must be at least."""
+    """The roles when the user names none, and the least number of them."""
     more_roles: bool = False
-    """Whether more may take part than that."""
+    """Whether there may be more roles than ``default_roles`` has."""
     modes: tuple[str, ...] = ()
     """What ``options["mode"]`` may be, ``train`` without one; any, if there are none here."""
     guarded: bool = True
@@ -114,13 +114,13 @@ class ConversationEnv(ProblemEnv):
         self._answers: list[dict[str, str]] = []
         self._failed: dict[str, bool] = {}
         self.last_infos: dict[str, dict[str, Any]] = {}
-        """Those of the last step, kept for transcripts where there is a render mode."""
+        """The infos of the last step, kept for transcripts where there is a render mode."""
 
     @abstractmethod
     def conversation(
         self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
     ) -> Conversation:
-        """One episode, from the first question to what everyone earned.
+        """One episode, from the first question to the rewards.
 
         Args:
             problem: what it is about; ``self.scorer.check(text, problem).correct`` grades a text.
@@ -228,7 +228,7 @@ class ConversationEnv(ProblemEnv):
         return "\n".join(lines)
 
     def turns(self) -> Iterator[tuple[dict[str, Ask], dict[str, str] | None]]:
-        """Whom the conversation asked what, and their answers: None while it waits for them."""
+        """The questions of each turn and their answers; None while it waits for answers."""
         return zip_longest(self._asks, self._answers)
 
     def _answers_in(self, actions: Mapping[str, Any]) -> dict[str, str]:
@@ -238,7 +238,7 @@ class ConversationEnv(ProblemEnv):
     def _go_on(
         self, conversation: Conversation, answers: Answers | None
     ) -> dict[str, Ask] | Outcome:
-        """The next questions, or what came of it all."""
+        """The next questions, or the outcome."""
         try:
             turn = self._call(conversation.send, answers)
         except StopIteration as end:
@@ -252,7 +252,11 @@ class ConversationEnv(ProblemEnv):
         return self._asks[-1]
 
     def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
-        """What the author's own code gives."""
+        """The result of the author's own code.
+
+        Raises:
+            UserError: it raised something, said in one sentence.
+        """
         try:
             return function(argument)
         except (UserError, StopIteration):
@@ -266,7 +270,7 @@ class ConversationEnv(ProblemEnv):
             ) from error
 
     def _show(self, asks: Mapping[str, Ask]) -> Seen:
-        """Hand these agents what they are asked, and nobody else anything."""
+        """What everyone observes: the agents of ``asks`` their question, all others nothing."""
         observations: dict[str, dict[str, Any]] = {}
         infos: dict[str, dict[str, Any]] = {}
         for agent in self.agents:
@@ -310,7 +314,7 @@ class ConversationEnv(ProblemEnv):
         return self._checked_infos(infos) if self.guarded else infos
 
     def _checked_infos(self, infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """What the contract says of an author's infos."""
+        """``infos`` with Python's numbers, held to the contract."""
         keys = self.metadata.get("group_keys", ())
         for agent in infos:
             infos[agent], why = python_info(agent, infos[agent], asked=False)

@@ -1,4 +1,4 @@
-"""What is known of an environment before it is built."""
+"""The description of an environment before it is built."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
-"""An environment that somebody else wrote, held to the contract while it is played.
+"""Holds an environment from elsewhere to the contract while it is played.
 
-Whatever it does wrong ends in one sentence that names it; what it does right passes as it is.
+What breaks the contract ends in a sentence that names it; everything else passes unchanged.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,7 +25,7 @@ _CHECK = "mend it, and run coterie check"
 
 
 class Guarded(ParallelEnv[str, Any, Any]):
-    """The same environment; a call that goes wrong raises a ``UserError``."""
+    """Wraps an environment: whatever goes wrong in it raises a ``UserError``."""
 
     def __init__(
         self, env: ParallelEnv[str, Any, Any], *, text: bool = False, tokens: bool = False
@@ -100,11 +100,11 @@ class Guarded(ParallelEnv[str, Any, Any]):
         self._call("close")
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """The answer of a method that somebody else wrote."""
+        """Call a method of the wrapped environment."""
         return call(self.env, method, *args, **kwargs)
 
     def _see(self, observations: Mapping[str, Any], method: str) -> None:
-        """Who lives, and that everyone who does is shown something."""
+        """Take over who is alive; refuse an agent that is alive and observes nothing."""
         living = self.env.agents
         self._hold(why_no_agents(method, living, self.possible_agents, observations))
         self.agents = list(living)
@@ -114,7 +114,7 @@ class Guarded(ParallelEnv[str, Any, Any]):
     def _pay(
         self, paid: Mapping[str, float], over: Collection[str], infos: Mapping[str, Mapping]
     ) -> None:
-        """Add up rewards; for whom the episode is over they are what ``reward_terms`` sum to."""
+        """Add up rewards; at an agent's end its ``reward_terms`` must sum to them."""
         for agent, reward in paid.items():
             self._paid[agent] = self._paid.get(agent, 0.0) + reward
             terms = infos.get(agent, {}).get("reward_terms")
@@ -132,7 +132,7 @@ class Guarded(ParallelEnv[str, Any, Any]):
         self, observations: Mapping[str, Any], infos: Mapping[str, Any]
     ) -> dict[str, dict[str, Any]]:
         """The infos, with Python's numbers where the contract names a number."""
-        held: dict[str, dict[str, Any]] = {}
+        checked: dict[str, dict[str, Any]] = {}
         for agent, observation in observations.items():
             asked, info = True, infos.get(agent)
             if isinstance(observation, Mapping) and "active" in observation:
@@ -141,9 +141,9 @@ class Guarded(ParallelEnv[str, Any, Any]):
                 info = {}
             if not isinstance(info, Mapping):
                 self._hold(f"the info of {agent} is {info!r:.100}: it must be a dictionary")
-            held[agent], why = python_info(agent, info, asked=asked, tokens=self._tokens)
+            checked[agent], why = python_info(agent, info, asked=asked, tokens=self._tokens)
             self._hold(why)
-        return held
+        return checked
 
     def _hold(self, why: str) -> None:
         if why:
@@ -151,10 +151,10 @@ class Guarded(ParallelEnv[str, Any, Any]):
 
 
 def call(env: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-    """The answer of ``env.method(...)``.
+    """Call ``env.method(...)``.
 
     Raises:
-        UserError: what it raised, in a sentence.
+        UserError: the method raised something, said in one sentence.
     """
     try:
         return getattr(env, method)(*args, **kwargs)
@@ -186,5 +186,5 @@ def describe(error: BaseException) -> str:
 
 
 def title_of(env: Any) -> str:
-    """What messages about an environment begin with: its class."""
+    """The name of an environment's class, with which messages about it begin."""
     return type(env.unwrapped).__name__

@@ -45,16 +45,16 @@ class Strategy:
 def strategies(text: str) -> list[Strategy]:
     """The closed strategy blocks of ``text`` in order; an opening tag starts anew, so a block that
     was never closed is dropped."""
-    found: list[Strategy] = []
+    blocks: list[Strategy] = []
     start: int | None = None
     for tag in _BLOCK.finditer(text):
         if not tag[1]:
             start = tag.end()
         elif start is not None:
             inner = text[start : tag.start()]
-            found.append(Strategy(inner, tagged_answer(inner)))
+            blocks.append(Strategy(inner, tagged_answer(inner)))
             start = None
-    return found
+    return blocks
 
 
 def tagged_answer(text: str) -> str | None:
@@ -109,10 +109,10 @@ def leaks(hint: str, gold: str) -> bool:
 
 def _without_verdict(line: str) -> str:
     """``line`` up to the clause that ends with "is the answer"."""
-    found = _IS_THE_ANSWER.search(line)
-    if found is None:
+    verdict = _IS_THE_ANSWER.search(line)
+    if verdict is None:
         return line
-    ends = [clause.end() for clause in _CLAUSE.finditer(line, 0, found.start())]
+    ends = [clause.end() for clause in _CLAUSE.finditer(line, 0, verdict.start())]
     return line[: ends[-1]] if ends else ""
 
 

@@ -75,14 +75,14 @@ def spec(name: str) -> EnvSpec:
                 f"choose another name; until then use --env {entry.value}.",
                 stacklevel=2,
             )
-    found, title = _find(name)
-    if found.roles:
-        return found
-    env = _build(found, title)
+    env_spec, title = _find(name)
+    if env_spec.roles:
+        return env_spec
+    env = _build(env_spec, title)
     try:
         if not is_text_env(env):
             adapt(env, name=name)  # refuses what nobody can play, before it is asked who plays
-        return replace(found, roles=roles_of(env.possible_agents))
+        return replace(env_spec, roles=roles_of(env.possible_agents))
     finally:
         call(env, "close")
 
@@ -120,7 +120,7 @@ def make(
     """
     if view not in ("token", "text", "padded"):
         raise UserError(f"unknown view {view!r}; choose token, text or padded.")
-    found, title = _find(name)
+    env_spec, title = _find(name)
     if preset is not None:
         from coterie.envs.presets import settings_of  # it stands on this module
 
@@ -128,10 +128,10 @@ def make(
             raise UserError(f"{title}: a preset gives its settings; leave out one of the two.")
         settings = settings_of(name, preset)
     elif settings is None:
-        settings = default_settings(found)
+        settings = default_settings(env_spec)
     wanted = {"settings": settings, "roles": roles, "render_mode": render_mode}
     offered = {"scorer": scorer, "source": source, "tokenizers": codecs}
-    env = _build(found, title, wanted, offered)
+    env = _build(env_spec, title, wanted, offered)
     if view == "text":
         if not is_text_env(env):
             env = adapt(env, view="text", name=name)
@@ -169,12 +169,14 @@ def make_plain(name: str, options: Mapping[str, str], *, title: str) -> Any:
     Raises:
         UserError: it makes neither a ``ParallelEnv`` nor an ``AECEnv``, or takes no such keyword.
     """
-    found, _ = _find(name)
-    make_env = load(found.factory, title) if isinstance(found.factory, str) else found.factory
+    env_spec, _ = _find(name)
+    make_env = (
+        load(env_spec.factory, title) if isinstance(env_spec.factory, str) else env_spec.factory
+    )
     from coterie.envs.others.options import read_parameters  # these stand on this module
 
     given = read_parameters(options, make_env, title=title) if options else {}
-    return _build(replace(found, factory=partial(make_env, **given)), title)
+    return _build(replace(env_spec, factory=partial(make_env, **given)), title)
 
 
 def _find(name: str) -> tuple[EnvSpec, str]:
@@ -186,26 +188,26 @@ def _find(name: str) -> tuple[EnvSpec, str]:
     if is_other(name):
         return spec_of(name), f"env {name!r}"
     path, title = PLUGINS.find(name, (*names(), *(f"{kind}:ID" for kind in kinds())))
-    found = load(path, title)
-    if isinstance(found, EnvSpec):
-        if path != name and found.name != name:
-            raise UserError(f"{title} is an EnvSpec named {found.name!r}; give both one name.")
-        if found.settings is not None and not is_dataclass(found.settings):
+    target = load(path, title)
+    if isinstance(target, EnvSpec):
+        if path != name and target.name != name:
+            raise UserError(f"{title} is an EnvSpec named {target.name!r}; give both one name.")
+        if target.settings is not None and not is_dataclass(target.settings):
             raise UserError(f"{title}: EnvSpec.settings must be a dataclass, each field a flag.")
         for name in ("learns", "learning", "rereads", "check"):
-            if (hook := getattr(found, name)) is not None and not callable(hook):
+            if (hook := getattr(target, name)) is not None and not callable(hook):
                 raise UserError(f"{title}: EnvSpec.{name} is {hook!r:.80}; it must be a function.")
-        if lacking := _without_default(found.settings):
+        if lacking := _without_default(target.settings):
             raise UserError(
                 f"{title}: give every setting a default; {', '.join(lacking)} has none."
             )
-        return found, title
-    if not callable(found):
+        return target, title
+    if not callable(target):
         raise UserError(
-            f"{title} is a {type(found).__name__}; it must be a coterie.EnvSpec, a PettingZoo "
+            f"{title} is a {type(target).__name__}; it must be a coterie.EnvSpec, a PettingZoo "
             "environment class or a function that makes one."
         )
-    rereads = getattr(found, "rereads", None)
+    rereads = getattr(target, "rereads", None)
     return EnvSpec(name=name, version=0, factory=path, rereads=rereads), title
 
 
@@ -227,8 +229,8 @@ def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
         UserError: it fails, or its own refusal.
     """
     try:
-        found = getattr(spec, name)(*arguments)
-        return [(bool(wrong), str(why)) for wrong, why in found] if name == "check" else found
+        result = getattr(spec, name)(*arguments)
+        return [(bool(wrong), str(why)) for wrong, why in result] if name == "check" else result
     except UserError:
         raise
     except Exception as error:

@@ -64,7 +64,7 @@ def require_finite(title: str, settings: Any) -> None:
     for field in fields(settings):
         value = getattr(settings, field.name)
         inside = value if isinstance(value, tuple) else (value,)
-        endless = any(isinstance(one, float) and math.isinf(one) for one in inside)
+        endless = any(isinstance(number, float) and math.isinf(number) for number in inside)
         require(title, not endless, f"{field.name} is {value}: it must be finite")
 
 

@@ -35,7 +35,7 @@ class _LazilySeeded(Space[Any]):
 
 
 class TextSpace(_LazilySeeded):
-    """Strings of at most ``max_length`` characters; nothing else is asked of them."""
+    """Strings of at most ``max_length`` characters, whatever they are."""
 
     def __init__(self, max_length: int = 1 << 24) -> None:
         self.max_length = max_length
@@ -118,7 +118,7 @@ class SpacedEnv(ParallelEnv[str, dict[str, Any], Any]):
         return self._action_spaces[agent]
 
     def seed_actions(self, seed: int) -> None:
-        """Every agent draws actions of its own."""
+        """Seed every agent's action space, each with a seed of its own."""
         for place, space in enumerate(self._action_spaces.values()):
             space.seed(seed + place)
 

@@ -1,6 +1,6 @@
-"""What a conversation is made of: questions, turns and an outcome.
+"""The parts of a conversation: questions, turns and an outcome.
 
-Further, what is wrong with one, and how one is told to a human reader.
+Further, what is wrong with a turn or an outcome, and an episode as text for a human reader.
 """
 
 import math
@@ -78,11 +78,11 @@ class Outcome:
 
 
 Conversation = Generator[Turn | Asks, Answers, Outcome]
-"""Yields whom it asks what, is sent their answers, and returns the outcome."""
+"""Yields questions by agent, is sent their answers, and returns the outcome."""
 
 
 def as_asks(asks: Asks) -> dict[str, Ask]:
-    """The same with every plain string as what it is short for."""
+    """``asks`` with an :class:`Ask` in place of every plain string."""
     return {
         agent: Ask(ask, "fresh" if isinstance(ask, Fresh) else "message")
         if isinstance(ask, str)
@@ -106,7 +106,7 @@ def why_no_asks(asks: Any, agents: Collection[str], begun: Collection[str]) -> s
         return isinstance(text, str) and (bool(text) or goes_on)
 
     whole = isinstance(asks, Mapping) and asks and set(agents).issuperset(asks)
-    if not whole or not all(says_something(*one) for one in asks.items()):
+    if not whole or not all(says_something(agent, ask) for agent, ask in asks.items()):
         shown = dict(asks) if isinstance(asks, Mapping) else asks
         return f"asked {shown!r:.200}; it must give at least one of {', '.join(agents)} a message"
     return ""

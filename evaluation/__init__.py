@@ -9,7 +9,7 @@ from coterie.evaluation.per_episode import per_episode
 
 
 class Evaluated(Protocol):
-    """Of a ``coterie.EnvSpec``, what is asked here."""
+    """The part of a ``coterie.EnvSpec`` that names an evaluation."""
 
     @property
     def name(self) -> str: ...
@@ -18,20 +18,20 @@ class Evaluated(Protocol):
 
 
 def evaluation_of(spec: Evaluated) -> Evaluation:
-    """How an environment is evaluated; by its rewards, if it says nothing of it.
+    """The evaluation that an environment's spec names; without one, that of its rewards.
 
     Raises:
         UserError: what it names cannot be loaded, or is something else.
     """
     path = spec.evaluation or "coterie.evaluation.per_episode:EVALUATION"
     title = f"the evaluation of env {spec.name!r} ({path})"
-    found = load(path, title)
-    if not isinstance(found, Evaluation):
+    evaluation = load(path, title)
+    if not isinstance(evaluation, Evaluation):
         raise UserError(
-            f"{title} is a {type(found).__name__}; it must be an evaluation.Evaluation, such as "
-            "coterie.evaluation.per_episode makes of one function."
+            f"{title} is a {type(evaluation).__name__}; it must be an evaluation.Evaluation, such "
+            "as coterie.evaluation.per_episode makes of one function."
         )
-    return found
+    return evaluation
 
 
 __all__ = ["Evaluation", "Row", "evaluation_of", "per_episode"]

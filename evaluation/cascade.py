@@ -1,4 +1,4 @@
-"""A small model that hands on what it is unsure of, computed from stored responses."""
+"""Cascades of a small and a large model, computed from stored responses."""
 
 # Q questions, S responses of a role to each, N = Q S pairs of responses, R resamples, M columns
 
@@ -26,29 +26,35 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Answers:
-    """One role's responses. A failed one is wrong, silent and free."""
+class ScoredResponses:
+    """One role's responses. A failed response is wrong, states no confidence and costs nothing."""
 
     correct_QS: Floats
     confidence_QS: Floats
-    """NaN: nothing valid was stated."""
+    """NaN: no valid confidence was stated."""
     cost_QS: Floats
-    """In prompt tokens of the small model."""
+    """Cost in prompt tokens of the small model."""
 
-    def of(self, chosen_Q: Mask) -> "Answers":
-        """Those to the chosen questions."""
-        return Answers(
+    def of(self, chosen_Q: Mask) -> "ScoredResponses":
+        """The responses to the questions that the mask ``chosen_Q`` selects."""
+        return ScoredResponses(
             self.correct_QS[chosen_Q], self.confidence_QS[chosen_Q], self.cost_QS[chosen_Q]
         )
 
 
-def answers(
+def scored_responses(
     stored: Mapping[str, Any],
     *,
     size_ratio: float,
     output_weight: float,
-) -> Answers:
-    """From stored ``correct``, ``confidence``, ``prompt`` and ``output`` tokens, (Q, S) each."""
+) -> ScoredResponses:
+    """One role's responses and what they cost.
+
+    Args:
+        stored: (Q, S) tables ``correct``, ``confidence``, ``prompt`` and ``output`` (tokens).
+        size_ratio: parameters of this model over those of the small one.
+        output_weight: price of an output token in prompt tokens.
+    """
     correct_QS, confidence_QS, prompt_QS, output_QS = (
         np.array(stored[name], dtype=np.float64)
         for name in ("correct", "confidence", "prompt", "output")
@@ -56,7 +62,7 @@ def answers(
     cost_QS = response_cost(
         prompt_QS, output_QS, size_ratio=size_ratio, output_weight=output_weight
     )
-    return Answers(np.nan_to_num(correct_QS), confidence_QS, np.nan_to_num(cost_QS))
+    return ScoredResponses(np.nan_to_num(correct_QS), confidence_QS, np.nan_to_num(cost_QS))
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,10 @@ class ThresholdChoice:
 
 @dataclass(frozen=True)
 class Cascade:
-    """Pairs of a small and a large response, and what decides between them."""
+    """Responses of both models, question by question, and the score that decides between them."""
 
-    small: Answers
-    large: Answers
+    small: ScoredResponses
+    large: ScoredResponses
     score_QS: Floats
     """The small response stands where this reaches the threshold; NaN never does."""
     before_QS: Floats | float = 0.0
@@ -117,24 +123,26 @@ class Cascade:
             self.deferred_cost_QS.ravel() - kept_N,
         )
 
-    def threshold(self, how: ThresholdChoice) -> float:
+    def threshold(self, choice: ThresholdChoice) -> float:
         """The threshold that these questions choose."""
         return choose_threshold(
             self.curve(),
-            how.source,
-            accuracy_loss=how.accuracy_loss,
-            cost_share=how.cost_share,
+            choice.source,
+            accuracy_loss=choice.accuracy_loss,
+            cost_share=choice.cost_share,
             cost_large=float(self.large.cost_QS.mean()),
-            fixed=how.fixed,
+            fixed=choice.fixed,
         )
 
-    def thresholds(self, how: ThresholdChoice) -> Floats:
+    def thresholds(self, choice: ThresholdChoice) -> Floats:
         """(Q,) the threshold of each question: each half's is chosen on the other half."""
         questions = len(self.score_QS)
-        if how.on_test or questions < 2:
-            return np.full(questions, self.threshold(how))
+        if choice.on_test or questions < 2:
+            return np.full(questions, self.threshold(choice))
         even_Q = np.arange(questions) % 2 == 0
-        return np.where(even_Q, self.of(~even_Q).threshold(how), self.of(even_Q).threshold(how))
+        return np.where(
+            even_Q, self.of(~even_Q).threshold(choice), self.of(even_Q).threshold(choice)
+        )
 
     def defer(self, threshold_Q: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """(Q, S) whether the large model answers."""
@@ -153,7 +161,7 @@ class Columns:
         """``columns`` is (Q,) or (Q, M)."""
         columns_QM = as_floats(columns)
         columns_QM = columns_QM[:, None] if columns_QM.ndim == 1 else columns_QM
-        start = sum(one.shape[1] for one in self.values)
+        start = sum(columns_before.shape[1] for columns_before in self.values)
         self.values.append(columns_QM)
         self.spans[name] = slice(start, start + columns_QM.shape[1])
 

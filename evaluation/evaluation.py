@@ -20,7 +20,7 @@ be computed at any later time without sampling again."""
 
 
 class Play(Protocol):
-    """How an evaluation has episodes played."""
+    """Plays the episodes of an evaluation."""
 
     def __call__(
         self, problems: Sequence[Problem], *, mode: str, replicas: int = 1
@@ -80,7 +80,7 @@ class Evaluation:
     pictures: Callable[[Mapping[str, Outcomes]], list[Picture]] = lambda outcomes: []
     """Outcomes by name (``before``, ``after``) -> what a report shows of them."""
     further: Callable[[Iterable[str]], list[Row]] = lambda metrics: []
-    """Names of all metrics that were found -> more lines, for what is known only then."""
+    """Names of all metrics -> more lines, for metrics that only measuring makes known."""
     answers: Callable[[Sequence[str], Any], int] = lambda roles, settings: len(roles)
     """(roles, the environment's settings) -> how many answers of models one held-out problem takes,
     about."""
@@ -89,7 +89,7 @@ class Evaluation:
 
     def table(self, roles: Sequence[str], *measured: Mapping[str, Any]) -> list[Row]:
         """All lines of the table; ``measured`` are mappings by metric, such as of two moments."""
-        metrics = dict.fromkeys(name for one in measured for name in one)
+        metrics = dict.fromkeys(name for metrics_at in measured for name in metrics_at)
         return [*self.rows(roles), *self.further(metrics)]
 
 

@@ -1,4 +1,4 @@
-"""An evaluation out of one function: what there is to know of one held-out episode."""
+"""An evaluation made of one function that measures a held-out episode."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,12 +41,12 @@ def per_episode(
         play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: Any
     ) -> Outcomes:
         episodes = await play(problems, mode="eval")
-        found = [dict(measure(episode)) for episode in episodes]
+        measured = [dict(measure(episode)) for episode in episodes]
         return {
             "problems": [problem.id for problem in problems],
             "measured": {
-                name: [_number(name, one.get(name)) for one in found]
-                for name in dict.fromkeys(name for one in found for name in one)
+                name: [_number(name, numbers.get(name)) for numbers in measured]
+                for name in dict.fromkeys(name for numbers in measured for name in numbers)
             },
         }
 
@@ -80,35 +80,37 @@ def _number(name: str, value: Any) -> float | None:
 
 
 def measure(episode: Episode) -> dict[str, float | None]:
-    """By the names of the training log: ``reward/ROLE``, its mean over roles ``reward/team``,
-    ``reward/ROLE/TERM`` where there are several terms, ``measured/ROLE/NAME``, ``episode/NAME`` for
-    numbers and truths in ``Outcome.episode``, and ``failed/team``, the share of traces that were
-    asked for and did not come."""
+    """An episode's numbers, by the names of the training log.
+
+    ``reward/ROLE`` and its mean over roles, ``reward/team``; ``reward/ROLE/TERM`` where there are
+    several terms; ``measured/ROLE/NAME``; ``episode/NAME`` for numbers and booleans in
+    ``Outcome.episode``; ``failed/team``, the share of the traces that are missing.
+    """
     by_role: dict[str, list[Trajectory]] = {}
     # Each agent once, however many rows its contexts made.
     for row in {row.agent: row for row in episode.trajectories}.values():
         by_role.setdefault(row.role, []).append(row)
     answered = {role: [row for row in rows if row.status == "ok"] for role, rows in by_role.items()}
     rewards = {role: _mean(row.reward for row in rows) for role, rows in answered.items()}
-    found = {f"reward/{role}": value for role, value in rewards.items()}
-    found["reward/team"] = _mean(value for value in rewards.values() if value is not None)
+    metrics = {f"reward/{role}": value for role, value in rewards.items()}
+    metrics["reward/team"] = _mean(value for value in rewards.values() if value is not None)
     for role, rows in answered.items():
         terms = dict.fromkeys(name for row in rows for name in row.reward_terms)
         # One term alone is the reward itself.
         for name in terms if len(terms) > 1 else ():
             values = (row.reward_terms[name] for row in rows if name in row.reward_terms)
-            found[f"reward/{role}/{name}"] = _mean(values)
+            metrics[f"reward/{role}/{name}"] = _mean(values)
     for role, rows in answered.items():
         for name in dict.fromkeys(name for row in rows for name in row.info):
             values = [row.info[name] for row in rows if _is_number(row.info.get(name))]
             # Who failed is said once, below.
             if values and name != "failed":
-                found[f"measured/{role}/{name}"] = _mean(values)
+                metrics[f"measured/{role}/{name}"] = _mean(values)
     for name, value in episode.info.items():
         if _is_number(value):
-            found[f"episode/{name}"] = float(value)
-    found["failed/team"] = _mean(row.status != "ok" for row in episode.trajectories)
-    return found
+            metrics[f"episode/{name}"] = float(value)
+    metrics["failed/team"] = _mean(row.status != "ok" for row in episode.trajectories)
+    return metrics
 
 
 def line(metric: str) -> Row:
@@ -127,8 +129,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    found = [float(value) for value in values]
-    return sum(found) / len(found) if found else None
+    numbers = [float(value) for value in values]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 EVALUATION = per_episode(measure, row=line)

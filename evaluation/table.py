@@ -31,20 +31,21 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Estimate):
         return {"mean": plain_number(value.value), "interval": as_json((value.low, value.high))}
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
+        return {item.name: as_json(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): as_json(one) for name, one in value.items()}
+        return {str(name): as_json(item) for name, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return as_json(value.tolist())
     if isinstance(value, list | tuple):
-        return [as_json(one) for one in value]
+        return [as_json(item) for item in value]
     if isinstance(value, float):
         return float(value) if isinstance(value, Exact) else plain_number(value)
     return str(value) if isinstance(value, Path) else value
 
 
 def without_zero(value: float, decimals: int = 2, sign: str = "") -> str:
-    """Without the leading zero: .913, 1.000, -.02; ``sign`` ``+`` shows that of positive ones."""
+    """A number as text without its leading zero: .913, 1.000, -.02; with ``sign`` ``+`` a positive
+    number shows its sign."""
     text = f"{value:{sign}.{decimals}f}"
     return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
 
@@ -79,15 +80,17 @@ def lines(
     """Value with its 95 % interval before, after, and their difference, which is paired by problem;
     for the rows that were measured at all. Where there was a warm-up, the difference is what came
     after it."""
-    found: list[Line] = []
+    table_lines: list[Line] = []
     for row in rows:
         first, last = before.get(row.metric), after.get(row.metric)
         since = (warmed_up or before).get(row.metric)
         if first or last:
             change = _change(since, last, row) if since and last else ("", "")
             middle = _cell(warmed_up.get(row.metric))
-            found.append(Line(row.label, _cell(first), _cell(last), *change, row.metric, middle))
-    return found
+            table_lines.append(
+                Line(row.label, _cell(first), _cell(last), *change, row.metric, middle)
+            )
+    return table_lines
 
 
 def comparison(
@@ -141,10 +144,10 @@ def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:
     if math.isnan(change.value):
         return "", ""
     low, high = change.interval()
-    found = verdict(change, row)
+    better_or_worse = verdict(change, row)
     # A row that says nothing of better and worse has no colour.
     text = f"{without_zero(change.value, 3, '+')} [{_signed(low)} {_signed(high)}]"
-    return text, found if found in _COLOURS else ""
+    return text, better_or_worse if better_or_worse in _COLOURS else ""
 
 
 def _signed(value: float) -> str:

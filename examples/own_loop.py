@@ -11,7 +11,7 @@ from coterie import algorithms, envs
 from coterie.algorithms import LearnerSettings, assign_credit
 from coterie.datatypes import Episode, Problem, Sampling
 from coterie.rollouts import Collector, tasks_for
-from coterie.teams import AgentSettings, Learning, build_team
+from coterie.teams import AgentSettings, LearningSetup, build_team
 
 
 async def train(env: str = "gymnasium:Blackjack-v1", steps: int = 30) -> list[float]:
@@ -25,7 +25,7 @@ async def train(env: str = "gymnasium:Blackjack-v1", steps: int = 30) -> list[fl
         The mean reward before and after.
     """
     algorithm = replace(algorithms.get("grpo"), entropy_coefficient=0.02)
-    learning = Learning(algorithm, LearnerSettings(), temperature=1.5, total_steps=steps)
+    learning = LearningSetup(algorithm, LearnerSettings(), temperature=1.5, total_steps=steps)
     agents = {"player": AgentSettings("tiny:dora")}
     async with build_team(agents, learning=learning).open() as team:
         collector = Collector(

@@ -1,4 +1,4 @@
-"""Players by name: who plays a role that no local model plays, on the command line.
+"""Players by name: scripts, servers and pools, as the command line names them.
 
 ::
 

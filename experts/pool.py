@@ -95,8 +95,8 @@ class ExpertPool:
 
 
 class TranslatedPolicy:
-    """Puts the context, as text, to a policy in that policy's vocabulary, and its reply, as text,
-    into the role's.
+    """Translates, through text, the context into a policy's vocabulary and its reply into the
+    role's.
 
     Needed where models with different tokenizers share one role (a heterogeneous pool); a role with
     a model of its own uses that model's codec and needs no translation.

@@ -1,4 +1,4 @@
-"""What an expert says, as text and in the role's own vocabulary, and what is counted of it."""
+"""Experts' replies, as text and in the role's own vocabulary, and their counters."""
 
 from collections import Counter
 from dataclasses import dataclass, field

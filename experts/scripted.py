@@ -72,7 +72,11 @@ class ScriptedPolicy:
 
 
 def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: int) -> str | None:
-    """What the script says, or None for silence."""
+    """The script's reply; None for silence.
+
+    Raises:
+        UserError: the script needs the gold answer, and there is no problem.
+    """
     if settings.kind == "silent":
         return None
     if settings.kind == "useless":
@@ -110,15 +114,15 @@ def random_move(context: str, seed: int) -> str:
 
 
 class StoredPolicy:
-    """Says again what was stored: the expert in seat k the k-th of the replies to a problem."""
+    """Replays stored replies: the expert in seat k gives the k-th reply to a problem."""
 
-    def __init__(self, told: Mapping[str, Sequence[str]], codec: TokenCodec) -> None:
+    def __init__(self, replies: Mapping[str, Sequence[str]], codec: TokenCodec) -> None:
         """
         Args:
-            told: problem id -> replies, in the order of the seats.
+            replies: problem id -> replies, in the order of the seats.
             codec: the role's, in which replies are encoded.
         """
-        self._told = told
+        self._replies = replies
         self._codec = codec
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -127,11 +131,11 @@ class StoredPolicy:
         Raises:
             PolicyFailure: none is stored for this seat.
         """
-        told = self._told.get(prompt.problem.id, ()) if prompt.problem else ()
+        replies = self._replies.get(prompt.problem.id, ()) if prompt.problem else ()
         seat = int(prompt.agent.rpartition("_")[2])
-        if seat >= len(told):
+        if seat >= len(replies):
             raise PolicyFailure("no reply is stored")
-        return encode_reply(told[seat], self._codec, sampling.max_new_tokens)
+        return encode_reply(replies[seat], self._codec, sampling.max_new_tokens)
 
 
 def wrong_answer(problem: Problem, rng: random.Random) -> str:

@@ -32,7 +32,7 @@ from coterie.experts.transport import (
 
 
 class ServerPolicy:
-    """Asks a server, and says why not where it has no answer.
+    """Asks a server; where there is no answer, it raises the reason.
 
     Nothing that a server does ends in another exception than PolicyFailure, or lasts longer than
     ``settings.timeout_s``. Connections belong to the event loop that opened them: close the policy
@@ -191,7 +191,7 @@ class ServerPolicy:
         raise last
 
     def _completion(self, reply: Reply, sampling: Sampling) -> Completion:
-        """The part of the reply that the role says."""
+        """The reply without its thinking, cut at stop strings and limits, in the role's tokens."""
         self.counters.server_prompt_tokens += reply.prompt_tokens
         self.counters.server_completion_tokens += reply.completion_tokens
         text, thinking = reply.text, reply.thinking

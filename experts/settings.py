@@ -1,4 +1,4 @@
-"""What the user says about experts: where a server is, how long to wait, how a script behaves."""
+"""Settings of experts: where a server is, how long to wait, how a script behaves."""
 
 import ipaddress
 import json

@@ -1,4 +1,4 @@
-"""One exchange with a server: a request, and its reply or why there is none."""
+"""One exchange with a server: a request, and its reply or the reason for none."""
 
 import asyncio
 import json

@@ -17,7 +17,7 @@ from coterie.rewards.grading.answers.extract import after_thinking, boxes
 
 # N traces of one question and role
 
-Measure = Literal["l1", "l2", "kl"]
+ConfidenceDistance = Literal["l1", "l2", "kl"]
 Target = Literal["group", "leave-one-out", "shrunk", "sample", "mix"]
 ThresholdSource = Literal["accuracy", "cost", "large-pass@1", "fixed"]
 """What the confidence below which a model defers is chosen by."""
@@ -64,7 +64,10 @@ def target(correct_N: npt.ArrayLike, kind: Target) -> Floats:
 
 
 def confidence_reward(
-    stated_N: npt.ArrayLike, target_N: npt.ArrayLike, measure: Measure, epsilon: float = EPSILON
+    stated_N: npt.ArrayLike,
+    target_N: npt.ArrayLike,
+    measure: ConfidenceDistance,
+    epsilon: float = EPSILON,
 ) -> Floats:
     """(N,) rewards in [-1, 0], 0 best; a NaN in ``stated_N`` (no valid confidence) earns -1.
 

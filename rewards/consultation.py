@@ -49,7 +49,7 @@ def consult_penalty(calls: int, weight: float) -> float:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedText:
     """Where things stand in a text."""
 
     thoughts: int
@@ -70,7 +70,7 @@ class Reading:
     """Offsets behind each ``Answer:``."""
 
 
-def read(text: str, *, opened: bool = False) -> Reading:
+def read(text: str, *, opened: bool = False) -> ParsedText:
     """Scan ``text``.
 
     Args:
@@ -111,7 +111,7 @@ def read(text: str, *, opened: bool = False) -> Reading:
                 stray += 1
             case _:
                 answers.append(mark.end())
-    return Reading(
+    return ParsedText(
         thoughts=thoughts,
         thinking=thinking,
         balanced=balanced,

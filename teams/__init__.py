@@ -1,12 +1,12 @@
-"""Who plays what: models, adapters, engines, experts and judges, put together into a team."""
+"""Teams: the models, adapters, engines, experts and judges that play the roles."""
 
-from coterie.teams.backend import Learning
+from coterie.teams.backend import LearningSetup
 from coterie.teams.settings import AgentSettings, ScoringSettings
 from coterie.teams.team import Team, build_team
 
 __all__ = [
     "AgentSettings",
-    "Learning",
+    "LearningSetup",
     "ScoringSettings",
     "Team",
     "build_team",

@@ -1,5 +1,4 @@
-"""What holds the models of a team, wherever it is: it loads them, answers for them, has them learn
-and saves them.
+"""The backend of a team: it loads its models, samples from them, trains them and saves them.
 
 Implemented in this process (:mod:`coterie.teams.local`), with vLLM's engines beside it
 (:mod:`coterie.teams.vllm`), and by processes of this machine or of a Ray cluster
@@ -27,8 +26,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Learning:
-    """How the roles that are trained learn."""
+class LearningSetup:
+    """Algorithm, optimiser and schedule of the roles that are trained."""
 
     algorithm: Algorithm
     settings: LearnerSettings
@@ -37,15 +36,15 @@ class Learning:
     total_steps: int
     """Updates until the end of the learning rate's schedule."""
     imitation: Imitation | None = None
-    """What comes before; None: nothing does."""
+    """Imitation before reward training; None: there is none."""
 
 
 class Died(UserError):
     """Raised where a process of a backend has gone that was asked."""
 
 
-class Learns(Protocol):
-    """A role that learns, wherever its learner is."""
+class RoleLearner(Protocol):
+    """The learner of one role, in this process or in others."""
 
     @property
     def version(self) -> int:
@@ -74,22 +73,22 @@ class Learns(Protocol):
     def load(self, directory: Path, plain: dict[str, Any]) -> None: ...
 
 
-Learners = Mapping[str, Learns]
-"""Those who learn, by role."""
+Learners = Mapping[str, RoleLearner]
+"""Role -> its learner, for the roles that learn."""
 RestorePoint = Callable[[Learners], object]
 """Brings learners to where others stood when they were saved."""
 
 
 @dataclass(frozen=True)
 class Models:
-    """Models that were loaded, by their names."""
+    """Loaded models, by name."""
 
     policies: Mapping[str, Policy]
-    """Sample from them."""
+    """Name -> what samples from the model."""
     codecs: Mapping[str, TokenCodec]
     trained: Learners
     loaded: "Mapping[str, LoadedRole]" = dataclasses.field(default_factory=dict)
-    """Those that this process holds."""
+    """The models that this process holds."""
 
 
 class Backend(Protocol):
@@ -99,10 +98,10 @@ class Backend(Protocol):
         self,
         models: Mapping[str, AgentSettings],
         learns: Set[str],
-        learning: Learning | None,
+        learning: LearningSetup | None,
         seed: int,
     ) -> Models:
-        """Load every model where it is to live.
+        """Load every model onto its device.
 
         Args:
             models: settings by name.
@@ -116,18 +115,18 @@ class Backend(Protocol):
         ...
 
     async def start(self) -> None:
-        """Start what answers, in the event loop that will ask it."""
+        """Start sampling, in the event loop that will ask for samples."""
         ...
 
     async def refresh(self) -> None:
-        """Answer with the weights of this moment; nobody may be asked meanwhile."""
+        """Sample with the current weights from now on; no sampling may be in progress."""
         ...
 
     async def rest(self) -> None:
-        """Leave the devices to those who learn; nobody may be asked meanwhile."""
+        """Free the devices for learning; no sampling may be in progress."""
         ...
 
-    def learn(self, work: Callable[[str, Learns], T]) -> dict[str, T]:
+    def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """Do ``work`` for every role that learns, by its name: at the same time for learners that
         do not share a process."""
         ...
@@ -143,9 +142,9 @@ class Backend(Protocol):
         ...
 
     def places(self) -> list[dict[str, str]]:
-        """Who sits where: a row of a table for each process on a cluster."""
+        """Which process runs where: a row of a table for each process on a cluster."""
         ...
 
     def close(self) -> None:
-        """End what was started."""
+        """End what :meth:`start` and :meth:`load` started."""
         ...

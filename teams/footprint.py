@@ -44,7 +44,7 @@ class Load:
     longest: int
     """Tokens of a row."""
     answer: int
-    """Those of them that are scored."""
+    """Tokens of a row that are scored."""
     entropy: bool = False
     """Whether the loss has an entropy term."""
     most: int = 1 << 20
@@ -56,8 +56,8 @@ class Load:
 
     @property
     def rows(self) -> int:
-        one = self.longest - self.prompt + self.starts * self.prompt
-        fit = int(self.tokens // one)
+        row_tokens = self.longest - self.prompt + self.starts * self.prompt
+        fit = int(self.tokens // row_tokens)
         while self._of(fit) > self.tokens:
             fit -= 1  # the last start is that of fewer rows
         return max(1, min(fit, self.most))
@@ -78,9 +78,9 @@ class Footprint:
     parameters: int
     """Numbers, not bytes; of the base alone."""
     weights: int
-    """Of the base, as they are held."""
+    """Bytes of the base model's weights as they are stored."""
     trained: int
-    """Of what learns: the weights themselves, or an adapter; 0 for a frozen role."""
+    """Bytes of the weights that learn: all of them, or an adapter; 0 for a frozen role."""
     moments: int
     gradients: int
     update: int
@@ -90,7 +90,7 @@ class Footprint:
     cache_per_token: int
     """Keys and values of one token in this process's sampler, or in an engine."""
     layers: int
-    """Of the weights, those of decoder blocks."""
+    """Bytes of the decoder blocks' weights."""
     fused: bool
     """Whether this process samples from a fused copy of them."""
 
@@ -178,11 +178,11 @@ def _handle(config: Any, spec: ModelSpec, learns: bool, dtype: torch.dtype) -> M
     from transformers import AutoModelForCausalLM
 
     adapter = "role-planned" if spec.lora is not None else None
-    held = torch.float32 if learns and adapter is None else dtype
+    stored_as = torch.float32 if learns and adapter is None else dtype
     context = getattr(config.get_text_config(), "max_position_embeddings", None) or 1 << 20
     with quietly(), torch.device("meta"), in_one_sentence(f"{spec.model!r} cannot be planned"):
         module: Any = AutoModelForCausalLM.from_config(
-            config, dtype=held, trust_remote_code=spec.trust_remote_code
+            config, dtype=stored_as, trust_remote_code=spec.trust_remote_code
         )
         cap_scores(module)
         pin_rope(module, spec.context or context)
@@ -190,7 +190,7 @@ def _handle(config: Any, spec: ModelSpec, learns: bool, dtype: torch.dtype) -> M
             module = add_adapter(module, adapter, _without_weights(spec.lora), 0)
         else:
             module.requires_grad_(learns)
-    if held != dtype:
+    if stored_as != dtype:
         compute_in(module, dtype)
     return ModelHandle(
         module.eval(),
@@ -209,12 +209,12 @@ def _without_weights(lora: LoraSpec | None) -> Any:
         return lora
     from peft import LoraConfig
 
-    found: Any = LoraConfig.from_pretrained(lora.adapter)
-    return LoraSpec(found.r, found.lora_alpha)
+    config: Any = LoraConfig.from_pretrained(lora.adapter)
+    return LoraSpec(config.r, config.lora_alpha)
 
 
 def with_layers(config: Any, count: int) -> Any:
-    """The same model with fewer decoder blocks."""
+    """``config`` with ``count`` decoder blocks, or fewer where it has fewer."""
     plain = config.to_dict()
     less = type(config).from_dict(plain)
     text = less.get_text_config()
@@ -265,7 +265,7 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
 
 
 def _padded_states(handle: ModelHandle, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """As :meth:`ModelHandle.scored_states` of a model whose rows are not packed."""
+    """:meth:`ModelHandle.scored_states` for a model whose rows are not packed."""
     ids = ids_BT.to("meta")
     # Numbers: masks are made by them.
     position_BT = torch.arange(ids.shape[1]).expand(ids.shape)
@@ -288,16 +288,16 @@ class _Living(TorchDispatchMode):
 
     def ignore(self, known: Iterator[Tensor] | list[Tensor]) -> None:
         """What is there already."""
-        self._seen.update(one.untyped_storage()._cdata for one in known)
+        self._seen.update(tensor.untyped_storage()._cdata for tensor in known)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = args, kwargs or {}
-        if any(isinstance(one, Tensor) and one.is_meta for one in tree_leaves(given)):
+        if any(isinstance(leaf, Tensor) and leaf.is_meta for leaf in tree_leaves(given)):
             given = tree_map_only(Tensor, _on_meta, given)
         out = func(*given[0], **given[1])
-        for one in tree_leaves(out):
-            if isinstance(one, Tensor):
-                self._add(one.untyped_storage())
+        for leaf in tree_leaves(out):
+            if isinstance(leaf, Tensor):
+                self._add(leaf.untyped_storage())
         return out
 
     def _add(self, storage: Any) -> None:
@@ -314,8 +314,8 @@ class _Living(TorchDispatchMode):
         self._now -= size
 
 
-def _on_meta(one: Tensor) -> Tensor:
-    return one if one.is_meta else torch.empty_like(one, device="meta")
+def _on_meta(tensor: Tensor) -> Tensor:
+    return tensor if tensor.is_meta else torch.empty_like(tensor, device="meta")
 
 
 def _attention_without_scores() -> AbstractContextManager[None]:
@@ -335,7 +335,7 @@ def _attend(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """As ``scaled_dot_product_attention``."""
+    """Stands in for ``scaled_dot_product_attention``, with its arguments."""
     groups = q.shape[1] // k.shape[1]
     k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k, v))
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu

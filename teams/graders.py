@@ -1,4 +1,4 @@
-"""The model that grades answers, and whatever else a kind of problems needs to be graded."""
+"""Graders of the problems that no comparison decides: programs are run, a judge is asked."""
 
 import asyncio
 import os
@@ -46,7 +46,7 @@ class Judge:
 
     def __call__(self, prompts: Sequence[str]) -> list[str | None]:
         """The reply to each prompt; None where the judge failed."""
-        return asyncio.run_coroutine_threadsafe(self._all(prompts), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(self._replies(prompts), self._loop).result()
 
     def close(self) -> None:
         """Close connections and end the loop."""
@@ -55,10 +55,10 @@ class Judge:
         self._thread.join()
         self._loop.close()
 
-    async def _all(self, prompts: Sequence[str]) -> list[str | None]:
-        return list(await asyncio.gather(*map(self._one, prompts)))
+    async def _replies(self, prompts: Sequence[str]) -> list[str | None]:
+        return list(await asyncio.gather(*map(self._reply, prompts)))
 
-    async def _one(self, text: str) -> str | None:
+    async def _reply(self, text: str) -> str | None:
         codec = self._team.codecs[_ROLE]
         tokens = np.array(codec.open(text), dtype=np.int64)
         prompt = Prompt(tokens, text, f"{_ROLE}_0", derive_seed(_ROLE, text))
@@ -70,7 +70,7 @@ class Judge:
 
 
 class Graders:
-    """Who judges the kinds that no comparison decides, as the settings have it."""
+    """The graders that the settings name, by kind of problem."""
 
     def __init__(self, settings: ScoringSettings) -> None:
         self.by_kind: dict[AnswerKind, Grader] = {}
@@ -129,7 +129,7 @@ def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> Non
 
 def _kinds(problems: Iterable[Problem]) -> dict[str, str]:
     """Kind -> the id of a problem of that kind."""
-    found: dict[str, str] = {}
+    example_by_kind: dict[str, str] = {}
     for problem in problems:
-        found.setdefault(problem.kind, problem.id)
-    return found
+        example_by_kind.setdefault(problem.kind, problem.id)
+    return example_by_kind

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Set
 from typing import TYPE_CHECKING, TypeVar
 
-from coterie.teams.backend import Learners, Learning, Learns, Models, RestorePoint
+from coterie.teams.backend import Learners, LearningSetup, Models, RestorePoint, RoleLearner
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
 
@@ -23,7 +23,7 @@ class LocalBackend:
         self,
         models: Mapping[str, AgentSettings],
         learns: Set[str],
-        learning: Learning | None,
+        learning: LearningSetup | None,
         seed: int,
     ) -> Models:
         """See :meth:`coterie.teams.backend.Backend.load`."""
@@ -46,7 +46,7 @@ class LocalBackend:
     async def rest(self) -> None:
         """Nothing to do: sampling keeps nothing that learning needs."""
 
-    def learn(self, work: Callable[[str, Learns], T]) -> dict[str, T]:
+    def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """Role by role: see :meth:`coterie.teams.backend.Backend.learn`."""
         return {role: work(role, learner) for role, learner in self._learners.items()}
 
@@ -81,7 +81,7 @@ def learners(
     models: Mapping[str, AgentSettings],
     loaded: "Mapping[str, LoadedRole]",
     learns: Set[str],
-    learning: Learning | None,
+    learning: LearningSetup | None,
 ) -> Learners:
     """Learners of models of this process, in the order of ``models``; without ``learning``
     none."""
@@ -90,7 +90,7 @@ def learners(
     return {name: _learner(loaded[name], learning) for name in models if name in learns}
 
 
-def _learner(loaded: "LoadedRole", learning: Learning) -> Learns:
+def _learner(loaded: "LoadedRole", learning: LearningSetup) -> RoleLearner:
     from coterie.algorithms import Learner
     from coterie.algorithms.imitation import LIKELIHOOD
     from coterie.teams.trained import TrainedRole

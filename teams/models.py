@@ -85,8 +85,8 @@ def _check_span(role: str, agent: AgentSettings, engine: str, *, here: bool) -> 
 
 
 def pin_commits(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
-    """The same settings with the commit of every model of the hub: what a branch names changes."""
-    found = dict(agents)
+    """``agents`` with the commit of every model of the hub, since a branch moves."""
+    pinned = dict(agents)
     for role, settings in agents.items():
         if is_player(settings.model):
             continue
@@ -96,8 +96,8 @@ def pin_commits(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]
         else:
             snapshot = hub_snapshot(model_spec(settings))
         if snapshot:
-            found[role] = replace(settings, revision=snapshot.name)
-    return found
+            pinned[role] = replace(settings, revision=snapshot.name)
+    return pinned
 
 
 def check_models(agents: Mapping[str, AgentSettings]) -> None:
@@ -111,5 +111,5 @@ def check_models(agents: Mapping[str, AgentSettings]) -> None:
         spec = model_spec(settings)
         check_model(spec, role=role, trained=settings.trained)
         # An adapter of the hub is known as one when it is on this disk.
-        if (found := model_spec(settings)) != spec:
-            check_model(found, role=role, trained=settings.trained)
+        if (known := model_spec(settings)) != spec:
+            check_model(known, role=role, trained=settings.trained)

@@ -31,15 +31,15 @@ def check_players(agents: Mapping[str, AgentSettings]) -> None:
 
 def local_models(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
     """What has to be loaded: a role's own model by its name, a pool's by the name of its seat."""
-    found: dict[str, AgentSettings] = {}
+    models: dict[str, AgentSettings] = {}
     for role, settings in agents.items():
         if not is_player(settings.model):
-            found[role] = settings
+            models[role] = settings
             continue
         for seat, member in enumerate(pool_members(settings.model)):
             if not is_player(member):
-                found[_seat(role, seat)] = dataclasses.replace(settings, model=member)
-    return found
+                models[_seat(role, seat)] = dataclasses.replace(settings, model=member)
+    return models
 
 
 def build_player(
@@ -60,7 +60,7 @@ def build_player(
         local: what :func:`local_models` asked for, loaded: the policy and its own codec.
     """
 
-    def one(seat: int, member: str) -> Any:
+    def player_at(seat: int, member: str) -> Any:
         if not is_player(member):
             policy, inner = local[_seat(role, seat)]
             return TranslatedPolicy(policy, inner=inner, outer=codec)
@@ -68,8 +68,8 @@ def build_player(
 
     members = pool_members(name)
     if len(members) == 1 and members[0] == name:
-        return one(0, name)
-    return ExpertPool({f"{seat}": one(seat, member) for seat, member in enumerate(members)})
+        return player_at(0, name)
+    return ExpertPool({f"{seat}": player_at(seat, member) for seat, member in enumerate(members)})
 
 
 def player_counters(policies: Mapping[str, Policy]) -> dict[str, float]:

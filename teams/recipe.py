@@ -1,4 +1,4 @@
-"""What the environments of a run are made of, here and in other processes."""
+"""The recipe of a run's environments, for this process and for others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A team: who plays each role, how everybody answers, and how some of them learn."""
+"""A team: the policies of all roles, and the learners of those that train."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import TranslatedPolicy
 from coterie.experts.naming import is_player
 from coterie.experts.pool import close_all
-from coterie.teams.backend import Backend, Learners, Learning, Learns
+from coterie.teams.backend import Backend, Learners, LearningSetup, RoleLearner
 from coterie.teams.local import LocalBackend
 from coterie.teams.players import build_player, local_models
 from coterie.teams.settings import AgentSettings
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Team:
-    """Everybody who answers, and those of them who learn."""
+    """The policies of all roles, and the learners of those that train."""
 
     loaded: "Mapping[str, LoadedRole]"
     """Roles that a model of their own in this process plays."""
@@ -44,15 +44,15 @@ class Team:
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[None]:
-        """Everybody answers with the weights of the start; afterwards the learner has the
-        devices."""
+        """Policies sample with the current weights inside; afterwards the devices are free for
+        learning."""
         await self.refresh()
         yield
         await self.backend.rest()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["Team"]:
-        """Everybody answers inside; afterwards connections and engines are closed for good."""
+        """Policies sample inside; afterwards connections and engines are closed for good."""
         try:
             await self.start()
             await self.refresh()
@@ -60,7 +60,7 @@ class Team:
         finally:
             await self.aclose()
 
-    def learn(self, work: Callable[[str, Learns], T]) -> dict[str, T]:
+    def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """See :meth:`coterie.teams.backend.Backend.learn`."""
         return self.backend.learn(work)
 
@@ -78,7 +78,7 @@ class Team:
 def build_team(
     agents: Mapping[str, AgentSettings],
     *,
-    learning: Learning | None = None,
+    learning: LearningSetup | None = None,
     vllm: VllmSettings | None = None,
     seed: int = 0,
     together: bool = True,

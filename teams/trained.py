@@ -26,7 +26,7 @@ class OtherFormat(UserError):
 
 @dataclass
 class TrainedRole:
-    """Implements :class:`coterie.teams.backend.Learns` in this process."""
+    """Implements :class:`coterie.teams.backend.RoleLearner` in this process."""
 
     loaded: LoadedRole
     learner: Learner

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Set
 
 from coterie.agents.engine.fleet import Fleet, Seat
 from coterie.agents.engine.settings import VllmSettings
-from coterie.teams.backend import Learning, Models
+from coterie.teams.backend import LearningSetup, Models
 from coterie.teams.local import LocalBackend, learners, load_roles
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
@@ -23,7 +23,7 @@ class VllmBackend(LocalBackend):
         self,
         models: Mapping[str, AgentSettings],
         learns: Set[str],
-        learning: Learning | None,
+        learning: LearningSetup | None,
         seed: int,
     ) -> Models:
         """See :meth:`coterie.teams.backend.Backend.load`; :meth:`start` before anybody is asked."""

@@ -15,7 +15,7 @@ from coterie.algorithms import (
     with_overlong_penalty,
 )
 from coterie.datatypes import Episode, Trajectory
-from coterie.teams.backend import Learns
+from coterie.teams.backend import RoleLearner
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def without_stale(batch: Batch, versions: Mapping[str, int], most: int) -> Batch
 
 
 def with_divergences(
-    rows: Sequence[Trajectory], learners: Mapping[str, Learns], algorithm: Algorithm
+    rows: Sequence[Trajectory], learners: Mapping[str, RoleLearner], algorithm: Algorithm
 ) -> tuple[list[Trajectory], dict[str, float]]:
     """``rows`` with the divergence taken off their rewards where ``algorithm`` asks for it, and
     its mean over rows for the log."""

@@ -32,7 +32,7 @@ from coterie.problems.split import hold_out
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.consultation import ANSWER, THINK
 from coterie.rewards.grading.answers import Checker
-from coterie.teams.backend import Learning
+from coterie.teams.backend import LearningSetup
 from coterie.teams.models import check_models
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import build_team
@@ -129,7 +129,7 @@ def distill(settings: Distillation) -> None:
     with loading(console, settings.models(), lines=slow):
         team = build_team(
             agents,
-            learning=Learning(
+            learning=LearningSetup(
                 LIKELIHOOD,
                 imitating(LearnerSettings(lr=settings.lr)),
                 temperature=1.0,

@@ -19,7 +19,7 @@ from coterie.models.threads import fix_threads
 from coterie.problems.prepare import PreparedProblems
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, Deadlines
-from coterie.teams.backend import Backend, Learning
+from coterie.teams.backend import Backend, LearningSetup
 from coterie.teams.graders import build_scorer
 from coterie.teams.models import pin_commits
 from coterie.teams.recipe import EnvRecipe
@@ -273,8 +273,8 @@ def _learning(
     rollout: RolloutSettings,
     warmup: WarmupSettings,
     steps: int,
-) -> Learning:
-    return Learning(
+) -> LearningSetup:
+    return LearningSetup(
         algorithm,
         learner,
         temperature=rollout.learner_temperature or rollout.temperature,

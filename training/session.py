@@ -11,7 +11,7 @@ from coterie.algorithms import Credit, assign_credit
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.evaluation.evaluation import Outcomes
 from coterie.problems.prepare import PreparedProblems
-from coterie.teams.backend import Learns
+from coterie.teams.backend import RoleLearner
 from coterie.training.batch import Batch, rows_of, with_divergences
 from coterie.training.conclusion import tell
 from coterie.training.deaths import said_at_work, said_while_starting
@@ -104,7 +104,7 @@ class Session(AbstractContextManager["Session"]):
         """
         step = self._keeper.progress.step + 1
 
-        def learned(role: str, trained: Learns) -> dict[str, float]:
+        def learned(role: str, trained: RoleLearner) -> dict[str, float]:
             try:
                 return trained.update(*rows_of(batch, credit, role))
             except NotFinite as why:

@@ -12,7 +12,7 @@ from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Problem, TokenCodec, Trajectory, UserError
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.grading.answers import Checker
-from coterie.teams.backend import Learns
+from coterie.teams.backend import RoleLearner
 from coterie.teams.team import Team
 from coterie.training.logbook import Logbook
 from coterie.training.prompt_limit import opening_prompts
@@ -83,7 +83,7 @@ class WarmUp:
         """Step ``number``, from 1, of every role that is warmed up; metrics by ``NAME/ROLE``. It
         depends on nothing but the number and the weights."""
 
-        def imitated(role: str, trained: Learns) -> dict[str, float]:
+        def imitated(role: str, trained: RoleLearner) -> dict[str, float]:
             return trained.imitate(self.rows(role, number)) if role in self._streams else {}
 
         return {

@@ -1,7 +1,7 @@
 """Does an environment keep the contract? Run it on yours: ``check_env(make("mypkg.my:Env"))``.
 
 PettingZoo's own tests look at one step and never at what an observation contains; these play to the
-end, several times, with answers that no language model should give and every one some day will.
+end, several times, and with malformed answers, which every language model gives some day.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -12,8 +12,8 @@ from pettingzoo import AECEnv, ParallelEnv
 
 from coterie.datatypes import UserError
 from coterie.envs.adapt import action_kind, adapt, watch_spaces
-from coterie.envs.check.actions import Answers, hostile_answers, plain_answers
-from coterie.envs.check.play import Game, play, same
+from coterie.envs.check.actions import ActionChooser, hostile_answers, plain_answers
+from coterie.envs.check.play import PlayedEpisode, play, same
 from coterie.envs.contract import role_of, roles_of, why_no_metadata
 
 _SEEDS = 8
@@ -21,7 +21,7 @@ _SEEDS = 8
 
 @dataclass(frozen=True)
 class Report:
-    """What episodes with ordinary answers were like; a model's answers are other ones."""
+    """Rewards and roles of episodes with random, well-formed answers."""
 
     episodes: int
     rewards: Mapping[str, float]
@@ -79,8 +79,8 @@ def check_env(
     _check_declaration(env)
     outside = watch_spaces(env)
 
-    def game(seed: int, answers: Answers, **how: Any) -> Game:
-        return play(env, seed, options, answers, max_steps, **how)
+    def game(seed: int, answers: ActionChooser, **flags: Any) -> PlayedEpisode:
+        return play(env, seed, options, answers, max_steps, **flags)
 
     plain = plain_answers(env)
     first = game(seed, plain)
@@ -159,33 +159,44 @@ def _check_declaration(env: Any) -> None:
 
 
 def _report(
-    game: Callable[..., Game], seed: int, plain: Answers, others: Answers, env: Any
+    game: Callable[..., PlayedEpisode],
+    seed: int,
+    plain: ActionChooser,
+    others: ActionChooser,
+    env: Any,
 ) -> Report:
-    """Play some seeds with two kinds of ordinary answers."""
+    """Play some seeds with two kinds of well-formed answers."""
     seeds = range(seed, seed + _SEEDS)
-    one, other = [game(s, plain) for s in seeds], [game(s, others, moves=True) for s in seeds]
+    plain_games, other_games = (
+        [game(s, plain) for s in seeds],
+        [game(s, others, moves=True) for s in seeds],
+    )
     roles = roles_of(env.possible_agents)
     paid: dict[str, list[float]] = {role: [] for role in roles}
-    for agent, reward in (item for each in (*one, *other) for item in each.paid.items()):
+    for agent, reward in (
+        item for each in (*plain_games, *other_games) for item in each.paid.items()
+    ):
         paid[role_of(agent)].append(reward)
-    asked = set[str]().union(*(each.asked for each in (*one, *other)))
+    asked = set[str]().union(*(each.asked for each in (*plain_games, *other_games)))
     return Report(
         episodes=2 * _SEEDS,
         rewards={role: sum(values) / len(values) for role, values in paid.items()},
-        signal=sum(a.paid != b.paid for a, b in zip(one, other)) / _SEEDS,
+        signal=sum(a.paid != b.paid for a, b in zip(plain_games, other_games)) / _SEEDS,
         never_asked=tuple(role for role in roles if role not in asked),
-        same_every_time=all(same(_told(one[0]), _told(each)) for each in one),
+        same_every_time=all(
+            same(_without_infos(plain_games[0]), _without_infos(each)) for each in plain_games
+        ),
     )
 
 
-def _told(game: Game) -> list[dict[str, Any]]:
+def _without_infos(game: PlayedEpisode) -> list[dict[str, Any]]:
     """An episode without its infos, which name the problem that a game has no use for."""
-    return [{key: part for key, part in one.items() if key != "infos"} for one in game.record]
+    return [{key: part for key, part in entry.items() if key != "infos"} for entry in game.record]
 
 
-def _difference(one: Game, other: Game) -> str:
-    """Where two records part."""
-    for number, (left, right) in enumerate(zip(one.record, other.record)):
+def _difference(first: PlayedEpisode, second: PlayedEpisode) -> str:
+    """Where two episodes first differ, in words."""
+    for number, (left, right) in enumerate(zip(first.record, second.record)):
         for part in left:
             for agent in sorted({*left[part], *right[part]}):
                 mine, theirs = left[part].get(agent), right[part].get(agent)
@@ -195,4 +206,4 @@ def _difference(one: Game, other: Game) -> str:
                         shared = [key for key in mine if not same(mine[key], theirs.get(key))]
                         keys = f" ({', '.join(map(str, shared)) or 'its keys'})"
                     return f"the {part} of {agent} after {number} steps{keys}"
-    return f"length ({len(one.record) - 1} and {len(other.record) - 1} steps)"
+    return f"length ({len(first.record) - 1} and {len(second.record) - 1} steps)"

@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as mistake:
         print(f"coterie check: {mistake}", file=sys.stderr)
         return 2
-    how: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "seed": chosen.seed,
         "max_steps": chosen.max_steps,
         "varied": not chosen.same_every_time,
@@ -47,13 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         spec = envs.spec(chosen.name)
         # Who does not learn there may be asked seldom.
         learn = spec.learns(spec.settings()) if spec.learns and spec.settings else spec.roles
-        how["unasked"] = {*chosen.unasked} | {*spec.roles} - {*learn}
+        arguments["unasked"] = {*chosen.unasked} | {*spec.roles} - {*learn}
         tokens = envs.make(chosen.name)
         if is_text_env(getattr(tokens, "env", None)):
-            report = envs.check_env(envs.make(chosen.name, view="text"), **how)
-            envs.check_env(tokens, **how)
+            report = envs.check_env(envs.make(chosen.name, view="text"), **arguments)
+            envs.check_env(tokens, **arguments)
         else:
-            report = envs.check_env(tokens, **how)
+            report = envs.check_env(tokens, **arguments)
         roles = ", ".join(spec.roles)
     except (AssertionError, UserError) as error:
         broken = isinstance(error, AssertionError)

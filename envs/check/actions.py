@@ -1,4 +1,4 @@
-"""Answers to play with: ordinary ones, and ones that nobody hopes for."""
+"""Answers for the check: well-formed samples, and malformed ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from coterie.envs.spaces import TokenSpace
 MISSING = object()
 """Stands for an agent without an entry in ``actions``."""
 
-Answers = Callable[[str, int], Any]
+ActionChooser = Callable[[str, int], Any]
 """(agent, step) -> its action, or :data:`MISSING`."""
 
 _MEGABYTE = 1_000_000
@@ -29,9 +29,8 @@ _TEXTS: dict[str, Any] = {
 }
 
 
-def plain_answers(env: Any, which: int = 0) -> Answers:
-    """Samples of the action spaces that depend on agent and step only, and on ``which`` they
-    are."""
+def plain_answers(env: Any, which: int = 0) -> ActionChooser:
+    """Samples of the action spaces: functions of agent, step and ``which`` alone."""
     cache: dict[tuple[str, int], Any] = {}
 
     def answer(agent: str, step: int) -> Any:
@@ -44,13 +43,13 @@ def plain_answers(env: Any, which: int = 0) -> Answers:
     return answer
 
 
-def hostile_answers(env: Any) -> dict[str, Answers]:
-    """Name -> answers that must be survived."""
-    some = plain_answers(env)
-    hostile: dict[str, Answers] = {
+def hostile_answers(env: Any) -> dict[str, ActionChooser]:
+    """Name -> malformed answers, which an environment must survive."""
+    plain = plain_answers(env)
+    hostile: dict[str, ActionChooser] = {
         "no actions": lambda agent, step: MISSING,
         "actions of every other agent only": lambda agent, step: (
-            MISSING if (env.possible_agents.index(agent) + step) % 2 else some(agent, step)
+            MISSING if (env.possible_agents.index(agent) + step) % 2 else plain(agent, step)
         ),
     }
     space = env.action_space(env.possible_agents[0])
@@ -62,7 +61,7 @@ def hostile_answers(env: Any) -> dict[str, Answers]:
         for name, make in _TOKENS.items():
             hostile[name] = lambda agent, step, make=make: make(env.action_space(agent))
     elif isinstance(space, spaces.MultiDiscrete):
-        hostile["lowest values"] = lambda agent, step: np.zeros_like(some(agent, step))
+        hostile["lowest values"] = lambda agent, step: np.zeros_like(plain(agent, step))
         hostile["highest values"] = lambda agent, step: env.action_space(agent).nvec - 1
     return hostile
 

@@ -1,4 +1,4 @@
-"""Playing one episode while looking at everything it gives."""
+"""Play one episode, and check everything that the environment returns."""
 
 import copy
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.datatypes import derive_seed, listed_moves
-from coterie.envs.check.actions import MISSING, Answers
+from coterie.envs.check.actions import MISSING, ActionChooser
 from coterie.envs.contract import (
     CONTEXTS,
     role_of,
@@ -23,7 +23,7 @@ from coterie.envs.contract import (
 
 
 @dataclass
-class Game:
+class PlayedEpisode:
     """What one episode showed: one entry for the reset and for each step."""
 
     record: list[dict[str, Any]] = field(default_factory=list)
@@ -37,13 +37,13 @@ def play(
     env: Any,
     seed: int,
     options: dict[str, Any] | None,
-    answers: Answers,
+    answers: ActionChooser,
     max_steps: int,
     *,
     ask_requests: bool = False,
     idle_act: bool = False,
     moves: bool = False,
-) -> Game:
+) -> PlayedEpisode:
     """Play to the end, looking at every step.
 
     Args:
@@ -51,7 +51,7 @@ def play(
         idle_act: give actions for agents that are not active, too.
         moves: make one of the moves that a text lists (``Moves: 0 2 5``), where it does.
     """
-    game = Game()
+    game = PlayedEpisode()
     result = env.reset(seed=seed, options=copy.copy(options))
     _hold(why_no_result("reset", result))
     observations, infos = result
@@ -84,10 +84,10 @@ def play(
         over = _check_ends(live, terminations, truncations)
         now = _living(env, "step", observations)
         revived = dead & set(now)
-        assert not revived, f"{_some(revived)} ended and lives again"
+        assert not revived, f"{_listed(revived)} ended and lives again"
         dead |= over
         assert set(now) == set(live) - over, (
-            f"agents is {now} after {_some(over) or 'nobody'} ended out of {live}"
+            f"agents is {now} after {_listed(over) or 'nobody'} ended out of {live}"
         )
         for agent in live:
             assert agent in rewards, f"{agent} was alive and has no reward"
@@ -112,17 +112,17 @@ def play(
     raise AssertionError(f"the episode is not over after {max_steps} steps")
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Deep equality, with arrays by value and NaN equal to itself."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return set(one) == set(other) and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return np.array_equal(one, other)
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return set(first) == set(second) and all(same(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.array_equal(first, second)
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         return False
-    return one == other or (one != one and other != other)
+    return first == second or (first != first and second != second)
 
 
 class _Shown:
@@ -195,7 +195,7 @@ def _living(env: Any, method: str, observations: Mapping[str, Any]) -> list[str]
     return list(env.agents)
 
 
-def _keep(game: Game, **parts: Any) -> None:
+def _keep(game: PlayedEpisode, **parts: Any) -> None:
     game.record.append({name: copy.deepcopy(dict(part)) for name, part in parts.items()})
 
 
@@ -232,10 +232,12 @@ def _check_last_info(env: Any, agent: str, info: Mapping[str, Any], paid: float)
 
 
 def _check_episode_infos(infos: Mapping[str, Any], over: set[str]) -> None:
-    told = [(agent, infos[agent]["episode"]) for agent in sorted(over) if "episode" in infos[agent]]
-    for agent, episode in told[1:]:
-        assert same(episode, told[0][1]), (
-            f"info['episode'] of {agent} and {told[0][0]} differ: it is the same for everyone"
+    episodes = [
+        (agent, infos[agent]["episode"]) for agent in sorted(over) if "episode" in infos[agent]
+    ]
+    for agent, episode in episodes[1:]:
+        assert same(episode, episodes[0][1]), (
+            f"info['episode'] of {agent} and {episodes[0][0]} differ: it is the same for everyone"
         )
 
 
@@ -258,7 +260,7 @@ def _check_aliases(infos: Mapping[str, Any]) -> None:
         visit(agent, "info", info)
 
 
-def _some(agents: set[str]) -> str:
+def _listed(agents: set[str]) -> str:
     return ", ".join(sorted(agents))
 
 

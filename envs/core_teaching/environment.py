@@ -37,11 +37,11 @@ import numpy as np
 from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.contract import role_of
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.core_teaching.hints import Taught, hint_checks, lessons, to_reread
+from coterie.envs.core_teaching.hints import Taught, hint_checks, hints_for, to_reread
 from coterie.envs.core_teaching.scoring import (
     NO_WEIGHTS,
     TERMS,
-    Lesson,
+    Hint,
     Trace,
     report_traces,
     score,
@@ -122,12 +122,12 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         traces = self._read(problem, answers, COLD, {})
 
         # The best right trace, without its answer, is each role's hint.
-        taught: dict[str, Lesson] = {}
+        taught: dict[str, Hint] = {}
         if second:
-            taught = self._lessons(problem, traces, weights, step)
-        reread: dict[str, Lesson] = {}
+            taught = self._hints(problem, traces, weights, step)
+        reread: dict[str, Hint] = {}
         if rereads:
-            behind = self._reread_lessons(problem, traces, weights, step)
+            behind = self._reread_hints(problem, traces, weights, step)
             reread = to_reread(traces, behind, settings.reread)
 
         if second:
@@ -138,7 +138,7 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
                 if (role := role_of(agent)) in taught
                 and shows_hint(coin(self.episode_seed, agent), hint_probability)
             }
-            hinted = {agent: ask(lesson.hint) for agent, lesson in shown.items()}
+            hinted = {agent: ask(hint.text) for agent, hint in shown.items()}
             answers = yield Turn(
                 dict.fromkeys(second, cold) | hinted,
                 lambda answers: self._needed(problem, answers, traces, weights, teaches=False),
@@ -150,7 +150,7 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
 
         # All traces of the question are rewarded together.
         scores = score(traces, problem, settings, weights, self.scorer.embed) if traces else None
-        read = {role_of(agent): lesson for agent, lesson in reread.items()}
+        read = {role_of(agent): hint for agent, hint in reread.items()}
         reports = {} if scores is None else report_traces(traces, scores, taught, read, problem)
         names = ("correct",) if evaluating else (*TERMS, *map(term_name, settings.terms))
         terms = dict.fromkeys(self.possible_agents, dict.fromkeys(names, 0.0))
@@ -177,11 +177,11 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
             learned_after=dict.fromkeys(seen, cold.text)
             if settings.learn_hinted_after == "cold"
             else {},
-            reread_after={agent: ask(lesson.hint).text for agent, lesson in reread.items()},
+            reread_after={agent: ask(hint.text).text for agent, hint in reread.items()},
         )
 
     def _read(
-        self, problem: Problem, answers: Answers, round_: int, shown: Mapping[str, Lesson]
+        self, problem: Problem, answers: Answers, round_: int, shown: Mapping[str, Hint]
     ) -> list[Trace]:
         return [
             Trace(
@@ -195,15 +195,15 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
             for agent, text in answers.items()
         ]
 
-    def _lessons(
+    def _hints(
         self,
         problem: Problem,
         traces: list[Trace],
         weights: Weights,
         step: int,
         among: Taught = "all",
-    ) -> dict[str, Lesson]:
-        """Role -> what it is taught; empty where no trace is right."""
+    ) -> dict[str, Hint]:
+        """Role -> its hint; empty where no trace is right."""
         settings, value_B = self.settings, np.ones(len(traces))
         # A single right trace has no rival.
         if sum(trace.verdict.correct for trace in traces) > 1:
@@ -215,18 +215,18 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         def states_gold(text: str) -> bool:
             return self.scorer.check(text, problem).correct
 
-        how = (problem, settings, self.meters, states_gold)
-        return lessons(traces, value_B, *how, step=step, among=among)
+        arguments = (problem, settings, self.meters, states_gold)
+        return hints_for(traces, value_B, *arguments, step=step, among=among)
 
-    def _reread_lessons(
+    def _reread_hints(
         self, problem: Problem, traces: list[Trace], weights: Weights, step: int
-    ) -> dict[str, Lesson]:
-        """Role -> what its traces are read again behind."""
+    ) -> dict[str, Hint]:
+        """Role -> the hint behind which its traces are read again."""
         right = {r: [t.verdict.correct for t in traces if t.role == r] for r in self.roles}
         least = self.settings.reread_least
-        sure = {role for role, some in right.items() if some and np.mean(some) >= least}
+        sure = {role for role, correct in right.items() if correct and np.mean(correct) >= least}
         traces = [trace for trace in traces if trace.role in sure]
-        return self._lessons(problem, traces, weights, step, self.settings.reread_hint)
+        return self._hints(problem, traces, weights, step, self.settings.reread_hint)
 
     def _needed(
         self,

@@ -42,11 +42,11 @@ class HintCounts:
     eligible: int
     """Saw a hint, their role had failed cold, a peer had not (CoRe, arXiv:2601.21600)."""
     rescued: int
-    """Of these, right."""
+    """How many of the eligible traces are right."""
     retried: int
-    """The same but for the hint: there was one for them, and chance withheld it."""
+    """Would be eligible, but chance withheld the hint that there was for them."""
     recovered: int
-    """Of these, right: what chance and regression to the mean achieve."""
+    """How many of the retried traces are right: chance and regression to the mean."""
     helped: int
     """Saw a hint and did better than their role's cold rate."""
     hurt: int
@@ -130,8 +130,10 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
         "hint_lift": totals["helped"] + totals["hurt"] + totals["neutral"],
     }
     usual = means["team_pass@1"].count
-    found = with_derived(means, partial(_derive, roles), lambda name: denominators.get(name, usual))
-    return {name: mean for name, mean in found.items() if name not in _COUNTS}
+    metrics = with_derived(
+        means, partial(_derive, roles), lambda name: denominators.get(name, usual)
+    )
+    return {name: mean for name, mean in metrics.items() if name not in _COUNTS}
 
 
 def _derive(roles: Sequence[str], mean: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -175,7 +177,7 @@ def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
             "Who solves what",
             "Share of held-out problems, one cold trace of each role. What one role alone solves "
             "is what the others can learn from it.",
-            [(name, _overlap(found["correct"])) for name, found in outcomes.items()],
+            [(name, _overlap(measured["correct"])) for name, measured in outcomes.items()],
         )
     ]
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from coterie.datatypes import Problem
 from coterie.envs.bytes_codec import TextMeter
-from coterie.envs.core_teaching.scoring import Lesson, Trace
+from coterie.envs.core_teaching.scoring import Hint, Trace
 from coterie.envs.core_teaching.settings import (
     CoreTeachingSettings,
     End,
@@ -30,7 +30,7 @@ Taught = Literal["all", "peer", "own"]
 _NOISE = re.compile(r"[\s$*.。!()\[\]{}\\]+")
 
 
-def lessons(
+def hints_for(
     traces: Sequence[Trace],
     value_B: npt.ArrayLike,
     problem: Problem,
@@ -40,8 +40,8 @@ def lessons(
     *,
     step: int,
     among: Taught = "all",
-) -> dict[str, Lesson]:
-    """Role -> its lesson, for every role of ``meters`` that there is a hint for.
+) -> dict[str, Hint]:
+    """Role -> its hint, for every role of ``meters`` that there is one for.
 
     Args:
         value_B: provisional rewards.
@@ -50,7 +50,7 @@ def lessons(
         step: whose turn it is when teachers rotate.
         among: whose traces may teach a role: all, its peers', or its own.
     """
-    taught: dict[str, Lesson] = {}
+    taught: dict[str, Hint] = {}
     sources: dict[int, str | None] = {}
     for role, meter in meters.items():
         place = choose_teacher(
@@ -70,9 +70,9 @@ def lessons(
         if (source := sources[place]) is None:
             continue
         answers = (problem.gold, teacher.verdict.answer or "")
-        hint = build_hint(source, answers, meter, settings.hint_tokens, settings.truncate)
-        if hint is not None:
-            taught[role] = Lesson(teacher.agent, hint)
+        text = build_hint(source, answers, meter, settings.hint_tokens, settings.truncate)
+        if text is not None:
+            taught[role] = Hint(teacher.agent, text)
     return taught
 
 
@@ -122,9 +122,9 @@ def choose_teacher(
 
 
 def to_reread(
-    traces: Sequence[Trace], taught: Mapping[str, Lesson], which: Reread
-) -> dict[str, Lesson]:
-    """Agent -> its role's lesson, for cold traces that are read once more behind its hint."""
+    traces: Sequence[Trace], taught: Mapping[str, Hint], which: Reread
+) -> dict[str, Hint]:
+    """Agent -> its role's hint, for cold traces that are read once more behind its hint."""
     right = {trace.role for trace in traces if trace.verdict.correct}
     wrong = {trace.role for trace in traces if not trace.verdict.correct}
     return {

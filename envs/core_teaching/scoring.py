@@ -64,13 +64,13 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """What one role is taught."""
+class Hint:
+    """What one role reads of another trace."""
 
     teacher: str
     """The agent whose trace was chosen."""
-    hint: str
-    """The hint made of it, in the student's length."""
+    text: str
+    """That trace without its answer, in the student's length."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def score(
 def texts_to_embed(
     texts: Sequence[str], settings: CoreTeachingSettings, weights: Weights
 ) -> tuple[str, ...]:
-    """What :func:`score` will have embedded of these traces."""
+    """The texts of these traces that :func:`score` will embed."""
     strategies_only = settings.explore_mode == "strategy-ratio"
     asked: list[str] = []
     if weights.cross_model or (weights.exploration and not strategies_only):
@@ -198,8 +198,8 @@ def texts_to_embed(
 def report_traces(
     traces: Sequence[Trace],
     scores: Scores,
-    taught: Mapping[str, Lesson],
-    read: Mapping[str, Lesson],
+    taught: Mapping[str, Hint],
+    read: Mapping[str, Hint],
     problem: Problem,
 ) -> dict[str, dict[str, Any]]:
     """Agent -> what is logged of its trace; roles were ``taught`` in the second round, and what
@@ -210,13 +210,13 @@ def report_traces(
     """
     tried = {trace.role for trace in traces if trace.round == COLD}
     solved = {trace.role for trace in traces if trace.round == COLD and trace.verdict.correct}
-    teachers = {lesson.teacher for lesson in (*taught.values(), *read.values())}
+    teachers = {hint.teacher for hint in (*taught.values(), *read.values())}
     reports: dict[str, dict[str, Any]] = {}
     for row, (trace, outcome) in enumerate(zip(traces, hint_outcomes(scores.lift_B))):
         cold_failed = trace.role in tried - solved
         peer_succeeded = bool(solved - {trace.role})
-        lesson = taught.get(trace.role)
-        could_be_taught = trace.round == HINT and lesson is not None
+        hint = taught.get(trace.role)
+        could_be_taught = trace.round == HINT and hint is not None
         lift = float(scores.lift_B[row])
         reports[trace.agent] = {
             "correct": bool(trace.verdict.correct),
@@ -230,7 +230,7 @@ def report_traces(
             "eligible": bool(scores.eligible_B[row]),
             "rescued": bool(scores.rescued_B[row]),
             "control": could_be_taught and cold_failed and peer_succeeded and not trace.hinted,
-            "leak": trace.hinted and lesson is not None and leaks(lesson.hint, problem.gold),
+            "leak": trace.hinted and hint is not None and leaks(hint.text, problem.gold),
             "teacher": trace.agent in teachers,
             "hint_outcome": outcome,
             "hint_lift": None if math.isnan(lift) else lift,
@@ -241,8 +241,8 @@ def report_traces(
 def whole_episode(
     traces: Sequence[Trace],
     scores: Scores | None,
-    taught: Mapping[str, Lesson],
-    read: Mapping[str, Lesson],
+    taught: Mapping[str, Hint],
+    read: Mapping[str, Hint],
     reports: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Measurements of the whole episode; ``scores`` is None where nobody answered."""
@@ -259,10 +259,10 @@ def whole_episode(
         "answered": len(traces),
         "cold_rate": {role: float(np.mean(rights)) for role, rights in cold.items()},
         "team_correct": any(any(rights) for rights in cold.values()),
-        "teachers": {role: lesson.teacher for role, lesson in taught.items()},
-        "hints": {role: lesson.hint for role, lesson in taught.items()},
-        "reread_teachers": {role: lesson.teacher for role, lesson in read.items()},
-        "reread_hints": {role: lesson.hint for role, lesson in read.items()},
+        "teachers": {role: hint.teacher for role, hint in taught.items()},
+        "hints": {role: hint.text for role, hint in taught.items()},
+        "reread_teachers": {role: hint.teacher for role, hint in read.items()},
+        "reread_hints": {role: hint.text for role, hint in read.items()},
         "hinted": count("hinted"),
         "leaked": count("leak"),
         "helped": count("hint_outcome", "helped"),

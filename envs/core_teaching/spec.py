@@ -1,10 +1,54 @@
-"""What is known of ``core-teaching`` before it is built: its defaults, and who asks what in it."""
+"""What is known of ``core-teaching`` before it is built: defaults, suite, and what it refuses."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from coterie.envs.core_teaching.check import check
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
 from coterie.envs.env_spec import EnvSpec
+
+
+def check(settings: CoreTeachingSettings, run: Any) -> Iterator[tuple[bool, str]]:
+    """See :attr:`coterie.envs.EnvSpec.check`: rereading and distillation go together, and the
+    user's own reward terms work.
+
+    Raises:
+        UserError: a reward term of one's own fails when it is tried.
+    """
+    beta = run.algo.distillation.beta
+    yield (
+        settings.reread == "none" and beta > 0,
+        "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
+        "--env.reread, such as wrong",
+    )
+    yield (
+        settings.reread != "none" and beta == 0,
+        f"--env.reread {settings.reread} does nothing without --algo.distillation.beta, such as "
+        "1; without both: --env.reread none",
+    )
+    if settings.terms:
+        _try_terms(settings)
+
+
+def _try_terms(settings: CoreTeachingSettings) -> None:
+    """Call the user's reward terms on traces of a question (right, wrong, empty, hinted), and on a
+    single trace."""
+    from coterie.datatypes import Problem, Verdict
+    from coterie.envs.core_teaching.scoring import Trace
+    from coterie.envs.core_teaching.terms import own_terms
+    from coterie.rewards.rescue import COLD, HINT
+
+    right, wrong = Verdict(True, "4", "exact"), Verdict(False, None, "none")
+    traces = [
+        Trace("alice_0", "alice", COLD, "2 + 2 = 4\nAnswer: 4", right),
+        Trace("alice_1", "alice", COLD, "", wrong),
+        Trace("bob_0", "bob", COLD, "2 + 2 = 5", wrong),
+        Trace("bob_1", "bob", HINT, "4", right, taught_by="alice_0"),
+    ]
+    problem = Problem("dry-run", "What is 2 + 2?", "4")
+    for sample in (traces, traces[:1]):
+        own_terms(settings.terms, sample, problem)
+
 
 SPEC = EnvSpec(
     name="core-teaching",

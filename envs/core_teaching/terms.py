@@ -35,10 +35,10 @@ def find_term(named: str) -> tuple[str, float, Term]:
     if not math.isfinite(value):
         raise UserError(f"env.terms {named!r}: write NAME=WEIGHT, such as mymodule:brevity=0.5")
     path, title = PLUGINS.find(name, sorted(PLUGINS.names()))
-    found: Any = load(path, title)
-    if not callable(found):
-        raise UserError(f"{title} is a {type(found).__name__}; it must be a function")
-    return name.rpartition(":")[2].rpartition(".")[2], value, cast(Term, found)
+    function: Any = load(path, title)
+    if not callable(function):
+        raise UserError(f"{title} is a {type(function).__name__}; it must be a function")
+    return name.rpartition(":")[2].rpartition(".")[2], value, cast(Term, function)
 
 
 def term_name(named: str) -> str:
@@ -58,17 +58,17 @@ def own_terms(
         UserError: a function fails, or gives something else.
     """
     values: dict[str, npt.NDArray[np.float64]] = {}
-    for one in named:
-        name, weight, term = find_term(one)
+    for entry in named:
+        name, weight, term = find_term(entry)
         try:
             value_B = np.asarray(term([*traces], problem), dtype=np.float64)
         except Exception as error:
             raise UserError(
-                f"reward term {one!r} raised {type(error).__name__}: {str(error)[:300]}"
+                f"reward term {entry!r} raised {type(error).__name__}: {str(error)[:300]}"
             ) from error
         if value_B.shape != (len(traces),) or not np.isfinite(value_B).all():
             raise UserError(
-                f"reward term {one!r} gave {value_B!r:.200}; it must give {len(traces)} finite "
+                f"reward term {entry!r} gave {value_B!r:.200}; it must give {len(traces)} finite "
                 "numbers, one for each trace"
             )
         values[name] = weight * value_B

@@ -38,7 +38,7 @@ from coterie.datatypes import Problem, ScoreRequests, UserError
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.corea_deferral.scoring import (
     TERMS,
-    Trace,
+    ConfidentTrace,
     final_answer,
     graded_part,
     keeps,
@@ -90,9 +90,11 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
                 tuple((graded_part(text, problem), problem) for text in answers.values())
             )
 
-        def read(answers: Answers) -> dict[str, Trace]:
+        def read(answers: Answers) -> dict[str, ConfidentTrace]:
             return {
-                agent: Trace.read(agent, text, problem, self.scorer, per_hundred=per_hundred)
+                agent: ConfidentTrace.read(
+                    agent, text, problem, self.scorer, per_hundred=per_hundred
+                )
                 for agent, text in answers.items()
             }
 
@@ -121,7 +123,7 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
             own = [trace for trace in traces.values() if trace.role == role]
             correct = [bool(trace.verdict.correct) for trace in own]
             rights |= {role: correct} if own else {}
-            scores = [{"correct": float(one)} for one in correct]
+            scores = [{"correct": float(is_right)} for is_right in correct]
             if training:
                 scores = score(own, problem.question, settings)
             terms |= {trace.agent: earned for trace, earned in zip(own, scores)}
@@ -152,7 +154,7 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
             },
         )
 
-    def _cost(self, prompt: str, trace: Trace) -> float:
+    def _cost(self, prompt: str, trace: ConfidentTrace) -> float:
         """What a trace costs in prompt tokens of the small model."""
         count, settings = self.meters[trace.role].count, self.settings
         ratio = 1.0 if trace.role == self.roles[0] else settings.size_ratio

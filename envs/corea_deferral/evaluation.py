@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.datatypes import Episode, Problem, Trajectory
 from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
-from coterie.evaluation.cascade import Cascade, ThresholdChoice, answers, measure
+from coterie.evaluation.cascade import Cascade, ThresholdChoice, measure, scored_responses
 from coterie.evaluation.evaluation import Dots, Evaluation, Outcomes, Picture, Play, Resampled, Row
 from coterie.evaluation.metrics.calibration import bin_index
 from coterie.evaluation.metrics.intervals import resampled_means
@@ -47,7 +47,10 @@ def responses(episodes: Sequence[Episode], role: str) -> dict[str, Table]:
     rows = [[row for row in episode.trajectories if row.role == role] for episode in episodes]
 
     def table(read: Callable[[Trajectory], float | None]) -> Table:
-        return [[read(row) if row.status == "ok" else None for row in some] for some in rows]
+        return [
+            [read(row) if row.status == "ok" else None for row in episode_rows]
+            for episode_rows in rows
+        ]
 
     return {
         "correct": table(lambda row: float(bool(row.info["correct"]))),
@@ -63,7 +66,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     (small_role, small), (large_role, large) = (
         (
             role,
-            answers(
+            scored_responses(
                 stored,
                 size_ratio=outcomes["size_ratio"] if place else 1.0,
                 output_weight=outcomes["output_weight"],
@@ -71,13 +74,13 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
         )
         for place, (role, stored) in enumerate(outcomes["responses"].items())
     )
-    how = ThresholdChoice(**outcomes["threshold"])
+    choice = ThresholdChoice(**outcomes["threshold"])
     cascade = Cascade(small, large, small.confidence_QS)
 
     def measure_on(chosen: Cascade) -> dict[str, Resampled]:
-        deferred_QS = chosen.defer(chosen.thresholds(how))
-        found = measure(chosen, deferred_QS, resamples=resamples, seed=seed)
-        return _rename(found, small_role, large_role)
+        deferred_QS = chosen.defer(chosen.thresholds(choice))
+        metrics = measure(chosen, deferred_QS, resamples=resamples, seed=seed)
+        return _rename(metrics, small_role, large_role)
 
     measured = measure_on(cascade)
     solvable_Q = np.asarray(outcomes["solvable"], dtype=bool)
@@ -116,8 +119,8 @@ def headline(roles: Sequence[str]) -> list[str]:
 def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
     """Whether the small model's stated confidence is what it gets right."""
     sets: list[tuple[str, list[tuple[float, float, float]]]] = []
-    for name, found in outcomes.items():
-        small = next(iter(found["responses"].values()))
+    for name, measured in outcomes.items():
+        small = next(iter(measured["responses"].values()))
         stated, right = (as_floats(small[key]).ravel() for key in ("confidence", "correct"))
         sets.append((name, _by_bin(stated, right)))
     return [

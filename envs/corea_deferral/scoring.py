@@ -1,4 +1,4 @@
-"""What the traces of one role on one question earn, and what a deferral comes to."""
+"""Rewards of one role's traces on one question, and the final answer of a deferral."""
 
 # N traces of one role, in agent order
 
@@ -20,8 +20,8 @@ TERMS = ("correct", "format", "confidence")
 
 
 @dataclass(frozen=True)
-class Trace:
-    """One answer that was really given."""
+class ConfidentTrace:
+    """One answer, graded, with its stated confidence."""
 
     agent: str
     role: str
@@ -33,14 +33,14 @@ class Trace:
     @classmethod
     def read(
         cls, agent: str, text: str, problem: Problem, scorer: Scorer, *, per_hundred: bool
-    ) -> "Trace":
+    ) -> "ConfidentTrace":
         """Grade an answer; with ``per_hundred``, 90 is a confidence of 0.9."""
         verdict = scorer.check(graded_part(text, problem), problem)
         confidence = parse_confidence(text, per_hundred=per_hundred)
         return cls(agent, role_of(agent), text, verdict, confidence)
 
     def report(self, threshold: float | None) -> dict[str, Any]:
-        """What is logged of it; with a threshold, whether it would be deferred, too."""
+        """What is logged of the trace; with ``threshold``, whether it is deferred, too."""
         correct, stated = bool(self.verdict.correct), self.confidence is not None
         measured: dict[str, Any] = {
             "correct": correct,
@@ -62,16 +62,16 @@ def graded_part(text: str, problem: Problem) -> str:
     return text if problem.kind == "code" else last_box(text)
 
 
-def keeps(trace: Trace | None, threshold: float) -> bool:
+def keeps(trace: ConfidentTrace | None, threshold: float) -> bool:
     """Whether the small model's answer stands: its confidence reaches the threshold. One that is
     missing, or states none, never does."""
     return trace is not None and trace.confidence is not None and trace.confidence >= threshold
 
 
 def final_answer(
-    own: Trace | None,
+    own: ConfidentTrace | None,
     kept: bool,
-    stand_in: Trace | None,
+    stand_in: ConfidentTrace | None,
     deferred: bool,
     costs: Mapping[str, float],
 ) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def final_answer(
 
 
 def score(
-    traces: Sequence[Trace], question: str, settings: CoreaDeferralSettings
+    traces: Sequence[ConfidentTrace], question: str, settings: CoreaDeferralSettings
 ) -> list[dict[str, float]]:
     """The weighted terms of each trace (COREA, arXiv:2603.03752, section 3.2)."""
     correct_N = np.array([trace.verdict.correct for trace in traces], dtype=np.float64)

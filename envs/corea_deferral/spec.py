@@ -1,4 +1,4 @@
-"""What is known of ``corea-deferral`` before it is built: its defaults, and who asks what in it."""
+"""What is known of ``corea-deferral`` before it is built: its defaults and its suite."""
 
 from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
 from coterie.envs.env_spec import EnvSpec, reads_nothing_again

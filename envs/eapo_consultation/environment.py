@@ -39,8 +39,8 @@ from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.eapo_consultation.messages import (
     Call,
-    Entry,
     Move,
+    ReturnEntry,
     as_result,
     move_of,
     parse_calls,
@@ -193,7 +193,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         size = len(calls) if by_calls and not isinstance(calls, str) else 1
         if left < 1 or episode.rounds_used >= allowed:
             episode.exhausted = True
-            return write_returns([Entry("BUDGET_EXHAUSTED", "no consultations are left")])
+            return write_returns([ReturnEntry("BUDGET_EXHAUSTED", "no consultations are left")])
         if size > left:
             # It costs a round and no call: a smaller block may follow, and there is an end to it.
             calls, size = f"{size} are asked and {left} can still be asked", 0
@@ -201,7 +201,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         episode.calls_used += size
         if isinstance(calls, str):
             episode.errors += 1
-            return write_returns([Entry("ERROR", calls)])
+            return write_returns([ReturnEntry("ERROR", calls)])
         return (yield from self._consult(episode, problem, calls))
 
     def _consult(self, episode: Consultation, problem: Problem, calls: list[Call]) -> Returned:
@@ -215,21 +215,21 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             block.append(Dispatch(call, query, is_accepted(u, episode.acceptance)))
         episode.rounds.append(block)
         asked = {
-            f"expert_{one.call.expert_id - 1}": one
-            for one in block
-            if one.accepted or not settings.draw_before_dispatch
+            f"expert_{dispatch.call.expert_id - 1}": dispatch
+            for dispatch in block
+            if dispatch.accepted or not settings.draw_before_dispatch
         }
         if asked:
             style, longest = settings.prompt_style, settings.expert_max_new_tokens
             replies = yield Turn(
                 {
-                    agent: Ask(lone_prompt(one.query, style), "fresh", longest, ())
-                    for agent, one in asked.items()
+                    agent: Ask(lone_prompt(dispatch.query, style), "fresh", longest, ())
+                    for agent, dispatch in asked.items()
                 },
                 scores=lambda answers: ScoreRequests(),
             )
             meter = self.meters["policy"]
-            for agent, one in asked.items():
+            for agent, dispatch in asked.items():
                 result = as_result(
                     replies.get(agent, ""),
                     meter,
@@ -237,10 +237,10 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
                     limit=None if episode.mode == "workflow" else settings.reply_tokens,
                     thinking_tokens=settings.reply_thinking_tokens,
                 )
-                one.replied = bool(result)
-                one.result = result if one.accepted else ""
-                episode.expert_tokens += meter.count(one.result) if one.result else 0
-        return write_returns([one.entry for one in block])
+                dispatch.replied = bool(result)
+                dispatch.result = result if dispatch.accepted else ""
+                episode.expert_tokens += meter.count(dispatch.result) if dispatch.result else 0
+        return write_returns([dispatch.entry for dispatch in block])
 
     def _query(self, problem: Problem, call: Call, number: int) -> str:
         """What an expert is really asked: where queries are shuffled, another question."""
@@ -258,11 +258,11 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
                     pieces.append(("environment", ask.text))
                 if answers is not None and (agent != POLICY or agent in answers):
                     pieces.append((agent, answers.get(agent, "")))
-        told = piece_by_piece(problem, pieces)
+        transcript = piece_by_piece(problem, pieces)
         if info := self.last_infos.get(POLICY):
             terms = [f"{name} {value:+.3f}" for name, value in info["reward_terms"].items()]
-            told += f"\n{'right' if info['correct'] else 'wrong'}; {', '.join(terms)}"
-        return told
+            transcript += f"\n{'right' if info['correct'] else 'wrong'}; {', '.join(terms)}"
+        return transcript
 
 
 def coin(seed: int, replica: int | None, round_: int, expert_id: int) -> float:

@@ -85,8 +85,8 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     def count(name: str) -> int:
         return means.get(f"avg@n/{name.partition('/')[2]}", means["avg@n/alone"]).count
 
-    found = with_derived(means, partial(_derive, list(parts)), count)
-    return {name: one for name, one in found.items() if not name.startswith(_HELPERS)}
+    metrics = with_derived(means, partial(_derive, list(parts)), count)
+    return {name: metric for name, metric in metrics.items() if not name.startswith(_HELPERS)}
 
 
 _HELPERS = ("square/", "f1_square/", "told_right", "untold_right")
@@ -105,7 +105,7 @@ def _parts(outcomes: Outcomes) -> dict[str, tuple[Floats, Floats]]:
     if 1 < len(names) <= _MOST_SETS:
         score_QN, f1_QN = parts["alone"]
         for name in names:
-            inside = np.array([one == name for one in sets])[:, None]
+            inside = np.array([set_name == name for set_name in sets])[:, None]
             parts[f"alone/{name}"] = (
                 np.where(inside, score_QN, np.nan),
                 np.where(inside, f1_QN, np.nan),
@@ -172,14 +172,14 @@ def further(metrics: Iterable[str]) -> list[Row]:
     """A line for each of several sets, and for their mean as the paper has it."""
     labels = {"avg@n": ("avg@n", "higher"), "f1": ("F1", "higher")}
     labels["f1_var_between"] = ("F1, variance between", "neither")
-    found = []
+    lines = []
     for metric in metrics:
         kind, _, part = metric.partition("/alone/")
         if part and kind in labels:
             label, better = labels[kind]
             title = "mean of the sets" if part == "sets" else part
-            found.append(Row(f"Alone, {label}, {title}", metric, better))
-    return found
+            lines.append(Row(f"Alone, {label}, {title}", metric, better))
+    return lines
 
 
 def headline(roles: Sequence[str]) -> list[str]:
@@ -194,16 +194,16 @@ def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
             "How the policy uses its experts",
             "Share of conversations with experts at hand: by itself, handing on the whole "
             "question, or asking for parts of it.",
-            [(name, _paradigms(found["assisted"])) for name, found in outcomes.items()],
+            [(name, _paradigms(measured["assisted"])) for name, measured in outcomes.items()],
         ),
         Bars(
             "Right, without experts and with them",
             "Share of conversations that end with the right answer.",
             [
-                (f"{name}, {how}", [("right", rate), ("wrong", 1 - rate)])
-                for name, found in outcomes.items()
-                for how in _MODES
-                for rate in [float(mean_present(mean_at_n(found[how]["correct"])))]
+                (f"{name}, {mode}", [("right", rate), ("wrong", 1 - rate)])
+                for name, measured in outcomes.items()
+                for mode in _MODES
+                for rate in [float(mean_present(mean_at_n(measured[mode]["correct"])))]
             ],
         ),
     ]

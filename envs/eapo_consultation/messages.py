@@ -271,7 +271,7 @@ def _with_thinking(thinking: str, reply: str) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReturnEntry:
     """One entry of the list that is returned."""
 
     status: Status
@@ -290,7 +290,7 @@ class Entry:
         return _defuse(json.dumps(data, ensure_ascii=False))
 
 
-def write_returns(entries: Sequence[Entry]) -> str:
+def write_returns(entries: Sequence[ReturnEntry]) -> str:
     """The piece that continues the policy's turn."""
     listed = ", ".join(entry.as_json() for entry in entries)
     return f"\n{RETURNS[0]}[{listed}]{RETURNS[1]}\n"

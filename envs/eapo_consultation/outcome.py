@@ -1,4 +1,4 @@
-"""What has happened in a consultation, what is measured of it, and what it is worth."""
+"""The state of a consultation, its measurements and its rewards."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from coterie.datatypes import Problem, Scorer, Verdict
-from coterie.envs.eapo_consultation.messages import Call, Entry, Move
+from coterie.envs.eapo_consultation.messages import Call, Move, ReturnEntry
 from coterie.envs.eapo_consultation.settings import Consult, EapoConsultationSettings
 from coterie.envs.turns import Outcome
 from coterie.rewards.consultation import (
@@ -39,16 +39,16 @@ class Dispatch:
     replied: bool = False
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> ReturnEntry:
         """What the policy reads of it."""
         if self.result:
-            return Entry("OK", self.result, self.call.expert_id)
-        return Entry("UNAVAILABLE", "", self.call.expert_id)
+            return ReturnEntry("OK", self.result, self.call.expert_id)
+        return ReturnEntry("UNAVAILABLE", "", self.call.expert_id)
 
 
 @dataclass
 class Consultation:
-    """What has happened so far."""
+    """The state of one conversation."""
 
     mode: str
     step: int
@@ -64,7 +64,7 @@ class Consultation:
     own: str = ""
     """Everything that the policy wrote."""
     tokens: int = 0
-    """The same in the policy's tokens."""
+    """Length of what the policy wrote, in its tokens."""
     rounds: list[list[Dispatch]] = field(default_factory=list)
     expert_tokens: int = 0
     """Replies that entered its context, in its tokens."""
@@ -80,7 +80,7 @@ class Consultation:
     failed: bool = False
 
     def record(self, move: Move) -> None:
-        """Take down a turn of the policy."""
+        """Add a turn of the policy."""
         self.own += move.text
         self.tokens += move.tokens
         self.thinking = move.thinking
@@ -88,13 +88,13 @@ class Consultation:
     @property
     def dispatched(self) -> list[Dispatch]:
         """Every dispatched call."""
-        return [one for block in self.rounds for one in block]
+        return [dispatch for block in self.rounds for dispatch in block]
 
 
 def final_checks(episode: Consultation, own: str, *, opened: bool) -> list[str]:
     """What :func:`outcome_of` asks of the scorer once the policy has written ``own``."""
     answer = final_answer(own, opened=opened)
-    results = [one.result for one in episode.dispatched if one.result]
+    results = [dispatch.result for dispatch in episode.dispatched if dispatch.result]
     return results if answer is None else [*results, _as_answer(answer)]
 
 
@@ -106,14 +106,23 @@ def outcome_of(
     policy: str,
     experts: Mapping[int, str],
 ) -> Outcome:
-    """What a consultation is worth at its end, and what is measured of it."""
+    """Rewards and measurements of a consultation at its end.
+
+    Args:
+        episode: its state.
+        problem: what it is about.
+        settings: the environment's.
+        scorer: grades the answer, and whether a reply states it.
+        policy: the agent that consults.
+        experts: expert id -> agent.
+    """
     opened = settings.opens_thinking
     answer = final_answer(episode.own, opened=opened)
     verdict = Verdict(False, None, "none")
     if answer is not None:
         verdict = scorer.check(_as_answer(answer), problem)
-    results = [one.result for one in episode.dispatched]
-    told = [bool(text) and scorer.check(text, problem).correct for text in results]
+    results = [dispatch.result for dispatch in episode.dispatched]
+    states_gold = [bool(text) and scorer.check(text, problem).correct for text in results]
     report = {
         "correct": bool(verdict.correct),
         "answer": verdict.answer,
@@ -122,12 +131,14 @@ def outcome_of(
             episode.own, answered_calls=episode.answered_calls, opened=opened
         ),
         "f1": squad_f1(answer or "", [problem.gold]),
-        "answer_in_returns": any(told),
+        "answer_in_returns": any(states_gold),
         **_consulting(episode, problem.question),
     }
     terms = _terms(report, settings, episode)
-    asked = Counter(one.call.expert_id for one in episode.dispatched)
-    replied = Counter(one.call.expert_id for one in episode.dispatched if one.replied)
+    asked = Counter(dispatch.call.expert_id for dispatch in episode.dispatched)
+    replied = Counter(
+        dispatch.call.expert_id for dispatch in episode.dispatched if dispatch.replied
+    )
     return Outcome(
         # Experts are frozen: nothing that they do is paid.
         terms={policy: terms} | dict.fromkeys(experts.values(), dict.fromkeys(terms, 0.0)),
@@ -143,7 +154,7 @@ def outcome_of(
             "replica": episode.replica,
             "acceptance": episode.acceptance,
             "turns_allowed": episode.turns_allowed,
-            "rounds": _calls(episode, told),
+            "rounds": _calls(episode, states_gold),
         },
         failed={policy: episode.failed},
         # Whoever gave no answer ran out of tokens, or of words.
@@ -175,14 +186,14 @@ def _terms(
 def _consulting(episode: Consultation, question: str) -> dict[str, Any]:
     """What was measured of the policy's consulting."""
     dispatched = episode.dispatched
-    kind = paradigm(question, [one.call.query for one in dispatched])
+    kind = paradigm(question, [dispatch.call.query for dispatch in dispatched])
     return {
         "consults": len(episode.rounds),
         "consulted": bool(episode.rounds),
         "calls": len(dispatched),
-        "accepted": sum(bool(one.result) for one in dispatched),
-        "rejected": sum(not one.accepted for one in dispatched),
-        "unavailable": sum(one.accepted and not one.result for one in dispatched),
+        "accepted": sum(bool(dispatch.result) for dispatch in dispatched),
+        "rejected": sum(not dispatch.accepted for dispatch in dispatched),
+        "unavailable": sum(dispatch.accepted and not dispatch.result for dispatch in dispatched),
         "rounds": episode.rounds_used,
         "errors": episode.errors,
         "exhausted": episode.exhausted,
@@ -196,25 +207,25 @@ def _consulting(episode: Consultation, question: str) -> dict[str, Any]:
     }
 
 
-def _calls(episode: Consultation, told: Sequence[bool]) -> list[list[dict[str, Any]]]:
+def _calls(episode: Consultation, states_gold: Sequence[bool]) -> list[list[dict[str, Any]]]:
     """The consultations, call by call.
 
     Args:
         episode: at its end.
-        told: for each dispatched call, whether a reply that was let in states the gold answer.
+        states_gold: for each dispatched call, whether an accepted reply states the gold answer.
     """
-    states_gold = iter(told)
+    verdicts = iter(states_gold)
     return [
         [
             {
-                "expert_id": one.call.expert_id,
-                "query": one.call.query,
-                "accepted": one.accepted,
-                "replied": one.replied,
-                "result": one.result,
-                "states_gold": next(states_gold),
+                "expert_id": dispatch.call.expert_id,
+                "query": dispatch.call.query,
+                "accepted": dispatch.accepted,
+                "replied": dispatch.replied,
+                "result": dispatch.result,
+                "states_gold": next(verdicts),
             }
-            for one in block
+            for dispatch in block
         ]
         for block in episode.rounds
     ]
@@ -235,7 +246,7 @@ def _as_answer(answer: str) -> str:
     return f"{ANSWER} {answer}"
 
 
-def _overlap(one: str, other: str) -> float:
-    left, right = Counter(one.casefold().split()), Counter(other.casefold().split())
+def _overlap(question: str, query: str) -> float:
+    left, right = Counter(question.casefold().split()), Counter(query.casefold().split())
     words = left.total() + right.total()
     return 2 * (left & right).total() / words if words else 0.0

@@ -180,7 +180,7 @@ def total(fading: Fading, steps: int) -> float:
 
 
 def match_budget(fading: Fading, budget: float, steps: int) -> Fading:
-    """The same schedule, stretched until it lets in ``budget`` in ``steps`` steps.
+    """``fading`` stretched until its acceptance sums to ``budget`` over ``steps`` steps.
 
     ``const`` changes its rate, ``linear`` and ``cosine`` their span, the others their scale.
 

@@ -1,4 +1,4 @@
-"""What is known of ``eapo-consultation`` before it is built: defaults, and who asks what in it."""
+"""What is known of ``eapo-consultation`` before it is built: its defaults and its suite."""
 
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.env_spec import EnvSpec, reads_nothing_again

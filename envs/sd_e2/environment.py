@@ -34,7 +34,7 @@ from coterie.datatypes import Problem, ScoreRequests, UserError
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import strategy_prompt
-from coterie.envs.sd_e2.scoring import TERMS, Trace, parse, score
+from coterie.envs.sd_e2.scoring import TERMS, StrategyTrace, parse, score
 from coterie.envs.sd_e2.settings import SdE2Settings
 from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
@@ -67,8 +67,8 @@ class SdE2Env(ConversationEnv, guarded=False):
 
         def needed(answers: Answers) -> ScoreRequests:
             parsed = [parse(text) for text in answers.values()]
-            checks = [*answers.values(), *(block for one in parsed for block in one.blocks)]
-            reasonings = tuple(text for one in parsed for text in one.reasonings)
+            checks = [*answers.values(), *(block for answer in parsed for block in answer.blocks)]
+            reasonings = tuple(text for answer in parsed for text in answer.reasonings)
             return ScoreRequests(tuple((text, problem) for text in checks), reasonings)
 
         # Everyone answers, in as many strategies as it likes.
@@ -81,7 +81,7 @@ class SdE2Env(ConversationEnv, guarded=False):
         right: dict[str, int] = {}
         for role, agents in asked.items():
             there = [agent for agent in agents if agent in answers]
-            traces = [Trace.read(answers[agent], problem, self.scorer) for agent in there]
+            traces = [StrategyTrace.read(answers[agent], problem, self.scorer) for agent in there]
             right[role] = sum(trace.verdict.correct for trace in traces)
             for agent, trace, own in zip(there, traces, score(traces, settings, self.scorer.embed)):
                 measured[agent] = own.report(trace)

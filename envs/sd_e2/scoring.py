@@ -1,4 +1,4 @@
-"""Reading the traces of one role on one question, and what they earn."""
+"""Traces of one role on one question: their strategies, and their rewards."""
 
 # B traces of one role, in agent order; S strategies of one trace, D dimensions
 
@@ -54,16 +54,16 @@ class Parsed:
 
 
 @dataclass(frozen=True)
-class Trace:
-    """One answer that was really given."""
+class StrategyTrace:
+    """One answer, graded, with its strategy blocks."""
 
     verdict: Verdict
     parsed: Parsed
     right: tuple[bool, ...]
-    """Of each block, whether its own result is right."""
+    """Whether the result of each strategy block is right, in their order."""
 
     @classmethod
-    def read(cls, text: str, problem: Problem, scorer: Scorer) -> "Trace":
+    def read(cls, text: str, problem: Problem, scorer: Scorer) -> "StrategyTrace":
         """Take an answer apart and grade its parts."""
         parsed = parse(text)
         right = tuple(scorer.check(block, problem).correct for block in parsed.blocks)
@@ -82,7 +82,7 @@ class Score:
     distinct: int
     diversity: float
 
-    def report(self, trace: Trace) -> dict[str, Any]:
+    def report(self, trace: StrategyTrace) -> dict[str, Any]:
         """What is logged of the trace that earned this."""
         return {
             "correct": bool(trace.verdict.correct),
@@ -100,19 +100,19 @@ class Score:
 def parse(text: str) -> Parsed:
     """Take a text apart; thoughts do not count."""
     text = after_thinking(text)
-    found = strategies(text)[:MOST_STRATEGIES]
-    reasonings = [_reasoning(block.text) for block in found]
+    blocks = strategies(text)[:MOST_STRATEGIES]
+    reasonings = [_reasoning(block.text) for block in blocks]
     answered = extract(_LAST_BLOCK.split(text)[-1]) is not None
-    tagged = all(_REASONING.search(block.text) and block.outcome for block in found)
+    tagged = all(_REASONING.search(block.text) and block.outcome for block in blocks)
     return Parsed(
-        blocks=tuple(block.text for block in found),
+        blocks=tuple(block.text for block in blocks),
         reasonings=tuple(text for text in reasonings if len(text) >= SHORTEST_REASONING),
         answered=answered,
-        complete=bool(found) and answered and tagged,
+        complete=bool(blocks) and answered and tagged,
     )
 
 
-def score(traces: Sequence[Trace], settings: SdE2Settings, embed: Embed) -> list[Score]:
+def score(traces: Sequence[StrategyTrace], settings: SdE2Settings, embed: Embed) -> list[Score]:
     """Scores of each trace (SD-E2, arXiv:2601.17982: four rewards, each z-scored over the group,
     then added up)."""
     if not traces:
@@ -137,7 +137,7 @@ def score(traces: Sequence[Trace], settings: SdE2Settings, embed: Embed) -> list
 
 
 def _raw(
-    trace: Trace, vectors_SD: npt.NDArray[np.float32], settings: SdE2Settings
+    trace: StrategyTrace, vectors_SD: npt.NDArray[np.float32], settings: SdE2Settings
 ) -> dict[str, float]:
     parsed = trace.parsed
     return {

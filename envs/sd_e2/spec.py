@@ -1,4 +1,4 @@
-"""What is known of ``sd-e2`` before it is built: its defaults, and who asks what in it."""
+"""What is known of ``sd-e2`` before it is built: its defaults."""
 
 from coterie.envs.env_spec import EnvSpec, reads_nothing_again
 from coterie.envs.sd_e2.settings import SdE2Settings

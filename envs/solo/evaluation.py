@@ -19,8 +19,8 @@ async def examine(
     asked = [episodes[first : first + count] for first in range(0, len(episodes), count)]
     return {
         "problems": [problem.id for problem in problems],
-        "correct": [[_value(one, "correct") for one in group] for group in asked],
-        "stated": [[_value(one, "stated") for one in group] for group in asked],
+        "correct": [[_value(episode, "correct") for episode in group] for group in asked],
+        "stated": [[_value(episode, "stated") for episode in group] for group in asked],
     }
 
 
@@ -49,7 +49,7 @@ def headline(roles: Sequence[str]) -> list[str]:
 
 
 def _value(episode: Episode, key: str) -> float | None:
-    """Of the only answer; None where there is none."""
+    """A measurement of the episode's only answer, as a number; None where the answer is missing."""
     [row] = episode.trajectories
     return float(row.info[key]) if row.status == "ok" else None
 

@@ -83,7 +83,8 @@ def adaptive_calibration_error(
     *,
     bins: int = 10,
 ) -> float:
-    """The same over bins of (nearly) equal numbers of responses (arXiv:1904.01685).
+    """Expected calibration error over bins of (nearly) equal numbers of responses
+    (arXiv:1904.01685).
 
     Responses of equal confidence are interchangeable: each counts with their mean correctness, so
     that the value does not depend on their order.
@@ -156,13 +157,13 @@ class Discreteness:
 
     distinct: int
     entropy: float
-    """Of the stated values, in nats."""
+    """Entropy of the stated values, in nats."""
     extreme_share: float
     """Share of them that is exactly 0 or 1."""
 
 
 def discreteness(confidence_N: npt.ArrayLike) -> Discreteness:
-    """Of the confidences that were stated."""
+    """How few values the stated confidences take; NaN in ``confidence_N``: none was stated."""
     confidence_N = as_floats(confidence_N)
     stated_N = confidence_N[~np.isnan(confidence_N)]
     if not len(stated_N):
@@ -174,7 +175,7 @@ def discreteness(confidence_N: npt.ArrayLike) -> Discreteness:
 
 
 def _known(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Those that have both, as floats."""
+    """The responses with both a confidence and a verdict, as floats."""
     confidence_N, correct_N = as_floats(confidence_N), as_floats(correct_N)
     if confidence_N.shape != correct_N.shape:
         raise ValueError(f"{confidence_N.shape} confidences, {correct_N.shape} correctness values")

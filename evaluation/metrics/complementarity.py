@@ -38,7 +38,12 @@ class Complementarity:
 
 
 def complementarity(p1: npt.ArrayLike, p2: npt.ArrayLike, p12: npt.ArrayLike) -> Complementarity:
-    """From the accuracies of two roles and the share of questions that both solve.
+    """How the errors of two roles differ.
+
+    Args:
+        p1: accuracy of the first role.
+        p2: accuracy of the second role.
+        p12: share of the questions that both solve.
 
     Elementwise, so that resampled means give resampled statistics.
     """

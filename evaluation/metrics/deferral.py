@@ -1,4 +1,4 @@
-"""A small model that hands what it is unsure of to a large one: costs, curves, baselines."""
+"""Deferral from a small model to a large one: costs, curves, baselines."""
 
 # Q questions (one pair of responses each), D points of a curve
 

@@ -50,7 +50,7 @@ class Resampled:
 
     @property
     def high(self) -> float:
-        """Its upper end."""
+        """Upper end of the 95 % interval."""
         return self.interval()[1]
 
 

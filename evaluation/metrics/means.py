@@ -39,11 +39,11 @@ class Variance:
     """
 
     between: float
-    """Of the questions' means: (1/Q) sum (mu_q - mu)^2."""
+    """Variance of the questions' means: (1/Q) sum (mu_q - mu)^2."""
     within: float
     """Mean over questions of the variance of their samples."""
     total: float
-    """Their sum."""
+    """``between + within``."""
     score_std: float
     """Standard deviation of the data set's score from one set of n samples a question to another:
     sqrt(sum_q var_q / n_q) / Q."""

@@ -24,7 +24,7 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Line:
+class DrawnLine:
     """One series, drawn."""
 
     name: str
@@ -46,7 +46,7 @@ class Chart:
     """One panel, drawn."""
 
     title: str
-    lines: list[Line]
+    lines: list[DrawnLine]
     y_ticks: list[Tick]
     x_ticks: list[Tick]
     left: float
@@ -76,12 +76,12 @@ def chart(panel: Panel, colours: Sequence[str]) -> Chart:
     def points(series: Series, of: Sequence[float]) -> str:
         return " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in zip(series.steps, of))
 
-    lines: list[Line] = []
+    lines: list[DrawnLine] = []
     for place, series in enumerate(panel.series):
         smooth = series.values if panel.dots else running_mean(series.values)
         colour = colours.index(series.name) if series.name in colours else place
         lines.append(
-            Line(
+            DrawnLine(
                 series.name,
                 colour,
                 points(series, series.values),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.evaluation.report.scan import Entry
+from coterie.evaluation.report.scan import LogEntry
 
 _MOST_POINTS = 240
 """A panel is about as many pixels wide."""
@@ -53,7 +53,7 @@ def curves(metrics: Sequence[Mapping[str, Any]], roles: Sequence[str], main: set
     """Sort every metric of the log into panels; ``main`` names those to be shown first."""
     constant: list[tuple[str, float]] = []
     grouped = _grouped(metrics, roles)
-    found = Curves([], {}, constant)
+    panels = Curves([], {}, constant)
     first = {f"reward/{role}" for role in roles} | main
     main_titles = {_title(name, roles)[0] for name in first}
     for title, by_role in grouped.items():
@@ -63,9 +63,9 @@ def curves(metrics: Sequence[Mapping[str, Any]], roles: Sequence[str], main: set
             ]
             continue
         panel = _panel(title, by_role)
-        where = found.main if title in main_titles else None
-        (found.more.setdefault(title.split("/")[0], []) if where is None else where).append(panel)
-    return found
+        where = panels.main if title in main_titles else None
+        (panels.more.setdefault(title.split("/")[0], []) if where is None else where).append(panel)
+    return panels
 
 
 def held_out(evaluations: Sequence[Mapping[str, Any]], roles: Sequence[str]) -> list[Panel]:
@@ -92,7 +92,7 @@ def _grouped(
     return grouped
 
 
-def tag_panel(entries: Sequence[Entry], names: Sequence[str]) -> Panel | None:
+def tag_panel(entries: Sequence[LogEntry], names: Sequence[str]) -> Panel | None:
     """Share of each step's episodes that have each tag; None where none has any."""
     count: dict[int, int] = {}
     tagged: dict[str, dict[int, int]] = {name: {} for name in names}

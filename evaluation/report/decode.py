@@ -15,7 +15,7 @@ _LONGEST_CHARACTER = 4
 
 
 class Decoder:
-    """Roles' ids as text. A role whose tokenizer cannot be had is in ``missing``."""
+    """Roles' ids as text. A role whose tokenizer is not at hand is in ``missing``."""
 
     def __init__(self, run: Path, agents: Mapping[str, Any]) -> None:
         """Find tokenizers without loading weights and without a network.
@@ -50,8 +50,8 @@ class Decoder:
         logged = _squeeze("".join(texts))
         ways = ((ids, True), (ids, False), (ids[:-1], False))
         return not logged or any(
-            _squeeze(tokenizer.decode(list(some), skip_special_tokens=skip)) in logged
-            for some, skip in ways
+            _squeeze(tokenizer.decode(list(sampled), skip_special_tokens=skip)) in logged
+            for sampled, skip in ways
         )
 
     def _tokenizer(self, role: str) -> Any:
@@ -86,19 +86,19 @@ def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:
     from tokenizers.decoders import DecodeStream
 
     texts: list[str] = []
-    stream, held = DecodeStream(skip_special_tokens=False), 0
-    for place, one in enumerate(ids):
-        held += 1
+    stream, pending = DecodeStream(skip_special_tokens=False), 0
+    for place, token in enumerate(ids):
+        pending += 1
         try:
-            text, stuck = stream.step(tokenizer, one), held >= _LONGEST_CHARACTER
+            text, stuck = stream.step(tokenizer, token), pending >= _LONGEST_CHARACTER
         except Exception:
             # The library's word for bytes that are no text at all.
             text, stuck = None, True
         if text is None and (stuck or place == len(ids) - 1):
-            text = tokenizer.decode(list(ids[place + 1 - held : place + 1]))
+            text = tokenizer.decode(list(ids[place + 1 - pending : place + 1]))
             stream = DecodeStream(skip_special_tokens=False)
         if text is not None:
-            held = 0
+            pending = 0
         texts.append(text or "")
     return texts
 

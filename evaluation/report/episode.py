@@ -16,7 +16,7 @@ _VERDICTS = (Mark("correct", True, "right", "good"), Mark("correct", False, "wro
 # Kind of answer -> what its gold is called; any other kind's is what is right.
 _GOLD = {"code": "a solution; tests decide", "judged": "right, and a judge decides"}
 _LONGEST_GOLD = 2000
-# What was told, for a second try and where a trace was read again -> by whom.
+# Hints, for a second try and for rereading -> whose traces they are made of.
 _HINTS = {"hints": "teachers", "reread_hints": "reread_teachers"}
 # Parts of an episode's measurements that have a place of their own on the page.
 _PLACED = ("problem", "mode", *_HINTS, *_HINTS.values(), "rounds", "cascade")
@@ -47,7 +47,7 @@ def shown_episode(
             "tags": list(tags),
             "hints": [hint for name in _HINTS for hint in _hints(info, name)],
             "consults": [_round(calls) for calls in _list(info.get("rounds"))],
-            "cascade": [_pairs(_mapping(one)) for one in _list(info.get("cascade"))],
+            "cascade": [_pairs(_mapping(answer)) for answer in _list(info.get("cascade"))],
             "facts": _pairs({k: v for k, v in info.items() if k not in _PLACED}),
             "traces": [_trace(row, decoder, reading) for row in traces(record)],
         }
@@ -55,7 +55,7 @@ def shown_episode(
 
 
 def _hints(info: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    """Who was told what by whom, for a second try or where a trace was read again."""
+    """The episode's hints: to whom, made of whose trace, for a second try or for rereading."""
     teachers = _mapping(info.get(_HINTS[name]))
     for role, text in _mapping(info.get(name)).items():
         by, again = str(teachers.get(role, "")), name == "reread_hints"
@@ -63,7 +63,7 @@ def _hints(info: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
 
 
 def _state(record: Record) -> str:
-    """The last that anybody was given to read, of the trace that was asked most often and last."""
+    """The last text given to the trace with the most turns, the later one among equals."""
     asked = [[str(text) for text in _list(row.get("texts"))] for row in traces(record)]
     return (
         max(reversed(asked), key=len)[-2].strip() if any(len(texts) > 1 for texts in asked) else ""
@@ -126,7 +126,7 @@ def _pieces(row: Record, role: str, decoder: Decoder) -> list[Shown]:
         return _as_written(texts, finish)
     pieces: list[Shown] = []
     seen = 0
-    told = _list(row.get("token_bonus"))
+    bonuses = _list(row.get("token_bonus"))
     for place, (start, end, logprobs) in enumerate(turns):
         if start > seen:
             pieces.append({"kind": "given", "text": "".join(words[seen:start])})
@@ -136,8 +136,8 @@ def _pieces(row: Record, role: str, decoder: Decoder) -> list[Shown]:
                 "tokens": words[start:end],
                 "logprobs": [round(value, 3) for value in logprobs],
                 # What reading it again behind a hint added to the advantage of each token.
-                "told": [_number(one) or 0 for one in _list(told[place])]
-                if place < len(told)
+                "told": [_number(bonus) or 0 for bonus in _list(bonuses[place])]
+                if place < len(bonuses)
                 else [],
                 "finish": finish[place] if place < len(finish) else "",
             }
@@ -158,7 +158,9 @@ def _as_written(texts: Sequence[str], finish: Sequence[str]) -> list[Shown]:
 def _spans(row: Record) -> list[tuple[int, int, list[float]]] | None:
     """(start, end, log-probabilities) of each sampled turn; None where they do not fit together."""
     ids, turns, logprobs = (_list(row.get(key)) for key in ("tokens", "turns", "logprobs"))
-    if len(turns) != len(logprobs) or not all(isinstance(one, int) and one >= 0 for one in ids):
+    if len(turns) != len(logprobs) or not all(
+        isinstance(token, int) and token >= 0 for token in ids
+    ):
         return None
     seen, spans = 0, []
     for span, values in zip(turns, logprobs):
@@ -242,7 +244,7 @@ def visible(text: str) -> str:
 
 
 def all_visible(value: Any) -> Any:
-    """The same for every string in plain data, keys included."""
+    """Plain data with :func:`visible` applied to every string, keys included."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):

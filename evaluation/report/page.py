@@ -26,7 +26,7 @@ from coterie.evaluation.report.episode import (
 from coterie.evaluation.report.rundata import EPISODES, RunData, evaluation_for, result
 from coterie.evaluation.report.scan import (
     FAILED,
-    Entry,
+    LogEntry,
     Scan,
     Which,
     choose,
@@ -58,17 +58,17 @@ def page(
     roles = [str(role) for role in run.setting("choice", "roles", default=[])]
     evaluation = evaluation_for(run)
     reading = evaluation.reading if evaluation else Reading()
-    found = scan(run.path / EPISODES, reading.tags)
+    log = scan(run.path / EPISODES, reading.tags)
     tags = [tag.name for tag in (*reading.tags, FAILED)]
     if only is not None and only not in tags:
         raise UserError(f"--only {only}: episodes of this run can be {', '.join(tags)}")
-    chosen = choose(found.entries, episodes, which, only) if found else []
-    shown = _episodes(run, found, chosen, megabytes, notes, reading)
+    chosen = choose(log.entries, episodes, which, only) if log else []
+    shown = _episodes(run, log, chosen, megabytes, notes, reading)
     style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     learning = curves(run.metrics, roles, _main(evaluation, roles))
-    tagged = tag_panel(found.entries, tags) if found else None
+    tagged = tag_panel(log.entries, tags) if log else None
     charts = _charts(learning, tagged, held_out(run.evaluations, roles), roles, tags)
-    drawn = [one.data for _, some in charts for one in some]
+    drawn = [panel.data for _, panels in charts for panel in panels]
     table = result(run, evaluation, roles)
     return _template().render(
         run=run,
@@ -85,10 +85,10 @@ def page(
         constant=learning.constant,
         settings=_flat(run.config),
         places=_places(run),
-        counts=_counts(found, shown),
-        total=len(found.entries) if found else 0,
+        counts=_counts(log, shown),
+        total=len(log.entries) if log else 0,
         here=len(shown),
-        how=_how(which, only),
+        selection=_choice_in_words(which, only),
         data=Markup(
             script_json(all_visible({"roles": roles, "charts": drawn}) | {"episodes": shown})
         ),
@@ -102,19 +102,19 @@ def page(
 
 def _episodes(
     run: RunData,
-    found: Scan | None,
-    chosen: list[Entry],
+    log: Scan | None,
+    chosen: list[LogEntry],
     megabytes: float,
     notes: list[str],
     reading: Reading,
 ) -> list[Shown]:
-    """The chosen episodes, as many as there is room for; what is left out is told in ``notes``."""
-    if found is None or not found.entries:
-        what = "is not there" if found is None else "is empty"
+    """The chosen episodes, as many as there is room for; ``notes`` says what is left out."""
+    if log is None or not log.entries:
+        what = "is not there" if log is None else "is empty"
         notes.append(f"No episode can be read here: {EPISODES} {what}.")
         return []
-    if found.unreadable:
-        notes.append(f"{found.unreadable} lines of {EPISODES} hold no episode that can be read.")
+    if log.unreadable:
+        notes.append(f"{log.unreadable} lines of {EPISODES} hold no episode that can be read.")
     decoder = Decoder(run.path, run.setting("agents", default={}))
     lines = records(run.path / EPISODES, chosen)
     shown = [
@@ -122,7 +122,7 @@ def _episodes(
         for record, entry in zip(lines, chosen, strict=True)
     ]
     room = int(megabytes * 2**20)
-    size = sum(len(script_json(one).encode()) for one in shown)
+    size = sum(len(script_json(episode).encode()) for episode in shown)
     if size > room:
         count = len(shown)
         shown = _fitting(shown, room)
@@ -143,7 +143,7 @@ def _fitting(shown: list[Shown], room: int) -> list[Shown]:
     count = len(shown)
     while count:
         kept = space_evenly(shown, count)
-        size = sum(len(script_json(one).encode()) for one in kept)
+        size = sum(len(script_json(episode).encode()) for episode in kept)
         if size <= room:
             return kept
         count = min(count - 1, int(count * room / size))
@@ -159,16 +159,18 @@ def _main(evaluation: Evaluation | None, roles: list[str]) -> set[str]:
 def _charts(
     learning: Curves,
     tagged: Panel | None,
-    held: list[Panel],
+    held_out_panels: list[Panel],
     roles: list[str],
     tags: Sequence[str],
 ) -> list[tuple[str, list[Chart]]]:
     """(heading, charts); the first heading is empty and its charts are always open."""
-    main = [chart(panel, roles) for panel in (*held[:1], *learning.main)]
+    main = [chart(panel, roles) for panel in (*held_out_panels[:1], *learning.main)]
     if tagged is not None:
         main.append(chart(tagged, tags))
-    more = [(name, [chart(panel, roles) for panel in some]) for name, some in learning.more.items()]
-    return [("", main), ("held out", [chart(panel, roles) for panel in held[1:]]), *more]
+    more = [
+        (name, [chart(panel, roles) for panel in panels]) for name, panels in learning.more.items()
+    ]
+    return [("", main), ("held out", [chart(panel, roles) for panel in held_out_panels[1:]]), *more]
 
 
 def _pictures(run: RunData, evaluation: Evaluation | None) -> list[Picture]:
@@ -205,27 +207,31 @@ def _headline(run: RunData, roles: list[str]) -> list[tuple[str, str]]:
 
 
 def _places(run: RunData) -> list[list[str]]:
-    """Who sat where on a cluster: a head, and a row for each process."""
-    found = (run.summary or {}).get("places")
-    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-    return [[str(one) for one in row] for row in (*rows[:1], *map(dict.values, rows))]
+    """The processes of a cluster: a heading, and a row for each process."""
+    rows_stored = (run.summary or {}).get("places")
+    rows = (
+        [row for row in rows_stored if isinstance(row, dict)]
+        if isinstance(rows_stored, list)
+        else []
+    )
+    return [[str(cell) for cell in row] for row in (*rows[:1], *map(dict.values, rows))]
 
 
-def _counts(found: Scan | None, episodes: list[Shown]) -> list[tuple[str, str, int, int]]:
+def _counts(log: Scan | None, episodes: list[Shown]) -> list[tuple[str, str, int, int]]:
     """(tag, its meaning, episodes here, episodes of the run)."""
-    entries, tags = (found.entries, found.tags) if found else ([], (FAILED,))
+    entries, tags = (log.entries, log.tags) if log else ([], (FAILED,))
     return [
         (
             tag.name,
             tag.meaning,
-            sum(tag.name in one["tags"] for one in episodes),
+            sum(tag.name in episode["tags"] for episode in episodes),
             sum(tag.name in entry.tags for entry in entries),
         )
         for tag in tags
     ]
 
 
-def _how(which: Which, only: str | None) -> str:
+def _choice_in_words(which: Which, only: str | None) -> str:
     words = {"spaced": "evenly spaced over the run", "first": "the first", "last": "the last"}
     return words[which] + (f" among those with the tag {only}" if only else "")
 

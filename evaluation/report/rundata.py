@@ -71,12 +71,12 @@ def read_run(path: Path) -> RunData:
         )
     outcomes: dict[str, Any] = {}
     for name, file in OUTCOMES.items():
-        if (found := _json(path / file)) is not None:
-            outcomes[name] = found
+        if (stored := _json(path / file)) is not None:
+            outcomes[name] = stored
         else:
             missing.append(f"There is no evaluation {name} training ({file}).")
-    if (found := _json(path / WARMED_UP)) is not None:
-        outcomes["warmed_up"] = found
+    if (stored := _json(path / WARMED_UP)) is not None:
+        outcomes["warmed_up"] = stored
     noted = (_json(path / ENVIRONMENT) or {}).get("begun")
     begun = noted if isinstance(noted, dict) else {}
     evaluations = _evaluations(path / EVALUATIONS, summary or {}, metrics)
@@ -87,15 +87,17 @@ def _evaluations(
     path: Path, summary: Mapping[str, Any], metrics: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     between = _metrics(path, []) if path.is_file() else []
-    found = {
-        one["step"]: {name.removeprefix("eval/"): value for name, value in one.items()}
-        for one in between
+    by_step = {
+        metrics_at["step"]: {
+            name.removeprefix("eval/"): value for name, value in metrics_at.items()
+        }
+        for metrics_at in between
     }
     last = metrics[-1]["step"] if metrics else 0
     for step, when in ((0, "before"), (last, "after")):
         if isinstance(summary.get(when), dict):
-            found[step] = {**summary[when], "step": step}
-    return [found[step] for step in sorted(found)]
+            by_step[step] = {**summary[when], "step": step}
+    return [by_step[step] for step in sorted(by_step)]
 
 
 def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:
@@ -104,11 +106,11 @@ def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:
         return []
     lines = path.read_bytes().splitlines()
     parsed = [value for value in map(_parse, lines) if isinstance(value, dict)]
-    found = [value for value in parsed if isinstance(value.get("step"), int)]
-    if len(found) < len(lines):
+    metrics = [value for value in parsed if isinstance(value.get("step"), int)]
+    if len(metrics) < len(lines):
         # A run that is writing, or was killed while it wrote, leaves half a line at the end.
-        missing.append(f"{len(lines) - len(found)} lines of {METRICS} cannot be read.")
-    return found
+        missing.append(f"{len(lines) - len(metrics)} lines of {METRICS} cannot be read.")
+    return metrics
 
 
 def _parse(line: bytes) -> Any:

@@ -43,7 +43,7 @@ def _list(value: Any) -> Iterable[Any]:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """One episode of the log."""
 
     offset: int
@@ -56,11 +56,11 @@ class Entry:
 class Scan:
     """What the log holds."""
 
-    entries: list[Entry]
+    entries: list[LogEntry]
     unreadable: int
     """Lines that hold no episode: cut off by a kill, or damaged."""
     tags: tuple[Tag, ...]
-    """Those that episodes of this environment can have."""
+    """The tags that episodes of this environment can have."""
 
 
 def scan(path: Path, tags: Sequence[Tag]) -> Scan | None:
@@ -68,18 +68,18 @@ def scan(path: Path, tags: Sequence[Tag]) -> Scan | None:
     tags = (*tags, FAILED)
     if not path.is_file():
         return None
-    entries: list[Entry] = []
+    entries: list[LogEntry] = []
     lines = offset = 0
     with path.open("rb") as file:
         for line in file:
             lines += 1
             if (record := _episode(line)) is not None:
-                entries.append(Entry(offset, record["step"], tags_of(record, tags)))
+                entries.append(LogEntry(offset, record["step"], tags_of(record, tags)))
             offset += len(line)
     return Scan(entries, lines - len(entries), tags)
 
 
-def records(path: Path, entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
+def records(path: Path, entries: Sequence[LogEntry]) -> Iterator[dict[str, Any]]:
     """The episodes at ``entries``, read again."""
     with path.open("rb") as file:
         for entry in entries:
@@ -104,8 +104,8 @@ WHICH: tuple[Which, ...] = get_args(Which)
 
 
 def choose(
-    entries: Sequence[Entry], count: int, which: Which = "spaced", only: str | None = None
-) -> list[Entry]:
+    entries: Sequence[LogEntry], count: int, which: Which = "spaced", only: str | None = None
+) -> list[LogEntry]:
     """At most ``count`` entries in the log's order: the first, the last, or evenly spaced over the
     run with both ends; with ``only``, of those that have that tag."""
     wanted = [entry for entry in entries if only is None or only in entry.tags]

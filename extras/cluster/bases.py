@@ -17,7 +17,7 @@ from coterie.extras.cluster.transfer import Transfer
 from coterie.extras.cluster.worker import Worker
 from coterie.models.loading import base_key
 from coterie.models.sampler import Request
-from coterie.teams.backend import Learning
+from coterie.teams.backend import LearningSetup
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
 
@@ -64,7 +64,7 @@ class Base:
 def plan_bases(
     models: Mapping[str, AgentSettings],
     learns: Set[str],
-    learning: Learning | None,
+    learning: LearningSetup | None,
     kind: type[Actor],
     meeting: Callable[[], str],
     *,

@@ -25,7 +25,7 @@ from coterie.extras.cluster.roles import Asked, RemotePolicy, RemoteRole, share_
 from coterie.extras.cluster.settings import ClusterSettings
 from coterie.extras.cluster.starting import give_places, start, start_again
 from coterie.extras.cluster.worker import About, Stamp
-from coterie.teams.backend import Died, Learners, Learning, Learns, Models, RestorePoint
+from coterie.teams.backend import Died, Learners, LearningSetup, Models, RestorePoint, RoleLearner
 from coterie.teams.settings import AgentSettings
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class Pool:
         self,
         models: Mapping[str, AgentSettings],
         learns: Set[str],
-        learning: Learning | None,
+        learning: LearningSetup | None,
         seed: int,
     ) -> Models:
         """Start every process and load the models there; arguments as of
@@ -86,7 +86,7 @@ class Pool:
         self,
         models: Mapping[str, AgentSettings],
         learns: Set[str],
-        learning: Learning | None,
+        learning: LearningSetup | None,
         seed: int,
     ) -> Models:
         used = self._settings.used
@@ -132,7 +132,7 @@ class Pool:
             if self._vllm is not None and base.beside is not None:
                 self._ask(base.beside, "rest")
 
-    def learn(self, work: Callable[[str, Learns], T]) -> dict[str, T]:
+    def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """See :meth:`coterie.teams.backend.Backend.learn`."""
         places = [roles for base in self._bases if (roles := self._learning(base))]
 

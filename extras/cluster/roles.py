@@ -19,7 +19,7 @@ Asked = tuple[str, str, Request]
 
 
 class RemoteRole:
-    """Implements :class:`coterie.teams.backend.Learns`: a learner in other processes."""
+    """Implements :class:`coterie.teams.backend.RoleLearner`: a learner in other processes."""
 
     def __init__(self, role: str, ask: Callable[..., Any], about: About, *, shared: bool) -> None:
         """``ask`` is given a method of :class:`coterie.extras.cluster.worker.Worker`, the role and
@@ -28,7 +28,7 @@ class RemoteRole:
         self.context, self.stamp = about.context, about.stamp
         """Changes whenever the weights do."""
         self.token_bonus: dict[int, npt.NDArray[np.float64]] = {}
-        """See :class:`coterie.teams.backend.Learns`."""
+        """See :class:`coterie.teams.backend.RoleLearner`."""
 
     @property
     def version(self) -> int:

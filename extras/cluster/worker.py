@@ -24,7 +24,7 @@ from coterie.datatypes import TokenCodec
 from coterie.models.checksums import sha256_of
 from coterie.models.shards import gather, join_ranks
 from coterie.models.threads import fix_threads
-from coterie.teams.backend import Backend, Learning
+from coterie.teams.backend import Backend, LearningSetup
 from coterie.teams.local import LocalBackend
 from coterie.teams.settings import AgentSettings
 from coterie.teams.trained import TrainedRole
@@ -90,7 +90,7 @@ class Worker(BaseWorker):
         name: str,
         models: Mapping[str, AgentSettings],
         learns: Set[str],
-        learning: Learning | None,
+        learning: LearningSetup | None,
         *,
         seed: int,
         threads: int,

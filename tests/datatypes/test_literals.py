@@ -24,7 +24,7 @@ NEEDED = {
 }
 # Whose fields are filled by this program, never by a user.
 OURS = {
-    *("Ask", "Completion", "Entry", "Finding", "Mark", "Move", "Part", "Problem", "Variant"),
+    *("Ask", "Completion", "Finding", "Mark", "Move", "Part", "Problem", "ReturnEntry", "Variant"),
     *("Consultation", "EngineSpec", "Fading", "ThresholdChoice", "_Bench", "Tag", "Phase"),
 }
 SETTINGS_OF = {"cluster": "extras.cluster.settings"}

@@ -21,9 +21,9 @@ class TagScorer:
 
     def check(self, response: str, problem: Problem) -> Verdict:
         self.checked.append(response)
-        found = re.findall(r"<(?:final_answer|result)>([^<>]{0,50})</", response)
-        answer = found[-1].strip() if found else None
-        return Verdict(answer == problem.gold, answer, "string" if found else "none")
+        matches = re.findall(r"<(?:final_answer|result)>([^<>]{0,50})</", response)
+        answer = matches[-1].strip() if matches else None
+        return Verdict(answer == problem.gold, answer, "string" if matches else "none")
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         self.embedded += texts

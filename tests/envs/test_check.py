@@ -256,8 +256,8 @@ class Forgetful(ConversationEnv):
 def test_a_forgotten_yield(author: Path, capsys: pytest.CaptureFixture[str]) -> None:
     author.write_text(FORGETFUL)
     assert main(["of_an_author:Forgetful"]) == 1
-    told = "breaks the contract: solver is never asked in 16 episodes: is a yield missing?"
-    assert told in capsys.readouterr().err
+    sentence = "breaks the contract: solver is never asked in 16 episodes: is a yield missing?"
+    assert sentence in capsys.readouterr().err
     # Said to be meant, it is reported; and nobody is paid for anything here.
     assert main(["of_an_author:Forgetful", "--unasked", "solver"]) == 0
     report = capsys.readouterr().out.splitlines()[1]

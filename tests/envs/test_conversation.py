@@ -99,10 +99,10 @@ def test_transcripts(capsys: pytest.CaptureFixture[str]) -> None:
     env.step({"a_0": "two", "b_0": "x"})
     assert capsys.readouterr().out == ""
     env.step({})
-    told = capsys.readouterr().out
-    assert told.startswith("p: 1 + 1 =\n\n== a_0 ==\n1 + 1 =\n--\ntwo\n")
-    assert "== a_0 ==\nagain, None\n--\n(no answer)\n" in told
-    assert told.endswith("a_0: reward +1.500\nb_0: reward +0.000\n")
+    transcript = capsys.readouterr().out
+    assert transcript.startswith("p: 1 + 1 =\n\n== a_0 ==\n1 + 1 =\n--\ntwo\n")
+    assert "== a_0 ==\nagain, None\n--\n(no answer)\n" in transcript
+    assert transcript.endswith("a_0: reward +1.500\nb_0: reward +0.000\n")
 
 
 @pytest.mark.parametrize(

@@ -44,14 +44,16 @@ class Plain(ParallelEnv):
 
     def reset(self, seed: int | None = None, options: Any = None) -> Any:
         self.agents = list(self.possible_agents)
-        return self.told(self.shown), self.told(self.info)
+        return self.for_each(self.shown), self.for_each(self.info)
 
     def step(self, actions: dict[str, Any]) -> Any:
-        result = [self.told(part) for part in (self.shown, self.reward, self.end, False, self.info)]
+        result = [
+            self.for_each(part) for part in (self.shown, self.reward, self.end, False, self.info)
+        ]
         self.agents = []
         return tuple(result)
 
-    def told(self, what: Any) -> dict[str, Any]:
+    def for_each(self, what: Any) -> dict[str, Any]:
         return dict.fromkeys(self.possible_agents, what)
 
 
@@ -201,9 +203,9 @@ def test_closing_may_fail_too() -> None:
     ],
 )
 def test_text_environments_are_held_to_it_as_well(said: dict[str, Any], sentence: str) -> None:
-    told = {"shown": {"text": "say", "active": 1}, "space": TextSpace(), **said}
+    attributes = {"shown": {"text": "say", "active": 1}, "space": TextSpace(), **said}
     observed = spaces.Dict({"text": TextSpace(), "active": spaces.Discrete(2)})
-    view = TokenView(Guarded(Plain(observed=observed, **told), text=True))
+    view = TokenView(Guarded(Plain(observed=observed, **attributes), text=True))
     with pytest.raises(UserError, match=re.escape(sentence)):
         view.step(view.reset(seed=1)[1])
 

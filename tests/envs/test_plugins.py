@@ -94,8 +94,8 @@ def test_a_package_that_imports_nothing_of_ours_names_a_class_or_a_function(
     install: Install, value: str
 ) -> None:
     install("plain-pkg", plain_one=value)
-    found = envs.spec("plain-one")
-    assert (found.name, found.roles, found.settings) == ("plain-one", ("me",), None)
+    spec = envs.spec("plain-one")
+    assert (spec.name, spec.roles, spec.settings) == ("plain-one", ("me",), None)
     observations, _ = envs.make("plain-one").reset()
     assert observations["me_0"]["tokens"].tolist() == list(b"hello")
     assert parse(["--env", "plain-one", "--agents.me.model", "tiny:alice"]).choice.roles == ("me",)

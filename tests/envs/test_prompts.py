@@ -38,12 +38,12 @@ def test_every_environment_asks_for_a_form_that_its_checker_reads(
     for agent in asked:
         assert PROBLEM.question in shown[agent]["text"]
         assert form in shown[agent]["text"]
-    told: dict[str, Any] = {}
+    infos: dict[str, Any] = {}
     while env.agents:
-        *_, told = env.step(dict.fromkeys(asked, answer))
+        *_, infos = env.step(dict.fromkeys(asked, answer))
     for agent in asked:
-        assert told[agent]["answer"] == "2"
-        assert told[agent]["correct"]
+        assert infos[agent]["answer"] == "2"
+        assert infos[agent]["correct"]
 
 
 def test_the_sentence_names_what_the_answer_is() -> None:

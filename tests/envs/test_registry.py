@@ -114,7 +114,7 @@ def test_an_environment_of_ones_own_plays_its_defaults_and_presets_from_python()
 
 @pytest.mark.usefixtures("plugin")
 @pytest.mark.parametrize(
-    ("path", "how", "sentence"),
+    ("path", "arguments", "sentence"),
     [
         ("plugin_of_a_test:Nobody", {}, "'plugin_of_a_test:Nobody' cannot be loaded: .*Nobody"),
         (
@@ -130,9 +130,9 @@ def test_an_environment_of_ones_own_plays_its_defaults_and_presets_from_python()
         ("plugin_of_a_test:NUMBER", {}, "is a int; it must be a coterie.EnvSpec, a PettingZoo"),
     ],
 )
-def test_paths_that_lead_nowhere(path: str, how: dict[str, Any], sentence: str) -> None:
+def test_paths_that_lead_nowhere(path: str, arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        envs.make(path, **how)
+        envs.make(path, **arguments)
 
 
 def test_a_name_is_taken_once() -> None:

@@ -40,17 +40,17 @@ def test_programs_are_run_and_shown_until_calls_are_used_up() -> None:
     shown, asked, reward, info = answered(texts, calls=2, call_cost=0.25)
     assert shown[1] == "\n<output>\n144\n</output>\n"
     assert "ZeroDivisionError" in shown[2]
-    assert [one["piece"] for one in asked] == ["message", "continuation", "continuation"]
+    assert [info["piece"] for info in asked] == ["message", "continuation", "continuation"]
     # The last stretch is written without a console.
-    assert [one["stop"] for one in asked] == [["</python>"], ["</python>"], []]
+    assert [info["stop"] for info in asked] == [["</python>"], ["</python>"], []]
     # One right answer less two calls.
     assert (reward, info["calls"], info["errors"]) == (0.5, 2, 1)
     assert info["reward_terms"] == {"correct": 1.0, "calls": -0.5}
 
 
 def test_a_calculator_between_equals_signs() -> None:
-    how: Any = {"opens": "", "closes": " =", "program": "({}) % 10", "output": " {}"}
-    shown, _, _, info = answered([" 7 + 8 =", " - 3 =", " so 2"], **how)
+    settings: Any = {"opens": "", "closes": " =", "program": "({}) % 10", "output": " {}"}
+    shown, _, _, info = answered([" 7 + 8 =", " - 3 =", " so 2"], **settings)
     assert shown[1:] == [" 5", " 2"]
     assert info["errors"] == 0
 

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from coterie.envs.corea_deferral.evaluation import EVALUATION
-from coterie.evaluation.cascade import Answers, Cascade, ThresholdChoice, answers, measure
+from coterie.evaluation.cascade import (
+    Cascade,
+    ScoredResponses,
+    ThresholdChoice,
+    measure,
+    scored_responses,
+)
 from coterie.evaluation.metrics.calibration import (
     calibration_columns,
     calibration_error,
@@ -19,12 +25,12 @@ NAN = float("nan")
 def table(confidence, correct_small, correct_large):
     """One response a question; the small model's cost 30, the large model's 60."""
     shape = (len(confidence), 1)
-    small = Answers(
+    small = ScoredResponses(
         np.reshape(correct_small, shape).astype(float),
         np.reshape(confidence, shape).astype(float),
         np.full(shape, 30.0),
     )
-    large = Answers(
+    large = ScoredResponses(
         np.reshape(correct_large, shape).astype(float), np.full(shape, 0.9), np.full(shape, 60.0)
     )
     return Cascade(small, large, small.confidence_QS)
@@ -39,26 +45,27 @@ def test_measured_by_hand(cascade):
     # At .5 the third (silent) and the fourth are deferred: right are 1, not 2, 3, not 4.
     deferred = cascade.defer(np.full(4, 0.5))
     assert deferred[:, 0].tolist() == [False, False, True, True]
-    found = {
-        name: one.value for name, one in measure(cascade, deferred, resamples=5, seed=0).items()
+    metrics = {
+        name: metric.value
+        for name, metric in measure(cascade, deferred, resamples=5, seed=0).items()
     }
-    assert found["accuracy_small"] == 0.5
-    assert found["accuracy_large"] == 0.75
-    assert found["accuracy"] == 0.5
-    assert found["deferred"] == 0.5
+    assert metrics["accuracy_small"] == 0.5
+    assert metrics["accuracy_large"] == 0.75
+    assert metrics["accuracy"] == 0.5
+    assert metrics["deferred"] == 0.5
     # (30 + 30 + 90 + 90) / 4 = 60, as much as the large model alone
-    assert found["cost"] == 60
-    assert found["saving"] == 0
-    assert found["loss"] == 0.25
+    assert metrics["cost"] == 60
+    assert metrics["saving"] == 0
+    assert metrics["loss"] == 0.25
     # Of four the third was made right, and the fourth wrong.
-    assert (found["helped"], found["harmed"]) == (0.25, 0.25)
+    assert (metrics["helped"], metrics["harmed"]) == (0.25, 0.25)
     # .5 - (.5 + .5 * .25)
-    assert found["random_gain"] == pytest.approx(-0.125)
-    assert found["output_ratio"] == 0.75
+    assert metrics["random_gain"] == pytest.approx(-0.125)
+    assert metrics["output_ratio"] == 0.75
     # Pairs (right, wrong) among the stated: (.9, .8) won, (.2, .8) lost.
-    assert found["auroc"] == 0.5
+    assert metrics["auroc"] == 0.5
     # Bins 9, 8, 2: (|1 - .9| + |0 - .8| + |1 - .2|) / 3
-    assert found["ece"] == pytest.approx(1.7 / 3)
+    assert metrics["ece"] == pytest.approx(1.7 / 3)
 
 
 def test_the_threshold_itself_keeps(cascade):
@@ -68,10 +75,10 @@ def test_the_threshold_itself_keeps(cascade):
 
 
 def test_a_share_of_questions_can_be_deferred_by_lot(cascade):
-    found = measure(cascade, np.full((4, 1), 0.4), resamples=2, seed=0)
+    metrics = measure(cascade, np.full((4, 1), 0.4), resamples=2, seed=0)
     # .5 + .4 * (.75 - .5): what random deferral is worth, so no gain over it.
-    assert found["accuracy"].value == pytest.approx(0.6)
-    assert found["random_gain"].value == pytest.approx(0)
+    assert metrics["accuracy"].value == pytest.approx(0.6)
+    assert metrics["random_gain"].value == pytest.approx(0)
 
 
 def test_who_answers_alone_and_what_comes_before(cascade):
@@ -148,7 +155,7 @@ def test_costs_of_stored_responses():
         "prompt": [[120.0, 120.0]],
         "output": [[600.0, None]],
     }
-    got = answers(stored, size_ratio=32 / 7, output_weight=4.0)
+    got = scored_responses(stored, size_ratio=32 / 7, output_weight=4.0)
     # (120 + 4 * 600) * 32 / 7; a failed response is wrong, silent and free.
     assert got.cost_QS[0].tolist() == pytest.approx([2520 * 32 / 7, 0])
     assert got.correct_QS[0].tolist() == [1, 0]
@@ -177,16 +184,18 @@ def test_the_table_of_a_run():
         "output_weight": 4.0,
         "threshold": {"source": "fixed", "fixed": 0.5, "accuracy_loss": 0.0, "cost_share": 1.0},
     }
-    found = EVALUATION.estimate(outcomes, 10, 0)
-    assert found["pass@1/small"].value == 0.5
-    assert found["pass@1/large"].value == 0.75
-    assert found["pass@1/large/solvable"].value == 1
-    assert found["accuracy"].value == 0.75
-    assert found["auroc"].value == 1
+    metrics = EVALUATION.estimate(outcomes, 10, 0)
+    assert metrics["pass@1/small"].value == 0.5
+    assert metrics["pass@1/large"].value == 0.75
+    assert metrics["pass@1/large/solvable"].value == 1
+    assert metrics["accuracy"].value == 0.75
+    assert metrics["auroc"].value == 1
     # 30 for all, 60 more for two of four, against 60.
-    assert found["saving"].value == pytest.approx(0)
+    assert metrics["saving"].value == pytest.approx(0)
     # (30 * 3 + 60) / 3 against 60
-    assert found["saving/solvable"].value == pytest.approx(1 - 50 / 60)
-    assert found["confidence"].value == pytest.approx(0.5)
-    missing = [row.metric for row in EVALUATION.rows(("small", "large")) if row.metric not in found]
+    assert metrics["saving/solvable"].value == pytest.approx(1 - 50 / 60)
+    assert metrics["confidence"].value == pytest.approx(0.5)
+    missing = [
+        row.metric for row in EVALUATION.rows(("small", "large")) if row.metric not in metrics
+    ]
     assert missing == []

@@ -54,7 +54,7 @@ def examined(evaluation: Evaluation, *episodes: Episode) -> Outcomes:
 
 
 def test_the_default_measures_rewards_terms_numbers_and_failures() -> None:
-    found = measure(
+    metrics = measure(
         episode(
             trace("alice_0", final=1.0, own=0.5, info={"correct": True, "answer": "7"}),
             trace("alice_1", final=0.0, own=0.5, info={"correct": False, "bad": float("nan")}),
@@ -62,7 +62,7 @@ def test_the_default_measures_rewards_terms_numbers_and_failures() -> None:
             trace("bob_1", status="failed: deadline", right=0.0),
         )
     )
-    assert found == {
+    assert metrics == {
         "reward/alice": 1.0,  # (1.5 + 0.5) / 2
         "reward/bob": 1.0,  # who failed is left out
         "reward/team": 1.0,
@@ -74,9 +74,9 @@ def test_the_default_measures_rewards_terms_numbers_and_failures() -> None:
 
 
 def test_a_role_that_never_answered_has_no_reward() -> None:
-    found = measure(episode(trace("alice_0", right=0.5), trace("bob_0", status="failed: x")))
-    assert found["reward/bob"] is None
-    assert found["reward/team"] == 0.5
+    metrics = measure(episode(trace("alice_0", right=0.5), trace("bob_0", status="failed: x")))
+    assert metrics["reward/bob"] is None
+    assert metrics["reward/team"] == 0.5
 
 
 def test_an_agent_whose_contexts_made_several_rows_counts_once() -> None:
@@ -96,7 +96,7 @@ def test_the_lines_of_the_default() -> None:
 
 
 def test_means_over_the_problems_that_have_a_number() -> None:
-    evaluation = per_episode(lambda one: one.info, better={"right": "higher"})
+    evaluation = per_episode(lambda played: played.info, better={"right": "higher"})
     outcomes = examined(
         evaluation,
         episode(right=True, tries=2),
@@ -112,11 +112,11 @@ def test_means_over_the_problems_that_have_a_number() -> None:
             "late": [None, None, None, None],
         },
     }
-    found = evaluation.estimate(outcomes, 200, 0)
-    assert found["right"].value == pytest.approx(2 / 3)
-    assert (found["tries"].value, found["tries"].count) == (2.5, 2)
-    assert np.isnan(found["late"].value)
-    low, high = found["right"].interval()
+    metrics = evaluation.estimate(outcomes, 200, 0)
+    assert metrics["right"].value == pytest.approx(2 / 3)
+    assert (metrics["tries"].value, metrics["tries"].count) == (2.5, 2)
+    assert np.isnan(metrics["late"].value)
+    low, high = metrics["right"].interval()
     assert 0 <= low < 2 / 3 < high <= 1
     assert evaluation.table(ROLES, {"right": 1}, {"right": 1, "tries": 1}) == [
         Row("right", "right", "higher"),
@@ -125,26 +125,26 @@ def test_means_over_the_problems_that_have_a_number() -> None:
 
 
 def test_without_any_number_there_is_no_table() -> None:
-    evaluation = per_episode(lambda one: {})
+    evaluation = per_episode(lambda played: {})
     assert evaluation.estimate(examined(evaluation, episode()), 10, 0) == {}
 
 
 @pytest.mark.parametrize("value", ["7", float("inf"), [1.0]])
 def test_what_is_no_number_is_named(value: Any) -> None:
     with pytest.raises(UserError, match=r"the evaluation measured 'right' as .*a finite number"):
-        examined(per_episode(lambda one: {"right": value}), episode())
+        examined(per_episode(lambda played: {"right": value}), episode())
 
 
 def test_better_is_one_of_three_words() -> None:
     with pytest.raises(UserError, match="better is 'up'; say higher, lower or neither"):
-        per_episode(lambda one: {}, better={"right": "up"})
+        per_episode(lambda played: {}, better={"right": "up"})
 
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """A package's module with an evaluation, and with other things."""
     module = ModuleType("elsewhere")
-    known = {"GOOD": per_episode(lambda one: {}), "BAD": 7}
+    known = {"GOOD": per_episode(lambda played: {}), "BAD": 7}
     specs = {
         name: EnvSpec("e", 0, "coterie.envs.solo:SoloEnv", roles=("solver",), evaluation=path)
         for name, path in (("SPEC", "elsewhere:BAD"), ("LOST", "elsewhere:NOTHING"))

@@ -124,9 +124,9 @@ class Server:
         return cls.sends(cls.body(content, **choice))
 
     @staticmethod
-    def sends(body: bytes = b"", **how: str) -> Behaviour:
+    def sends(body: bytes = b"", **headers: str) -> Behaviour:
         async def behave(exchange: Exchange) -> None:
-            await exchange.send(body, **how)
+            await exchange.send(body, **headers)
 
         return behave
 

@@ -11,10 +11,10 @@ from coterie.experts.scripted import random_move
 
 def test_it_plays_the_moves_of_the_last_list() -> None:
     context = "Moves: 7 8 =\nand then\nMoves: 0 2 15 ="
-    found = Counter(random_move(context, seed) for seed in range(3000))
+    counts = Counter(random_move(context, seed) for seed in range(3000))
     # 3000 draws of three moves: 1000 each, within four standard deviations (26 each).
-    assert set(found) == {"0", "2", "15"}
-    assert all(abs(count - 1000) < 104 for count in found.values())
+    assert set(counts) == {"0", "2", "15"}
+    assert all(abs(count - 1000) < 104 for count in counts.values())
     assert random_move(context, 5) == random_move(context, 5)
 
 

@@ -6,12 +6,12 @@ import pytest
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms import LearnerSettings, get
-from coterie.teams.backend import Backend, Learners, Learning, RestorePoint
+from coterie.teams.backend import Backend, Learners, LearningSetup, RestorePoint
 from coterie.teams.local import LocalBackend
 from coterie.teams.settings import AgentSettings
 from coterie.teams.vllm import VllmBackend
 
-LEARNING = Learning(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
+LEARNING = LearningSetup(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
 MODELS = {
     "bob": AgentSettings("tiny:bob"),
     "carol": AgentSettings("tiny:carol", trained=False),

@@ -24,8 +24,8 @@ def test_what_has_to_be_loaded() -> None:
         "other": AgentSettings("scripted:silent", trained=False),
     }
     check_players(agents)
-    found = {name: agent.model for name, agent in local_models(agents).items()}
-    assert found == {
+    models = {name: agent.model for name, agent in local_models(agents).items()}
+    assert models == {
         "policy": "tiny:policy",
         "expert|0": "tiny:expert",
         "expert|2": "tiny:carol",

@@ -12,9 +12,9 @@ from coterie.algorithms import LearnerSettings, get
 from coterie.datatypes import PolicyFailure, Prompt, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import ExpertPool, TranslatedPolicy
-from coterie.teams import AgentSettings, Learning, Team, build_team
+from coterie.teams import AgentSettings, LearningSetup, Team, build_team
 
-LEARNING = Learning(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
+LEARNING = LearningSetup(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
 USELESS = "scripted:useless?useless_text=hm"
 MIXED = {
     "carol": AgentSettings(USELESS, trained=False),
@@ -56,7 +56,7 @@ async def test_apart_players_speak_bytes_and_are_translated() -> None:
 async def test_without_learning_nobody_learns() -> None:
     team = build_team({"alice": AgentSettings("tiny:alice"), "bob": AgentSettings("tiny:bob")})
     assert team.trained == {}
-    weights = [w for one in team.loaded.values() for w in one.handle.module.parameters()]
+    weights = [w for role in team.loaded.values() for w in role.handle.module.parameters()]
     assert weights
     assert not any(weight.requires_grad for weight in weights)
     async with team.open():

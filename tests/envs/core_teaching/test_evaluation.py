@@ -75,9 +75,9 @@ def test_rates_count_their_cases_and_means_their_problems() -> None:
 
 def test_resamples_pair_up_problem_by_problem() -> None:
     # The same outcomes twice differ by exactly nothing on every resample.
-    one, two = estimate(OUTCOMES, 500, 3), estimate(OUTCOMES, 500, 3)
-    for name, first in one.items():
-        np.testing.assert_array_equal(first.replicates, two[name].replicates)
+    metrics, again = estimate(OUTCOMES, 500, 3), estimate(OUTCOMES, 500, 3)
+    for name, first in metrics.items():
+        np.testing.assert_array_equal(first.replicates, again[name].replicates)
     # The mean of .5, 1, 0, 1 over resamples of four problems has standard deviation
     # sqrt(.171875 / 4) = .2073.
     spread = estimate(OUTCOMES, 20_000, 1)["team_pass@1"].replicates.std()

@@ -28,7 +28,7 @@ def reread(env: Any, answers: dict[str, str], problem: Problem, **options: Any) 
 
 
 @pytest.mark.parametrize(
-    ("which", "answers", "found"),
+    ("which", "answers", "reread_agents"),
     [
         ("none", BOTH, []),
         # Bob's right trace is its own: nobody else's teaches it.
@@ -46,18 +46,18 @@ def reread(env: Any, answers: dict[str, str], problem: Problem, **options: Any) 
     ],
 )
 def test_wrong_traces_of_questions_that_a_peer_solved(
-    which: Any, answers: dict[str, str], found: list[str], make: Any, problem: Problem
+    which: Any, answers: dict[str, str], reread_agents: list[str], make: Any, problem: Problem
 ) -> None:
     # Whoever teaches in the second round: here it is a peer.
     for teacher in get_args(TeacherChoice):
         env = make(dataclasses.replace(ALONE, reread=which, teacher=teacher))
-        assert reread(env, answers, problem) == dict.fromkeys(found, HINTED)
+        assert reread(env, answers, problem) == dict.fromkeys(reread_agents, HINTED)
         for mode in ("eval", "probe"):
             assert reread(env, answers, problem, mode=mode) == {}
 
 
 @pytest.mark.parametrize(
-    ("least", "hint", "answers", "found"),
+    ("least", "hint", "answers", "reread_agents"),
     [
         # Bob is right once in twice, which may be luck.
         (0.5, "peer", BOTH, ["alice_0", "alice_1"]),
@@ -68,18 +68,23 @@ def test_wrong_traces_of_questions_that_a_peer_solved(
     ],
 )
 def test_hints_of_roles_that_are_right_often_enough(
-    least: float, hint: Any, answers: dict[str, str], found: list[str], make: Any, problem: Problem
+    least: float,
+    hint: Any,
+    answers: dict[str, str],
+    reread_agents: list[str],
+    make: Any,
+    problem: Problem,
 ) -> None:
-    some = dataclasses.replace(ALONE, reread="wrong", reread_hint=hint, reread_least=least)
-    assert [*reread(make(some), answers, problem)] == found
+    settings = dataclasses.replace(ALONE, reread="wrong", reread_hint=hint, reread_least=least)
+    assert [*reread(make(settings), answers, problem)] == reread_agents
 
 
 def test_the_best_of_those_that_are_sure_enough_teaches(make: Any, problem: Problem) -> None:
     """Alice's one right trace pays most, and is left out."""
-    some = dataclasses.replace(
+    settings = dataclasses.replace(
         ALONE, reread="wrong", reread_least=0.6, teacher="best", lambda_ta=0.0
     )
-    env = make(some, roles=("alice", "bob", "carol"))
+    env = make(settings, roles=("alice", "bob", "carol"))
     answers = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": RIGHT, "bob_1": RIGHT}
     answers |= {"carol_0": WRONG, "carol_1": WRONG}
     assert [*reread(env, answers, problem)] == ["alice_1", "carol_0", "carol_1"]
@@ -99,17 +104,17 @@ def test_the_best_of_those_that_are_sure_enough_teaches(make: Any, problem: Prob
 def test_the_log_has_the_hints_that_traces_are_read_behind(
     hint: Any, least: float, teachers: dict[str, str], make: Any, problem: Problem
 ) -> None:
-    some = dataclasses.replace(
+    settings = dataclasses.replace(
         ALONE, reread="wrong", reread_hint=hint, reread_least=least, teacher="best"
     )
     answers = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": RIGHT, "bob_1": RIGHT}
     answers |= {"carol_0": WRONG, "carol_1": WRONG}
-    found = Played(make(some, roles=("alice", "bob", "carol")), answers, problem=problem)
-    assert found.episode["reread_teachers"] == teachers
-    assert {*found.episode["reread_hints"]} == {*teachers}
+    played = Played(make(settings, roles=("alice", "bob", "carol")), answers, problem=problem)
+    assert played.episode["reread_teachers"] == teachers
+    assert {*played.episode["reread_hints"]} == {*teachers}
     # Of a second round there is none.
-    assert found.episode["teachers"] == found.episode["hints"] == {}
-    taught = {agent for agent, info in found.infos.items() if info.get("teacher")}
+    assert played.episode["teachers"] == played.episode["hints"] == {}
+    taught = {agent for agent, info in played.infos.items() if info.get("teacher")}
     assert taught == {*teachers.values()}
 
 
@@ -133,7 +138,7 @@ def test_the_context_is_told_in_the_tokens_of_its_author(scorer: Any, problem: P
 
 
 @pytest.mark.parametrize(
-    ("hint", "answers", "found"),
+    ("hint", "answers", "contexts"),
     [
         # Bob's wrong trace has a right one beside it, alice's have none.
         ("own", BOTH, {"bob_0": HINTED}),
@@ -141,7 +146,7 @@ def test_the_context_is_told_in_the_tokens_of_its_author(scorer: Any, problem: P
     ],
 )
 def test_hints_that_are_no_peers(
-    hint: Any, answers: dict[str, str], found: dict[str, str], make: Any, problem: Problem
+    hint: Any, answers: dict[str, str], contexts: dict[str, str], make: Any, problem: Problem
 ) -> None:
     env = make(dataclasses.replace(ALONE, reread="wrong", reread_hint=hint))
-    assert reread(env, answers, problem) == found
+    assert reread(env, answers, problem) == contexts

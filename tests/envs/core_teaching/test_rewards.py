@@ -62,8 +62,8 @@ def test_partial_credit_and_its_options(make: Any, scorer: Any) -> None:
     capital = Problem(id="c", question="?", gold="new york city", kind="text")
     answers = {**RESCUE, "alice_0": trace("york"), "bob_1": trace("new york city")}
 
-    def exploitation(**how: Any) -> tuple[float, float]:
-        env = make(dataclasses.replace(PLAIN, **how))
+    def exploitation(**changes: Any) -> tuple[float, float]:
+        env = make(dataclasses.replace(PLAIN, **changes))
         terms = Played(env, answers, problem=capital).terms("exploitation")
         return terms["alice_0"], terms["bob_1"]
 

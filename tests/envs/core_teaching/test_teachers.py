@@ -31,10 +31,12 @@ BOTH_RIGHT = {**RESCUE, "alice_0": trace(2, "work A"), "bob_1": trace(2, "work B
 class TestTeachers:
     """alice_0 and bob_1 are right; alice's hint says A, bob's says B."""
 
-    def hints(self, make: Any, problem: Problem, **how: Any) -> dict[str, str]:
-        step = how.pop("step", 0)
-        answers = how.pop("answers", BOTH_RIGHT)
-        env = make(dataclasses.replace(PLAIN, **how), roles=how.pop("roles", ("alice", "bob")))
+    def hints(self, make: Any, problem: Problem, **changes: Any) -> dict[str, str]:
+        step = changes.pop("step", 0)
+        answers = changes.pop("answers", BOTH_RIGHT)
+        env = make(
+            dataclasses.replace(PLAIN, **changes), roles=changes.pop("roles", ("alice", "bob"))
+        )
         return Played(env, answers, problem=problem, step=step).episode["hints"]
 
     def test_equals_go_by_the_order_of_the_roles(self, make: Any, problem: Problem) -> None:
@@ -43,38 +45,38 @@ class TestTeachers:
     def test_the_larger_provisional_reward_wins(self, make: Any, problem: Problem) -> None:
         # bob_1 starts with another letter than all others: only it earns exploration.
         answers = {**BOTH_RIGHT, "bob_1": "9" + trace(2, "work B")}
-        how: dict[str, Any] = {"w_explore": (0.2,), "answers": answers}
-        assert self.hints(make, problem, **how) == {"alice": "work B", "bob": "work B"}
-        how["teacher_score"] = "exploitation"
-        assert self.hints(make, problem, **how) == {"alice": "work A", "bob": "work A"}
+        changes: dict[str, Any] = {"w_explore": (0.2,), "answers": answers}
+        assert self.hints(make, problem, **changes) == {"alice": "work B", "bob": "work B"}
+        changes["teacher_score"] = "exploitation"
+        assert self.hints(make, problem, **changes) == {"alice": "work A", "bob": "work A"}
 
     def test_prefer_peer(self, make: Any, problem: Problem) -> None:
-        how = {"teacher": "prefer-peer"}
-        assert self.hints(make, problem, **how) == {"alice": "work B", "bob": "work A"}
+        changes = {"teacher": "prefer-peer"}
+        assert self.hints(make, problem, **changes) == {"alice": "work B", "bob": "work A"}
         alone = {**BOTH_RIGHT, "alice_0": WRONG}
-        assert self.hints(make, problem, answers=alone, **how) == {
+        assert self.hints(make, problem, answers=alone, **changes) == {
             "alice": "work B",
             "bob": "work B",
         }
 
     def test_rotating(self, make: Any, problem: Problem) -> None:
-        how = {"teacher": "rotating"}
-        assert self.hints(make, problem, step=0, **how)["bob"] == "work A"
-        assert self.hints(make, problem, step=1, **how)["bob"] == "work B"
-        assert self.hints(make, problem, step=2, **how)["bob"] == "work A"
+        changes = {"teacher": "rotating"}
+        assert self.hints(make, problem, step=0, **changes)["bob"] == "work A"
+        assert self.hints(make, problem, step=1, **changes)["bob"] == "work B"
+        assert self.hints(make, problem, step=2, **changes)["bob"] == "work A"
         alone = {**BOTH_RIGHT, "bob_1": WRONG}
-        assert self.hints(make, problem, step=1, answers=alone, **how)["bob"] == "work A"
+        assert self.hints(make, problem, step=1, answers=alone, **changes)["bob"] == "work A"
 
     def test_difficulty_routed(self, make: Any, problem: Problem) -> None:
-        how: dict[str, Any] = {"teacher": "difficulty-routed"}
+        changes: dict[str, Any] = {"teacher": "difficulty-routed"}
         # Two of four are right: easy, so roles take turns.
-        assert self.hints(make, problem, step=1, **how)["alice"] == "work B"
+        assert self.hints(make, problem, step=1, **changes)["alice"] == "work B"
         # Three of eight are right, two of them bob's: hard, so bob teaches whoever's turn it is.
         answers = {f"{role}_{k}": WRONG for role in ("alice", "bob") for k in range(5)}
         answers |= {"alice_0": trace(2, "work A")}
         answers |= {f"bob_{k}": trace(2, "work B") for k in (1, 3)}
-        how |= {"answers": answers, "k_cold": 4}
-        assert self.hints(make, problem, step=0, **how)["alice"] == "work B"
+        changes |= {"answers": answers, "k_cold": 4}
+        assert self.hints(make, problem, step=0, **changes)["alice"] == "work B"
 
 
 def test_hints_are_capped_in_each_students_tokens(make: Any, problem: Problem) -> None:

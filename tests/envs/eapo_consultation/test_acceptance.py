@@ -23,8 +23,8 @@ def test_the_coin_decides_reply_by_reply(problem: Problem) -> None:
         for entry, accepted, agent in zip(
             played.returned(1), verdicts, ("expert_0", "expert_1"), strict=True
         ):
-            told = f"{agent} says 2" if accepted else ""
-            assert entry["result"] == told
+            result = f"{agent} says 2" if accepted else ""
+            assert entry["result"] == result
             assert entry.get("status") == (None if accepted else "UNAVAILABLE")
         # Rejected calls are never dispatched, and cost a round all the same.
         asked = {a for queries in played.queries for a in queries}

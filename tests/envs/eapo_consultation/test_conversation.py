@@ -252,7 +252,7 @@ def test_other_panels_are_explained_as_they_are(
     assert all(fact in text for fact in facts)
     example = text[text.index("<agent_calls> [") :].split("</agent_calls>")[0]
     shown = json.loads(example.removeprefix("<agent_calls>"))
-    assert [one["expert_id"] for one in shown] == ([1, 2] if at_once > 1 else [1])
+    assert [call["expert_id"] for call in shown] == ([1, 2] if at_once > 1 else [1])
 
 
 def test_a_transcript(problem: Problem) -> None:

@@ -14,7 +14,9 @@ from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, tasks_for
 
 
-def outcomes(alone: list[list[float]], assisted: list[list[float]], told: list[list[float]]) -> Any:
+def outcomes(
+    alone: list[list[float]], assisted: list[list[float]], informed: list[list[float]]
+) -> Any:
     zeros = [[0.0] * len(row) for row in alone]
     keys = ("calls", "accepted", "rounds", "errors", "expert_tokens")
     paradigms = {f"paradigm_{name}": zeros for name in ("self", "direct", "decomposition")}
@@ -24,8 +26,8 @@ def outcomes(alone: list[list[float]], assisted: list[list[float]], told: list[l
         "alone": {"correct": alone, **base},
         "assisted": {
             "correct": assisted,
-            "consults": told,
-            "answer_in_returns": told,
+            "consults": informed,
+            "answer_in_returns": informed,
             **dict.fromkeys(keys, zeros),
             **base,
             **paradigms,
@@ -34,8 +36,8 @@ def outcomes(alone: list[list[float]], assisted: list[list[float]], told: list[l
 
 
 def test_variances_and_rates_by_hand() -> None:
-    found = estimate(outcomes([[1, 1], [0, 0]], [[1, 0], [1, 1]], [[1, 1], [0, 0]]), 200, 0)
-    value = {name: metric.value for name, metric in found.items()}
+    metrics = estimate(outcomes([[1, 1], [0, 0]], [[1, 0], [1, 1]], [[1, 1], [0, 0]]), 200, 0)
+    value = {name: metric.value for name, metric in metrics.items()}
     # Means 1 and 0: between .25, within 0.
     assert (value["avg@n/alone"], value["var_between/alone"], value["var_within/alone"]) == (
         0.5,
@@ -58,13 +60,13 @@ def test_f1_has_variances_of_its_own() -> None:
     measured = outcomes([[1, 1], [0, 0]], [[0, 0], [0, 0]], [[0, 0], [0, 0]])
     # Means .5 and 1 where correctness has 1 and 0; the first problem's samples vary by .25.
     measured["alone"]["f1"] = [[0.0, 1.0], [1.0, 1.0]]
-    found = estimate(measured, 200, 0)
-    value = {name: metric.value for name, metric in found.items()}
+    metrics = estimate(measured, 200, 0)
+    value = {name: metric.value for name, metric in metrics.items()}
     assert (value["f1/alone"], value["avg@n/alone"]) == (0.75, 0.5)
     assert value["f1_var_between/alone"] == pytest.approx(0.0625)
     assert value["f1_var_within/alone"] == pytest.approx(0.125)
     assert value["var_between/alone"] == 0.25
-    assert len(found["f1_var_between/alone"].replicates) == 200
+    assert len(metrics["f1_var_between/alone"].replicates) == 200
     assert "f1_var_between/alone" in {row.metric for row in rows(("policy", "expert"))}
 
 
@@ -73,8 +75,8 @@ def test_each_of_several_sets_has_figures_of_its_own() -> None:
     measured["alone"]["f1"] = [[1.0, 1.0], [0.5, 0.5], [0.0, 1.0]]
     assert not any("aime" in name for name in estimate(measured, 20, 0))
     measured["problems"] = ["aime24-test:0", "aime24-test:1", "reference:0"]
-    found = estimate(measured, 200, 0)
-    value = {name: metric.value for name, metric in found.items()}
+    metrics = estimate(measured, 200, 0)
+    value = {name: metric.value for name, metric in metrics.items()}
     assert value["avg@n/alone"] == pytest.approx(0.5)
     assert value["avg@n/alone/aime24-test"] == pytest.approx(0.75)
     assert value["avg@n/alone/reference"] == pytest.approx(0.0)
@@ -85,17 +87,17 @@ def test_each_of_several_sets_has_figures_of_its_own() -> None:
     # Means of F1 are 1 and .5 in the one, and one in the other.
     assert value["f1_var_between/alone/aime24-test"] == pytest.approx(0.0625)
     assert value["f1_var_between/alone/reference"] == pytest.approx(0.0)
-    assert found["f1/alone/aime24-test"].count == 2
-    labels = {row.metric: row.label for row in further(found)}
+    assert metrics["f1/alone/aime24-test"].count == 2
+    labels = {row.metric: row.label for row in further(metrics)}
     assert labels["f1/alone/aime24-test"] == "Alone, F1, aime24-test"
     assert labels["f1/alone/sets"] == "Alone, F1, mean of the sets"
     assert "avg@n/assisted/reference" not in labels
 
 
 def test_coin_flips_vary_within_problems() -> None:
-    found = estimate(outcomes([[1, 0], [0, 1]], [[0, 0], [0, 0]], [[0, 0], [0, 0]]), 50, 0)
-    assert found["var_between/alone"].value == 0
-    assert found["var_within/alone"].value == pytest.approx(0.25)
+    metrics = estimate(outcomes([[1, 0], [0, 1]], [[0, 0], [0, 0]], [[0, 0], [0, 0]]), 50, 0)
+    assert metrics["var_between/alone"].value == 0
+    assert metrics["var_within/alone"].value == pytest.approx(0.25)
 
 
 def test_a_scripted_play(scripted: Any) -> None:
@@ -106,8 +108,8 @@ def test_a_scripted_play(scripted: Any) -> None:
     def write(prompt: Any) -> str:
         if "Experts" in prompt.text and "agent_returns" not in prompt.text:
             return ask + "</agent_calls>"
-        told = "agent_returns" in prompt.text
-        return f"<think>!</think>\nAnswer: {prompt.problem.gold if told else 7}"
+        informed = "agent_returns" in prompt.text
+        return f"<think>!</think>\nAnswer: {prompt.problem.gold if informed else 7}"
 
     settings = EapoConsultationSettings(
         max_new_tokens=400, eval_samples=2, group_size=3, reply_tokens=99

@@ -49,6 +49,6 @@ def test_of_scores_it_is_the_best_that_is_expected():
     assert pass_at_k([[1.0, 0.5, 0.0]], 2) == pytest.approx(2.5 / 3)
     scores = np.random.default_rng(0).normal(size=7)
     for k in (1, 3, 7):
-        every = [max(some) for some in combinations(scores, k)]
+        every = [max(drawn) for drawn in combinations(scores, k)]
         assert pass_at_k([[*scores, np.nan]], k) == pytest.approx(np.mean(every))
     assert np.isnan(pass_at_k([[0.5, np.nan]], 2)).all()

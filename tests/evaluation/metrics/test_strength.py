@@ -9,8 +9,8 @@ from coterie.evaluation.metrics.strength import bradley_terry
 
 def test_by_hand() -> None:
     # Two players, 3 : 1: the odds are the wins' ratio, here with half a win added each way.
-    found = bradley_terry([[0, 3], [1, 0]])
-    assert found[0] - found[1] == pytest.approx(np.log(3.5 / 1.5))
+    strengths = bradley_terry([[0, 3], [1, 0]])
+    assert strengths[0] - strengths[1] == pytest.approx(np.log(3.5 / 1.5))
     assert bradley_terry([[0, 3], [1, 0]], added=0) == pytest.approx(
         [np.log(3) / 2, -np.log(3) / 2]
     )
@@ -23,16 +23,16 @@ def test_by_hand() -> None:
 
 def test_who_wins_everything_is_finite() -> None:
     # Half a win added: 100.5 to 0.5.
-    found = bradley_terry([[0, 100], [0, 0]])
-    assert found[0] - found[1] == pytest.approx(np.log(201))
+    strengths = bradley_terry([[0, 100], [0, 0]])
+    assert strengths[0] - strengths[1] == pytest.approx(np.log(201))
     many = bradley_terry(np.triu(np.full((6, 6), 1e4), 1))
     assert np.isfinite(many).all()
     assert (np.diff(many) < 0).all()
 
 
 def test_who_met_nobody_is_average() -> None:
-    found = bradley_terry([[0, 3, 0], [1, 0, 0], [0, 0, 0]])
-    assert found == pytest.approx([np.log(3.5 / 1.5) / 2, -np.log(3.5 / 1.5) / 2, 0], abs=1e-6)
+    strengths = bradley_terry([[0, 3, 0], [1, 0, 0], [0, 0, 0]])
+    assert strengths == pytest.approx([np.log(3.5 / 1.5) / 2, -np.log(3.5 / 1.5) / 2, 0], abs=1e-6)
 
 
 def test_an_independent_optimiser_agrees() -> None:

@@ -45,9 +45,9 @@ Open = Callable[..., Any]
 def browser() -> Iterator[Any]:
     assert sync_playwright is not None
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield found
-        found.close()
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield launched
+        launched.close()
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_text_can_be_told_from_its_ground(opened: Open, theme: str) -> None:
     # WCAG's contrast of every text with the ground that it stands on, shaded tokens included.
     contrasts = page.evaluate((Path(__file__).parent / "contrast.js").read_text())
     assert len(contrasts) > 50
-    assert [found for found in contrasts if found[0] < 4.5] == []
+    assert [contrast for contrast in contrasts if contrast[0] < 4.5] == []
 
 
 def test_everything_that_can_be_used_has_a_name_and_a_visible_focus(opened: Open) -> None:

@@ -1,16 +1,18 @@
 import pytest
 
-from coterie.evaluation.report.scan import Entry, choose, space_evenly
+from coterie.evaluation.report.scan import LogEntry, choose, space_evenly
 
-ENTRIES = [Entry(place, place // 2 + 1, ("hurt",) if place % 3 == 0 else ()) for place in range(10)]
+ENTRIES = [
+    LogEntry(place, place // 2 + 1, ("hurt",) if place % 3 == 0 else ()) for place in range(10)
+]
 
 
 @pytest.mark.parametrize(
     ("which", "chosen"), [("first", [0, 1, 2]), ("last", [7, 8, 9]), ("spaced", [0, 4, 9])]
 )
 def test_which_episodes(which: str, chosen: list[int]) -> None:
-    found = choose(ENTRIES, 3, which)  # pyright: ignore[reportArgumentType]
-    assert [entry.offset for entry in found] == chosen
+    entries = choose(ENTRIES, 3, which)  # pyright: ignore[reportArgumentType]
+    assert [entry.offset for entry in entries] == chosen
 
 
 def test_only_those_with_a_tag() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from coterie.evaluation.report.chart import chart, figure, nice_ticks, running_mean, tick_labels
 from coterie.evaluation.report.curves import Panel, Series, curves, held_out, tag_panel
-from coterie.evaluation.report.scan import Entry
+from coterie.evaluation.report.scan import LogEntry
 
 LOG = [
     {
@@ -21,17 +21,17 @@ LOG = [
 
 
 def test_one_panel_a_quantity_with_a_line_a_role() -> None:
-    found = curves(LOG, ["alice", "bob"], {"measured/alice/correct"})
-    assert [(p.title, [s.name for s in p.series]) for p in found.main] == [
+    drawn = curves(LOG, ["alice", "bob"], {"measured/alice/correct"})
+    assert [(p.title, [s.name for s in p.series]) for p in drawn.main] == [
         ("reward", ["alice", "bob"]),
         ("measured/correct", ["alice"]),
     ]
-    assert {name: [p.title for p in some] for name, some in found.more.items()} == {
+    assert {name: [p.title for p in panels] for name, panels in drawn.more.items()} == {
         "reward": ["reward/rescue"],
         "rollout": ["rollout/tokens"],
     }
-    assert found.main[0].series[0] == Series("alice", [1, 2, 3], [0.5, 1.0, 1.5])
-    assert found.constant == [("learner/lr alice", 0.001)]
+    assert drawn.main[0].series[0] == Series("alice", [1, 2, 3], [0.5, 1.0, 1.5])
+    assert drawn.constant == [("learner/lr alice", 0.001)]
 
 
 def test_what_was_not_measured_leaves_a_gap() -> None:
@@ -84,10 +84,15 @@ def test_labels_of_an_axis_fit_beside_it() -> None:
 
 
 def test_share_of_episodes_by_tag() -> None:
-    entries = [Entry(0, 1, ("hurt",)), Entry(0, 1, ()), Entry(0, 2, ("hurt",)), Entry(0, 2, ())]
-    panel = tag_panel([*entries, Entry(0, 3, ())], ["hurt", "leaked"])
+    entries = [
+        LogEntry(0, 1, ("hurt",)),
+        LogEntry(0, 1, ()),
+        LogEntry(0, 2, ("hurt",)),
+        LogEntry(0, 2, ()),
+    ]
+    panel = tag_panel([*entries, LogEntry(0, 3, ())], ["hurt", "leaked"])
     assert panel == Panel("share of episodes", [Series("hurt", [1, 2, 3], [0.5, 0.5, 0.0])])
-    assert tag_panel([Entry(0, 1, ())], ["hurt"]) is None
+    assert tag_panel([LogEntry(0, 1, ())], ["hurt"]) is None
 
 
 def test_running_mean_keeps_its_ends() -> None:

@@ -32,9 +32,9 @@ def test_a_trace_is_shown_token_by_token(show: Make, episode: Make, trace: Make)
 
 def test_what_a_hint_adds_to_each_token(show: Make, episode: Make, trace: Make) -> None:
     row = trace("alice_0", "7 # 0 =", " 7 </result>")
-    for stored, told in (([[0.25, -1]], [0.25, -1]), ([], []), ([[None, 1]], [0, 1])):
+    for stored, bonus in (([[0.25, -1]], [0.25, -1]), ([], []), ([[None, 1]], [0, 1])):
         (shown,) = show(episode(3, "7 # 0 =", row | {"token_bonus": stored}))["traces"]
-        assert shown["pieces"][1]["told"] == told
+        assert shown["pieces"][1]["told"] == bonus
 
 
 def test_several_turns_with_something_given_back(show: Make, episode: Make, trace: Make) -> None:

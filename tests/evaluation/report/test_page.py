@@ -26,11 +26,11 @@ class Elements(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
 
 def written(path: Path, **settings: Any) -> str:
@@ -56,7 +56,7 @@ def test_result_curves_pictures_and_episodes_are_there(run: Run) -> None:
     assert (
         html.count("<polyline") == 2 + 1 + 6 + 1
     )  # reward, correct, tags, time: too few to smooth
-    assert [one["problem"] for one in data_of(html)["episodes"]] == [
+    assert [episode["problem"] for episode in data_of(html)["episodes"]] == [
         "rescued",
         "hurt",
         "leaked",
@@ -72,7 +72,7 @@ def test_nothing_comes_from_elsewhere(run: Run) -> None:
     assert "https://" not in html
     assert "@import" not in html
     assert "url(" not in html
-    for tag, attributes in Elements(html).found:
+    for tag, attributes in Elements(html).elements:
         assert tag not in ("iframe", "object", "embed", "base", "form", "img")
         for name in ("src", "href", "action", "data", "srcset", "poster"):
             value = attributes.get(name) or ""
@@ -82,7 +82,7 @@ def test_nothing_comes_from_elsewhere(run: Run) -> None:
 
 def test_only_our_own_style_and_script_may_run(run: Run, hostile: list[Any]) -> None:
     html = written(run(hostile))
-    elements = Elements(html).found
+    elements = Elements(html).elements
     policy = next(a["content"] for _, a in elements if "http-equiv" in a)
     assert policy is not None
     assert policy.startswith("default-src 'none';")
@@ -100,8 +100,10 @@ def test_hostile_text_is_data_and_nothing_else(run: Run, hostile: list[Any]) -> 
     (path / "episodes.jsonl").write_text(json.dumps(hostile[0]) + "\n")
     attacked = written(path)
     # No element more, whatever the models wrote.
-    names = [tag for tag, _ in Elements(attacked).found]
-    assert names.count("script") == [tag for tag, _ in Elements(plain).found].count("script") == 2
+    names = [tag for tag, _ in Elements(attacked).elements]
+    assert (
+        names.count("script") == [tag for tag, _ in Elements(plain).elements].count("script") == 2
+    )
     assert "img" not in names
     shown = data_of(attacked)["episodes"][0]
     assert shown["problem"].startswith("</script><script>")
@@ -125,7 +127,7 @@ def test_hostile_names_of_metrics_and_settings_are_escaped(run: Run) -> None:
     for name in ("before", "after"):
         (path / "evaluation" / f"{name}.json").write_text(json.dumps(outcomes))
     html = written(path)
-    assert not any(tag == "img" for tag, _ in Elements(html).found)
+    assert not any(tag == "img" for tag, _ in Elements(html).elements)
     assert html.count("&lt;img src=x onerror=alert(1)&gt;␛‹U+202E›") > 5
     assert not re.search("[\x1b\u202e]", html)
 
@@ -135,7 +137,9 @@ def test_counts_here_and_in_the_whole_run(run: Run) -> None:
     # The first and the last of six: rescued and failed.
     assert "2 of the run's 6 episodes are in this page: evenly spaced over the run." in html
     buttons = {
-        a["data-tag"]: a for tag, a in Elements(html).found if tag == "button" and "data-tag" in a
+        a["data-tag"]: a
+        for tag, a in Elements(html).elements
+        if tag == "button" and "data-tag" in a
     }
     assert "1 here, 1 in the whole run" in (buttons["rescued"]["title"] or "")
     assert "0 here, 1 in the whole run" in (buttons["hurt"]["title"] or "")
@@ -155,7 +159,7 @@ def test_an_environment_names_its_own_filters(
     path = run([episode(1, "p", trace("alice_0", "7", "7", info={"same": True, "turn": 2}))])
     monkeypatch.setattr(core_teaching, "EVALUATION", plugin)
     html = written(path, only="agreed")
-    offered = [a["data-tag"] for _, a in Elements(html).found if "data-tag" in a]
+    offered = [a["data-tag"] for _, a in Elements(html).elements if "data-tag" in a]
     assert offered == ["agreed", "failed"]
     (shown,) = data_of(html)["episodes"]
     assert shown["tags"] == ["agreed"]
@@ -215,7 +219,7 @@ def test_which_episodes_are_kept_is_said(
     run: Run, settings: dict[str, Any], kept: list[str], said: str
 ) -> None:
     html = written(run(), **settings)
-    assert [one["problem"] for one in data_of(html)["episodes"]] == kept
+    assert [episode["problem"] for episode in data_of(html)["episodes"]] == kept
     assert said in html
 
 
@@ -223,7 +227,7 @@ def test_long_episodes_are_thinned_to_the_room_there_is(run: Run, episode: Any, 
     long = [episode(step, f"p{step}", trace("alice_0", "7", " 7" * 20_000)) for step in range(1, 6)]
     html = written(run(long), megabytes=0.9)
     # 20,000 tokens take about 0.27 MB: three of five fit, the first, the middle and the last.
-    assert [one["step"] for one in data_of(html)["episodes"]] == [1, 3, 5]
+    assert [episode["step"] for episode in data_of(html)["episodes"]] == [1, 3, 5]
     assert "3 of the 5 that were asked for fit into 0.9 MiB" in html
 
 
@@ -303,8 +307,8 @@ def test_who_sat_where_on_a_cluster_is_a_table(run: Run) -> None:
         {"process": "engine 1", "node": "n2"},
     ]
     (path / "summary.json").write_text(json.dumps({"places": places}))
-    found = written(path)
-    assert '<th scope="col">process</th><th scope="col">node</th>' in found
-    assert "<td>learner of alice</td><td>&lt;b&gt;n1</td>" in found
+    html = written(path)
+    assert '<th scope="col">process</th><th scope="col">node</th>' in html
+    assert "<td>learner of alice</td><td>&lt;b&gt;n1</td>" in html
     (path / "summary.json").write_text(json.dumps({"places": "nowhere"}))
     assert "Who sat where" not in written(path)

@@ -48,9 +48,9 @@ def test_a_flag_that_makes_no_sense(
     run: Run, capsys: pytest.CaptureFixture[str], flags: list[str], said: str
 ) -> None:
     assert main([str(run()), *flags]) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert said in message
+    assert message.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_what_is_no_run(
 ) -> None:
     make(tmp_path / "x")
     assert main([str(tmp_path / "x")]) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert said in message
+    assert message.count("\n") == 1
 
 
 def test_a_place_that_cannot_be_written(

@@ -10,13 +10,13 @@ from coterie.evaluation.report.scan import FAILED, records, scan, tags_of
 def test_every_filter_finds_its_episode_and_no_other(
     run: Callable[..., Path], reading: Reading
 ) -> None:
-    found = scan(run() / "episodes.jsonl", reading.tags)
-    assert found is not None
+    log = scan(run() / "episodes.jsonl", reading.tags)
+    assert log is not None
     # The six episodes of the fixture are named after the one tag that each of them has.
-    assert [entry.tags for entry in found.entries] == [
+    assert [entry.tags for entry in log.entries] == [
         (name,) for name in (*(t.name for t in reading.tags), "failed")
     ]
-    assert [entry.step for entry in found.entries] == [1, 2, 3, 4, 5, 6]
+    assert [entry.step for entry in log.entries] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_reply_that_states_the_answer_leaks_and_a_bad_status_fails(reading: Reading) -> None:
@@ -36,9 +36,9 @@ def test_chosen_episodes_are_read_again_from_where_they_stand(
     run: Callable[..., Path], reading: Reading
 ) -> None:
     path = run() / "episodes.jsonl"
-    found = scan(path, reading.tags)
-    assert found is not None
-    again = [record["problem"] for record in records(path, [found.entries[4], found.entries[1]])]
+    log = scan(path, reading.tags)
+    assert log is not None
+    again = [record["problem"] for record in records(path, [log.entries[4], log.entries[1]])]
     assert again == ["consulted", "hurt"]
 
 
@@ -48,9 +48,9 @@ def test_lines_that_hold_no_episode_are_counted_and_passed_over(
     path = run([episode(1, "whole"), 5, {"step": "one"}, {"step": 1}, []]) / "episodes.jsonl"
     with path.open("a") as file:
         file.write(json.dumps(episode(2, "cut off by a kill"))[:40])
-    found = scan(path, ())
-    assert found is not None
-    assert (len(found.entries), found.unreadable) == (1, 5)
+    log = scan(path, ())
+    assert log is not None
+    assert (len(log.entries), log.unreadable) == (1, 5)
 
 
 def test_no_log(tmp_path: Path) -> None:

@@ -236,10 +236,10 @@ def test_roles_of_different_places_learn_at_the_same_time(fake_cluster: Any) -> 
     from coterie.algorithms import LearnerSettings, get
     from coterie.extras.cluster.settings import ClusterSettings
     from coterie.teams import AgentSettings, build_team
-    from coterie.teams.backend import Learning
+    from coterie.teams.backend import LearningSetup
 
     agents = {"alice": AgentSettings("tiny:alice"), "bob": AgentSettings("tiny:bob")}
-    learning = Learning(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
+    learning = LearningSetup(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
     team = build_team(agents, learning=learning, backend=Pool(ClusterSettings("local")))
     both = threading.Barrier(2, timeout=20)
     assert list(team.learn(lambda role, one: both.wait() + 1)) == ["alice", "bob"]

@@ -19,7 +19,7 @@ from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Trajectory
 from coterie.extras.cluster.worker import Rank, Worker
 from coterie.models.stored import StoredWeights
-from coterie.teams.backend import Learning
+from coterie.teams.backend import LearningSetup
 from coterie.teams.settings import AgentSettings
 
 # Where Python warns of forks in a process with threads: those of pytest do no work meanwhile.
@@ -35,7 +35,7 @@ SETTINGS = LearnerSettings(
     weight_decay=0.01,
     importance_correction="none",
 )
-GSPO = Learning(get("gspo"), SETTINGS, temperature=1.0, total_steps=10)
+GSPO = LearningSetup(get("gspo"), SETTINGS, temperature=1.0, total_steps=10)
 # A reference, an average of past weights, an entropy bonus, and steps of which the second compares
 # with the first.
 MORE = replace(
@@ -72,7 +72,7 @@ Models = dict[str, AgentSettings]
 ALONE = Rank()
 
 
-def worker(models: Models, learning: Learning, rank: Rank = ALONE) -> Worker:
+def worker(models: Models, learning: LearningSetup, rank: Rank = ALONE) -> Worker:
     one = Worker("learner", models, set(models), learning, seed=0, threads=1, rank=rank)
     one.load()
     return one
@@ -146,7 +146,7 @@ def difference(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> 
     ],
 )
 def test_two_ranks_learn_as_one_process_does(
-    on_two: Any, models: Models, learning: Learning
+    on_two: Any, models: Models, learning: LearningSetup
 ) -> None:
     there, second = on_two(lambda rank: learn(worker(models, learning, rank), range(5)))
     here = learn(worker(models, learning), range(5))

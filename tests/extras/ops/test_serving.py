@@ -179,9 +179,9 @@ def test_a_process_ends_with_the_one_that_started_it() -> None:
     )
     with subprocess.Popen(
         [sys.executable, "-c", parent, child], stdout=subprocess.PIPE, text=True
-    ) as one:
-        assert one.stdout is not None
-        assert one.stdout.readline() == "up\n"
-        one.kill()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.kill()
         # The pipe is closed once its last writer, the child, has gone.
-        assert one.stdout.read() == ""
+        assert process.stdout.read() == ""
