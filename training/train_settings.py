@@ -225,7 +225,7 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
     if not isinstance(values["env"], NoneType if default.env is None else dict):
         raise UserError(f"env does not hold the settings of {choice.env}")
     if default.env is not None:
-        values["env"] = dict(envs.spec(choice.env).unnamed) | dict(values["env"])
+        values["env"] = dict(envs.spec(choice.env).unnamed) | dict(values["env"] or {})
     agents = {
         role: override(AgentSettings(model=""), plain["agents"][role], at=f"agents.{role}.")
         for role in choice.roles
