@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
@@ -111,10 +112,15 @@ def _entries() -> list[EntryPoint]:
 
 
 def _is_here(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
+    """Whether its package has it, and not just another copy of that package, installed editable."""
+    name, *parts = module.split(".")
+    spec = find_spec(name)
+    for part in parts:
+        if spec is None:
+            return False
+        name = f"{name}.{part}"
+        spec = PathFinder.find_spec(name, spec.submodule_search_locations)
+    return spec is not None
 
 
 def _read(entry: EntryPoint) -> Extra:

@@ -6,7 +6,9 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,24 @@ def test_an_installation_without_a_checkout(
     monkeypatch.setattr(extras.Plugins, "entries", lambda self: entries)
     monkeypatch.setattr(extras, "_PROJECT", tmp_path / "pyproject.toml")
     assert [one.name for one in extras.extras()] == ["ops"]
+
+
+def test_an_extra_of_another_copy_of_the_package_is_not_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An editable installation finds what this tree lacks in the tree that was installed."""
+
+    class Installed:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> ModuleSpec | None:
+            return ModuleSpec(name, None) if name == "coterie.extras.gone" else None
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Installed])
+    monkeypatch.setitem(REGISTERED, "gone", "coterie.extras.gone:EXTRA")
+    assert find_spec("coterie.extras.gone") is not None
+    entries = [EntryPoint(name, path, "coterie.extras") for name, path in REGISTERED.items()]
+    monkeypatch.setattr(extras, "_entries", lambda: entries)
+    assert {extra.name for extra in extras.extras()} == set(REGISTERED) - {"gone"}
 
 
 def test_what_is_registered_must_be_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
