@@ -10,24 +10,16 @@ usage: {program} COMPARISON [settings]
   --policies ...     any policies on any suites: alone, by vote, in a cascade
   --teams ...        whole teams in any environment; also --team
   --cross-play ...   all pairings over the roles; who wins in games
-  corea              small models, cascades with a large one, and controls
-  eapo               a policy alone, with experts, after training with them
-  distill            a policy trained on an expert's solutions, for eapo
-  compare RUN RUN    runs on the same held-out problems, in pairs
-  sweep TABLE        a paper's table in miniature, trained with several seeds
+{more}  compare RUN RUN    runs on the same held-out problems, in pairs
   seeds              runs of several seeds: means, differences, learning curves
-{more}
-All settings of one comparison:  {command} eapo --help
+
+All settings of one comparison:  {command} {example} --help
                                  {command} suite --help"""
 
 # Name -> module, its settings, what runs them.
 _COMPARISONS = {
-    "corea": ("coterie.comparison.corea", "CoreaComparison", "compare"),
-    "eapo": ("coterie.comparison.eapo", "EapoComparison", "compare"),
-    "distill": ("coterie.training.distill", "Distillation", "distill"),
     "seeds": ("coterie.comparison.seeds", "SeedsComparison", "compare"),
     "compare": ("coterie.comparison.paired", "PairedComparison", "compare"),
-    "sweep": ("coterie.comparison.sweep", "Sweep", "sweep"),
     "suite": ("coterie.comparison.suite", "SuiteComparison", "compare"),
 }
 
@@ -54,7 +46,7 @@ def _compare(argv: Sequence[str]) -> int:
         return 0
     if argv[0].startswith("--"):
         argv = ["suite", *argv]
-    comparisons = {**_COMPARISONS, **_of_extras()}
+    comparisons = {**_of_extras(), **_COMPARISONS}
     if argv[0] not in comparisons:
         check_added(argv[0], f"{program('benchmark.py')} {argv[0]}")
         near = did_you_mean(argv[0], comparisons)
@@ -83,9 +75,12 @@ def _of_extras() -> dict[str, tuple[str, str, str]]:
 def _usage(program: str, command: str) -> str:
     from coterie.datatypes.extras import extras
 
-    added = (item for extra in extras() for item in extra.comparisons.items())
-    more = "".join(f"  {name:<19}{entry.what}\n" for name, entry in added if entry.what)
-    return _USAGE.format(program=program, command=command, more=more)
+    added = {n: entry for e in extras() for n, entry in e.comparisons.items() if entry.what}
+    more = "".join(
+        f"  {f'{name} {entry.takes}':<19}{entry.what}\n" for name, entry in added.items()
+    )
+    example = "eapo" if "eapo" in added else "seeds"
+    return _USAGE.format(program=program, command=command, more=more, example=example)
 
 
 if __name__ == "__mp_main__":  # what the processes that a comparison starts call this module

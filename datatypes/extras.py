@@ -42,6 +42,8 @@ class Comparison(NamedTuple):
     """The module's function that takes them."""
     what: str = ""
     """Its line in the list of comparisons."""
+    takes: str = ""
+    """What stands behind its name in that line."""
 
 
 class EnvironmentKind(NamedTuple):

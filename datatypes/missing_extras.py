@@ -12,7 +12,10 @@ T = TypeVar("T")
 
 ADDED: Mapping[str, tuple[str, ...]] = {
     "cluster": ("cluster",),
+    "games": ("pettingzoo", "gymnasium", "discrete", "textarena", "verifiers"),
     "ops": ("doctor", "push", "serve"),
+    "papers": ("corea", "eapo", "distill", "sweep"),
+    "programs": (),
 }
 """Extra of this repository -> the programs, comparisons, kinds of environments and sections that it
 adds, so that a message can name an extra that is not here."""

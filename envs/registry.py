@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -162,9 +162,15 @@ def default_settings(spec: EnvSpec) -> Any:
     return spec.settings(**own)
 
 
-def make_plain(name: str, options: Mapping[str, str], *, title: str) -> Any:
-    """What ``name`` makes of these keywords, written as text, as its author wrote it and whatever
-    its actions are.
+def make_plain(
+    name: str, given: Callable[[Callable[..., Any]], Mapping[str, Any]], *, title: str
+) -> Any:
+    """What ``name`` makes, as its author wrote it and whatever its actions are.
+
+    Args:
+        name: as for :func:`make`.
+        given: who makes it -> the keywords for it.
+        title: what messages begin with.
 
     Raises:
         UserError: it makes neither a ``ParallelEnv`` nor an ``AECEnv``, or takes no such keyword.
@@ -173,17 +179,14 @@ def make_plain(name: str, options: Mapping[str, str], *, title: str) -> Any:
     make_env = (
         load(env_spec.factory, title) if isinstance(env_spec.factory, str) else env_spec.factory
     )
-    from coterie.envs.others.options import read_parameters  # these stand on this module
-
-    given = read_parameters(options, make_env, title=title) if options else {}
-    return _build(replace(env_spec, factory=partial(make_env, **given)), title)
+    return _build(replace(env_spec, factory=partial(make_env, **given(make_env))), title)
 
 
 def _find(name: str) -> tuple[EnvSpec, str]:
     """The environment called ``name``, and what messages about it begin with."""
     if name in _SPECS:
         return _SPECS[name], f"env {name!r}"
-    from coterie.envs.others import is_other, kinds, spec_of  # these stand on this module
+    from coterie.envs.kinds import is_other, kinds, spec_of  # these stand on this module
 
     if is_other(name):
         return spec_of(name), f"env {name!r}"

@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +17,9 @@ from coterie.datatypes import (
     UserError,
     derive_seed,
 )
+from coterie.datatypes.missing_extras import module_of
 from coterie.rewards.grading.answers.checker import UNGRADED
 from coterie.rewards.grading.judged import JudgeGrader
-from coterie.rewards.grading.programs import Limits, ProgramGrader
-from coterie.rewards.grading.programs.sandbox import check_guard
 from coterie.rewards.grading.scorer import AnswerScorer, Grader
 from coterie.teams.models import check_models
 from coterie.teams.settings import AgentSettings, ScoringSettings
@@ -76,8 +76,7 @@ class Graders:
         self.by_kind: dict[AnswerKind, Grader] = {}
         self._judge: Judge | None = None
         if settings.programs:
-            limits = Limits(settings.program_deadline_s, settings.program_memory_mb)
-            self.by_kind["code"] = ProgramGrader(limits, settings.workers)
+            self.by_kind["code"] = _programs().grader_of(settings)
         if settings.judge:
             self._judge = Judge(settings.judge, max_new_tokens=settings.judge_max_new_tokens)
             self.by_kind["judged"] = JudgeGrader(self._judge)
@@ -121,10 +120,14 @@ def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> Non
         if given and not example:
             raise UserError(f"no problem here is of kind {kind}; leave out {flags[kind]}")
     if settings.programs:
-        ProgramGrader(Limits(settings.program_deadline_s, settings.program_memory_mb))
-        check_guard()
+        _programs().check(settings)
     if settings.judge:
         check_models({_ROLE: AgentSettings(settings.judge, trained=False)})
+
+
+def _programs() -> Any:
+    """The module that grades programs."""
+    return module_of("programs", "grader", "--scoring.programs")
 
 
 def _kinds(problems: Iterable[Problem]) -> dict[str, str]:

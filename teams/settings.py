@@ -78,12 +78,12 @@ class ScoringSettings:
     """Processes that check answers which need algebra; started when first needed."""
     deadline_s: float = 5.0
     """Seconds for one answer; a check that takes longer is killed and counts as wrong."""
-    programs: bool = False
+    programs: bool = of_extra("programs", False)
     """Run the programs that models write (humaneval, mbppplus, ...) against their tests, without
     files, network or other processes. Linux only; without it such problems are refused."""
-    program_deadline_s: float = 10.0
+    program_deadline_s: float = of_extra("programs", 10.0)
     """Seconds for one program and all of its tests; then it is killed and counts as wrong."""
-    program_memory_mb: int = 1024
+    program_memory_mb: int = of_extra("programs", 1024)
     """Memory of one program."""
     judge: str = ""
     """Who grades answers that no rule can compare (simpleqa, hle): a model, server:..., pool:...
@@ -93,6 +93,7 @@ class ScoringSettings:
 
     def __post_init__(self) -> None:
         check_literals(self, "scoring.")
+        check_fields_of_extras(self, "--scoring.")
         check_numbers(self, "--scoring.")
         refuse(
             (self.workers < 1, "--scoring.workers must be at least 1"),

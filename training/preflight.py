@@ -15,7 +15,7 @@ from coterie.datatypes import UserError, check_numbers, refuse
 from coterie.datatypes.extras import load_each
 from coterie.datatypes.target import check_folder
 from coterie.envs.env_spec import reads_nothing_again
-from coterie.envs.others import is_other
+from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare

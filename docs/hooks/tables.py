@@ -23,13 +23,13 @@ from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.envs.core_teaching import presets as core
 from coterie.envs.corea_deferral import presets as corea
 from coterie.envs.eapo_consultation import presets as eapo
-from coterie.envs.leap import LeapSettings
 from coterie.envs.preset import Preset, Setting
 from coterie.envs.presets import published
 from coterie.envs.sd_e2 import presets as sd_e2
 from coterie.experts.naming import is_player
 from coterie.extras.ops.plan import GIB, Plan, plan
 from coterie.extras.ops.plan_report import describe, tuning_of, why_not
+from coterie.extras.papers.leap import LeapSettings
 from coterie.models.papers import CONFIGS
 from coterie.training.command_line import DEFAULT_ENV, parse
 from coterie.training.presets import settings_of

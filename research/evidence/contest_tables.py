@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.comparison.corea_systems import SYSTEMS
 from coterie.comparison.pictures import drawing
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import without_zero
+from coterie.extras.papers.corea_systems import SYSTEMS
 from evidence import contests
 from evidence.contests import EXPERTS, SEEDS, Run, stored
 from evidence.peer_tables import difference, fell, rate, signed

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from coterie.comparison.sweep import Job
 from coterie.datatypes.arguments import overlay
+from coterie.extras.papers.sweep import Job
 from coterie.training.rundir import METRICS, RunDirectory
 from evidence import runs
 from evidence.peers import ALONE, ARMS, DISTILLED

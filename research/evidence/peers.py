@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from coterie.comparison.sweep import Job
 from coterie.datatypes.arguments import overlay
+from coterie.extras.papers.sweep import Job
 from evidence import runs
 from evidence.runs import ROOT, finish, outcomes, quoted, taught
 

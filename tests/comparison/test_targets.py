@@ -30,8 +30,8 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("work has begun")
 
     monkeypatch.setattr(ask, "sample", never)
-    monkeypatch.setattr("coterie.training.distill.build_team", never)
-    monkeypatch.setattr("coterie.comparison.sweep.Job.run", never)
+    monkeypatch.setattr("coterie.extras.papers.distill.build_team", never)
+    monkeypatch.setattr("coterie.extras.papers.sweep.Job.run", never)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

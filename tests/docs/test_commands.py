@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from coterie import algorithms, envs
-from coterie.envs.others import kinds
-from coterie.envs.others.game import GameSettings, TextArenaSettings
+from coterie.envs.kinds import kinds
 from coterie.envs.registry import PLUGINS
+from coterie.extras.games.game import GameSettings, TextArenaSettings
 from coterie.problems.prepare import ProblemSettings
 from coterie.teams.settings import ScoringSettings
 from coterie.training.command_line import parse
@@ -72,7 +72,11 @@ def test_every_flag_that_a_page_mentions_exists(monkeypatch: pytest.MonkeyPatch)
     known |= flags_of("rollout", RolloutSettings) | flags_of("eval", EvalSettings)
     known |= flags_of("env", GameSettings, TextArenaSettings)
     names = [*{*envs.names()} - PLUGINS.names()]
-    names += ["coterie.envs.tool_use:SPEC", "examples.debate:SPEC", "examples.solver_verifier:SPEC"]
+    names += [
+        "coterie.extras.programs.tool_use:SPEC",
+        "examples.debate:SPEC",
+        "examples.solver_verifier:SPEC",
+    ]
     known |= flags_of("env", *filter(None, (envs.spec(name).settings for name in names)))
     mentioned = {
         (flag, page.name)

@@ -52,9 +52,7 @@ def brevity(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     return np.array([1 / (1 + len(text.split())) for text in texts])
 '''
 
-SETTING = (
-    '    pull: float = 0.0\n    """Weight of the squared step away from the policy before it."""\n'
-)
+SETTING = '    pull: float = 0.0\n    """Weight of a pull away from whatever was sampled."""\n'
 SPEC = '''"""What is known of ``copying`` before it is built."""
 
 from coterie.envs.copying.environment import CopyingSettings
@@ -67,7 +65,7 @@ SPEC = EnvSpec(
     factory="coterie.envs.copying.environment:CopyingEnv",
     settings=CopyingSettings,
     roles=("alice",),
-    defaults={"problems": {"train": "chains"}},
+    defaults={"problems": {"train": "chains"}, "rollout": {"replicas": 4}},
 )
 '''
 ENVIRONMENT = '''"""Whoever says the question again is paid."""
@@ -169,16 +167,15 @@ def test_a_new_mechanism_of_the_loss_edits_two_files(tmp_path: Path) -> None:
     tree.insert(
         data, '            "pull": self.pull,\n', before='            "kl-coefficient": self'
     )
-    term = "    loss_BT = loss_BT + algorithm.pull * (logp_BT - old_BT) ** 2\n"
+    term = "    loss_BT = loss_BT + algorithm.pull * logp_BT\n"
     tree.insert(loss, term, before="    if gain_BT is not None:\n")
     assert tree.edited() == {data, loss}
 
     refused = tree.train("--algo.pull", "-1")
     assert (refused.returncode, "pull must not be negative" in refused.stderr) == (2, True)
-    # The first minibatch of a step stands where it was sampled; the second one is pulled back.
     weights: list[bytes] = []
-    for pull in ("0", "1e6"):
-        flags = ("--algo.pull", pull, "--learner.minibatches", "2", "--run-dir", f"run-{pull}")
+    for pull in ("0", "1"):
+        flags = ("--preset", "core-tiny", "--algo.pull", pull, "--run-dir", f"run-{pull}")
         done = tree.train(*SMALL, *flags)
         assert done.returncode == 0, done.stderr
         weights.append((tmp_path / f"run-{pull}/final/alice/model.safetensors").read_bytes())

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from coterie import envs
-from coterie.comparison.sweep import tables
 from coterie.envs.core_teaching import presets as core
 from coterie.envs.corea_deferral import presets as corea
 from coterie.envs.eapo_consultation import presets as eapo
 from coterie.envs.preset import Preset
 from coterie.envs.presets import known, published
 from coterie.envs.sd_e2 import presets as sd_e2
+from coterie.extras.papers.sweep import tables
 from coterie.training.presets import lay_over, settings_of
 from coterie.training.train_settings import Choice, TrainSettings, defaults
 

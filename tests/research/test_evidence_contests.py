@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from coterie.comparison.brought import parse as parse_comparison
-from coterie.comparison.corea import CoreaComparison
+from coterie.extras.papers.corea import CoreaComparison
+from coterie.extras.papers.distill import Distillation
 from coterie.training.command_line import parse
-from coterie.training.distill import Distillation
 from evidence import contest_tables as tables
 from evidence import contests
 from evidence import runs as evidence_runs

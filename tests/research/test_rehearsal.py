@@ -1,5 +1,5 @@
 """The tool that plays a paper's preset from the command line to the exported model; what its
-commands do is tests/training/test_paper_runs.py.
+commands do is tests/research/test_paper_runs.py.
 """
 
 from pathlib import Path

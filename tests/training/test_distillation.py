@@ -44,9 +44,9 @@ FLAGS = (
             for name, *more in (
                 ("eapo-consultation",),
                 ("sd-e2",),
-                ("coterie.envs.tool_use:SPEC", "--agents.solver.model", "tiny:alice"),
+                ("coterie.extras.programs.tool_use:SPEC", "--agents.solver.model", "tiny:alice"),
                 ("coterie.envs.solo:SoloEnv", "--agents.solver.model", "tiny:alice"),
-                ("coterie.envs.leap:LeapEnv",),
+                ("coterie.extras.papers.leap:LeapEnv",),
                 ("gymnasium:FrozenLake-v1",),
             )
         ),

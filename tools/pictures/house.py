@@ -15,7 +15,10 @@ _LAYERS = (
 )
 _EXTRAS = (
     ("cluster/", "processes, Ray"),
+    ("games/", "games of others"),
     ("ops/", "doctor, plan, track"),
+    ("papers/", "their benchmarks"),
+    ("programs/", "run under guard"),
 )
 
 

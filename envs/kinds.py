@@ -1,0 +1,50 @@
+"""Environments of a kind that an extra registers: ``KIND:ID``.
+
+Options of the kind's own stand behind a question mark (``pettingzoo:classic/rps_v2?max_cycles=3``).
+A kind is imported when it is first asked for.
+"""
+
+import importlib
+import importlib.util
+
+from coterie.datatypes import UserError, read_options
+from coterie.datatypes.extras import EnvironmentKind, extras
+from coterie.datatypes.missing_extras import check_added
+from coterie.envs.registry import EnvSpec
+
+
+def kinds() -> dict[str, EnvironmentKind]:
+    """What may stand before the colon of a name."""
+    return {name: kind for extra in extras() for name, kind in extra.environments.items()}
+
+
+def is_other(name: str) -> bool:
+    """Whether ``name`` is ``KIND:ID``.
+
+    Raises:
+        MissingExtra: it is a kind of an extra that is not here.
+    """
+    kind, colon, _ = name.partition(":")
+    if not colon:
+        return False
+    check_added(kind, f"env {name!r}")
+    return kind in kinds()
+
+
+def spec_of(name: str) -> EnvSpec:
+    """What is known of the environment ``name``.
+
+    Raises:
+        UserError: its package is not installed, or knows no such environment.
+    """
+    kind, _, rest = name.partition(":")
+    package, installs, module = kinds()[kind]
+    identity, texts = read_options(rest)
+    if not identity:
+        raise UserError(f"env {name!r}: say which one behind the colon, {kind}:ID.")
+    if importlib.util.find_spec(package) is None:
+        raise UserError(
+            f"env {name!r} needs the package {package}; install it with coterie's extra "
+            f'{installs}: pip install -e ".[{installs}]"'
+        )
+    return importlib.import_module(module).spec(name, identity, texts)

@@ -1,0 +1,19 @@
+"""Environments that other packages bring, by name: ``pettingzoo:classic/tictactoe_v3`` and so on.
+
+``discrete:`` takes an environment of the user's own by the name that ``--env`` takes.
+"""
+
+from coterie.datatypes.extras import EnvironmentKind, Extra
+
+_HERE = "coterie.extras.games"
+
+EXTRA = Extra(
+    "games",
+    environments={
+        "pettingzoo": EnvironmentKind("pygame", "games", f"{_HERE}.pettingzoo_game"),
+        "gymnasium": EnvironmentKind("gymnasium", "", f"{_HERE}.gymnasium_game"),
+        "discrete": EnvironmentKind("pettingzoo", "", f"{_HERE}.discrete_game"),
+        "textarena": EnvironmentKind("textarena", "textarena", f"{_HERE}.textarena_game"),
+        "verifiers": EnvironmentKind("verifiers", "verifiers", f"{_HERE}.verifiers_game"),
+    },
+)

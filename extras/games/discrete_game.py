@@ -1,0 +1,163 @@
+"""``discrete:pkg.module:Env``: a PettingZoo environment of one's own whose actions are integers.
+
+An answer that is no legal action ends the episode, with -1 for who gave it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pettingzoo import AECEnv
+
+from coterie.envs.adapt import space_of
+from coterie.envs.guarded import check_metadata
+from coterie.envs.registry import EnvSpec, make_plain
+from coterie.extras.games.actions import Actions, names_in
+from coterie.extras.games.aec_game import AECGame
+from coterie.extras.games.game import ILLEGAL_REWARD, Game, GameSettings, game_spec
+from coterie.extras.games.gymnasium_game import tell
+from coterie.extras.games.options import read_parameters
+
+
+@dataclass(frozen=True)
+class DiscreteSettings(GameSettings):
+    """How an environment with integer actions is told and read."""
+
+    max_new_tokens: int = 8
+    """Longest answer; a model that reasons first needs more, and so does an action of many
+    numbers."""
+
+
+def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
+    """The spec of ``discrete:IDENTITY``."""
+
+    title = f"env {name!r}"
+
+    def read(make_env: Callable[..., Any]) -> Mapping[str, Any]:
+        return read_parameters(options, make_env, title=title) if options else {}
+
+    def make_game(settings: Any) -> Game:
+        env = make_plain(identity, read, title=title)
+        check_metadata(env)
+        actions = {
+            player: Actions(
+                space_of(env, "action_space", player),
+                names_in(env, player),
+                title=f"{title}: {player}",
+            )
+            for player in env.possible_agents
+        }
+        return (TurnsGame if isinstance(env, AECEnv) else TogetherGame)(env, actions)
+
+    return game_spec(name, make_game, DiscreteSettings)
+
+
+class TurnsGame(AECGame):
+    """An ``AECEnv``: one player at a time."""
+
+    contest = False
+
+    def __init__(self, env: Any, actions: Mapping[str, Actions]) -> None:
+        """
+        Args:
+            env: an ``AECEnv``.
+            actions: player -> what it may do.
+        """
+        super().__init__(env)
+        self._actions = actions
+
+    def view(self) -> str:
+        return _shown(self._actions[self.env.agent_selection], *self.position())[0]
+
+    def moves(self) -> Sequence[str]:
+        return _shown(self._actions[self.env.agent_selection], *self.position())[1]
+
+    def play(self, answer: str) -> bool:
+        action = self._actions[self.env.agent_selection].read(answer, *self.position())
+        if action is None:
+            self.forfeit()
+        else:
+            self.act(action)
+        return action is not None
+
+
+class TogetherGame(Game):
+    """A ``ParallelEnv``: everyone who lives is asked at once.
+
+    It moves on when all have answered. If an answer is illegal the game ends there: whoever
+    gave one pays, and nobody's action is carried out.
+    """
+
+    contest = False
+
+    def __init__(self, env: Any, actions: Mapping[str, Actions]) -> None:
+        """
+        Args:
+            env: a ``ParallelEnv``.
+            actions: player -> what it may do.
+        """
+        self.env = env
+        self.players = list(env.possible_agents)
+        self._actions = actions
+        self._seen: Mapping[str, Any] = {}
+        self._infos: Mapping[str, Any] = {}
+        self._waiting: list[str] = []
+        self._chosen: dict[str, Any] = {}
+        self._paid: dict[str, float] = {}
+
+    def reset(self, seed: int) -> None:
+        self._seen, self._infos = self.env.reset(seed=seed)
+        self._chosen = {}
+        self._paid, self._waiting = dict.fromkeys(self.players, 0.0), list(self.env.agents)
+
+    def turn(self) -> str | None:
+        return self._waiting[0] if self._waiting else None
+
+    def view(self) -> str:
+        return self.asks()[self._waiting[0]][0]
+
+    def moves(self) -> Sequence[str]:
+        return self.asks()[self._waiting[0]][1]
+
+    def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
+        return {
+            player: _shown(self._actions[player], *self._position(player))
+            for player in self._waiting
+        }
+
+    def play(self, answer: str) -> bool:
+        player = self._waiting.pop(0)
+        action = self._actions[player].read(answer, *self._position(player))
+        self._chosen[player] = action
+        if not self._waiting:
+            chosen, self._chosen = self._chosen, {}
+            self._finish(chosen)
+        return action is not None
+
+    def rewards(self) -> Mapping[str, float]:
+        return self._paid
+
+    def _finish(self, chosen: Mapping[str, Any]) -> None:
+        """What comes of everyone's action; None is an illegal one."""
+        if illegal := [player for player, action in chosen.items() if action is None]:
+            for player in illegal:
+                self._paid[player] += ILLEGAL_REWARD
+            return
+        self._seen, rewards, _, _, self._infos = self.env.step(dict(chosen))
+        for player, reward in rewards.items():
+            self._paid[player] += float(reward)
+        self._waiting = list(self.env.agents)
+
+    def _position(self, player: str) -> tuple[Any, Mapping[str, Any]]:
+        return self._seen[player], self._infos.get(player, {})
+
+
+def _shown(actions: Actions, seen: Any, info: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
+    """An observation without its mask and what the actions are called; and the legal moves."""
+    shown = seen
+    if isinstance(seen, Mapping) and "action_mask" in seen:
+        shown = {key: part for key, part in seen.items() if key != "action_mask"}
+        if list(shown) == ["observation"]:
+            shown = shown["observation"]
+    view = "\n".join(filter(None, (tell(shown), actions.told(seen, info))))
+    return view, actions.listed(seen, info)

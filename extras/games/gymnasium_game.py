@@ -1,0 +1,115 @@
+"""``gymnasium:ID``: an environment of one player with discrete actions or text.
+
+Gymnasium knows no illegal answer: one that names no action ends the episode, with -1 on top of what
+was paid so far.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from coterie.datatypes import UserError, suggest
+from coterie.envs.adapt import action_kind
+from coterie.envs.registry import EnvSpec
+from coterie.extras.games.game import ILLEGAL_REWARD, Game, game_spec, read_move
+from coterie.extras.games.options import check_mode, creator, read_parameters
+
+_PLAYER = "player"
+
+
+def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
+    """The spec of ``gymnasium:IDENTITY``."""
+    return game_spec(name, lambda settings: GymnasiumGame(name, identity, options))
+
+
+class GymnasiumGame(Game):
+    """One episode at a time of a Gymnasium environment."""
+
+    players = (_PLAYER,)
+
+    def __init__(self, name: str, identity: str, options: Mapping[str, str]) -> None:
+        """
+        Args:
+            name: what messages begin with.
+            identity: a registered id, ``FrozenLake-v1``, or ``module:ID`` that registers itself.
+            options: keywords of the environment's own, as the user wrote them.
+
+        Raises:
+            UserError: no such environment, a keyword that it does not take, or actions that no
+                text can name.
+        """
+        if ":" not in identity and identity not in gymnasium.registry:
+            near = suggest(identity, gymnasium.registry)
+            raise UserError(f"env {name!r}: Gymnasium has no such environment; {near}.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            given = read_parameters(options, _cut, creator(_entry(identity)), title=f"env {name!r}")
+            self.env: Any = gymnasium.make(identity, disable_env_checker=True, **given)
+        check_mode(self.env, given, title=f"env {name!r}")
+        self._space = self.env.action_space
+        if not isinstance(self._space, spaces.Discrete) and action_kind(self._space) != "text":
+            raise UserError(
+                f"env {name!r} acts in {self._space}; in text an environment needs discrete "
+                "actions or text."
+            )
+        self._seen: Any = None
+        self._info: Mapping[str, Any] = {}
+        self._paid, self._over = 0.0, True
+
+    def reset(self, seed: int) -> None:
+        self._seen, self._info = self.env.reset(seed=seed)
+        self._paid, self._over = 0.0, False
+
+    def turn(self) -> str | None:
+        return None if self._over else _PLAYER
+
+    def view(self) -> str:
+        return tell(self._seen)
+
+    def moves(self) -> Sequence[str]:
+        if not isinstance(self._space, spaces.Discrete):
+            return ()
+        first, mask = int(self._space.start), self._info.get("action_mask")
+        return [str(first + k) for k in range(self._space.n) if mask is None or mask[k]]
+
+    def play(self, answer: str) -> bool:
+        move: Any = answer
+        if isinstance(self._space, spaces.Discrete):
+            move = read_move(answer, self.moves())
+            if move is None:
+                self._paid, self._over = self._paid + ILLEGAL_REWARD, True
+                return False
+            move = int(move)
+        self._seen, reward, ended, cut, self._info = self.env.step(move)
+        self._paid, self._over = self._paid + float(reward), bool(ended or cut)
+        return True
+
+    def rewards(self) -> Mapping[str, float]:
+        return {_PLAYER: self._paid}
+
+
+def _cut(max_episode_steps: int | None = None) -> None:
+    """What ``gymnasium.make`` takes for itself, and games may be told."""
+
+
+def _entry(identity: str) -> Any:
+    """Who makes it."""
+    return gymnasium.spec(identity).entry_point
+
+
+def tell(seen: Any) -> str:
+    """An observation in text: itself if it is text, its parts by name, its numbers in a row."""
+    if isinstance(seen, str):
+        return seen
+    if isinstance(seen, Mapping):
+        return "\n".join(f"{name}: {tell(part)}" for name, part in seen.items())
+    if isinstance(seen, tuple):
+        return " ".join(map(tell, seen))
+    values = np.asarray(seen)
+    form = ".3g" if values.dtype.kind == "f" else ""
+    rows = values.reshape(-1, values.shape[-1]) if values.ndim > 1 else values.reshape(1, -1)
+    return "\n".join(" ".join(f"{value:{form}}" for value in row) for row in rows)

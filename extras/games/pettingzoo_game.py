@@ -1,0 +1,121 @@
+"""``pettingzoo:classic/NAME``: PettingZoo's board and card games, told in digits.
+
+An illegal move has the consequence that the package gives it: the classic games end with -1 for
+who made it and 0 for all others. Where every move of the space is legal (``rps_v2``) an answer that
+is none has the same one.
+"""
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pettingzoo
+from gymnasium import spaces
+from pettingzoo.env_registry.registration import aec_registry
+from pettingzoo.utils.env_logger import EnvLogger
+
+from coterie.datatypes import UserError, suggest
+from coterie.envs.registry import EnvSpec
+from coterie.extras.games.aec_game import AECGame, mask_of
+from coterie.extras.games.game import game_spec, read_move
+from coterie.extras.games.options import check_mode, creator, read_parameters
+
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+# An illegal move is a number in the log, not a line on the terminal.
+EnvLogger.suppress_output()
+
+
+def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
+    """The spec of ``pettingzoo:IDENTITY``."""
+    return game_spec(name, lambda settings: PettingZooGame(name, identity, options))
+
+
+class PettingZooGame(AECGame):
+    """An AEC game with a discrete action space for each player."""
+
+    def __init__(self, name: str, identity: str, options: Mapping[str, str]) -> None:
+        """
+        Args:
+            name: what messages begin with.
+            identity: ``classic/tictactoe_v3`` or ``classic/tictactoe-v3``.
+            options: keywords of the game's own.
+
+        Raises:
+            UserError: no such game, or one whose actions are not discrete.
+        """
+        found = re.sub(r"_v(\d+)$", r"-v\1", identity)
+        if found not in aec_registry:
+            near = suggest(found, (key for key in aec_registry if key.startswith("classic/")))
+            raise UserError(f"env {name!r}: PettingZoo has no such game; {near}.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            entry: Any = aec_registry[found].entry_point
+            given = read_parameters(options, creator(entry), title=f"env {name!r}")
+            super().__init__(pettingzoo.make("aec", found, **given))
+        check_mode(self.env, given, title=f"env {name!r}")
+        for player in self.players:
+            if not isinstance(self.env.action_space(player), spaces.Discrete):
+                raise UserError(
+                    f"env {name!r}: {player} acts in {self.env.action_space(player)}; a game in "
+                    "text needs discrete actions."
+                )
+        self.contest = not found.startswith("classic/hanabi")
+        self._tell = _VIEWS.get(found.removeprefix("classic/").split("-")[0], tell_numbers)
+
+    def view(self) -> str:
+        return self._tell(self.env, self.env.observe(self.env.agent_selection))
+
+    def moves(self) -> Sequence[str]:
+        space = self.env.action_space(self.env.agent_selection)
+        mask = mask_of(*self.position())
+        return [str(place) for place in range(space.n) if mask is None or mask[place]]
+
+    def play(self, answer: str) -> bool:
+        move, mask = read_move(answer, self.moves()), mask_of(*self.position())
+        if move is None and (mask is None or all(mask)):
+            self.forfeit()
+        else:
+            # Any illegal move stands for one that cannot be read.
+            self.act(int(np.flatnonzero(~np.asarray(mask, bool))[0] if move is None else move))
+        return move is not None
+
+
+def tell_board(env: Any, seen: Any) -> str:
+    """A board of two colours, a line for each of its rows: 0 free, 1 the reader's, 2 the other's.
+
+    Fields count from 0 in reading order.
+    """
+    planes = np.asarray(seen["observation"])
+    board = planes[..., 0] + 2 * planes[..., 1]
+    return "\n".join(" ".join(str(int(field)) for field in row) for row in board)
+
+
+def tell_hanabi(env: Any, seen: Any) -> str:
+    """OpenSpiel's own words for what a player sees, and for each move."""
+    table = env.unwrapped.hanabi_env
+    state = table.game_state
+    player = table.agent_name_id_mapping[env.agent_selection]
+    named = [f"{move} {state.action_to_string(player, move)}" for move in state.legal_actions()]
+    return "\n".join([state.observation_string(player).strip(), *named])
+
+
+def tell_numbers(env: Any, seen: Any) -> str:
+    """The places that are not 0, counted from 0, with their values where these are not 1."""
+    values = np.asarray(seen["observation"] if isinstance(seen, Mapping) else seen).reshape(-1)
+    if len(values) == 1:
+        return f"Seen: {values[0]:g}"
+    told = (
+        f"{place}" if (v := values[place]) == 1 else f"{place}={v:g}"
+        for place in np.flatnonzero(values)
+    )
+    return f"Seen: {' '.join(told)}"
+
+
+_VIEWS: dict[str, Callable[[Any, Any], str]] = {
+    "tictactoe": tell_board,
+    "connect_four": tell_board,
+    "hanabi": tell_hanabi,
+}

@@ -1,0 +1,117 @@
+"""``verifiers:TASKSET``: the tasks of an installed taskset of verifiers (0.4, its v1 interface).
+
+A task whose prompt is text is put to one agent, who answers once; the taskset's own rewards are
+what is paid. What a taskset does with harnesses, tools or containers needs verifiers' own runner,
+which asks a model over HTTP and hands on no exact tokens; such a taskset is refused.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+
+import verifiers.v1 as vf
+from verifiers.v1.graph import MessageNode
+from verifiers.v1.trace import AgentInfo, Trace, TraceTask
+from verifiers.v1.types import AssistantMessage, UserMessage
+from verifiers.v1.utils.generic import concrete_type
+from verifiers.v1.utils.loaders import load_taskset, taskset_class
+
+from coterie.datatypes import UserError
+from coterie.envs.registry import EnvSpec
+from coterie.extras.games.game import Game, GameSettings, game_spec
+from coterie.extras.games.options import read_value
+
+_PLAYER = "solver"
+_MOST = 10_000
+
+
+@dataclass(frozen=True)
+class VerifiersSettings(GameSettings):
+    """How a task is put."""
+
+    max_new_tokens: int = 1024
+    """Longest answer."""
+    stop: tuple[str, ...] = ()
+    """What ends an answer."""
+    ending: str = ""
+    """What stands between the prompt and the answer."""
+
+
+def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
+    """The spec of ``verifiers:IDENTITY``; options are those of the taskset's config."""
+    return game_spec(name, lambda settings: Taskset(name, identity, options), VerifiersSettings)
+
+
+class Taskset(Game):
+    """One task at a time, drawn by the seed."""
+
+    players = (_PLAYER,)
+
+    def __init__(self, name: str, identity: str, options: Mapping[str, str]) -> None:
+        """
+        Args:
+            name: what messages begin with.
+            identity: the package that exports the taskset.
+            options: fields of its config.
+
+        Raises:
+            UserError: a taskset that needs more than one answer in text.
+        """
+        kind = taskset_class(identity)
+        config = concrete_type(kind, vf.TasksetConfig, origin=vf.Taskset) or vf.TasksetConfig
+        taskset = load_taskset(
+            config(id=identity, **{key: read_value(text) for key, text in options.items()})
+        )
+        self._tasks = list(islice(taskset, _MOST))
+        if not self._tasks:
+            raise UserError(f"env {name!r}: the taskset has no tasks.")
+        task = self._tasks[0]
+        functions = [*task.hooks("reward"), *task.hooks("metric")]
+        needs = {
+            "tools": kind.toolsets(taskset.config) or type(task).toolsets(task.config),
+            "a container": task.data.image
+            or any("runtime" in inspect.signature(one).parameters for one in functions),
+            "a prompt in text": not task.data.prompt_text,
+        }
+        for need, missing in needs.items():
+            if missing:
+                raise UserError(
+                    f"env {name!r} needs {need}, which verifiers' own runner gives and this "
+                    "adapter does not: it puts one prompt in text and scores one answer."
+                )
+        self._task, self._paid = task, None
+
+    def reset(self, seed: int) -> None:
+        self._task, self._paid = self._tasks[seed % len(self._tasks)], None
+
+    def turn(self) -> str | None:
+        return _PLAYER if self._paid is None else None
+
+    def view(self) -> str:
+        parts = [self._task.data.system_prompt, self._task.data.prompt_text]
+        return "\n\n".join(filter(None, parts))
+
+    def moves(self) -> Sequence[str]:
+        return ()
+
+    def play(self, answer: str) -> bool:
+        data = self._task.data
+        trace = Trace(
+            task=TraceTask(type=type(self._task).__name__, data=data),
+            agent=AgentInfo(config=vf.AgentConfig()),
+            nodes=[
+                MessageNode(message=UserMessage(content=data.prompt_text)),
+                MessageNode(message=AssistantMessage(content=answer), parent=0, sampled=True),
+            ],
+        )
+        # The caller may run in an event loop, which cannot wait for another one.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, self._task.score(trace)).result()
+        self._paid = float(trace.reward)
+        return True
+
+    def rewards(self) -> Mapping[str, float]:
+        return {_PLAYER: self._paid or 0.0}

@@ -1,0 +1,378 @@
+"""COREA's comparison of systems: ``python benchmark.py corea --corea runs/x --rlvr runs/y``."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
+from coterie.comparison.output import write_json
+from coterie.comparison.plan import (
+    Job,
+    Lineup,
+    Questions,
+    ask_missing,
+    further_questions,
+    make_job,
+    open_questions,
+)
+from coterie.comparison.policies import NamedPolicy, find_policy
+from coterie.comparison.responses import Responses, pool
+from coterie.comparison.settings import Asking
+from coterie.comparison.systems import System
+from coterie.datatypes import UserError, did_you_mean
+from coterie.envs.corea_deferral import CoreaDeferralSettings
+from coterie.evaluation.cascade import ThresholdChoice, measure
+from coterie.evaluation.metrics.means import Floats
+from coterie.experts.naming import is_player
+from coterie.extras.papers.corea_systems import SYSTEMS, curve_content, systems
+from coterie.extras.papers.corea_table import Measured, table
+from coterie.rewards.confidence import ThresholdSource
+from coterie.teams.graders import check_graders
+from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
+from coterie.training.plain import to_plain
+
+_ENV, _ROLE = "corea-deferral", "small"
+_MODELS = ("base", "rlvr", "brier", "corea", "large")
+# They go by the model's own probabilities, or its states.
+_OWN = {"rlvr-avgprob": "rlvr", "corea-ties": "corea", "rlvr-probe": "rlvr", "router": "base"}
+_FITTED = ("rlvr-probe", "router")
+
+
+@dataclass(frozen=True)
+class CoreaComparison(Asking):
+    """Compare small models, their cascades with a large one, and controls (arXiv:2603.03752).
+
+    A model is a run directory (its trained small role), a checkpoint, a hub id, tiny:NAME or a
+    player such as server:.... Runs bring the token limits, stop strings and sampling that they were
+    evaluated with; flags win.
+    """
+
+    preset: str = ""
+    """Compare as the paper does: its models, questions, limits, sampling and costs."""
+    base: str = "tiny:small"
+    """The small model before training (SLM)."""
+    rlvr: str | None = None
+    """The small model trained with --env.confidence-reward none."""
+    brier: str | None = None
+    """The small model trained with --env.confidence-reward l2 --env.p-hat sample."""
+    corea: str | None = None
+    """The small model trained with --env.confidence-reward l1."""
+    large: str = "tiny:large"
+    """The large model."""
+    systems: tuple[str, ...] = ()
+    """Rows to show, by name; without any, all for which there are models."""
+    problems: tuple[str, ...] = ("recall",)
+    """Sets of questions to score on, each named as for train.py; several are pooled."""
+    questions: int = 512
+    """Questions of each set; a set that has fewer is taken whole."""
+    fit_problems: str = ""
+    """Where the questions come from on which probe and router are fitted; by default what the
+    scored sets have besides."""
+    fit_questions: int = 1000
+    """How many of them."""
+    samples: int = 2
+    """Responses of every model to each question."""
+    max_new_tokens: int = 40
+    """Longest response."""
+    stop: tuple[str, ...] = CoreaDeferralSettings().stop
+    """Strings that end a response; by default those that train.py trains with."""
+    threshold: ThresholdSource = "cost"
+    """How the threshold of each half of the questions is chosen on the other half."""
+    threshold_on_test: bool = False
+    """Choose it on the scored questions themselves, as the paper does."""
+    fixed_threshold: float = 0.5
+    """The threshold of --threshold fixed."""
+    accuracy_loss: float = 0.01
+    """Accuracy that --threshold accuracy may give up."""
+    cost_share: float = 0.8
+    """Share of the large model's cost that --threshold cost may take."""
+    size_ratio: float = 32 / 7
+    """Parameters of the large model over those of the small one, nominal sizes."""
+    output_weight: float = 4.0
+    """Price of an output token in prompt tokens."""
+    router_lr: float = 1e-3
+    """Learning rate of the router's fine-tuning; 5e-5 in the paper."""
+    router_epochs: int = 10
+    """Its epochs; 2 in the paper."""
+    probe_lr: float = 5e-5
+    """Learning rate of the probe."""
+    out: Path = Path("runs/corea-comparison")
+    """Where responses, results.json and pictures go; responses found there are used again."""
+
+    def policies(self) -> dict[str, NamedPolicy]:
+        """Every model that was named."""
+        named = {name: getattr(self, name) for name in _MODELS}
+        return {
+            name: find_policy(name, what, "large" if name == "large" else _ROLE)
+            for name, what in named.items()
+            if what is not None
+        }
+
+    def models(self) -> list[str]:
+        """All of them."""
+        return [one.model for one in self.policies().values()]
+
+    def fitting(self) -> dict[str, Any]:
+        """What models that are not tiny ask for, by the name of the setting."""
+        if self.preset or are_tiny(self.models()):
+            return {}
+        known = {one.name for one in fields(self)}
+        asked = {name: value for name, value in asking(_ENV).items() if name in known}
+        return {"problems": (PROBLEMS,), **asked}
+
+    def brought(self, given: Collection[str]) -> dict[str, Any]:
+        """What the preset, or the runs, have it be."""
+        values: dict[str, Any] = {}
+        if self.preset:
+            paper = preset_settings(self.preset)
+            if paper.choice.env != _ENV:
+                raise UserError(f"preset {self.preset} is for {paper.choice.env}, not for {_ENV}")
+            env, small = paper.env, paper.agents[_ROLE].model
+            values = {
+                "base": small,
+                "large": paper.agents["large"].model,
+                "problems": paper.problems.eval or (paper.problems.train,),
+                "questions": paper.problems.held_out or self.questions,
+                "samples": env.eval_traces,
+                "threshold": env.threshold_source,
+                "threshold_on_test": env.threshold_on_test,
+                "size_ratio": env.size_ratio,
+                "output_weight": env.output_weight,
+            }
+        found = self._sources()
+        drawn, asked = sampling(found, given), prompting(found, _ENV, given)
+        asked.pop("eval_max_new_tokens", None)
+        return values | drawn | asked
+
+    def _sources(self) -> list[Brought]:
+        if self.preset:
+            return bring((), self.preset)
+        return bring([one.run for one in self.policies().values()], "")
+
+
+def compare(settings: CoreaComparison) -> None:
+    """Sample what is missing, score everything, show the table and write results and pictures.
+
+    Raises:
+        UserError: a setting or a model that cannot be, before any model is loaded.
+    """
+    console = Console()
+    settings.check("max_new_tokens", "fit_questions")
+    policies = settings.policies()
+    # One model at a time.
+    settings.check_engine(*policies.values())
+    wanted = _wanted(settings, policies)
+    scored = open_questions(settings.problems, settings)
+    fitted: Questions | None = None
+    if needs_fit := wanted & {*_FITTED}:
+        fitted = further_questions(scored, settings.fit_problems, settings.fit_questions, settings)
+        if fitted is None:
+            wanted -= _without_fit(settings, needs_fit, console)
+    elif settings.fit_problems:
+        raise UserError("--fit-problems: no row is fitted here; leave it out, or name --rlvr RUN")
+    check_graders(
+        settings.scoring, [p for one in (*scored, *filter(None, [fitted])) for p in one.problems]
+    )
+    jobs = {
+        name: [_job(name, name, policy, one, settings) for one in scored]
+        for name, policy in policies.items()
+    }
+    # Eight responses tell the router how often the model is right; the probe looks at the first.
+    count = 8 if "router" in wanted else 1
+    fit_job = fitted and _job("rlvr-fit", "rlvr", policies["rlvr"], fitted, settings, count)
+    ask_missing(
+        [*(job for some in jobs.values() for job in some), *([fit_job] if fit_job else [])],
+        settings,
+        console,
+    )
+    answered = {name: pool([job.responses() for job in some]) for name, some in jobs.items()}
+    more: dict[str, Any] = {"probability_QS": _probabilities(answered, policies, wanted, settings)}
+    if fitted and fit_job:
+        told = fit_job.responses()
+        more |= dict(_fit(fitted, told, scored, answered, policies, wanted, settings))
+    how = ThresholdChoice(
+        settings.threshold,
+        settings.accuracy_loss,
+        settings.cost_share,
+        settings.fixed_threshold,
+        settings.threshold_on_test,
+    )
+    costs = {"size_ratio": settings.size_ratio, "output_weight": settings.output_weight}
+    found = [one for one in systems(answered, how, **costs, **more) if one.name in wanted]
+    _show(found, scored, settings, console)
+
+
+def _show(
+    found: Sequence[System],
+    scored: Sequence[Questions],
+    settings: CoreaComparison,
+    console: Console,
+) -> None:
+    """The tables, results.json and the pictures."""
+    problems = [problem for one in scored for problem in one.problems]
+    solvable_Q = np.array([bool(problem.meta.get("solvable", True)) for problem in problems])
+    results = _measured(found, settings)
+    console.print(table(results, f"{len(problems)} questions, {settings.samples} responses each"))
+    knowable: Measured = {}
+    if solvable_Q.any() and not solvable_Q.all():
+        knowable = _measured([one.of(solvable_Q) for one in found], settings)
+        console.print(table(knowable, f"the {int(solvable_Q.sum())} that can be known"))
+    set_Q = np.repeat(np.arange(len(scored)), [len(one.problems) for one in scored])
+    by_set = {
+        one.name: _measured([system.of(set_Q == place) for system in found], settings)
+        for place, one in enumerate(scored)
+        if len(scored) > 1
+    }
+    for name, measured in by_set.items():
+        console.print(table(measured, name))
+    deferrals = {one.name: one.deferral for one in found if one.deferral}
+    content = {
+        "systems": results,
+        "solvable": knowable,
+        "sets": by_set,
+        "curves": {
+            name: curve_content(one)
+            for name, one in deferrals.items()
+            if one.threshold_Q is not None
+        },
+        "conventions": {"ece": "10 bins [a, b), the last closed; valid confidences only"},
+        "config": to_plain(settings),
+    }
+    from coterie.extras.papers.corea_pictures import draw_cascades
+
+    files = [write_json(settings.out / "results.json", content)]
+    files += draw_cascades(deferrals, settings.out)
+    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+
+
+def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> set[str]:
+    """The rows that are asked for, or that there can be."""
+    needs = {"slm": "base", "rlvr": "rlvr", "brier": "brier", "router": "rlvr", "llm": "large"}
+    needs |= dict.fromkeys(("l1", "corea", "random", "always", "never", "oracle"), "corea")
+
+    def needed(system: str) -> str:
+        return needs.get(system) or needs[system.split("-")[0]]
+
+    def reads(system: str) -> str:
+        """The model whose probabilities or states it needs, if that is a player."""
+        key = _OWN.get(system, "")
+        return key if key in policies and is_player(policies[key].model) else ""
+
+    for name in settings.systems:
+        if name not in SYSTEMS:
+            near = did_you_mean(name, SYSTEMS)
+            raise UserError(f"unknown system {name!r}; {near}known: {', '.join(SYSTEMS)}")
+        if needed(name) not in policies:
+            raise UserError(f"system {name} needs a model: --{needed(name)} RUN")
+        if name == "rlvr-agreement" and settings.samples < 2:
+            raise UserError("system rlvr-agreement needs --samples 2 at least")
+        if key := reads(name):
+            raise UserError(
+                f"system {name} reads the model's own states, which {policies[key].model} does "
+                f"not show; name a model with --{key}"
+            )
+    possible = [name for name in SYSTEMS if needed(name) in policies and not reads(name)]
+    return set(settings.systems or possible)
+
+
+def _without_fit(settings: CoreaComparison, rows: set[str], console: Console) -> set[str]:
+    """Rows to leave out where there is nothing to fit on."""
+    sentence = f"{', '.join(settings.problems)}: all questions are scored, and none is left"
+    if chosen := [name for name in settings.systems if name in rows]:
+        raise UserError(
+            f"system {chosen[0]} is fitted on other questions; {sentence}: name some with "
+            "--fit-problems, such as the training set"
+        )
+    console.print(
+        f"no rows of probe and router: {sentence} (--fit-problems)", soft_wrap=True, markup=False
+    )
+    return rows
+
+
+def _job(
+    name: str,
+    key: str,
+    policy: NamedPolicy,
+    questions: Questions,
+    settings: CoreaComparison,
+    samples: int | None = None,
+) -> Job:
+    """Responses of a model, whatever its size, in the words of corea-deferral's small role."""
+    lineup = Lineup(
+        name,
+        _ENV,
+        CoreaDeferralSettings(
+            traces=1,
+            learners=(_ROLE,),
+            max_new_tokens=settings.max_new_tokens,
+            stop=settings.stop,
+        ),
+        "train",
+        {_ROLE: (policy,)},
+        _ROLE,
+        stream=("comparison",),
+        keeps=("probability", "tokens") if key in ("rlvr", "corea") else (),
+    )
+    folder, title = settings.out / "responses", f"responses of {name}: {policy.model}"
+    return make_job(lineup, questions, settings, folder, title=title, samples=samples, keyed=True)
+
+
+def _probabilities(
+    answered: Mapping[str, Responses],
+    policies: Mapping[str, NamedPolicy],
+    wanted: set[str],
+    settings: CoreaComparison,
+) -> dict[str, Floats]:
+    """Mean probabilities of the tokens that a model wrote, at temperature 1."""
+    keys = [_OWN[name] for name in ("rlvr-avgprob", "corea-ties") if name in wanted]
+    if settings.temperature == settings.top_p == 1:
+        # The sampler's own are the same.
+        return {key: answered[key].measured["probability"] for key in keys}
+    from coterie.extras.papers.probe import mean_probabilities
+
+    return {key: mean_probabilities(policies[key], answered[key]) for key in keys}
+
+
+def _fit(
+    fitted: Questions,
+    told: Responses,
+    scored: Sequence[Questions],
+    answered: Mapping[str, Responses],
+    policies: Mapping[str, NamedPolicy],
+    wanted: set[str],
+    settings: CoreaComparison,
+) -> Iterator[tuple[str, Any]]:
+    """What probe and router say."""
+    if "rlvr-probe" in wanted:
+        from coterie.extras.papers.probe import probe_scores
+
+        how = {"seed": settings.seed, "learning_rate": settings.probe_lr}
+        yield "probe_QS", probe_scores(policies["rlvr"], told, answered["rlvr"], **how)
+    if "router" in wanted:
+        from coterie.extras.papers.router import routing_by
+
+        yield (
+            "routing",
+            routing_by(
+                policies["base"],
+                [problem.question for problem in fitted.problems],
+                told,
+                [problem.question for one in scored for problem in one.problems],
+                seed=settings.seed,
+                learning_rate=settings.router_lr,
+                epochs=settings.router_epochs,
+            ),
+        )
+
+
+def _measured(found: Sequence[System], settings: CoreaComparison) -> Measured:
+    how = {"resamples": settings.resamples, "seed": settings.seed}
+    return {
+        one.name: measure(one.deferral.cascade, one.deferral.deferred_QS, **how)
+        for one in found
+        if one.deferral
+    }

@@ -1,0 +1,128 @@
+"""Pictures of COREA's comparison: reliability, accuracy against cost, thresholds."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from coterie.comparison.pictures import drawing
+from coterie.comparison.systems import Deferral
+from coterie.evaluation.metrics.calibration import bin_index, expected_calibration_error
+from coterie.evaluation.metrics.means import ratio
+from coterie.extras.papers.corea_systems import SYSTEMS
+
+_BINS = 10
+# Systems that are a point of accuracy against cost, with their markers.
+_POINTS = {"llm": "s", "oracle": "*"}
+_WIDTH = 3.2
+
+
+def draw_cascades(systems: Mapping[str, Deferral], folder: Path) -> list[Path]:
+    """Every picture that these systems have; gives the files."""
+    pictures = {
+        "reliability.png": draw_reliability,
+        "accuracy_cost.png": draw_accuracy_cost,
+        "threshold.png": draw_threshold,
+    }
+    paths = {folder / name: draw for name, draw in pictures.items()}
+    return [path for path, draw in paths.items() if draw(systems, path)]
+
+
+def draw_reliability(systems: Mapping[str, Deferral], path: Path) -> bool:
+    """Observed accuracy in each bin of confidence; the area of a dot is the share of responses."""
+    shown = [name for name in ("slm", "rlvr", "brier", "l1") if name in systems]
+    if not shown:
+        return False
+    size = (_WIDTH * len(shown), _WIDTH)
+    with drawing(path, 1, len(shown), figsize=size, sharey=True, squeeze=False) as axes:
+        for axis, name in zip(axes[0], shown):
+            cascade = systems[name].cascade
+            stated = cascade.score_QS.ravel()
+            right = cascade.small.correct_QS.ravel()[~np.isnan(stated)]
+            stated = stated[~np.isnan(stated)]
+            index = bin_index(stated, _BINS)
+            count = np.bincount(index, minlength=_BINS)
+            accuracy = ratio(np.bincount(index, weights=right, minlength=_BINS), count)
+            mean = ratio(np.bincount(index, weights=stated, minlength=_BINS), count)
+            low, high = np.fmin(accuracy, mean), np.fmax(accuracy, mean)
+            area = 8 + 400 * count / max(1, count.sum())
+            axis.plot([0, 1], [0, 1], color="0.7", linewidth=1)
+            axis.vlines(mean, low, high, color="C3", alpha=0.5)
+            axis.scatter(mean, accuracy, s=area, color="C0", zorder=3)
+            error = expected_calibration_error(stated, right, bins=_BINS)
+            axis.set_title(f"{SYSTEMS[name]}\nECE {error:.3f}", fontsize=10)
+            axis.set_xlabel("stated confidence")
+            axis.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), aspect="equal")
+        axes[0][0].set_ylabel("observed accuracy")
+    return True
+
+
+def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path) -> bool:
+    """Every cascade's curve over thresholds, and the threshold that was chosen."""
+    drawn = {name: one for name, one in systems.items() if one.threshold_Q is not None}
+    if not drawn and not set(systems) & set(_POINTS):
+        return False
+    with drawing(path, figsize=(6.4, 4.4)) as axis:
+        for place, (name, one) in enumerate(drawn.items()):
+            curve = one.cascade.curve()
+            bold = name == "corea"
+            colour = f"C{place % 10}"
+            axis.plot(
+                curve.cost_D,
+                curve.accuracy_D,
+                label=SYSTEMS[name],
+                color=colour,
+                linewidth=2.2 if bold else 1,
+                linestyle="-" if place < 10 else "--",
+                zorder=4 if bold else 3,
+            )
+            cost, accuracy = _at(one)
+            axis.plot(cost, accuracy, marker="o" if bold else ".", color=colour, zorder=5)
+        for name, marker in _POINTS.items():
+            if name in systems:
+                cost, accuracy = _at(systems[name])
+                style = {"marker": marker, "color": "black", "linestyle": "none"}
+                axis.plot(cost, accuracy, label=SYSTEMS[name], **style)
+        if corea := systems.get("corea"):
+            curve = corea.cascade.curve()
+            ends = [
+                float(corea.cascade.kept_cost_QS.mean()),
+                float(corea.cascade.deferred_cost_QS.mean()),
+            ]
+            accuracies = [curve.accuracy_small, curve.accuracy_large]
+            axis.plot(ends, accuracies, color="0.7", label="random deferral")
+        axis.set_xlabel("cost per question (prompt tokens of the small model)")
+        axis.set_ylabel("accuracy")
+        axis.legend(fontsize=7, loc="lower right")
+    return True
+
+
+def draw_threshold(systems: Mapping[str, Deferral], path: Path) -> bool:
+    """Deferral and accuracy of COREA against its threshold."""
+    corea = systems.get("corea")
+    if corea is None or corea.threshold_Q is None:
+        return False
+    curve = corea.cascade.curve()
+    with drawing(path, figsize=(5.4, 3.6)) as axis:
+        for values_D, label, colour in (
+            (curve.deferred_D, "share deferred", "C1"),
+            (curve.accuracy_D, "accuracy", "C0"),
+        ):
+            axis.step(curve.threshold_D, values_D, where="pre", label=label, color=colour)
+        axis.axhline(curve.accuracy_large, color="0.6", linewidth=1, label="LLM alone")
+        for chosen in np.unique(corea.threshold_Q):
+            axis.axvline(chosen, color="C3", linestyle=":", label="chosen on the other half")
+        axis.set_xlabel("threshold")
+        axis.set_ylim(-0.02, 1.02)
+        handles, labels = axis.get_legend_handles_labels()
+        unique = dict(zip(labels, handles))
+        axis.legend(unique.values(), unique.keys(), fontsize=8)
+    return True
+
+
+def _at(one: Deferral) -> tuple[float, float]:
+    """Cost and accuracy of a cascade as it defers."""
+    cascade = one.cascade
+    cost_QS = one.mixed(cascade.kept_cost_QS, cascade.deferred_cost_QS)
+    right_QS = one.mixed(cascade.small.correct_QS, cascade.large.correct_QS)
+    return float(cost_QS.mean()), float(right_QS.mean())

@@ -1,0 +1,342 @@
+"""EAPO's comparison of systems: ``python benchmark.py eapo --eapo runs/x --rl runs/y``."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from coterie import envs
+from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
+from coterie.comparison.output import write_json
+from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
+from coterie.comparison.policies import NamedPolicy, find_policy
+from coterie.comparison.responses import pool
+from coterie.comparison.settings import Asking
+from coterie.comparison.systems import System, alone
+from coterie.datatypes import UserError
+from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
+from coterie.extras.papers.eapo_figures import f1_table, figures_table, measure_responses
+from coterie.extras.papers.leap.settings import LeapSettings
+from coterie.extras.papers.replies import (
+    Pick,
+    Told,
+    ask_replies,
+    check_temperature_of_replies,
+    tell,
+)
+from coterie.teams.graders import check_graders
+from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
+from coterie.training.plain import to_plain
+
+_ENV, _ROLE = "eapo-consultation", "policy"
+_DEFAULTS: Mapping[str, Any] = envs.spec(_ENV).defaults
+_KEEPS = ("f1", "response_tokens", "expert_tokens")
+# Rows that are told a choice of the expert's stored replies.
+_TELLS: Mapping[str, Pick] = {"workflow": "any", "error": "wrong"}
+_TRAINED = {
+    "distilled": "Distillation",
+    "distilled_lora": "Distillation, LoRA",
+    "rl": "Self-exploratory RL",
+    "eapo": "EAPO",
+}
+
+
+def _flag(name: str) -> str:
+    return f"--env.{name.replace('_', '-')}"
+
+
+@dataclass(frozen=True)
+class EapoComparison(Asking):
+    """Compare policies alone, policies with experts, and controls (arXiv:2509.23730).
+
+    A policy is a run directory (its trained policy), a checkpoint, a hub id or tiny:NAME; an expert
+    is a model, scripted:..., server:... or pool:.... Runs bring the prompt style, token limits and
+    sampling that they were evaluated with; flags win.
+    """
+
+    preset: str = ""
+    """Compare as the paper does: its policy, expert, questions, prompts, limits and sampling."""
+    base: str = "tiny:policy"
+    """The policy before training."""
+    rl: str | None = None
+    """The policy trained with --env.consult never (self-exploratory RL)."""
+    eapo: str | None = None
+    """The policy trained with experts."""
+    distilled: str | None = None
+    """The policy trained on the expert's solutions (benchmark.py distill)."""
+    distilled_lora: str | None = None
+    """The same with --tuning lora."""
+    others: tuple[str, ...] = ()
+    """Further trained policies, a row each: NAME=RUN, such as a control's."""
+    expert: str = "tiny:expert"
+    """Who helps in the workflow."""
+    pools: tuple[str, ...] = ()
+    """Further players for the workflow, a row each, such as pool:tiny:policy|tiny:expert."""
+    peers: bool = True
+    """The row of paths that read each other's summaries (LeaP)."""
+    noise: bool = True
+    """Rows of the workflow with the expert's wrong replies alone, and with the same useless text to
+    everything."""
+    replies: int = 32
+    """Replies of the expert to each question that are stored; the workflow tells a choice of them,
+    the row of wrong experts a choice of the wrong ones, where there are enough."""
+    reply_temperature: float | None = None
+    """Sampling temperature of these replies; default: the temperature."""
+    problems: tuple[str, ...] = (_DEFAULTS["problems"]["train"],)
+    """Sets of questions to score on, each named as for train.py; several are pooled."""
+    samples: int = 8
+    """n of avg@n; 32 in the paper."""
+    resamples: int = 10_000
+    """Bootstrap resamples over questions."""
+    out: Path = Path("runs/eapo-comparison")
+    """Where responses, results.json and the picture go; responses found there are used again."""
+    env: EapoConsultationSettings = field(default_factory=EapoConsultationSettings)
+    """Prompts, budgets and lengths; those of train.py without flags."""
+    leap: LeapSettings = field(default_factory=LeapSettings)
+    """How paths read each other's summaries."""
+
+    def models(self) -> list[str]:
+        """All of them, but those of pools."""
+        named = [*((name, _ROLE) for name in self._named()), (self.expert, "expert")]
+        return [find_policy(role, name, role).model for name, role in named]
+
+    def fitting(self) -> dict[str, Any]:
+        """What models that are not tiny ask for, by the name of the setting."""
+        if self.preset or are_tiny(self.models()):
+            return {}
+        asked, words = asking(_ENV), ("prompt_style", "max_new_tokens")
+        # Peers are asked in the words of all others.
+        paths = {f"leap.{name}": asked[name] for name in words}
+        return {
+            "problems": (PROBLEMS,), **{f"env.{name}": one for name, one in asked.items()}, **paths
+        }  # fmt: skip
+
+    def brought(self, given: Collection[str]) -> dict[str, Any]:
+        """What the preset, or the runs, have it be."""
+        values: dict[str, Any] = {}
+        env: dict[str, Any] = {}
+        if self.preset:
+            paper = preset_settings(self.preset)
+            if paper.choice.env != _ENV:
+                raise UserError(f"preset {self.preset} is for {paper.choice.env}, not for {_ENV}")
+            values = {
+                "base": paper.agents["policy"].model,
+                "expert": paper.agents["expert"].model,
+                "problems": paper.problems.eval or (paper.problems.train,),
+                "samples": paper.env.eval_samples,
+            }
+            env = to_plain(paper.env)
+        found = self._sources()
+        drawn = sampling(found, given)
+        asked = prompting(found, _ENV, given, _flag)
+        # Peers are asked in the words of all others.
+        words = {**vars(self.env), **asked}
+        paths = {
+            name: words[name]
+            for name in ("max_new_tokens", "prompt_style")
+            if found and f"--leap.{name.replace('_', '-')}" not in given
+        }
+        values |= {"env": env | asked} if env or asked else {}
+        values |= {"leap": paths} if paths else {}
+        return values | drawn
+
+    def _sources(self) -> list[Brought]:
+        if self.preset:
+            return bring((), self.preset)
+        return bring([find_policy("policy", one, _ROLE).run for one in self._named()], "")
+
+    def _named(self) -> list[str]:
+        """Policies, as they are named."""
+        named = [getattr(self, name) for name in ("base", *_TRAINED)]
+        named += [text.partition("=")[2] for text in self.others]
+        return [one for one in named if one]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One system: who answers, with whose help, and what is stored of it."""
+
+    name: str
+    label: str
+    policy: str
+    expert: str | None
+    jobs: Sequence[Job]
+    """One a set of problems."""
+    wrong_told: float | None = None
+    """Share of the stored replies it is told that are wrong; None: nothing stored is told."""
+
+
+def compare(settings: EapoComparison) -> None:
+    """Sample what is missing, score everything, show the table, write results and picture.
+
+    Raises:
+        UserError: a setting or a model that cannot be, before any model is loaded.
+    """
+    console = Console()
+    settings.check("replies")
+    check_temperature_of_replies(settings.reply_temperature)
+    rows = list(_rows(settings))
+    if len({row[1] for row in rows}) < len(rows):
+        raise UserError("--others: two rows have the same name")
+    named = {what: find_policy("policy", what, _ROLE) for _, _, what, _, _ in rows}
+    experts = {what: find_policy("expert", what, "expert") for *_, what, _ in rows if what}
+    for _, _, policy, expert, _ in rows:
+        who = [named[policy], *([experts[expert]] if expert else [])]
+        settings.check_engine(*who)
+    scored = open_questions(settings.problems, settings)
+    check_graders(settings.scoring, [problem for one in scored for problem in one.problems])
+    replies = ask_replies(
+        experts[settings.expert],
+        scored,
+        settings,
+        console,
+        env=settings.env,
+        count=settings.replies,
+        temperature=settings.reply_temperature,
+    )
+    who = {"experts": settings.env.experts, "seed": settings.seed}
+    told = {name: tell(replies, pick, **who) for name, pick in _TELLS.items()}
+    asked = [
+        Asked(
+            name,
+            label,
+            policy,
+            expert,
+            [
+                _job(
+                    name,
+                    label,
+                    named[policy],
+                    experts[expert] if expert else None,
+                    mode,
+                    one,
+                    settings,
+                    told[name][0][place] if name in told else None,
+                )
+                for place, one in enumerate(scored)
+            ],
+            told[name][1] if name in told else None,
+        )
+        for name, label, policy, expert, mode in rows
+    ]
+    ask_missing([job for one in asked for job in one.jobs], settings, console)
+    found = {
+        one.name: alone(one.name, one.label, pool([job.responses() for job in one.jobs]))
+        for one in asked
+    }
+    _show(asked, found, scored, settings, console)
+
+
+def _show(
+    asked: Sequence[Asked],
+    found: Mapping[str, System],
+    scored: Sequence[Questions],
+    settings: EapoComparison,
+    console: Console,
+) -> None:
+    """The tables, results.json and the picture."""
+    drawn = (settings.resamples, settings.seed)
+    measured = {name: measure_responses(one.responses, *drawn) for name, one in found.items()}
+    set_Q = np.repeat(np.arange(len(scored)), [len(one.problems) for one in scored])
+    by_set = {
+        questions.name: {
+            name: measure_responses(one.of(set_Q == place).responses, *drawn)
+            for name, one in found.items()
+        }
+        for place, questions in enumerate(scored)
+        if len(scored) > 1
+    }
+    content = {
+        "questions": len(set_Q),
+        "samples": settings.samples,
+        "systems": {
+            one.name: {
+                "label": one.label,
+                "policy": one.policy,
+                "expert": one.expert,
+                **({} if one.wrong_told is None else {"wrong_told": one.wrong_told}),
+                **measured[one.name],
+            }
+            for one in asked
+        },
+        "sets": {
+            name: {"questions": len(one.problems), "systems": by_set[name]}
+            for name, one in ((one.name, one) for one in scored)
+            if by_set
+        },
+        "config": to_plain(settings),
+    }
+    from coterie.comparison.pictures import draw_bars
+
+    results = write_json(settings.out / "results.json", content)
+    bars = {found[name].label: one["avg@n"] for name, one in measured.items()}
+    path = settings.out / "systems.png"
+    picture = draw_bars(bars, path, "avg@n, 95 % intervals over questions")
+    title = f"{len(set_Q)} questions, {settings.samples} answers each"
+    for name, some in {title: measured, **by_set}.items():
+        labelled = {found[row].label: one for row, one in some.items()}
+        console.print(figures_table(labelled, name))
+        console.print(f1_table(labelled))
+    for one in asked:
+        if one.wrong_told is not None:
+            console.print(f"{one.label}: {one.wrong_told:.0%} of what is told is wrong")
+    console.print(f"written: {results}, {picture}", soft_wrap=True, markup=False)
+
+
+def _rows(settings: EapoComparison) -> Iterator[tuple[str, str, str, str | None, str]]:
+    """(name, label, policy, expert, mode of the environment) of every system."""
+    base = settings.base
+    yield "base", "Base", base, None, "eval"
+    yield "self", "Self-collaboration", base, base, "workflow"
+    yield "workflow", "Expert workflow", base, settings.expert, "workflow"
+    for place, players in enumerate(settings.pools):
+        yield f"pool-{place}", f"Workflow, {players}", base, players, "workflow"
+    if settings.noise:
+        yield "error", "Workflow, wrong experts", base, settings.expert, "workflow"
+        yield "useless", "Workflow, useless experts", base, "scripted:useless", "workflow"
+    if settings.peers:
+        yield "peers", "LeaP", base, None, "peers"
+    for name, label in _TRAINED.items():
+        if (policy := getattr(settings, name)) is not None:
+            yield name, label, policy, None, "eval"
+            if name in ("rl", "eapo"):
+                helped = f"{label}, with experts"
+                yield f"{name}-helped", helped, policy, settings.expert, "assisted"
+    for place, text in enumerate(settings.others):
+        label, equals, policy = text.partition("=")
+        if not equals or not label or not policy:
+            raise UserError(f"--others {text!r}: write NAME=RUN")
+        yield f"other-{place}", label, policy, None, "eval"
+
+
+def _job(
+    name: str,
+    label: str,
+    policy: NamedPolicy,
+    expert: NamedPolicy | None,
+    mode: str,
+    questions: Questions,
+    settings: EapoComparison,
+    told: Told | None,
+) -> Job:
+    peers = mode == "peers"
+    who = {_ROLE: (policy,), "expert": (expert,)} if expert else {_ROLE: (policy,)}
+    lineup = Lineup(
+        name,
+        "coterie.extras.papers.leap:LeapEnv" if peers else _ENV,
+        settings.leap if peers else settings.env,
+        "eval" if peers else mode,
+        who,
+        _ROLE,
+        # The same question has the same luck in every row.
+        stream=("comparison",),
+        # An episode of peers gives an answer a path.
+        answers=settings.leap.paths if peers else 1,
+        keeps=_KEEPS,
+        told=told,
+    )
+    folder = settings.out / "responses"
+    return make_job(lineup, questions, settings, folder, title=label, keyed=True)

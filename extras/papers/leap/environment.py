@@ -1,0 +1,243 @@
+"""Learning from peers: paths that pause, summarise, and read what others have found.
+
+| | |
+|---|---|
+| Creation | ``coterie.make("coterie.extras.papers.leap:LeapEnv")`` |
+| Actions | text; tokens in the token view |
+| Parallel API | yes |
+| Agents | ``policy_0 .. policy_{n-1}`` |
+| Action space | ``TextSpace``; ``TokenSpace`` in the token view |
+| Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
+
+A baseline that needs no training (LeaP, arXiv:2505.07787; a row of EAPO's table, arXiv:2509.23730).
+n paths answer one problem. After every T tokens those that have no answer yet write a summary
+between ``<summarize>`` tags; a router picks whose summaries each of them reads, and it goes on.
+
+Observation: the question, then the opening of a summary, then peers' summaries, as continuations
+of the path's turn. ``active`` says who is asked now.
+
+Rewards: 1 for a right answer, at the end. A path that is asked and has no entry in ``actions``
+failed: it earns 0 and writes no more.
+
+Version history: v0, the first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie.datatypes import Problem, ScoreRequests, UserError, Verdict, derive_seed
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.env_spec import reads_nothing_again
+from coterie.envs.problem_env import metadata_of
+from coterie.envs.prompts import lone_prompt
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
+from coterie.extras.papers.leap.settings import LeapSettings, Router
+from coterie.rewards.consultation import ANSWER, final_answer
+from coterie.rewards.overlap import squad_f1
+
+LONGEST = 2000
+"""Characters of a summary that are compared."""
+
+
+def levenshtein(one: str, other: str) -> int:
+    """Edits (insert, delete, replace a character) from ``one`` to ``other``."""
+    left = np.frombuffer(one.encode("utf-32-le", "replace"), np.uint32)
+    right = np.frombuffer(other.encode("utf-32-le", "replace"), np.uint32)
+    places = np.arange(len(right) + 1)
+    row = places.copy()
+    for number, character in enumerate(left, start=1):
+        best = np.minimum(row[1:] + 1, row[:-1] + (right != character))
+        row = np.concatenate(([number], best))
+        # An insertion costs 1 a place: the running minimum of what is left after taking that off.
+        row = np.minimum.accumulate(row - places) + places
+    return int(row[-1])
+
+
+def similarity(one: str, other: str) -> float:
+    """1 less the edits over the longer length, in [0, 1]."""
+    one, other = one[:LONGEST], other[:LONGEST]
+    longest = max(len(one), len(other))
+    return 1.0 if not longest else 1 - levenshtein(one, other) / longest
+
+
+def choose(own: str, others: Mapping[str, str], peers: int, router: Router, seed: int) -> list[str]:
+    """The paths whose summaries the writer of ``own`` reads, at most ``peers`` of them.
+
+    Args:
+        own: its own summary.
+        others: path -> summary. Ties go by the order of the paths.
+        peers: how many at most.
+        router: see :class:`coterie.extras.papers.leap.settings.LeapSettings`.
+        seed: of ``random``.
+
+    >>> choose("abcd", {"b": "abcx", "c": "wxyz", "d": "abyz"}, 2, "hybrid", 0)
+    ['b', 'c']
+    """
+    if router == "random":
+        return sorted(others, key=lambda path: derive_seed("leap", seed, path))[:peers]
+    near = sorted(others, key=lambda path: -similarity(own, others[path]))
+    far = sorted(others, key=lambda path: similarity(own, others[path]))
+    if router == "clustered":
+        return near[:peers]
+    if router == "dispersed":
+        return far[:peers]
+    first = near[: (peers + 1) // 2]
+    return [*first, *(path for path in far if path not in first)][:peers]
+
+
+SUMMARY = ("<summarize>", "</summarize>")
+PEERS = ("<peer_summaries>", "</peer_summaries>")
+
+
+@dataclass
+class Path:
+    """One line of reasoning."""
+
+    own: str = ""
+    """What it wrote, summaries left out."""
+    tokens: int = 0
+    """What it wrote, summaries included."""
+    summary: str = ""
+    """Its latest; empty before the first."""
+    failed: bool = False
+
+    @property
+    def checks(self) -> list[str]:
+        """What the scorer is asked about it: its answer, if it has one."""
+        answer = None if self.failed else final_answer(self.own)
+        return [] if answer is None else [f"{ANSWER} {answer}"]
+
+
+class LeapEnv(ConversationEnv, guarded=False):
+    """The text environment; ``coterie.make`` wraps it in tokens."""
+
+    title = "leap"
+    metadata = metadata_of("leap_v0", "problem", "problem+role", default_group="problem+role")
+    settings: LeapSettings
+    settings_class = LeapSettings
+    default_roles = ("policy",)
+    rereads = staticmethod(reads_nothing_again)
+
+    def check_roles(self) -> None:
+        if len(self.roles) != 1:
+            raise UserError(f"leap: one role writes all paths, not {len(self.roles)}.")
+
+    def places(self) -> Mapping[str, int]:
+        return {self.roles[0]: self.settings.paths}
+
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        settings = self.settings
+        paths = {agent: Path() for agent in self.possible_agents}
+        going_on, pauses = list(paths), 0
+        question = lone_prompt(problem.question, settings.prompt_style, problem.kind)
+        texts: dict[str, str] = dict.fromkeys(paths, question)
+        piece: Piece = "message"
+
+        def needed(answers: Answers) -> ScoreRequests:
+            # Whatever is written may be the end of the episode.
+            ends = [Path(path.own + answers.get(agent, "")) for agent, path in paths.items()]
+            return ScoreRequests(tuple((text, problem) for end in ends for text in end.checks))
+
+        while True:
+            # Each path thinks for T tokens, and after its last pause for all that it has left.
+            last = pauses >= settings.pauses
+            limit = settings.max_new_tokens if last else settings.block_tokens
+            answers = yield Turn(self._ask(paths, texts, limit, piece), needed)
+            for agent in going_on:
+                self._count(paths[agent], answers.get(agent))
+                paths[agent].own += answers.get(agent, "")
+            going_on = [
+                agent
+                for agent in going_on
+                if not last
+                and self._may_go_on(paths[agent])
+                and answers[agent]
+                and final_answer(paths[agent].own) is None
+            ]
+            if not going_on:
+                break
+
+            # Those without an answer say where they are ...
+            texts, piece = dict.fromkeys(going_on, f"\n{SUMMARY[0]}"), "continuation"
+            summarise = self._ask(paths, texts, settings.summary_tokens, piece, SUMMARY[1])
+            answers = yield Turn(summarise, lambda answers: needed({}))
+            pauses += 1
+            for agent in going_on:
+                self._count(paths[agent], answers.get(agent))
+                paths[agent].summary = answers.get(agent, "").partition(SUMMARY[1])[0].strip()
+            going_on = [agent for agent in going_on if self._may_go_on(paths[agent])]
+            if not going_on:
+                break
+
+            # ... and read where some of the others are.
+            texts = {agent: self._peers(paths, agent, pauses) for agent in going_on}
+
+        return self._outcome(problem, paths, pauses)
+
+    def _ask(
+        self,
+        paths: Mapping[str, Path],
+        texts: Mapping[str, str],
+        limit: int,
+        piece: Piece,
+        *stop: str,
+    ) -> dict[str, Ask]:
+        """Ask the paths of ``texts`` for at most ``limit`` tokens of those that each has left."""
+        most = self.settings.max_new_tokens
+        return {
+            agent: Ask(text, piece, min(limit, most - paths[agent].tokens), stop)
+            for agent, text in texts.items()
+        }
+
+    def _count(self, path: Path, answer: str | None) -> None:
+        path.failed = answer is None
+        path.tokens += self.meters[self.roles[0]].count(answer or "")
+
+    def _may_go_on(self, path: Path) -> bool:
+        return not path.failed and path.tokens < self.settings.max_new_tokens
+
+    def _peers(self, paths: Mapping[str, Path], reader: str, pauses: int) -> str:
+        """What a path reads on its return from a pause; one that answered before its first pause
+        has no summary."""
+        others = {a: path.summary for a, path in paths.items() if a != reader and path.summary}
+        seed = derive_seed("leap", self.episode_seed, pauses, reader)
+        settings = self.settings
+        chosen = choose(paths[reader].summary, others, settings.peers, settings.router, seed)
+        return "\n".join(["", PEERS[0], *(others[peer] for peer in chosen), PEERS[1], ""])
+
+    def _outcome(self, problem: Problem, paths: Mapping[str, Path], pauses: int) -> Outcome:
+        verdicts = {
+            agent: next(
+                (self.scorer.check(text, problem) for text in path.checks),
+                Verdict(False, None, "none"),
+            )
+            for agent, path in paths.items()
+        }
+        return Outcome(
+            terms={agent: {"correct": float(v.correct)} for agent, v in verdicts.items()},
+            measured={
+                agent: {
+                    "correct": bool(verdict.correct),
+                    "answer": verdict.answer,
+                    "f1": squad_f1(final_answer(paths[agent].own) or "", [problem.gold]),
+                    "response_tokens": paths[agent].tokens,
+                    "expert_tokens": 0,
+                }
+                for agent, verdict in verdicts.items()
+            },
+            episode={"pauses": pauses},
+            truncated=[agent for agent, verdict in verdicts.items() if verdict.answer is None],
+        )
+
+    def retell(self, problem: Problem) -> str:
+        pieces: list[tuple[str, str]] = []
+        for asks, answers in self.turns():
+            pieces += ((f"to {agent}", ask.text) for agent, ask in asks.items())
+            if answers is not None:
+                pieces += ((agent, answers.get(agent, "")) for agent in asks)
+        return piece_by_piece(problem, pieces)

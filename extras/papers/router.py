@@ -1,0 +1,127 @@
+"""A router: will the small model be right, asked of the question alone.
+
+COREA (arXiv:2603.03752, appendix A.2): the small model's base, fine-tuned to write the accuracy of
+eight responses as text. What it writes is read as a number; anything else goes to the large model.
+"""
+
+# B rows, T tokens, N target tokens
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from coterie.comparison.policies import NamedPolicy
+from coterie.comparison.responses import Responses
+from coterie.datatypes import Sampling, derive_seed
+from coterie.evaluation.metrics.means import mean_present
+from coterie.extras.papers.corea_systems import Routing
+from coterie.models.loading import LoadedRole, load_team
+from coterie.models.sampler import Request, Sampler
+from coterie.teams.models import model_spec
+from coterie.teams.settings import AgentSettings
+
+_PROMPT = (
+    "Question: {question} Instruction: Estimate and output the probability (0.0-1.0) that a small "
+    "language model (<10B) can answer the question correctly."
+)
+_NUMBER = re.compile(r"\s{0,4}(\d(?:\.\d{1,8})?|\.\d{1,8})", re.ASCII)
+_ANSWER_TOKENS = 8
+_IGNORED = -100
+
+
+def routing_by(
+    base: NamedPolicy,
+    questions: Sequence[str],
+    fitted: Responses,
+    scored: Sequence[str],
+    *,
+    seed: int,
+    learning_rate: float,
+    epochs: int,
+) -> Routing:
+    """What a router says of ``scored``: ``base``, fitted on the accuracy of the responses
+    ``fitted`` to ``questions``."""
+    spec = model_spec(AgentSettings(base.model))
+    model = load_team({"router": spec}, trained={"router"}, seed=seed)["router"]
+    fit_router(
+        model,
+        questions,
+        np.nan_to_num(mean_present(fitted.correct_QN, axis=1)).tolist(),
+        learning_rate=learning_rate,
+        epochs=epochs,
+        seed=seed,
+    )
+    return route(model, scored)
+
+
+def fit_router(
+    model: LoadedRole,
+    questions: Sequence[str],
+    accuracy: Sequence[float],
+    *,
+    learning_rate: float,
+    epochs: int = 2,
+    batch: int = 32,
+    seed: int = 0,
+) -> None:
+    """Fine-tune ``model`` in place to write each question's ``accuracy`` with two decimals."""
+    parameters = list(model.handle.parameters().values())
+    optimizer = torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.0)
+    rows = [
+        (
+            list(model.codec.open(_PROMPT.format(question=question))),
+            [*model.codec.extend(f" {target:.2f}"), int(model.tokenizer.eos_token_id)],
+        )
+        for question, target in zip(questions, accuracy)
+    ]
+    order = np.random.default_rng(derive_seed(seed, "router"))
+    for _ in range(epochs):
+        shuffled = order.permutation(len(rows))
+        for start in range(0, len(rows), batch):
+            chosen = [rows[i] for i in shuffled[start : start + batch]]
+            optimizer.zero_grad()
+            _loss(model, chosen).backward()
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+            optimizer.step()
+    model.handle.version += 1
+
+
+def route(model: LoadedRole, questions: Sequence[str]) -> Routing:
+    """What the router writes, greedily, for every question."""
+    sampler = Sampler(model.handle, model.codec.decode, [int(model.tokenizer.eos_token_id)])
+    prompts = [np.asarray(model.codec.open(_PROMPT.format(question=q))) for q in questions]
+    greedy = Sampling(_ANSWER_TOKENS, 0.0)
+    written = sampler.sample([Request(prompt, 0, greedy) for prompt in prompts])
+    return Routing(
+        np.array([read_probability(model.codec.decode(one.tokens)) for one in written]),
+        np.array([float(len(prompt)) for prompt in prompts]),
+        np.array([float(len(one.tokens)) for one in written]),
+    )
+
+
+def read_probability(text: str) -> float:
+    """The number that ``text`` begins with; NaN unless it lies in [0, 1]."""
+    match = _NUMBER.match(text)
+    value = float(match[1]) if match else float("nan")
+    return value if 0 <= value <= 1 else float("nan")
+
+
+def _loss(model: LoadedRole, rows: Sequence[tuple[list[int], list[int]]]) -> torch.Tensor:
+    """Cross entropy of the answers' tokens."""
+    longest = max(len(prompt) + len(answer) for prompt, answer in rows)
+    device = model.handle.device
+    ids_BT = torch.zeros((len(rows), longest), dtype=torch.long, device=device)
+    targets_BT = torch.full((len(rows), longest), _IGNORED, device=device)
+    for place, (prompt, answer) in enumerate(rows):
+        end = len(prompt) + len(answer)
+        ids_BT[place, :end] = torch.tensor([*prompt, *answer])
+        targets_BT[place, len(prompt) : end] = torch.tensor(answer)
+    positions_BT = torch.arange(longest, device=device).expand_as(ids_BT)
+    with model.handle.active():
+        # Padding lies on the right, where a causal model does not look.
+        hidden_BTD = model.handle.backbone(ids_BT, None, positions_BT)[:, :-1]
+    wanted_BT = targets_BT[:, 1:] != _IGNORED
+    logits_NV = model.handle.head(hidden_BTD[wanted_BT]).float()
+    return torch.nn.functional.cross_entropy(logits_NV, targets_BT[:, 1:][wanted_BT])

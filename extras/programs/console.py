@@ -1,0 +1,86 @@
+"""A Python prompt for models: a few lines go in, what they print and their last value come out.
+
+They run in a process of their own under guard, as a graded program does: no files, no network, no
+other processes. Nothing is kept from one call to the next.
+"""
+
+import contextlib
+import os
+import tempfile
+import threading
+from functools import lru_cache
+from pathlib import Path
+
+from coterie.datatypes import UserError
+from coterie.extras.programs.sandbox import CANNOT, START_S, Limits, start_player
+from coterie.extras.programs.wire import BrokenLinkError, Link
+
+_LIMITS = Limits()
+_PROGRAM = """
+import ast, contextlib, io, traceback
+
+def output():
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try:
+            tree = ast.parse(SOURCE.strip())
+            last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+            space = {"__name__": "__main__"}
+            exec(compile(tree, "<console>", "exec"), space)
+            if last is not None:
+                value = eval(compile(ast.Expression(last.value), "<console>", "eval"), space)
+                if value is not None:
+                    print(value)
+        except Exception as error:
+            print(*traceback.format_exception_only(error), sep="", end="")
+    return printed.getvalue()[:LONGEST]
+"""
+
+
+@lru_cache(maxsize=1 << 14)
+def output_of(source: str, limits: Limits = _LIMITS, longest: int = 1000) -> str:
+    """What a console shows after ``source``, errors included.
+
+    The same lines have the same output for as long as this process lives, whatever they read from
+    clocks and random numbers, so that an episode can be played again.
+
+    Args:
+        source: whatever a model wrote.
+        limits: seconds and memory.
+        longest: characters of the output that are kept.
+
+    Raises:
+        UserError: this machine cannot guard processes.
+    """
+    asks, answers = os.pipe(), os.pipe()
+    with tempfile.TemporaryDirectory(prefix="console-") as empty, contextlib.ExitStack() as stack:
+        for end in (*asks, *answers):
+            stack.callback(os.close, end)
+        player = start_player(stack, Path(empty), limits, asks[0], answers[1])
+        # Our copies of its ends: with them gone, its death ends what we read.
+        os.dup2(asks[1], asks[0])
+        os.dup2(asks[1], answers[1])
+        link = Link(answers[0], asks[1])
+        timers = [threading.Timer(s, player.kill) for s in (START_S, limits.deadline_s)]
+        for timer in timers:
+            stack.callback(timer.cancel)
+        try:
+            timers[0].start()
+            if link.receive() != "ready":
+                raise UserError(CANNOT)
+        except BrokenLinkError:
+            raise UserError(CANNOT) from None
+        timers[0].cancel()
+        timers[1].start()
+        source = source.encode("utf-8", "replace").decode()
+        head = f"SOURCE = {source!r}\nLONGEST = {longest}\n"
+        try:
+            link.send({"program": head + _PROGRAM, "entry": "output"})
+            if link.receive() == "loaded":
+                link.send([["list", []], ["dict", []]])
+                reply = link.receive()
+                value = reply.get("value") if isinstance(reply, dict) else None
+                return value if isinstance(value, str) else f"{reply.get('error', 'no output')}\n"
+        except BrokenLinkError:
+            pass
+        return "killed: out of time or memory\n" if timers[1].finished.is_set() else "killed\n"

@@ -1,0 +1,107 @@
+"""Problems of kind ``code``: a response is right when its program passes the problem's tests."""
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from coterie.datatypes import Problem, UserError, Verdict
+from coterie.extras.programs.sandbox import Limits, ProgramTests, check_guard, run
+from coterie.rewards.grading.answers import after_thinking
+from coterie.teams.settings import ScoringSettings
+
+LONGEST = 1 << 16
+"""Characters of a program; a longer one is refused."""
+
+_FENCE = re.compile(r"^[ \t]{0,3}```([^\n`]{0,40})$", re.MULTILINE)
+
+
+def program_in(response: str, entry: str, prompt: str) -> str | None:
+    """The program of a response; None where it has none.
+
+    After the thinking: the last fenced block that names ``entry``, else the whole text if it
+    defines ``entry``, else, where the text begins with an indented line, the continuation of
+    ``prompt``. The prompt stands in front, for the imports and helpers in it.
+    """
+    text = after_thinking(response)
+    blocks = [block for block in _blocks(text) if entry in block]
+    defines = re.search(rf"^[ \t]*def[ \t]+{re.escape(entry)}\b", text, re.MULTILINE)
+    if blocks:
+        return f"{prompt}\n\n{blocks[-1]}"
+    if defines:
+        return f"{prompt}\n\n{text}"
+    first = next((line for line in text.split("\n", 8)[:8] if line.strip()), "")
+    return f"{prompt}{text}" if prompt and first[:1] in (" ", "\t") else None
+
+
+def _blocks(text: str) -> list[str]:
+    """The contents of closed fences; an opening one that is never closed reaches to the end."""
+    found: list[str] = []
+    start: int | None = None
+    for mark in _FENCE.finditer(text):
+        if start is None:
+            start = mark.end() + 1
+        else:
+            found.append(text[start : mark.start()])
+            start = None
+    return found if start is None else [*found, text[start:]]
+
+
+class ProgramGrader:
+    """A :class:`coterie.rewards.grading.scorer.Grader`; ``workers`` programs run at once."""
+
+    def __init__(self, limits: Limits = Limits(), workers: int = 1) -> None:  # noqa: B008 (frozen)
+        if not limits.deadline_s > 0 or limits.memory_mb < 64:
+            raise UserError(
+                f"a program needs a deadline above 0 s and 64 MB at least, not "
+                f"{limits.deadline_s} s and {limits.memory_mb} MB"
+            )
+        self.limits = limits
+        self.workers = workers
+
+    def __call__(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
+        """One verdict per request; ``method`` says how the run ended (``tests`` where all or not
+        all of them passed)."""
+        with ThreadPoolExecutor(self.workers) as pool:
+            return list(pool.map(lambda request: self._one(*request), requests))
+
+    def _one(self, response: str, problem: Problem) -> Verdict:
+        tests = tests_of(problem)
+        program = program_in(response, tests.entry, tests.prompt)
+        if program is None:
+            return Verdict(False, None, "none")
+        answer = program.removeprefix(tests.prompt).strip()
+        if len(program) > LONGEST + len(tests.prompt):
+            return Verdict(False, answer[:LONGEST], "refused")
+        outcome = run(program, tests, self.limits)
+        method = "tests" if outcome in ("passed", "failed") else outcome
+        return Verdict(outcome == "passed", answer, method)
+
+
+def grader_of(settings: ScoringSettings) -> ProgramGrader:
+    """The grader of a run.
+
+    Raises:
+        UserError: limits under which nothing runs.
+    """
+    limits = Limits(settings.program_deadline_s, settings.program_memory_mb)
+    return ProgramGrader(limits, settings.workers)
+
+
+def check(settings: ScoringSettings) -> None:
+    """Refuse, before anything is sampled, what :func:`grader_of` would, and a system without guard.
+
+    Raises:
+        UserError: one sentence.
+    """
+    grader_of(settings)
+    check_guard()
+
+
+def tests_of(problem: Problem) -> ProgramTests:
+    """The tests that a problem carries."""
+    parts = [problem.meta.get(name) for name in ("entry_point", "test", "code_prompt")]
+    if not all(isinstance(part, str) for part in parts):
+        raise UserError(
+            f"{problem.id}: a problem of kind code needs entry_point, test and code_prompt in meta"
+        )
+    return ProgramTests(*map(str, parts))

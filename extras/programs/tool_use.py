@@ -1,0 +1,129 @@
+"""One agent with a Python console: it writes lines of Python, reads what they print, and answers.
+
+| | |
+|---|---|
+| Creation | ``coterie.envs.make("coterie.extras.programs.tool_use:SPEC")`` |
+| Actions | text; tokens in the token view |
+| Parallel API | yes |
+| Agents | ``solver_0`` |
+| Action space | ``TextSpace``; ``TokenSpace`` in the token view |
+| Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
+
+The output is put into the agent's own turn, so that its context goes on behind it; as nobody
+sampled it, no loss falls on it. Reward: 1 for a right answer, less what the calls cost. Version
+history: v0, the first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie.datatypes import Problem, ScoreRequests, check_numbers, refuse
+from coterie.envs.conversation import ConversationEnv
+from coterie.envs.env_spec import EnvSpec, reads_nothing_again
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
+from coterie.extras.programs.console import output_of
+from coterie.extras.programs.sandbox import Limits
+
+
+@dataclass(frozen=True)
+class ToolUseSettings:
+    """How the console is called."""
+
+    prompt: str = (
+        "{question}\n\nYou may run Python: what stands between <python> and </python> is run, and "
+        "what it prints is shown to you. Put your final answer within \\boxed{}."
+    )
+    """The message; ``{question}`` stands for the problem."""
+    opens: str = "<python>"
+    """Begins a program; empty: it begins behind the last program's end, or with the answer."""
+    closes: str = "</python>"
+    """Ends a program, and the turn: it is run."""
+    program: str = "{}"
+    """What is run; ``{}`` stands for what the agent wrote."""
+    output: str = "\n<output>\n{}\n</output>\n"
+    """What the agent is shown; ``{}`` stands for the output without blanks at its ends."""
+    calls: int = 4
+    """Programs that an agent may run; its turn goes on without a console behind the last one."""
+    call_cost: float = 0.0
+    """What each of them takes from the reward."""
+    output_characters: int = 1000
+    """Characters of an output that are shown."""
+    max_new_tokens: int = 1024
+    """Longest stretch that the agent writes in one go."""
+    deadline_s: float = 5.0
+    """Seconds for one program."""
+    memory_mb: int = 512
+    """Memory of one program."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "--env.")
+        refuse(
+            ("{question}" not in self.prompt, "--env.prompt must say {question} somewhere"),
+            ("{}" not in self.program, "--env.program must say {} where the program goes"),
+            ("{}" not in self.output, "--env.output must say {} where the output goes"),
+            (not self.closes, "--env.closes must not be empty"),
+            (self.calls < 1, "--env.calls must be at least 1"),
+            (self.max_new_tokens < 1, "--env.max-new-tokens must be at least 1"),
+            (self.output_characters < 1, "--env.output-characters must be at least 1"),
+            (not self.deadline_s > 0, "--env.deadline-s must be above 0"),
+            (self.memory_mb < 64, "--env.memory-mb must be at least 64"),
+        )
+
+
+class ToolUseEnv(ConversationEnv, guarded=False):
+    """The text environment; ``envs.make`` wraps it in tokens."""
+
+    title = "tool-use"
+    metadata: dict[str, Any] = {**ConversationEnv.metadata, "name": "tool_use_v0"}  # noqa: RUF012
+    settings_class = ToolUseSettings
+    default_roles = ("solver",)
+
+    def conversation(
+        self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
+    ) -> Conversation:
+        (agent,), settings = self.possible_agents, self.settings
+        written, calls, errors = "", 0, 0
+        ask = Ask(settings.prompt.replace("{question}", problem.question), stop=(settings.closes,))
+        while True:
+
+            def final(answers: Answers, before: str = written) -> ScoreRequests:
+                return ScoreRequests(((before + answers.get(agent, ""), problem),))
+
+            answers = yield Turn({agent: ask}, final)
+            text = answers.get(agent, "")
+            written += text
+            if not text.rstrip().endswith(settings.closes) or calls == settings.calls:
+                break
+            calls += 1
+            source = settings.program.replace("{}", program_in(written, settings))
+            limits = Limits(settings.deadline_s, settings.memory_mb)
+            shown = output_of(source, limits, settings.output_characters).strip()
+            errors += "Error" in shown.rsplit("\n", 1)[-1] or shown.startswith("killed")
+            shown = settings.output.replace("{}", shown)
+            written += shown
+            last = calls == settings.calls
+            ask = Ask(shown, "continuation", stop=() if last else (settings.closes,))
+        right = bool(self.scorer.check(written, problem).correct)
+        terms = {"correct": float(right)}
+        if settings.call_cost:
+            terms["calls"] = -settings.call_cost * calls
+        return Outcome({agent: terms}, {agent: {"right": right, "calls": calls, "errors": errors}})
+
+
+def program_in(written: str, settings: ToolUseSettings) -> str:
+    """The program that ends with the last ``closes``."""
+    head = written.rpartition(settings.closes)[0]
+    return head.rpartition(settings.opens or settings.closes)[2].strip()
+
+
+SPEC = EnvSpec(
+    name="tool-use",
+    version=0,
+    factory="coterie.extras.programs.tool_use:ToolUseEnv",
+    settings=ToolUseSettings,
+    roles=ToolUseEnv.default_roles,
+    rereads=reads_nothing_again,
+)

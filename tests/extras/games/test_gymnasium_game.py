@@ -1,0 +1,115 @@
+"""Gymnasium's environments of one player, and names without their package."""
+
+import importlib.util
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from coterie import envs
+from coterie.datatypes import UserError
+from coterie.extras.games.gymnasium_game import tell
+
+LAKE = "gymnasium:FrozenLake-v1?is_slippery=False"
+
+
+def steps(name: str, answers: list[str]) -> tuple[list[str], Any, Any]:
+    """(what was shown, the last rewards, the last infos)."""
+    env: Any = envs.make(name, view="text")
+    observations, infos = env.reset(seed=0)
+    shown, rewards = [], {}
+    for answer in answers:
+        shown.append(observations["player_0"]["text"])
+        observations, rewards, _, _, infos = env.step({"player_0": answer})
+    assert not env.agents
+    return shown, rewards, infos
+
+
+def test_the_frozen_lake() -> None:
+    # SFFF / FHFH / FFFH / HFFG, fields counted in reading order; 0 left, 1 down, 2 right.
+    shown, rewards, infos = steps(LAKE, ["1", "1", "2", "2", "1", "2"])
+    assert [text.split("\n")[0] for text in shown] == ["0", "4", "8", "9", "10", "14"]
+    assert shown[0] == "0\nMoves: 0 1 2 3 ="
+    assert rewards == {"player_0": 1.0}
+    assert infos["player_0"]["moves"] == 6
+    assert "outcome" not in infos["player_0"]
+
+
+def test_what_names_no_action_ends_the_episode() -> None:
+    _, rewards, infos = steps(LAKE, ["1", "7"])
+    assert rewards == {"player_0": -1.0}
+    assert infos["player_0"]["illegal"] == 1.0
+
+
+def test_a_mask_is_held() -> None:
+    shown, _, _ = steps("gymnasium:Taxi-v4", ["9"])
+    # Seed 0 sets the taxi down where walls leave it fewer than its six actions.
+    moves = shown[0].splitlines()[-1].removeprefix("Moves: ").removesuffix(" =").split()
+    env: Any = gymnasium.make("Taxi-v4")
+    _, info = env.reset(seed=0)
+    assert moves == [str(k) for k in range(6) if info["action_mask"][k]]
+    assert len(moves) < 6
+
+
+class Echo(gymnasium.Env[Any, Any]):
+    """Says a word, and pays for hearing it again."""
+
+    observation_space = spaces.Dict({"word": spaces.Text(9), "at": spaces.Box(0, 1, (2,))})
+    action_space = spaces.Text(9)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return {"word": "lake", "at": [0.25, 1.0]}, {}
+
+    def step(self, action: str) -> Any:
+        return {"word": "", "at": [0, 0]}, float(action == "lake"), True, False, {}
+
+
+def test_whole_numbers_are_told_to_the_last_digit() -> None:
+    assert tell(np.array([[1234, 1235], [7, -40000]])) == "1234 1235\n7 -40000"
+    assert tell(np.array([True, False])) == "True False"
+    assert tell((12345, 0.123456)) == "12345 0.123"
+
+
+def test_actions_in_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        gymnasium.registry, "Echo-v0", gymnasium.envs.registration.EnvSpec("Echo-v0", Echo)
+    )
+    shown, rewards, _ = steps("gymnasium:Echo-v0", ["lake"])
+    assert shown == ["word: lake\nat: 0.25 1 ="]
+    assert rewards == {"player_0": 1.0}
+
+
+@pytest.mark.parametrize("view", ["token", "text"])
+def test_the_contract(view: Any) -> None:
+    envs.check_env(envs.make("gymnasium:Blackjack-v1", view=view))
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("gymnasium:FrozenLak-v1", "no such environment; did you mean 'FrozenLake-v1'"),
+        ("gymnasium:Pendulum-v1", r"acts in Box\(.*\); in text an environment needs discrete"),
+        ("gymnasium:FrozenLake-v1?size=3", "has no parameter 'size'"),
+    ],
+)
+def test_names_that_name_nothing(name: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        envs.make(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("pettingzoo:classic/go_v5", "games"),
+        ("textarena:Nim-v0", "textarena"),
+        ("verifiers:gsm8k", "verifiers"),
+    ],
+)
+def test_a_package_that_is_not_installed(
+    name: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=rf'pip install -e "\.\[{extra}\]"'):
+        envs.make(name)

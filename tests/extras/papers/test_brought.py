@@ -1,0 +1,178 @@
+"""Runs and presets bring how their models are asked; flags win over both."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie import benchmark
+from coterie.comparison.brought import parse
+from coterie.comparison.suite import SuiteComparison
+from coterie.datatypes import UserError
+from coterie.extras.papers.corea import CoreaComparison
+from coterie.extras.papers.eapo import EapoComparison
+from coterie.models.locate import TINY
+from coterie.training.command_line import parse as parse_training
+
+EAPO = ("--env", "eapo-consultation", "--env.prompt-style", "panel", "--env.reply-tokens", "7")
+COREA = ("--env", "corea-deferral")
+COLD = ("--eval.temperature", "0.5", "--eval.top-p", "0.9")
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> Any:
+    """A run's directory, as it ends."""
+
+    def run(name: str, role: str, *flags: str) -> str:
+        path = tmp_path / name
+        shutil.copytree(TINY / role, path / "final" / role)
+        (path / "config.json").write_text(json.dumps(parse_training(flags).plain()))
+        return str(path)
+
+    return run
+
+
+def read(kind: Any, *flags: str) -> Any:
+    return parse(kind, flags, "benchmark.py")
+
+
+def test_a_run_brings_its_prompts_limits_and_sampling_to_eapo(trained: Any) -> None:
+    run = trained("run", "policy", *EAPO, *COLD, "--env.max-new-tokens", "33")
+    found = read(EapoComparison, "--eapo", run)
+    assert (found.env.prompt_style, found.env.reply_tokens) == ("panel", 7)
+    assert (found.env.max_new_tokens, found.env.eval_max_new_tokens) == (33, 33)
+    assert (found.leap.prompt_style, found.leap.max_new_tokens) == ("panel", 33)
+    assert (found.temperature, found.top_p) == (0.5, 0.9)
+    # What is no part of asking stays the comparison's; so does everything without a run.
+    assert found.env.experts == EapoComparison().env.experts
+    assert read(EapoComparison, "--eapo", "tiny:policy") == EapoComparison(eapo="tiny:policy")
+    # In evaluation it had a limit of its own.
+    longer = trained("longer", "policy", *EAPO, "--env.eval-max-new-tokens", "50")
+    assert read(EapoComparison, "--others", f"X={longer}").env.max_new_tokens == 50
+
+
+def test_flags_win_over_a_run(trained: Any) -> None:
+    run = trained("run", "policy", *EAPO, *COLD)
+    flags = ("--temperature", "1", "--env.prompt-style", "plain", "--leap.max-new-tokens", "20")
+    found = read(EapoComparison, "--eapo", run, *flags)
+    assert (found.temperature, found.top_p) == (1.0, 0.9)
+    assert (found.env.prompt_style, found.env.reply_tokens) == ("plain", 7)
+    assert (found.leap.max_new_tokens, found.leap.prompt_style) == (20, "plain")
+
+
+def test_runs_that_differ_need_a_flag(trained: Any) -> None:
+    one = trained("one", "policy", *EAPO, *COLD)
+    other = trained("other", "policy", "--env", "eapo-consultation")
+    with pytest.raises(UserError, match=r"temperature, 1\.0 and 0\.5; say which with --t"):
+        read(EapoComparison, "--eapo", one, "--rl", other)
+    flags = ("--temperature", "1", "--top-p=1")
+    with pytest.raises(UserError, match=r"say which with --env\.prompt-style"):
+        read(EapoComparison, "--eapo", one, "--rl", other, *flags)
+    words = ("--env.prompt-style", "plain", "--env.reply_tokens", "9")
+    found = read(EapoComparison, "--eapo", one, "--rl", other, *flags, *words)
+    assert (found.env.prompt_style, found.env.reply_tokens, found.temperature) == ("plain", 9, 1)
+
+
+def test_a_run_brings_them_to_corea(trained: Any) -> None:
+    run = trained("run", "small", *COREA, *COLD, "--env.max-new-tokens", "21", "--env.stop", "}")
+    found = read(CoreaComparison, "--corea", run)
+    assert (found.max_new_tokens, found.stop, found.temperature) == (21, ("}",), 0.5)
+    assert read(CoreaComparison, "--corea", run, "--stop", "x").stop == ("x",)
+    # A run of another environment brings its limits, and not its words.
+    other = trained("other", "policy", *EAPO, "--env.max-new-tokens", "33")
+    found = read(CoreaComparison, "--corea", f"{other}/final/policy")
+    assert found.max_new_tokens == 40
+    found = read(CoreaComparison, "--corea", other)
+    assert (found.max_new_tokens, found.stop) == (33, CoreaComparison().stop)
+
+
+def test_a_run_brings_them_to_suites(trained: Any, tmp_path: Path, capsys: Any) -> None:
+    run = trained("run", "policy", *EAPO, *COLD, "--env.max-new-tokens", "33")
+    out = tmp_path / "out"
+    few = ("--questions", "1", "--samples", "1", "--resamples", "5", "--no-workflow")
+    flags = ["--policies", f"policy={run}", "--suite", "eapo", "core", *few, "--out", str(out)]
+    assert benchmark.main(flags) == 0
+
+    (path,) = out.glob("completions/eapo/*/policy.jsonl")
+    eapo = json.loads(path.read_text().splitlines()[0])["identity"]
+    assert eapo["sampling"] == [0.5, 0.9]
+    assert eapo["settings"]["prompt_style"] == "panel"
+    assert (eapo["settings"]["reply_tokens"], eapo["settings"]["max_new_tokens"]) == (7, 33)
+    for path in out.glob("completions/core/*/policy.jsonl"):
+        core = json.loads(path.read_text().splitlines()[0])["identity"]["settings"]
+        # Limits go with the model, words stay where they were learned.
+        assert (core["max_new_tokens"], core["prompt_style"]) == (33, "plain")
+    flags = [*flags[:-1], str(tmp_path / "other"), "--max-new-tokens", "12", "--temperature", "1"]
+    assert benchmark.main(flags) == 0
+    (path,) = (tmp_path / "other").glob("completions/eapo/*/policy.jsonl")
+    settings = json.loads(path.read_text().splitlines()[0])["identity"]["settings"]
+    assert settings["max_new_tokens"] == settings["eval_max_new_tokens"] == 12
+
+
+def test_a_suites_own_settings_decide_where_runs_differ(
+    trained: Any, tmp_path: Path, capsys: Any
+) -> None:
+    one = trained("one", "policy", *EAPO)
+    other = trained("other", "policy", "--env", "eapo-consultation")
+    few = ("--questions", "1", "--samples", "1", "--resamples", "5", "--no-workflow")
+    flags = ["--policies", f"one={one}", f"other={other}", *few, "--out", str(tmp_path / "out")]
+    assert benchmark.main([*flags, "--suite", "eapo"]) == 2
+    assert "say which with a suite's file, as settings: prompt_style" in capsys.readouterr().err
+    words = {"prompt_style": "plain", "reply_tokens": 5}
+    suite = {"env": "eapo-consultation", "role": "policy", "problems": ["chains"]}
+    (tmp_path / "mine.json").write_text(json.dumps(suite | {"settings": words}))
+    assert benchmark.main([*flags, "--suite", str(tmp_path / "mine.json")]) == 0
+    (stored,) = (tmp_path / "out").glob("completions/mine/*/one.jsonl")
+    settings = json.loads(stored.read_text().splitlines()[0])["identity"]["settings"]
+    assert {name: settings[name] for name in words} == words
+
+
+def test_a_preset_is_the_papers() -> None:
+    corea = read(CoreaComparison, "--preset", "corea-qwen-7b", "--questions", "9")
+    assert (corea.base, corea.large) == ("Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-32B-Instruct")
+    assert (corea.max_new_tokens, corea.stop, corea.temperature) == (4096, (), 0.6)
+    assert (corea.problems, corea.questions, corea.samples) == (("deepmath",), 9, 10)
+    assert (corea.threshold, corea.threshold_on_test) == ("large-pass@1", True)
+    eapo = read(EapoComparison, "--preset", "eapo-r1-7b", "--env.reply-tokens", "99")
+    assert eapo.base == "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"
+    assert eapo.expert.startswith("server:")
+    assert (eapo.env.prompt_style, eapo.env.max_new_tokens, eapo.env.reply_tokens) == (
+        "panel",
+        20480,
+        99,
+    )
+    assert eapo.problems == ("aime24", "aime25", "aimo2")
+    assert (eapo.leap.max_new_tokens, eapo.samples, eapo.top_p) == (20480, 32, 0.7)
+    suite = read(SuiteComparison, "--preset", "core-qwen-gsm8k", "--policies", "a=tiny:alice")
+    assert (suite.temperature, suite.top_p) == (0.7, 0.9)
+    with pytest.raises(UserError, match="preset eapo-r1-7b is for eapo-consultation, not for core"):
+        read(CoreaComparison, "--preset", "eapo-r1-7b")
+    with pytest.raises(UserError, match="unknown preset"):
+        read(EapoComparison, "--preset", "eapo-r1-8b")
+
+
+def test_a_preset_asks_suites_as_the_paper_does(tmp_path: Path) -> None:
+    lines = [{"question": f"{n} + {n} =", "answer": str(2 * n)} for n in (1, 2)]
+    path = tmp_path / "two.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    flags = ["--policies", "gold=scripted:oracle", "--suite", "core", "--problems", str(path)]
+    flags += ["--preset", "core-qwen-gsm8k", "--samples", "1", "--out", str(tmp_path / "out")]
+    assert benchmark.main([*flags, "--resamples", "5"]) == 0
+    (stored,) = (tmp_path / "out").glob("completions/core/*/gold.jsonl")
+    identity = json.loads(stored.read_text().splitlines()[0])["identity"]
+    assert identity["settings"]["max_new_tokens"] == 4096
+    assert identity["sampling"] == [0.7, 0.9]
+
+
+@pytest.mark.parametrize("content", ["{", '{"choice": 5}', '{"choice": {"env": "nope"}}'])
+def test_a_run_whose_settings_cannot_be_read(
+    trained: Any, tmp_path: Path, content: str, capsys: Any
+) -> None:
+    run = trained("run", "policy", *EAPO)
+    (tmp_path / "run" / "config.json").write_text(content)
+    assert benchmark.main(["eapo", "--eapo", run]) == 2
+    said = capsys.readouterr().err
+    assert "config.json" in said
+    assert said.count("\n") == 1

@@ -1,0 +1,130 @@
+"""The systems that COREA compares, from stored responses: numbers by hand."""
+
+import numpy as np
+import pytest
+
+from coterie.comparison.responses import Responses
+from coterie.evaluation.cascade import ThresholdChoice, measure
+from coterie.evaluation.metrics.calibration import expected_calibration_error
+from coterie.evaluation.metrics.discrimination import auroc
+from coterie.extras.papers.corea_systems import (
+    SYSTEMS,
+    Routing,
+    curve_figures,
+    recalibrated,
+    systems,
+    ties_broken,
+)
+from coterie.extras.papers.router import read_probability
+
+NAN = float("nan")
+
+
+def answered(confidence, correct):
+    """Two responses to each question, 10 prompt tokens and 5 more, which never agree."""
+    count = len(confidence)
+    return Responses(
+        np.array([[float(c), float(c)] for c in correct]),
+        np.array([[p, p] for p in confidence], dtype=float),
+        [["1", "2"]] * count,
+        np.ones((count, 2)),
+        {"policy": np.tile([10.0, 5.0], (count, 2, 1))},
+    )
+
+
+def test_agreement_of_the_others():
+    votes = [["7", "7", "8", None], ["1", "1", "1", "1"]]
+    nothing = np.full((2, 4), NAN)
+    got = Responses(np.zeros((2, 4)), nothing, votes, nothing, {}).agreement_QN()
+    assert got[0, :3].tolist() == pytest.approx([1 / 3, 1 / 3, 0])
+    assert np.isnan(got[0, 3])
+    assert got[1].tolist() == [1, 1, 1, 1]
+
+
+def test_equal_confidences_go_by_probability_and_others_never():
+    stated = np.array([[1.0, 1.0], [0.999, NAN]])
+    finer = ties_broken(stated, np.array([[0.2, 1.0], [1.0, 1.0]]))
+    # 1 - .0001 * .8; and below them .999, however probable.
+    assert finer[0].tolist() == pytest.approx([0.99992, 1.0], abs=1e-12)
+    assert finer[1, 0] == 0.999 < finer[0, 0]
+    assert np.isnan(finer[1, 1])
+
+
+def test_every_system_and_its_controls():
+    right = [1, 1, 0, 0, 1, 0]
+    small = answered([0.9, 0.9, 0.1, 0.1, 0.9, 0.1], right)
+    large = answered([1.0] * 6, [1] * 6)
+    probability_QS = np.tile([0.5, 0.6], (6, 1))
+    found = {
+        system.name: system.deferral
+        for system in systems(
+            {"base": small, "rlvr": small, "brier": small, "corea": small, "large": large},
+            ThresholdChoice("accuracy", accuracy_loss=0.0),
+            size_ratio=2.0,
+            output_weight=4.0,
+            probability_QS={"rlvr": probability_QS, "corea": probability_QS},
+            probe_QS=np.full((6, 2), 0.5),
+            routing=Routing(np.array([0.9, NAN, 0.1, 0.1, 0.9, 0.1]), np.full(6, 8.0), np.ones(6)),
+        )
+    }
+    assert list(found) == list(SYSTEMS)
+    assert found["corea"].deferred_QS[:, 0].tolist() == [False, False, True, True, False, True]
+    assert found["oracle"].deferred_QS.tolist() == found["corea"].deferred_QS.tolist()
+    assert found["random"].deferred_QS.mean() == 0.5
+    assert found["never"].deferred_QS.mean() == 0
+    assert found["always"].deferred_QS.mean() == 1
+    # Breaking ties does not reorder what was told apart.
+    assert found["corea-ties"].deferred_QS.tolist() == found["corea"].deferred_QS.tolist()
+    # The router pays 8 + 4 * 1 and then one model; silence goes to the large one.
+    router = found["router"]
+    assert router.deferred_QS[1].all()
+    assert router.cascade.kept_cost_QS[0, 0] == 12 + 30
+    assert router.cascade.deferred_cost_QS[0, 0] == 12 + 60
+    # Two responses are paid for to ask whether they agree.
+    assert found["rlvr-agreement"].cascade.kept_cost_QS[0, 0] == 60
+    alone = measure(found["llm"].cascade, found["llm"].deferred_QS, resamples=2, seed=0)
+    assert alone["cost"].value == 60
+    assert alone["accuracy"].value == 1
+    figures = curve_figures(found["corea"])
+    assert figures["apgr"] > 0.5
+    # From .5 for 30 to 1 for 60: .99, a point below the large model's, for 59.4 of its 60.
+    assert figures["saving@1%"] == pytest.approx(0.01)
+    assert curve_figures(found["slm"]) == {}
+
+
+def test_platt_scaling_by_hand():
+    """Two stated values, logits 0 and 1: a line through two points fits their shares exactly."""
+    sure = 1 / (1 + np.exp(-1))
+    # Each half of the questions has both values four times, right once and three times.
+    stated = np.repeat([[0.5, sure]] * 8, 1, axis=0)
+    correct = np.repeat([[1, 1], [0, 1], [0, 1], [0, 0]], 2, axis=0).astype(float)
+    mapped = recalibrated(stated, correct, "platt")
+    assert mapped == pytest.approx(np.array([[0.25, 0.75]] * 8), abs=1e-3)
+    # Of one kind alone there is no line.
+    assert (recalibrated(stated, np.ones((8, 2)), "platt") == 1).all()
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt", "temperature"])
+def test_recalibration_mends_what_is_overconfident(method):
+    random = np.random.default_rng(1)
+    truth = np.repeat(random.random(400)[:, None], 2, axis=1)
+    correct = (random.random((400, 2)) < truth).astype(float)
+    # Logits four times too large.
+    stated = 1 / (1 + np.exp(-4 * np.log(truth / (1 - truth))))
+    stated[0, 0] = NAN
+    mended = recalibrated(stated, correct, method)
+    before = expected_calibration_error(stated.ravel(), correct.ravel())
+    assert expected_calibration_error(mended.ravel(), correct.ravel()) < before / 2
+    assert np.isnan(mended[0, 0])
+    # Either map is rising, so that the order is kept within each half.
+    assert auroc(mended[::2].ravel(), correct[::2].ravel()) == pytest.approx(
+        auroc(stated[::2].ravel(), correct[::2].ravel()), abs=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [(" 0.75", 0.75), ("1", 1.0), (".5 or so", 0.5), ("1.5", NAN), ("high", NAN), ("", NAN)],
+)
+def test_what_a_router_writes_is_read(text, value):
+    assert read_probability(text) == pytest.approx(value, nan_ok=True)

@@ -1,0 +1,213 @@
+"""The comparison of EAPO's systems, and distillation, end to end on the shipped models."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie import benchmark
+from coterie.comparison.responses import responses
+from coterie.datatypes import Problem, UserError
+from coterie.datatypes.arguments import overlay
+from coterie.extras.papers.distill import as_trace
+from coterie.extras.papers.eapo import EapoComparison
+from coterie.extras.papers.eapo_figures import measure_responses
+from coterie.training.command_line import parse
+
+
+def test_every_row_without_sampling_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, distilled = tmp_path / "out", tmp_path / "distilled"
+    quick = ("--steps", "3", "--problems-per-step", "4", "--solutions", "2")
+    assert benchmark.main(["distill", "--out", str(distilled), *quick]) == 0
+    assert (distilled / "final" / "policy" / "model.safetensors").is_file()
+    adapted = tmp_path / "adapted"
+    assert benchmark.main(["distill", "--out", str(adapted), *quick, "--tuning", "lora"]) == 0
+    assert (adapted / "final" / "policy" / "adapter_model.safetensors").is_file()
+    capsys.readouterr()
+
+    flags = ["eapo", "--problems", "chains?mix=0,1,0&min_length=3&max_length=3&answer=all"]
+    flags += ["--questions", "8", "--samples", "2", "--resamples", "50", "--out", str(out)]
+    flags += ["--distilled", str(distilled), "--distilled-lora", str(adapted)]
+    flags += ["--eapo", "tiny:policy"]
+    # At this temperature the expert is wrong now and then.
+    flags += ["--pools", "pool:tiny:policy|tiny:expert", "--reply-temperature", "2.25"]
+    assert benchmark.main(flags) == 0
+    text = capsys.readouterr().out
+    for label in (
+        "Base",
+        "LeaP",
+        "Self-collaboration",
+        "Expert workflow",
+        "useless",
+        "Distillation",
+        "LoRA",
+    ):
+        assert label in text
+    results = json.loads((out / "results.json").read_text())["systems"]
+    assert results["workflow"]["avg@n"]["value"] > results["error"]["avg@n"]["value"]
+    # The wrong ones are resampled from what the expert really said (EAPO, appendix E).
+    assert results["error"]["wrong_told"] > 0.5 > results["workflow"]["wrong_told"]
+    assert f"{results['error']['wrong_told']:.0%} of what is told is wrong" in text
+    (stored,) = (out / "responses").glob("*/replies-*.jsonl")
+    assert len(stored.read_text().splitlines()) == 1 + 8 * 32
+    assert results["base"]["expert_tokens"] == 0 < results["workflow"]["expert_tokens"]
+    # The base model once more, so the same answers: other stream, same weights, same seed.
+    assert results["eapo"]["avg@n"] == results["base"]["avg@n"]
+    assert (out / "systems.png").stat().st_size > 5000
+
+    def sampled(*_: object, **__: object) -> None:
+        raise AssertionError("sampled again")
+
+    monkeypatch.setattr("coterie.comparison.ask.sample", sampled)
+    assert benchmark.main(flags) == 0
+
+
+def test_rows_can_be_added_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    async def sample(job: Any, team: Any, wanted: Any, *more: Any) -> None:
+        asked.append(job.lineup)
+        assert (job.lineup.told is None) == (job.lineup.name not in ("workflow", "error"))
+        measured = {"f1": 0.5, "response_tokens": 1.0, "expert_tokens": 0.0}
+        said = {"answer": None, "confidence": None, "text": "", "used": {}, "seconds": 0.0}
+        job.stored.append(
+            {"problem": problem.id, "sample": number, "correct": number % 2, **said, **measured}
+            for problem, number in wanted
+        )
+
+    monkeypatch.setattr("coterie.comparison.ask.sample", sample)
+    flags = ["eapo", "--questions", "4", "--samples", "2", "--resamples", "20"]
+    few = [*flags, "--no-noise", "--no-peers", "--out", str(tmp_path / "few")]
+    assert benchmark.main([*few, "--others", "Shuffled=tiny:policy"]) == 0
+    names = [lineup.name for lineup in asked]
+    assert {*names} == {"replies", "base", "self", "workflow", "other-0"}
+    assert "Shuffled" in capsys.readouterr().out
+    asked.clear()
+    flags += ["--out", str(tmp_path / "all"), "--leap.paths", "2", "--rl", "tiny:policy"]
+    assert benchmark.main(flags) == 0
+    rows = {lineup.name: lineup for lineup in asked}
+    assert {"error", "useless", "peers", "rl", "rl-helped"} <= set(rows)
+    assert rows["rl-helped"].mode == "assisted"
+    assert rows["peers"].settings.paths == 2
+    # Other paths, other answers: nothing stored of them is used again; the others are.
+    asked.clear()
+    assert benchmark.main([*flags[:-4], "--leap.paths", "3", "--rl", "tiny:policy"]) == 0
+    assert [lineup.name for lineup in asked] == ["peers"]
+
+
+def test_it_asks_as_training_does() -> None:
+    settings, run = EapoComparison(), parse(["--env", "eapo-consultation"])
+    assert settings.env == run.env
+    assert settings.problems == (run.problems.train,)
+
+
+def test_figures_by_hand() -> None:
+    answers = {
+        "correct": [[1.0, 1.0], [0.0, 1.0], [0.0, None]],
+        "f1": [[1.0, 1.0], [0.0, 1.0], [0.5, None]],
+        "response_tokens": [[10.0, 20.0], [10.0, 10.0], [4.0, None]],
+        "expert_tokens": [[0.0, 0.0]] * 3,
+    }
+    problems = [Problem(name, "?", "1") for name in "abc"]
+    nothing = {"confidence": None, "answer": None, "seconds": 1.0, "used": {}}
+    records = {
+        (problem.id, n): nothing | {name: rows[q][n] for name, rows in answers.items()}
+        for q, problem in enumerate(problems)
+        for n in (0, 1)
+        if answers["correct"][q][n] is not None
+    }
+    found = measure_responses(responses(records, problems, 2, []), 100, 0)
+    # Means 1, .5, 0; the population variance of the means is 1/6, within it is (0 + .25 + 0) / 3.
+    assert found["avg@n"].value == pytest.approx(0.5)
+    assert found["variance"].between == pytest.approx(1 / 6)
+    assert found["variance"].within == pytest.approx(0.25 / 3)
+    # F1: means 1, .5, .5 around 2/3; 1/18 between, (0 + .25 + 0) / 3 within.
+    assert found["f1_variance"].between == pytest.approx((1 / 9 + 1 / 36 + 1 / 36) / 3)
+    assert found["f1_variance"].within == pytest.approx(0.25 / 3)
+    # (15 + 10 + 4) / 3
+    assert found["tokens"] == pytest.approx(29 / 3)
+    # Pass@2 is known of the first two only.
+    assert found["pass@n"].value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("solution", "trace"),
+    [
+        ("1 + 1 = 2\nAnswer: 2", " <think> 1 + 1 = 2 </think>\nAnswer: 2"),
+        ("<think> so </think> \nAnswer: 2", " <think> so </think>\nAnswer: 2"),
+        # Nobody is taught an empty answer.
+        ("1 + 1 = 2 + </think>", " <think> 1 + 1 = 2 +"),
+    ],
+)
+def test_solutions_become_traces(solution: str, trace: str) -> None:
+    assert " ".join(as_trace(solution).split()) == " ".join(trace.split())
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["eapo", "--questions", "0"], "--questions must be at least 1"),
+        (["eapo", "--replies", "0"], "--replies must be at least 1"),
+        (["eapo", "--reply-temperature", "-1"], "--reply-temperature is a number from 0 on"),
+        (["eapo", "--eapo", "./nowhere"], "nowhere"),
+        (["eapo", "--pools", "pool:a||b"], "write pool"),
+        (["eapo", "--others", "runs/x"], "write NAME=RUN"),
+        (["eapo", "--others", "Base=tiny:policy"], "two rows have the same name"),
+        (["eapo", "--expert", "scripted:loud"], "kind=loud"),
+        (["distill", "--out", "x", "--steps", "0"], "--steps must be at least 1"),
+        (["distill", "--out", "x", "--policy", "scripted:silent"], "no model to train"),
+        (["distill", "--out", "x", "--expert-tokens", "-1"], "--expert-tokens must not be neg"),
+        (["nope"], "unknown comparison 'nope'; known: corea, eapo, distill, sweep, seeds"),
+    ],
+)
+def test_mistakes(flags: list[str], sentence: str, capsys: Any, tmp_path: Path) -> None:
+    if flags[0] == "distill":
+        flags = [flag if flag != "x" else str(tmp_path / "x") for flag in flags]
+    assert benchmark.main(flags) == 2
+    assert sentence in capsys.readouterr().err
+    assert UserError
+
+
+def test_distillation_follows_its_flags(tmp_path: Path) -> None:
+    def weights(name: str, *flags: str) -> bytes:
+        out = tmp_path / name
+        quick = ("--steps", "1", "--problems-per-step", "2", "--solutions", "1")
+        assert benchmark.main(["distill", "--out", str(out), *quick, *flags]) == 0
+        return (out / "final" / "policy" / "model.safetensors").read_bytes()
+
+    plain = weights("plain")
+    assert weights("again") == plain
+    assert weights("slower", "--lr", "1e-6") != plain
+    script = ("--expert", "scripted:useless", "--max-new-tokens", "9", "--temperature", "0.5")
+    assert (
+        len({plain, weights("script", *script), weights("panel", "--prompt-style", "panel")}) == 3
+    )
+
+
+def test_distillation_counts_what_its_expert_wrote(tmp_path: Path) -> None:
+    """Two solutions a step in bytes: `Answer: 7` and its end marker are ten tokens."""
+
+    def spent(name: str, *flags: str) -> dict[str, int]:
+        out = tmp_path / name
+        quick = ("--problems-per-step", "2", "--solutions", "1", "--steps", "3")
+        script = ("--expert", "scripted:oracle?template=Answer: {answer}")
+        said = overlay(["distill", "--out", str(out), *quick, *script, *flags])
+        assert benchmark.main(said) == 0
+        return json.loads((out / "distillation.json").read_text())
+
+    whole = spent("whole")
+    each = whole["expert_tokens"] // 3
+    assert whole == {
+        "steps": 3,
+        "learned_tokens": whole["learned_tokens"],
+        "expert_tokens": 3 * each,
+    }
+    assert spent("half", "--expert-tokens", str(each + 1))["steps"] == 2
+    wrong = ("--expert", "scripted:oracle?p_right=0", "--only-right")
+    assert spent("wrong", *wrong)["learned_tokens"] == 0
+    assert spent("right", "--only-right") == whole

@@ -1,0 +1,186 @@
+"""Paths that read each other's summaries, played by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
+from pettingzoo.utils.conversions import parallel_to_aec
+
+from coterie import envs
+from coterie.datatypes import Problem, UserError
+from coterie.extras.papers.leap import LeapEnv, LeapSettings
+from coterie.extras.papers.leap.environment import choose, levenshtein, similarity
+from coterie.rewards.grading.scorer import AnswerScorer
+
+pytestmark = pytest.mark.filterwarnings(
+    # PettingZoo's AEC test likes one of its own keys in observations.
+    "ignore:The observation space for the environment:UserWarning",
+    "ignore:Observation space for each agent probably should be:UserWarning",
+    "ignore:Action space for each agent probably should be:UserWarning",
+    "ignore:Observation is not a NumPy array:UserWarning",
+)
+
+RIGHT = "<think>!</think>\nAnswer: 2"
+
+
+@pytest.fixture
+def problem() -> Problem:
+    return Problem(id="q", question="7 + 8 - 3 =", gold="2", kind="number")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "edits"),
+    [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "", 3), ("", "", 0), ("flaw", "lawn", 2)],
+)
+def test_edits(one: str, other: str, edits: int) -> None:
+    assert levenshtein(one, other) == levenshtein(other, one) == edits
+
+
+def test_edits_against_a_plain_table() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        one, other = ("".join(rng.choice(list("abé"), rng.integers(0, 9))) for _ in range(2))
+        table = [[i + j if i * j == 0 else 0 for j in range(len(other) + 1)]
+                 for i in range(len(one) + 1)]  # fmt: skip
+        for i in range(1, len(one) + 1):
+            for j in range(1, len(other) + 1):
+                table[i][j] = min(
+                    table[i - 1][j] + 1,
+                    table[i][j - 1] + 1,
+                    table[i - 1][j - 1] + (one[i - 1] != other[j - 1]),
+                )
+        assert levenshtein(one, other) == table[-1][-1]
+
+
+def test_routers() -> None:
+    assert similarity("", "") == 1.0
+    assert similarity("abcd", "abcx") == 0.75
+    # From "abcd" b is three quarters the same, c a half, d nothing.
+    others = {"b": "abcx", "c": "abxy", "d": "wxyz"}
+    assert choose("abcd", others, 2, "clustered", 0) == ["b", "c"]
+    assert choose("abcd", others, 2, "dispersed", 0) == ["d", "c"]
+    assert choose("abcd", others, 2, "hybrid", 0) == ["b", "d"]
+    assert choose("abcd", others, 3, "hybrid", 0) == ["b", "c", "d"]
+    assert choose("abcd", others, 9, "clustered", 0) == ["b", "c", "d"]
+    assert choose("abcd", {}, 2, "dispersed", 0) == []
+    drawn = {tuple(choose("abcd", others, 2, "random", seed)) for seed in range(40)}
+    assert len(drawn) == 6
+
+
+def test_an_episode(problem: Problem) -> None:
+    settings = LeapSettings(
+        paths=3, block_tokens=40, summary_tokens=20, peers=1, max_new_tokens=900
+    )
+    env = LeapEnv(settings, scorer=AnswerScorer())
+    observations, infos = env.reset(seed=0, options={"problem": problem})
+    assert observations["policy_1"]["text"] == "Question: 7 + 8 - 3 =\nSolve:"
+    assert infos["policy_1"]["max_new_tokens"] == 40
+    # The first path answers, the other two pause.
+    observations, *_, infos = env.step(
+        {"policy_0": RIGHT, "policy_1": "<think> 7", "policy_2": "<think> 8"}
+    )
+    assert [observations[agent]["active"] for agent in env.agents] == [0, 1, 1]
+    assert observations["policy_1"]["text"] == "\n<summarize>"
+    assert infos["policy_1"]["stop"] == ["</summarize>"]
+    assert infos["policy_1"]["max_new_tokens"] == 20
+    observations, *_, infos = env.step(
+        {"policy_1": "it is five</summarize>", "policy_2": "nothing yet </summarize>"}
+    )
+    # Each reads the other's: path 0 has written none.
+    assert observations["policy_1"]["text"] == (
+        "\n<peer_summaries>\nnothing yet\n</peer_summaries>\n"
+    )
+    assert infos["policy_1"]["stop"] == []
+    _, rewards, done, cut, infos = env.step({"policy_1": "</think>\nAnswer: 2", "policy_2": ""})
+    assert not env.agents
+    assert rewards == {"policy_0": 1.0, "policy_1": 1.0, "policy_2": 0.0}
+    assert (done["policy_1"], cut["policy_1"]) == (True, False)
+    assert (done["policy_2"], cut["policy_2"]) == (False, True)
+    assert infos["policy_0"]["episode"]["pauses"] == 1
+    assert infos["policy_1"]["response_tokens"] == len("<think> 7it is five</summarize>") + len(
+        "</think>\nAnswer: 2"
+    )
+
+
+def test_a_path_that_fails_is_left_behind(problem: Problem) -> None:
+    env = LeapEnv(LeapSettings(paths=2, max_new_tokens=500), scorer=AnswerScorer())
+    env.reset(seed=0, options={"problem": problem})
+    observations, *_ = env.step({"policy_0": "<think> 7"})
+    assert [observations[agent]["active"] for agent in env.agents] == [1, 0]
+    observations, *_ = env.step({"policy_0": "seven</summarize>"})
+    assert observations["policy_0"]["text"] == "\n<peer_summaries>\n</peer_summaries>\n"
+    _, rewards, *_, infos = env.step({"policy_0": "</think>\nAnswer: 2"})
+    assert rewards == {"policy_0": 1.0, "policy_1": 0.0}
+    assert [infos[agent]["failed"] for agent in infos] == [False, True]
+
+
+def test_pauses_come_to_an_end(problem: Problem) -> None:
+    env = LeapEnv(
+        LeapSettings(pauses=2, block_tokens=3, max_new_tokens=10_000), scorer=AnswerScorer()
+    )
+    observations, infos = env.reset(seed=0, options={"problem": problem})
+    steps = 0
+    while env.agents:
+        asked = [agent for agent in env.agents if observations[agent]["active"]]
+        limits = {infos[agent]["max_new_tokens"] for agent in asked}
+        # Block, summary, block, summary, and the rest.
+        assert limits == {[3, 16, 3, 16, 10_000 - 8][steps]}
+        observations, *_, infos = env.step(dict.fromkeys(asked, "hm"))
+        steps += 1
+    assert steps == 5
+
+
+def test_paths_end_with_their_tokens(problem: Problem) -> None:
+    env = LeapEnv(LeapSettings(block_tokens=8, max_new_tokens=10), scorer=AnswerScorer())
+    _, infos = env.reset(seed=0, options={"problem": problem})
+    assert infos["policy_0"]["max_new_tokens"] == 8
+    _, _, _, _, infos = env.step(dict.fromkeys(env.agents, "12345678"))
+    assert infos["policy_0"]["max_new_tokens"] == 2
+    env.step(dict.fromkeys(env.agents, "12"))
+    assert not env.agents
+
+
+def test_the_scorer_is_told_beforehand(problem: Problem) -> None:
+    env = LeapEnv(LeapSettings(paths=2), scorer=AnswerScorer())
+    env.reset(seed=0, options={"problem": problem})
+    assert env.score_requests({"policy_0": RIGHT}).checks == (("Answer: 2", problem),)
+    assert env.score_requests({"policy_0": "no"}).checks == ()
+
+
+def test_a_transcript(problem: Problem) -> None:
+    env = LeapEnv(LeapSettings(paths=2), scorer=AnswerScorer(), render_mode="ansi")
+    env.reset(seed=0, options={"problem": problem})
+    env.step({"policy_0": RIGHT, "policy_1": "<think> 8"})
+    assert env.render() == (
+        f"{problem.id}: gold answer 2\n\n== to policy_0 ==\nQuestion: 7 + 8 - 3 =\nSolve:\n\n"
+        "== to policy_1 ==\nQuestion: 7 + 8 - 3 =\nSolve:\n\n"
+        f"== policy_0 ==\n{RIGHT}\n\n== policy_1 ==\n<think> 8\n\n"
+        "== to policy_1 ==\n\n<summarize>\n"
+    )
+
+
+@pytest.mark.parametrize("view", ["text", "token", "padded"])
+def test_conformance(view: Any) -> None:
+    def build() -> Any:
+        settings = LeapSettings(max_new_tokens=300, block_tokens=30)
+        return envs.make(
+            "coterie.extras.papers.leap:LeapEnv",
+            view=view,
+            settings=settings,
+            scorer=AnswerScorer(),
+        )
+
+    envs.check_env(build())
+    parallel_api_test(build(), num_cycles=20)
+    parallel_seed_test(build, num_cycles=20)
+    api_test(parallel_to_aec(build()), num_cycles=20)
+
+
+def test_mistakes() -> None:
+    with pytest.raises(UserError, match="paths is 1: it must be at least 2"):
+        LeapSettings(paths=1)
+    with pytest.raises(UserError, match="router is 'near': choose one of"):
+        LeapSettings(router="near")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="one role writes all paths"):
+        LeapEnv(roles=("a", "b"))

@@ -1,0 +1,296 @@
+"""Papers' tables in miniature: what they run, that it can be run, and what becomes of it."""
+
+import importlib
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import tyro
+
+from coterie import benchmark, train
+from coterie.envs.paper_tables import Variant
+from coterie.envs.presets import published
+from coterie.extras.papers.sweep import Sweep, _trained, comparing, run_of, tables
+from coterie.training.command_line import parse
+
+TABLES, AT_SCALE = tables(), tables(at_scale=True)
+VARIANTS = {v: None for table in TABLES.values() for v in table.variants}
+SMALL = ("--steps", "1", "--train", "problems.held-out=4", "rollout.problems-per-step=2")
+
+
+@pytest.fixture
+def inside(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Commands run inside this process, where torch is loaded already."""
+    ran: list[list[str]] = []
+
+    def run(command: list[str], check: bool) -> Any:
+        program, arguments = command[2].removeprefix("coterie."), command[3:]
+        ran.append([program, *arguments])
+        main = {"train": train.main, "benchmark": benchmark.main}[program]
+        return subprocess.CompletedProcess(command, main(arguments))
+
+    monkeypatch.setattr("coterie.extras.papers.sweep.subprocess", SimpleNamespace(run=run))
+    return ran
+
+
+def test_every_table_of_the_papers_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = {"core": range(1, 7), "corea": range(1, 16), "eapo": range(1, 12)}
+    assert set(TABLES) == {f"{paper}-{n}" for paper, ns in numbers.items() for n in ns}
+    assert benchmark.main(["sweep"]) == 0
+    shown = capsys.readouterr().out
+    for name, table in TABLES.items():
+        assert name in shown
+        assert bool(table.why_not) != bool(table.variants or table.comparison)
+        assert table.why_not in shown
+        assert table.why_not or table.columns
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_every_variant_can_be_trained(variant: Variant) -> None:
+    if variant.program == "distill":
+        from coterie.extras.papers.distill import Distillation
+
+        tyro.cli(Distillation, args=[*variant.flags, "--out", "x"])
+    else:
+        from coterie import envs
+
+        settings = parse([*variant.flags, "--seed", "1", "--run-dir", "x"])
+        envs.make(settings.choice.env, settings=settings.env, roles=settings.choice.roles).close()
+
+
+def test_variants_of_one_name_are_the_same() -> None:
+    flags: dict[str, set[Any]] = {}
+    for variant in VARIANTS:
+        flags.setdefault(variant.name, set()).add(variant.flags)
+    assert all(len(some) == 1 for some in flags.values())
+
+
+def test_the_pools_of_table_3_are_one_model_each() -> None:
+    """EAPO, table 3: the policy's own model, another of like strength, and the expert."""
+    players = [
+        parse([*variant.flags, "--run-dir", "x"]).agents["expert"].model
+        for variant in TABLES["eapo-3"].variants
+    ]
+    assert players == ["tiny:policy", "tiny:pupil", "tiny:expert"]
+
+
+@pytest.mark.parametrize("name", [name for name, table in TABLES.items() if table.comparison])
+def test_every_comparison_can_be_asked_for(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    flags = ("--seeds", "7", "--dry-run", "--out", str(tmp_path))
+    assert benchmark.main(["sweep", name, *flags]) == 0
+    *_, last = capsys.readouterr().out.strip().splitlines()
+    python, program, command, *arguments = shlex.split(last)
+    assert (python, program) == ("python", "benchmark.py")
+    module, settings, _ = benchmark._COMPARISONS[command]
+    asked = tyro.cli(getattr(importlib.import_module(module), settings), args=arguments)
+    assert asked.seed == 7
+    # Every variant's run stands in it, and nothing is left to be filled in.
+    for variant in TABLES[name].variants:
+        assert f"runs/{variant.name}-7" in last
+    assert "{" not in last.replace("{solution}", "")
+
+
+AT_SCALE_VARIANTS = {v.name: v for table in AT_SCALE.values() for v in table.variants}
+
+
+def test_at_the_papers_size_nothing_of_the_tiny_team_is_left() -> None:
+    assert set(AT_SCALE) == set(TABLES)
+    names = {*published(), *(role for one in published().values() for role in one.models)}
+    for name, table in AT_SCALE.items():
+        words = [*table.comparison, *(word for v in table.variants for word in v.flags)]
+        assert bool(words) == bool(TABLES[name].comparison or TABLES[name].variants), name
+        assert not [w for w in words if "tiny:" in w or "chains" in w or "recall" in w], name
+        assert words.count("--env") == words.count("--algo") == 0
+        for variant in table.variants:
+            if variant.program == "train":
+                assert variant.flags[:1] == ("--preset",)
+                assert variant.flags[1] in names
+                # A run is named after its preset, so that no miniature is taken for it.
+                assert variant.name.startswith(variant.flags[1])
+    # Tables share runs: one name is one command.
+    for table in AT_SCALE.values():
+        for variant in table.variants:
+            assert AT_SCALE_VARIANTS[variant.name].flags == variant.flags
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        (
+            "core-reasoning-math-no-cross",
+            "--preset core-reasoning-math --roles alice bob --env.lambda-cm 0",
+        ),
+        ("sd-e2-qwen-7b-aime", "--preset sd-e2-qwen-7b-aime --roles alice"),
+        ("corea-qwen-7b-16", "--preset corea-qwen-7b --env.traces 16"),
+        ("corea-qwen-1.5b-step-30", "--preset corea-qwen-1.5b-step-30"),
+        (
+            "eapo-r1-7b-const",
+            "--preset eapo-r1-7b --env.schedule const --env.accept-scale 0.02",
+        ),
+        (
+            "eapo-r1-7b-heterogeneous",
+            "--preset eapo-r1-7b --agents.expert.model deepseek-ai/DeepSeek-R1-Distill-Llama-8B",
+        ),
+        ("eapo-qwen3-8b-rl", "--preset eapo-qwen3-8b --env.consult never"),
+    ],
+)
+def test_variants_at_the_papers_size(name: str, flags: str) -> None:
+    assert " ".join(AT_SCALE_VARIANTS[name].flags) == flags
+    assert parse([*flags.split(), "--seed", "1", "--run-dir", "x"]).choice.preset
+
+
+@pytest.mark.parametrize("name", [name for name, table in AT_SCALE.items() if table.comparison])
+def test_every_comparison_at_the_papers_size_can_be_asked_for(name: str, tmp_path: Path) -> None:
+    (job,) = comparing(f"{name}-preset", AT_SCALE[name], [7], tmp_path, ["--questions", "4"])
+    command, *arguments = job.arguments
+    module, settings, _ = benchmark._COMPARISONS[command]
+    asked = tyro.cli(getattr(importlib.import_module(module), settings), args=arguments)
+    assert (asked.seed, asked.questions) == (7, 4)
+    assert asked.preset.startswith(name.partition("-")[0])
+    assert "{" not in " ".join(arguments)
+
+
+@pytest.mark.slow
+def test_a_dry_run_at_the_papers_size_plans_every_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    flags = ("--preset", "--dry-run", "--card", "40", "--seeds", "0", "1", "--out", str(tmp_path))
+    assert benchmark.main(["sweep", "corea-11", *flags, "--steps", "1"]) == 0
+    lines = capsys.readouterr().out.strip().splitlines()
+    commands = [line for line in lines if line.startswith("python ")]
+    plans = [line for line in lines if line.startswith("  # ")]
+    # Two trainings and two comparisons, each with two seeds.
+    assert len(commands) == 6
+    assert len(plans) == 4
+    assert plans[0] == plans[1]
+    # 32 billion weights in float32 with gradients and both moments: 16 bytes each are 488 GiB.
+    taken = int(re.findall(r"cuda\S* (\d+) of 40 GiB \(does not fit", plans[0])[0])
+    assert 488 <= taken <= 700
+    assert re.search(r"at most [\d,]+ hours$", plans[0])
+    assert re.fullmatch(r"trainings: at most [\d,]+ hours in all; .* not planned", lines[-1])
+    assert not (tmp_path / "sweep.json").exists()
+
+
+def test_bases_stand_before_the_variants_of_their_data_set(tmp_path: Path) -> None:
+    table = AT_SCALE["core-1"]
+    for place, variant in enumerate(table.variants):
+        folder = run_of(variant, 0, tmp_path)
+        folder.mkdir(parents=True)
+        found = {"before": {"pass@1/alice": -place}, "after": {"pass@1/alice": place}}
+        (folder / "summary.json").write_text(json.dumps(found))
+    rows = _trained(table, Sweep("core-1", preset=True, seeds=(0,), out=tmp_path))
+    labels = ["Base", "CoRe", "SD-E2", "each for itself"]
+    assert list(rows) == [f"{a}, {b}" for b in ("gsm8k", "math", "aime", "gpqa") for a in labels]
+    assert rows["Base, math"]["alice @1"] == [-3]
+    assert rows["SD-E2, math"]["alice @1"] == [4]
+
+
+def test_a_setting_of_several_words_is_handed_on(tmp_path: Path, capsys: Any) -> None:
+    few = ("--train", "problems.eval=aime24 aime25", "--seeds", "0", "--out", str(tmp_path))
+    assert benchmark.main(["sweep", "eapo-2", "--dry-run", *few]) == 0
+    assert "--problems.eval aime24 aime25 --seed 0" in capsys.readouterr().out
+
+
+def test_a_table_from_its_runs_and_what_becomes_of_a_kill(
+    inside: list[list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["sweep", "core-1", *SMALL, "--out", str(tmp_path), "--seeds"]
+    assert benchmark.main([*flags, "0", "1"]) == 0
+    assert [command[-1] for command in inside] == [
+        str(tmp_path / "runs" / f"{name}-{seed}")
+        for name in ("core-alice-bob", "core-alice-bob-sd-e2", "core-alice-bob-alone")
+        for seed in (0, 1)
+    ]
+    found = json.loads((tmp_path / "core-1.json").read_text())["rows"]
+    assert list(found) == ["Base", "CoRe", "SD-E2", "each for itself"]
+    summaries = [
+        json.loads((tmp_path / "runs" / f"core-alice-bob-{seed}" / "summary.json").read_text())
+        for seed in (0, 1)
+    ]
+    for row, when in (("Base", "before"), ("CoRe", "after")):
+        values = [one[when]["pass@1/alice"] for one in summaries]
+        assert found[row]["alice @1"]["values"] == values
+        assert found[row]["alice @1"]["mean"] == pytest.approx(sum(values) / 2)
+    assert "In place of the paper's" in capsys.readouterr().out
+    # Nothing is left; another seed is added to what is there.
+    inside.clear()
+    assert benchmark.main([*flags, "0", "1"]) == 0
+    assert inside == []
+    assert benchmark.main([*flags, "0", "1", "2", "--dry-run"]) == 0
+    assert capsys.readouterr().out.count("--seed 2") == 3
+    # Two runs of one seed pair up.
+    first, second = (tmp_path / "runs" / f"core-alice-bob{end}-0" for end in ("", "-alone"))
+    assert benchmark.main(["compare", "--resamples", "20", str(first), str(second)]) == 0
+    assert "core-teaching, 4 problems, after training" in capsys.readouterr().out
+    # One run was cut off after its last step, the other before its first checkpoint.
+    for run in (first, second):
+        (run / "summary.json").unlink()
+    shutil.rmtree(second / "checkpoints")
+    assert benchmark.main([*flags, "0"]) == 0
+    assert inside[0] == ["train", "--resume", str(first)]
+    assert inside[1][-2:] == ["--run-dir", str(second)]
+    assert (second / "summary.json").is_file()
+    # Other settings are not put beside these.
+    assert benchmark.main(["sweep", "core-1", "--steps", "2", "--out", str(tmp_path)]) == 2
+    assert "with another --steps; name another folder with --out" in capsys.readouterr().err
+
+
+def test_a_failure_stops_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(command: list[str], check: bool) -> Any:
+        return subprocess.CompletedProcess(command, 137)
+
+    monkeypatch.setattr("coterie.extras.papers.sweep.subprocess", SimpleNamespace(run=run))
+    assert benchmark.main(["sweep", "core-1", "--out", str(tmp_path)]) == 2
+    message = capsys.readouterr().err
+    assert "ended with exit code 137; the same sweep goes on from there" in message
+
+
+def test_a_table_from_comparisons(inside: list[list[str]], tmp_path: Path) -> None:
+    flags = ["sweep", "eapo-8", "--out", str(tmp_path), "--seeds", "0", "1"]
+    few = ("questions=4", "samples=1", "resamples=20")
+    assert benchmark.main([*flags, "--compare", *few]) == 0
+    assert [command[:2] for command in inside] == [["benchmark", "eapo"]] * 2
+    found = json.loads((tmp_path / "eapo-8.json").read_text())["rows"]
+    assert list(found) == ["Wrong experts", "Useless experts", "Experts"]
+    for seed in (0, 1):
+        results = json.loads((tmp_path / "eapo-8" / f"seed-{seed}" / "results.json").read_text())
+        one = results["systems"]["useless"]
+        assert found["Useless experts"]["avg@n"]["values"][seed] == one["avg@n"]["value"]
+        assert found["Useless experts"]["tokens"]["values"][seed] == pytest.approx(one["tokens"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["core-9"], "unknown table 'core-9'"),
+        (["core-3"], "has no miniature"),
+        (["core-1", "--seeds", "0", "0"], "none twice"),
+        (["core-1", "--seeds", "-1"], "--seeds must be 0 to 2^63 - 1"),
+        (["core-1", "--steps", "0"], "--steps must be at least 1"),
+        (["core-1", "--train", "steps"], "write NAME=VALUE"),
+        (["core-1", "--compare", "--questions=4"], "write NAME=VALUE"),
+    ],
+)
+def test_mistakes(flags: list[str], sentence: str, capsys: Any, tmp_path: Path) -> None:
+    if "--questions=4" in flags:
+        flags = [*flags[:-2], "--compare=--questions=4"]
+    assert benchmark.main(["sweep", *flags, "--out", str(tmp_path)]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_flag_that_train_lacks_is_refused_before_the_first_run(
+    capsys: Any, tmp_path: Path, inside: list[list[str]]
+) -> None:
+    assert benchmark.main(["sweep", "core-1", "--train", "bogus=1", "--out", str(tmp_path)]) == 2
+    assert "--bogus" in capsys.readouterr().err
+    assert inside == []

@@ -1,0 +1,164 @@
+"""Whole test sets, several sets pooled, fitting on others, and AvgProb at any temperature."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie import benchmark
+from coterie.comparison.plan import further_questions, open_questions
+from coterie.comparison.policies import find_policy
+from coterie.comparison.responses import responses
+from coterie.comparison.settings import Asking
+from coterie.extras.papers.probe import mean_probabilities
+from coterie.problems.canonical import problem_key
+
+EAPO = ("eapo", "--no-peers", "--no-noise", "--samples", "2")
+COREA = ("corea", "--rlvr", "tiny:small", "--samples", "1", "--router-epochs", "1")
+
+
+def write(path: Path, count: int, first: int = 1) -> str:
+    lines = [
+        {"question": f"{n} + {n} =", "answer": str(2 * n)} for n in range(first, first + count)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    def command(*flags: str, code: int = 0, out: str = "out") -> Any:
+        flags = (*flags, "--resamples", "20", "--out", str(tmp_path / out))
+        assert benchmark.main([*flags]) == code
+        path = tmp_path / out / "results.json"
+        return json.loads(path.read_text()) if path.is_file() else None
+
+    return command
+
+
+def test_a_whole_set_is_scored(run: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "five.jsonl", 5)
+    assert run(*EAPO, "--problems", path, "--questions", "5")["questions"] == 5
+    # It has no more.
+    assert run(*EAPO, "--problems", path, "--questions", "99", out="more")["questions"] == 5
+    found = run("corea", "--systems", "slm", "--problems", path, "--samples", "1", out="corea")
+    assert list(found["systems"]) == ["slm"]
+    stored = (tmp_path / "corea").glob("responses/*/base-*.jsonl")
+    assert [len(one.read_text().splitlines()) for one in stored] == [1 + 5]
+
+
+def test_several_sets_are_pooled_with_a_row_for_each(
+    run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few, many = write(tmp_path / "few.jsonl", 2), write(tmp_path / "many.jsonl", 4, first=9)
+    found = run(*EAPO, "--problems", few, many)
+    assert found["questions"] == 6
+    assert [found["sets"][name]["questions"] for name in (few, many)] == [2, 4]
+    for name in ("base", "workflow"):
+        parts = [found["sets"][path]["systems"][name]["avg@n"]["value"] for path in (few, many)]
+        assert found["systems"][name]["avg@n"]["value"] == pytest.approx(
+            (2 * parts[0] + 4 * parts[1]) / 6, abs=1e-6
+        )
+    shown = capsys.readouterr().out
+    assert "6 questions" in shown
+    assert "few.jsonl" in shown.replace("\n", "")
+    found = run(
+        *("corea", "--corea", "tiny:small", "--problems", "recall", "recall?named=0.8"),
+        *("--questions", "12", "--samples", "1"),
+        out="corea",
+    )
+    sets = found["sets"]
+    assert list(sets) == ["recall", "recall?named=0.8"]
+    for name in ("slm", "llm", "corea"):
+        parts = [one[name]["accuracy"]["value"] for one in sets.values()]
+        assert found["systems"][name]["accuracy"]["value"] == pytest.approx(
+            sum(parts) / 2, abs=1e-6
+        )
+    assert run(*EAPO, "--problems", few, few, code=2, out="twice") is None
+    assert "names the same problems twice" in capsys.readouterr().err
+
+
+def test_probe_and_router_are_fitted_on_other_problems(
+    run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, other = write(tmp_path / "test.jsonl", 6), write(tmp_path / "train.jsonl", 30)
+    # Nothing is left of the set: the rows are left out, and that is said.
+    found = run(*COREA, "--problems", path)
+    assert not {"rlvr-probe", "router"} & set(found["systems"])
+    assert "no rows of probe and router" in capsys.readouterr().out
+    run(*COREA, "--problems", path, "--systems", "router", code=2, out="refused")
+    assert "name some with --fit-problems" in capsys.readouterr().err
+    found = run(
+        *(*COREA, "--problems", path, "--systems", "router", "rlvr-probe", "rlvr"),
+        *("--fit-problems", other, "--fit-questions", "20"),
+        out="fitted",
+    )
+    assert set(found["systems"]) == {"rlvr", "rlvr-probe", "router"}
+    run("corea", "--systems", "slm", "--fit-problems", other, code=2, out="useless")
+    assert "--fit-problems: no row is fitted here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", ["file", "", "generator"])
+def test_no_scored_question_is_fitted_on(tmp_path: Path, source: str) -> None:
+    settings = Asking(questions=6)
+    path, other = write(tmp_path / "a.jsonl", 12), write(tmp_path / "b.jsonl", 30, first=3)
+    scored = open_questions([path, "recall"] if source == "generator" else [path], settings)
+    fitted = further_questions(scored, other if source == "file" else "", 10, settings)
+    assert fitted is not None
+    taken = {problem_key(problem) for one in scored for problem in one.problems}
+    keys = [problem_key(problem) for problem in fitted.problems]
+    assert not taken & set(keys)
+    assert len(set(keys)) == len(keys) == {"file": 10, "": 6, "generator": 10}[source]
+    assert further_questions(open_questions([path], Asking()), "", 10, settings) is None
+
+
+def test_probabilities_are_the_learners_at_temperature_1(run: Any, tmp_path: Path) -> None:
+    flags = ("--rlvr", "tiny:small", "--corea", "tiny:small", "--questions", "8")
+    rows = ("--systems", "rlvr-avgprob", "corea-ties", "--samples", "2")
+    # The sampler's own numbers at 1 are the forward pass's.
+    run("corea", *flags, *rows)
+    (path,) = (tmp_path / "out" / "responses").glob("*/rlvr-*.jsonl")
+    stored = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    problems = list(open_questions(["recall"], Asking(questions=8))[0].problems)
+    records = {(one["problem"], one["sample"]): one for one in stored}
+    own = responses(records, problems, 2, ["rlvr"])
+    again = mean_probabilities(find_policy("rlvr", "tiny:small"), own)
+    np.testing.assert_allclose(again, own.measured["probability"], atol=1e-4)
+    # At another temperature the sampler's are not those; the rows are there all the same.
+    cold = run("corea", *flags, *rows, "--temperature", "0.3", out="cold")
+    assert set(cold["systems"]) == {"rlvr-avgprob", "corea-ties"}
+    (path,) = (tmp_path / "cold" / "responses").glob("*/rlvr-*.jsonl")
+    stored = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    own = responses({(o["problem"], o["sample"]): o for o in stored}, problems, 2, ["rlvr"])
+    learner = mean_probabilities(find_policy("rlvr", "tiny:small"), own)
+    assert own.measured["probability"].mean() > learner.mean() + 0.01
+
+
+def test_rows_that_read_the_model_need_one(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    script = ("--rlvr", "scripted:oracle", "--questions", "4", "--samples", "2")
+    script += ("--fit-questions", "8", "--router-epochs", "1")
+    run("corea", *script, "--systems", "rlvr-avgprob", code=2)
+    assert "reads the model's own states" in capsys.readouterr().err
+    found = run("corea", *script)
+    assert "rlvr-agreement" in found["systems"]
+    assert not {"rlvr-avgprob", "rlvr-probe"} & set(found["systems"])
+
+
+@pytest.mark.data
+def test_all_of_aime(run: Any) -> None:
+    folder = Path(os.environ.get("COTERIE_DATA", "/nonexistent"))
+    if not (folder / "aime24.jsonl").is_file():
+        pytest.skip("COTERIE_DATA names no folder with AIME")
+    aime = [str(folder / name) for name in ("aime24.jsonl", "aime25.json")]
+    scripts = ("--base", "scripted:oracle", "--expert", "scripted:useless")
+    found = run(*EAPO, *scripts, "--questions", "30", "--problems", *aime)
+    assert [one["questions"] for one in found["sets"].values()] == [30, 30]
+    found = run(
+        *("corea", "--base", "scripted:oracle", "--large", "scripted:oracle"),
+        *("--problems", aime[0], "--questions", "30", "--samples", "1"),
+        out="corea",
+    )
+    assert "llm" in found["systems"]

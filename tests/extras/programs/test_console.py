@@ -1,0 +1,56 @@
+"""What a model's lines of Python print, and what they may not do."""
+
+import sys
+import threading
+
+import pytest
+
+from coterie.extras.programs import console
+from coterie.extras.programs.console import output_of
+from coterie.extras.programs.sandbox import Limits
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
+QUICK = Limits(deadline_s=1.0, memory_mb=256)
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("7 + 8", "15\n"),
+        ("x = 3\nprint(x)\nx * 2", "3\n6\n"),
+        ("x = 3", ""),
+        ("None", ""),
+        ("import math\nmath.factorial(5)", "120\n"),
+        ("1 / 0", "ZeroDivisionError: division by zero\n"),
+        ("open('/etc/passwd').read()", "PermissionError: [Errno 1] Operation not permitted"),
+        ("import socket; socket.socket()", "Error"),
+        ("print('\ud800')", "?\n"),
+        ("import sys; sys.exit(3)", "SystemExit"),
+        ("if", "SyntaxError: invalid syntax"),
+        ("while True: pass", "killed: out of time or memory\n"),
+        ("[0] * 10 ** 10", "MemoryError"),
+    ],
+)
+def test_what_is_shown(source: str, shown: str) -> None:
+    found = output_of(source, QUICK)
+    assert found == shown if shown.endswith("\n") or not shown else shown in found
+
+
+def test_an_output_is_cut() -> None:
+    assert output_of("'a' * 5000", QUICK, longest=10) == "a" * 10
+
+
+def test_the_same_lines_show_the_same_again() -> None:
+    assert output_of("import random; random.random()") == output_of(
+        "import random; random.random()"
+    )
+
+
+def test_nothing_is_left_behind() -> None:
+    before = set(threading.enumerate())
+    console.output_of.cache_clear()
+    output_of("1 + 1", QUICK)
+    # A timer that was called off ends when it is next awake.
+    for thread in set(threading.enumerate()) - before:
+        thread.join(QUICK.deadline_s / 2)
+    assert set(threading.enumerate()) <= before

@@ -1,0 +1,296 @@
+"""Programs in responses, run under guard: right ones, wrong ones, and ones that mean harm."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from coterie.datatypes import Problem, UserError
+from coterie.extras.programs import sandbox as sandbox_module
+from coterie.extras.programs.grader import LONGEST, ProgramGrader, program_in
+from coterie.extras.programs.sandbox import Limits, ProgramTests, check_guard, run
+from coterie.extras.programs.wire import BrokenLinkError, Link, decode, encode
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
+
+SQUARE = ProgramTests(
+    "f",
+    "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(-3) == 9\n",
+    "import math\n\ndef f(x):\n    '''The square of x.'''\n",
+)
+# Ample, so that a busy machine changes no outcome; what never ends gets less.
+AMPLE = Limits(deadline_s=60.0, memory_mb=256)
+SHORT = Limits(deadline_s=1.0, memory_mb=256)
+RIGHT = "def f(x):\n    return x * x\n"
+
+
+def harm(body: str) -> str:
+    """A right program that does something else first."""
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"import os, sys\ndef f(x):\n{lines}    return x * x\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "outcome"),
+    [
+        (RIGHT, "passed"),
+        ("from typing import List\n" + RIGHT, "passed"),
+        (harm("print('noise')\nsys.stderr.write('noise')"), "passed"),
+        ("def f(x):\n    return x + x\n", "failed"),
+        ("def f(x) return x\n", "failed"),
+        ("g = 1\n", "failed"),
+        ("def f(x):\n    return f(x)\n", "failed"),
+        ("def f(x):\n    return (i for i in range(3))\n", "failed"),
+    ],
+)
+def test_programs_are_held_to_their_tests(program: str, outcome: str) -> None:
+    assert run(program, SQUARE, AMPLE) == outcome
+
+
+HARM = {
+    "a loop": ("def f(x):\n    while True: pass", "timeout"),
+    "a loop on loading": ("while True: pass", "timeout"),
+    "sleep": (harm("import time; time.sleep(1e6)"), "timeout"),
+    "printing without end": (harm("while True: print('x' * 10**6)"), "timeout"),
+    "ending before the tests": ("import os; os._exit(0)", "quit"),
+    "ending in a test": (harm("os._exit(0)"), "quit"),
+    "sys.exit on loading": ("import sys; sys.exit(0)", "failed"),
+    "sys.exit in a test": (harm("sys.exit(0)"), "failed"),
+    "a crash": ("import ctypes\ndef f(x): ctypes.string_at(0)", "quit"),
+    "fork bomb": (harm("while True: os.fork()"), "failed"),
+    "a subprocess": (harm("import subprocess; subprocess.run(['true'])"), "failed"),
+    "threads": (harm("import _thread; _thread.start_new_thread(print, ())"), "failed"),
+    "ten gigabytes": (harm("bytearray(10**10)"), "failed"),
+    "ten gigabytes piece by piece": (
+        harm("kept = []\nwhile True: kept.append(bytearray(10**7))"),
+        "failed",
+    ),
+    "killing its parent": (harm("os.kill(os.getppid(), 9)"), "failed"),
+    "a socket": (harm("import socket"), "failed"),
+    "reading files": (harm("open('/etc/passwd').read()"), "failed"),
+    "another process's memory": (harm("open(f'/proc/{os.getppid()}/mem', 'rb')"), "failed"),
+    "writing files": (harm("open('left', 'w').write('x')"), "failed"),
+    "what equals everything": (
+        "class Any(int):\n    def __eq__(self, other): return True\n"
+        "    __hash__ = int.__hash__\ndef f(x): return Any(0)",
+        "failed",
+    ),
+    "forging a verdict": (
+        harm(
+            "for end in range(100):\n"
+            "    try: os.write(end, b'passed\\npassed\\n')\n"
+            "    except OSError: pass\n"
+            "os._exit(0)"
+        ),
+        "quit",
+    ),
+    "flooding the pipes": (
+        harm(
+            "while True:\n"
+            "    for end in range(3, 20):\n"
+            "        try: os.write(end, b'x' * 65536)\n"
+            "        except OSError: pass"
+        ),
+        "quit",
+    ),
+    "a result of two megabytes": ("def f(x): return 'x' * 2_000_000", "quit"),
+}
+
+
+@pytest.mark.parametrize("name", HARM)
+def test_harm_is_wrong_and_stays_inside(name: str) -> None:
+    program, outcome = HARM[name]
+    assert run(program, SQUARE, SHORT if outcome == "timeout" else AMPLE) == outcome
+
+
+def test_frames_hold_no_expectations() -> None:
+    search = (
+        "seen = []\nframe = sys._getframe()\nwhile frame:\n"
+        "    seen.append(repr(frame.f_locals) + repr(frame.f_code.co_consts))\n"
+        "    frame = frame.f_back\n"
+        "found = ' '.join(seen)\n"
+        "if ''.join(['candi', 'date(2)']) in found: return None"
+    )
+    assert run(harm(search), SQUARE, AMPLE) == "passed"
+
+
+def test_files_of_the_user_survive(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("still here")
+    body = "\n".join(
+        f"try: os.{call}({str(kept)!r}{rest})\nexcept OSError: pass"
+        for call, rest in (("remove", ""), ("truncate", ", 0"), ("rename", ", '/tmp/x'"))
+    )
+    assert run(harm(body), SQUARE, AMPLE) == "passed"
+    assert kept.read_text() == "still here"
+
+
+def test_tests_that_swallow_everything_do_not_hide_an_end() -> None:
+    tolerant = ProgramTests("f", "def check(c):\n    try: c(2)\n    except BaseException: pass\n")
+    assert run(RIGHT, tolerant, AMPLE) == "passed"
+    assert run("import os\ndef f(x): os._exit(0)", tolerant, AMPLE) == "quit"
+
+
+def test_tests_may_use_what_the_prompt_defines_and_numpy() -> None:
+    tests = ProgramTests(
+        "f",
+        "import numpy as np\ndef check(c):\n    assert np.allclose(helper(c(2)), 5.0)\n",
+        "def helper(x):\n    return x + 1\n\ndef f(x):\n    '''Doc.'''\n",
+    )
+    assert run(RIGHT, tests, Limits(deadline_s=20)) == "passed"
+
+
+def test_tests_by_name_and_plain_values_of_every_kind() -> None:
+    test = "value = ({1: [2.5, None, True]}, {'a'}, frozenset({3}), b'x', 1j, float('inf'))\n"
+    tests = ProgramTests(
+        "same", f"{test}assert same(value) == value\nassert same(x=(1,)) == (1,)\n"
+    )
+    assert run("def same(x): return x", tests, AMPLE) == "passed"
+
+
+def test_tests_that_cannot_be_run_are_told_apart() -> None:
+    assert run(RIGHT, ProgramTests("f", "def check(:"), AMPLE) == "error"
+
+
+def test_nothing_is_left_running() -> None:
+    before = _children()
+    run("while True: pass", SQUARE, Limits(deadline_s=0.3))
+    assert _children() == before
+
+
+def _children() -> set[str]:
+    me = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
+    return set(Path(me).read_text().split()) if Path(me).exists() else set()
+
+
+def test_children_die_with_their_parent(tmp_path: Path) -> None:
+    code = (
+        "from coterie.extras.programs.sandbox import Limits, ProgramTests, run\n"
+        "run('while True: pass', ProgramTests('f', ''), Limits(deadline_s=300))\n"
+    )
+    root = Path(__file__).parents[3]
+    environment = {**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(tmp_path)}
+    parent = subprocess.Popen([sys.executable, "-c", code], env=environment)
+    try:
+        deadline = time.monotonic() + 60
+        while len(found := _with_folder(tmp_path)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert len(found) == 2
+    finally:
+        parent.kill()
+        parent.wait()
+    deadline = time.monotonic() + 60
+    while _with_folder(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _with_folder(tmp_path)
+
+
+def _with_folder(folder: Path) -> list[str]:
+    """Processes whose working folder lies in ``folder``."""
+    found: list[str] = []
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and str(folder) in os.readlink(process / "cwd"):
+                found.append(process.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_a_machine_without_a_guard_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_guard()
+    # A folder whose guard always fails.
+    monkeypatch.setattr(sandbox_module, "_HERE", Path(__file__).parent)
+    with pytest.raises(UserError, match="programs cannot be guarded on this machine"):
+        check_guard()
+
+
+FENCED = (
+    "First.\n```python\ndef g(): pass\n```\nThen:\n```python\ndef f(x):\n    return 1\n```\nDone."
+)
+
+
+@pytest.mark.parametrize(
+    ("response", "ends"),
+    [
+        (FENCED, "def f(x):\n    return 1\n"),
+        ("<think>```python\ndef f(x): return 0\n```</think>" + FENCED, "return 1\n"),
+        # The last block that names the function, not the last one.
+        (FENCED + "\n```\n1\n```", "def f(x):\n    return 1\n"),
+        # Never closed.
+        ("```python\ndef f(x):\n    return 2", "return 2"),
+        (RIGHT, RIGHT),
+    ],
+)
+def test_where_the_program_stands(response: str, ends: str) -> None:
+    found = program_in(response, "f", "import math\n")
+    assert found is not None
+    assert found.startswith("import math\n")
+    assert found.endswith(ends)
+
+
+def test_a_continuation_continues_and_talk_is_no_program() -> None:
+    assert program_in("    return x * x\n", "f", "def f(x):\n") == "def f(x):\n    return x * x\n"
+    assert program_in("I would call f(x).", "f", "def f(x):\n") is None
+    assert program_in("```\nprint(1)\n```", "f", "def f(x):\n") is None
+    assert program_in("<think>def f(x): return 1", "f", "def f(x):\n") is None
+
+
+def test_verdicts_of_the_grader() -> None:
+    meta = {"entry_point": "f", "test": SQUARE.test, "code_prompt": SQUARE.prompt}
+    problem = Problem("p", SQUARE.prompt, "    return x ** 2\n", "code", meta=meta)
+    grade = ProgramGrader(AMPLE, workers=2)
+    found = grade([(problem.gold, problem), ("```\n# f\n```", problem), ("No.", problem)])
+    assert [(v.correct, v.method) for v in found] == [
+        (True, "tests"),
+        (False, "tests"),
+        (False, "none"),
+    ]
+    assert found[0].answer == "return x ** 2"
+    long = f"```\ndef f(x):\n    return {'1+' * LONGEST}1\n```"
+    assert grade([(long, problem)])[0].method == "refused"
+    with pytest.raises(UserError, match="needs entry_point, test and code_prompt"):
+        grade([("x", Problem("bare", "q", "g", "code"))])
+
+
+@pytest.mark.parametrize("limits", [Limits(deadline_s=0), Limits(memory_mb=1)])
+def test_limits_that_make_no_sense(limits: Limits) -> None:
+    with pytest.raises(UserError, match="deadline above 0 s and 64 MB"):
+        ProgramGrader(limits)
+
+
+@pytest.mark.parametrize(
+    "data", [["odd", []], ["list"], {"a": 1}, ["dict", [[["list", []], 1]]], ["set", 3], []]
+)
+def test_what_is_no_value_is_refused(data: object) -> None:
+    with pytest.raises((ValueError, TypeError, KeyError, IndexError)):
+        decode(json.loads(json.dumps(data)))
+
+
+def test_values_lose_what_their_classes_defined() -> None:
+    class Sly(int):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = int.__hash__
+
+    assert decode(encode(Sly(3))) != 4
+    with pytest.raises(TypeError, match="no plain value"):
+        encode(object())
+
+
+def test_a_link_ends_with_its_other_side() -> None:
+    reads, writes = os.pipe()
+    os.write(writes, b"[1]\n{broken\n")
+    link = Link(reads, writes)
+    assert link.receive() == [1]
+    with pytest.raises(BrokenLinkError):
+        link.receive()
+    os.close(writes)
+    with pytest.raises(BrokenLinkError):
+        link.receive()
+    os.close(reads)
