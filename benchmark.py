@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command(
         lambda: _compare(sys.argv[1:] if argv is None else argv),
         program=program("benchmark.py"),
-        interrupted="stopped; the same command goes on from what is stored",
+        interrupted="stopped; the same command continues from the stored results",
     )
 
 

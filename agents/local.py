@@ -75,6 +75,6 @@ class LocalPolicy:
             return self.sampler.sample([row for _, row in requests])
         except FloatingPointError as error:
             raise UserError(
-                f"{requests[0][0]} cannot answer: {error}; where it learns, begin anew with a "
-                "lower --learner.lr"
+                f"{requests[0][0]} cannot answer: {error}; where it learns, start a new run with "
+                "a lower --learner.lr"
             ) from None

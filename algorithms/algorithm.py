@@ -22,17 +22,18 @@ class Surrogate:
 
 @dataclass(frozen=True)
 class ClippedRatio(Surrogate):
-    """``-min(r A, clip(r, 1 - low, 1 + high) A)``: PPO's pessimistic bound (arXiv:1707.06347)."""
+    """PPO's clipped surrogate, -min(r A, clip(r, 1 - low, 1 + high) A) (arXiv:1707.06347)."""
 
     level: Literal["token", "sequence"] = "token"
-    """Ratio of each token, or the sequence's geometric mean of them (GSPO, arXiv:2507.18071)."""
+    """Importance ratio of each token, or the geometric mean over the sequence (GSPO,
+    arXiv:2507.18071)."""
     low: float = 0.2
     """The ratio is clipped below at 1 - low."""
     high: float = 0.2
     """The ratio is clipped above at 1 + high."""
     dual: float | None = None
-    """Where the advantage is negative, the ratio counts as this at most (dual clip,
-    arXiv:1912.09729); default: it has no such bound."""
+    """Largest ratio where the advantage is negative (dual clip, arXiv:1912.09729); default:
+    none."""
 
     def __post_init__(self) -> None:
         check_literals(self, "algo.surrogate.")
@@ -40,14 +41,15 @@ class ClippedRatio(Surrogate):
         refuse(
             (
                 self.dual is not None and not 1 < self.dual < math.inf,
-                "algo.surrogate.dual must be finite and above 1: at 1 nothing has changed yet",
+                "algo.surrogate.dual must be finite and above 1: an unchanged token has ratio 1",
             )
         )
 
 
 @dataclass(frozen=True)
 class SoftGate(Surrogate):
-    """``-(4 / tau) sigmoid(tau (r - 1)) A``: a smooth bound (SAPO, arXiv:2511.20347)."""
+    """A smooth gate in place of a clip, -(4 / tau) sigmoid(tau (r - 1)) A (SAPO,
+    arXiv:2511.20347)."""
 
     tau_positive: float = 1.0
     """Steepness of the gate where the advantage is positive."""
@@ -60,10 +62,11 @@ class SoftGate(Surrogate):
 
 @dataclass(frozen=True)
 class ClippedWeight(Surrogate):
-    """``-sg(min(r, high)) A log pi``: a bounded weight on the score (CISPO, arXiv:2506.13585)."""
+    """A bounded weight on the score function, -sg(min(r, high)) A log pi (CISPO,
+    arXiv:2506.13585)."""
 
     high: float = 5.0
-    """Largest weight that a token gets; an absolute value, not a distance from 1."""
+    """Largest weight of a token: an absolute value, not a distance from 1."""
 
     def __post_init__(self) -> None:
         refuse(
@@ -124,28 +127,28 @@ def _check_steepness(positive: float, negative: float) -> None:
 
 @dataclass(frozen=True)
 class Distillation:
-    """A row for which the environment names another context is read once more behind it, and each
-    token's advantage A grows by ``beta clip(d_t, -bound, bound)``, where d_t is ``log pi_reader(y_t
-    | other, y_<t) - log pi(y_t | own, y_<t)``. It costs no sampled token.
+    """On-policy self-distillation (SDPO, arXiv:2601.20802; OPSD, arXiv:2601.18734).
 
-    On-policy self-distillation (SDPO, arXiv:2601.20802; OPSD, arXiv:2601.18734) whose privileged
-    context the environment finds, such as the trace of a peer that was right.
+    A reader scores a trace again after another context, such as a prompt with a peer's right trace
+    as a hint, which the environment chooses. Each token's advantage grows by
+    beta clip(d_t, -bound, bound), where d_t is the reader's log-probability of the token after that
+    context less the policy's own. Nothing is sampled for it.
     """
 
     beta: float = 0.0
-    """Weight of the difference; 0 is off."""
+    """Weight of the difference in log-probability; 0 is off."""
     bound: float = 2.0
-    """The difference counts as at most this, in nats."""
+    """Largest difference, in nats."""
     likeliest: int = 0
-    """0: the difference is that of the sampled token. K: it is the mean over the next token, from
-    the reader's K likeliest and all others together (SDPO's logit-level form): less noise, and what
-    is taken from one token goes where the reader would have it."""
+    """0: the difference at the sampled token. K: its expectation over the next token, by the
+    reader's K most likely tokens and one class for all others (the logit-level form of SDPO), which
+    has less variance."""
     fade: float = 0.0
-    """Share of --steps after which beta has fallen to 0, evenly; 0: it stays."""
+    """Share of --steps over which beta falls linearly to 0; 0: it stays constant."""
     reader: Literal["average", "start"] = "average"
-    """Whose weights read: an average of the role's past ones, or those before training."""
+    """Weights of the reader: a moving average of the role's weights, or those before training."""
     decay: float = 0.95
-    """What a step leaves of the average of past weights."""
+    """Decay of that moving average in one step."""
 
     def __post_init__(self) -> None:
         check_literals(self, "algo.distillation.")
@@ -168,60 +171,63 @@ class Distillation:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """How rewards become a gradient.
+    """From rewards to a gradient: baseline, scale, surrogate, reduction, KL penalty.
 
-    Example: ``Algorithm(scale="none", reduction="constant-length", length=512)`` is Dr. GRPO.
+    Algorithm(scale="none", reduction="constant-length", length=512) is Dr. GRPO.
     """
 
     baseline: Literal["group-mean", "leave-one-out"] = "group-mean"
-    """What is subtracted from a reward: its group's mean, or the mean of the group's others."""
+    """What is subtracted from a reward: the mean of its group, or of the group's other rewards."""
     scale: Literal["none", "group-std", "batch-std"] = "group-std"
     """What the difference is divided by: nothing, the standard deviation of the group's rewards, or
     that of all differences in the batch."""
     combine: Literal["sum-then-normalise", "normalise-then-sum"] = "sum-then-normalise"
-    """Reward terms are added up before they are compared, or each is compared and scaled within its
-    group, and their sum by the batch (GDPO, arXiv:2601.05242): then every term counts the same,
-    whatever its weight."""
+    """sum-then-normalise: reward terms are summed, then compared. normalise-then-sum: each term is
+    compared and scaled within its group, and the sum is scaled over the batch (GDPO,
+    arXiv:2601.05242), so every term counts the same whatever its weight."""
     advantage: str = ""
-    """pkg.module:function of your own, in place of baseline and scale: it is given the rewards and
-    the groups' numbers, an array (M,) each, and gives the advantages (M,)."""
+    """pkg.module:function of your own in place of baseline and scale: from rewards and group
+    numbers, arrays (M,), to advantages (M,)."""
     ddof: Literal[0, 1] = 1
-    """Standard deviation of the population (0) or its unbiased estimate (1)."""
+    """Standard deviation of the population (0), or its unbiased estimate (1)."""
     epsilon: float = 1e-4
     """Added to the standard deviation."""
     surrogate: Surrogate = ClippedRatio()
     reduction: Literal["sequence-mean", "token-mean", "constant-length"] = "sequence-mean"
-    """Mean over rows of each row's token mean, mean over all tokens, or sum over all tokens divided
-    by rows times a constant length."""
+    """Mean over rows of the token mean, mean over all tokens, or sum over all tokens divided by
+    rows times a constant length."""
     length: int = 0
-    """The length of constant-length: the most tokens that a row may sample; a run takes its
-    environment's limit unless it is set. 0 for every other reduction."""
+    """The constant of constant-length, in tokens; default: the environment's limit. 0 for other
+    reductions."""
     kl_coefficient: float = 0.0
-    """Weight of the divergence from the reference policy (the model before training); 0 is off."""
+    """Weight of the KL penalty towards the reference policy (the model before training); 0 is
+    off."""
     kl_estimator: Literal["k1", "k2", "k3"] = "k3"
-    """d, d^2 / 2, or exp(-d) - 1 + d, with d = log pi - log pi_ref."""
+    """Estimator of the KL divergence: k1 = d, k2 = d^2 / 2, k3 = exp(-d) - 1 + d, with d = log pi -
+    log pi_ref."""
     kl_importance: bool = False
-    """Multiply the divergence by the token's importance ratio: its gradient is then unbiased."""
+    """Multiply the KL penalty by the token's importance ratio, which makes its gradient
+    unbiased."""
     kl_in_reward: float = 0.0
-    """Weight of the divergence that is taken off the reward, beta sum_t (log pi - log pi_ref) over
-    an agent's tokens, as RLOO and REINFORCE++ were first written; 0 is off."""
+    """Weight of a KL penalty on the reward, beta sum_t (log pi - log pi_ref) over an agent's
+    tokens, as RLOO and REINFORCE++ were first written; 0 is off."""
     entropy_coefficient: float = 0.0
-    """Weight of a bonus on the mean entropy of sampled positions; 0 is off."""
+    """Weight of a bonus on the mean entropy at sampled tokens; 0 is off."""
     distillation: Distillation = field(default_factory=Distillation)
     dynamic_sampling: bool = False
-    """Train on groups whose rewards differ only, the over-long penalty not counted, and sample
-    again until there are enough (DAPO, arXiv:2503.14476)."""
+    """Train only on groups whose rewards differ, and sample until a step is full (DAPO,
+    arXiv:2503.14476). The over-long penalty does not count."""
     max_generation_batches: int = 10
-    """With dynamic sampling: rounds of sampling in one step at most."""
+    """With dynamic sampling: most rounds of sampling in one step."""
     generation_batch: int = 0
-    """With dynamic sampling: problems in one round; 0: as many as a step has. What is informative
-    beyond a step's problems is not trained on."""
+    """With dynamic sampling: problems of one round; 0: a step's number. Surplus groups are
+    dropped."""
     overlong_limit: int = 0
-    """Sampled tokens at which the over-long penalty is complete (DAPO); 0 is off."""
+    """Sampled tokens at which the over-long penalty is full (DAPO); 0 is off."""
     overlong_buffer: int = 0
-    """The penalty grows linearly over this many tokens before the limit."""
+    """Tokens before that limit over which the penalty grows linearly."""
     overlong_factor: float = 1.0
-    """Size of the complete penalty."""
+    """Size of the full penalty."""
 
     def __post_init__(self) -> None:
         check_literals(self, "algo.")

@@ -127,7 +127,7 @@ class Learner:
                 norms.append(self._step(loss, self._updates + step / self.settings.optimizer_steps))
             self._lost = self._lost + 1 if self._skipped - skipped == len(losses) else 0
             if not self._finite_weights():
-                raise NotFinite("its weights are no finite numbers after this update")
+                raise NotFinite("its weights are not finite after this update")
             if self._lost >= PATIENCE:
 
                 def alone(place: int) -> tuple[float, float]:

@@ -39,5 +39,5 @@ def cause_of(
             return NotFinite(why, row, advantages[place])
         if norm > most:
             largest, most = place, norm
-    why = f"its rows are finite one by one, with gradients of up to {most:.1e}, and not together"
+    why = f"each of its rows is finite, with gradients of up to {most:.1e}, but their sum is not"
     return NotFinite(why, rows[largest], advantages[largest])

@@ -10,41 +10,41 @@ from coterie.datatypes import UserError, check_literals, check_numbers, refuse
 
 @dataclass(frozen=True)
 class LearnerSettings:
-    """One role's optimiser. The defaults are what full training of the tiny team wants."""
+    """The optimizer of each trained role. The defaults suit full training of the tiny models."""
 
     lr: float = 1e-3
     """Peak learning rate; 1e-6 is usual for full weights of billions, 1e-5 for LoRA on them."""
     betas: tuple[float, float] = (0.9, 0.98)
-    """AdamW's decay rates of the two moments."""
+    """Decay rates of AdamW's two moments."""
     weight_decay: float = 0.0
     """AdamW's decoupled weight decay."""
     moments: Literal["float32", "8bit", "paged-float32", "paged-8bit"] = "float32"
-    """What AdamW's two moments are held in: 8bit: 2 bytes a weight in place of 8, rounded block by
-    block (arXiv:2110.02861); paged: they leave a GPU whose memory is full for main memory. All but
-    float32 need pip install -e ".[8bit]"."""
+    """Format of AdamW's two moments. 8bit: 2 bytes a weight in place of 8, rounded block by block
+    (arXiv:2110.02861); paged: moved from a full GPU to main memory. All but float32 need pip
+    install -e ".[8bit]"."""
     warmup: float = 0.0
-    """Training steps of linear warm-up; below 1, a share of all steps."""
+    """Steps of linear warm-up; below 1, a share of all steps."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Learning rate after warm-up: constant, or down to 0 at the end of the run."""
+    """Learning rate after warm-up: constant, or decaying to 0 at the end of the run."""
     max_grad_norm: float = 1.0
-    """The gradient of an optimizer step is scaled down to this norm."""
+    """Largest norm of the gradient; a larger one is scaled down."""
     epochs: int = 1
     """Passes over the rows of one training step."""
     minibatches: int = 1
     """Optimizer steps in one pass; each takes its share of the rows."""
     micro_batch_tokens: int = 8192
-    """Tokens that one forward pass computes: with padding where rows are padded; where they stand
-    end to end, a prompt that they share once. It bounds memory and changes no result."""
+    """Tokens of one forward pass, padding included; a prompt that packed rows share counts once. It
+    limits memory and changes no result."""
     importance_correction: Literal[
         "none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"
     ] = "token-truncate"
-    """What is done where sampler and trainer disagree about a probability: weights above the cap
-    are cut down to it, or their tokens or rows are left out."""
+    """What to do where sampler and trainer disagree about a probability: cap weights (truncate), or
+    leave out their tokens or rows (mask)."""
     importance_cap: float = 2.0
     """Largest importance weight, trainer over sampler."""
     skip_idle_rows: bool = True
-    """Leave out rows with an advantage of 0 where they cannot change the gradient (no divergence,
-    no entropy bonus); metrics then describe the other rows."""
+    """Leave out rows with advantage 0 that cannot change the gradient (no KL penalty, no entropy
+    bonus). Metrics then describe the other rows."""
 
     def __post_init__(self) -> None:
         check_literals(self, "learner.")

@@ -258,8 +258,8 @@ def _record(
     confidence = row.info.get("confidence")
     if "correct" not in row.info:
         raise UserError(
-            f"{lineup.env} does not say whether {row.role} is right; name who plays its roles with "
-            "--team, and what they earn is what counts"
+            f"{lineup.env} does not say whether {row.role} is right; with --team for each role, "
+            "the team's reward counts"
         )
     return {
         "problem": episode.problem_id,

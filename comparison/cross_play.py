@@ -22,8 +22,8 @@ from coterie.training.plain import to_plain
 
 _MOST = 400
 _CONVENTIONS = {
-    "score": "of a team what it earned, or whether its answer is right; of a game the points of "
-    "whoever has the first seat: win 1, draw 1/2, loss 0",
+    "score": "of a team its reward, or whether its answer is right; of a game the points of the "
+    "first seat: win 1, draw 1/2, loss 0",
     "strength": "Bradley and Terry 1952, log-odds, mean 0; draws are half a win; half a win added "
     "each way to every pair; elo is 400 / ln 10 times as much",
     "intervals": "bootstrap over questions; every pairing plays the same ones",

@@ -48,6 +48,12 @@ def make_table(
     return table
 
 
+def with_legend(table: Table, *lines: str) -> Table:
+    """``table`` with what its headings mean below it."""
+    table.caption, table.caption_justify = "\n".join(lines), "left"
+    return table
+
+
 def make_tables(
     title: str,
     first: str,

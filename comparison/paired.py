@@ -31,19 +31,17 @@ _MARKS = {"better": "[green]*[/green]", "worse": "[red]*[/red]", "other": "*", "
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Differences between runs on the same held-out problems, with paired 95 % intervals.
-
-    Other runs are compared with the first one. Nothing is sampled.
-    """
+    """Differences between runs on the same held-out problems, with paired 95 % intervals. The first
+    run is the baseline. Nothing is sampled."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
-    """Directories of two runs or more."""
+    """Directories of two or more runs."""
     evaluation: Literal["before", "after"] = "after"
-    """Which of the runs' evaluations: before training, or after it."""
+    """Evaluation to compare: before or after training."""
     resamples: int = 10_000
     """Bootstrap resamples over problems."""
     out: Path | None = None
-    """A file for every metric and difference as JSON; none without a name."""
+    """JSON file for every metric and difference; default: none."""
 
     def __post_init__(self) -> None:
         check_literals(self, "--")

@@ -210,8 +210,8 @@ def make_job(
 def why_unplayed(role: str, title: str) -> str:
     """Why a role that is asked and that nobody plays ends a comparison."""
     return (
-        f"{title}: {role} is asked there, and nobody plays it; name who with --team {role}=WHAT, "
-        f'or let it be silent in the suite\'s file: "silent": ["{role}"]'
+        f"{title}: {role} has no model there; name one with --team {role}=WHAT, or list it "
+        f'as silent in the suite\'s file: "silent": ["{role}"]'
     )
 
 

@@ -198,8 +198,8 @@ def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
     """
     if role and record["correct"] is None:
         raise UserError(
-            f"{title}: nothing there says whether {role} is right; without --role what the team "
-            "earns is what counts"
+            f"{title}: nothing there says whether {role} is right; without --role the team's "
+            "reward counts"
         )
     if record["outcome"] and not role:
         raise UserError(

@@ -59,13 +59,13 @@ class SeedsComparison:
     """Means over seeds, paired differences and learning curves of finished runs."""
 
     systems: tuple[str, ...]
-    """NAME=RUN,RUN,...: directories of runs that differ in their seed; * stands for any characters.
-    Others are compared with the first system."""
+    """NAME=RUN,RUN,...: runs that differ in their seed; * stands for any characters. The first
+    system is the baseline of the others."""
     curves: tuple[str, ...] = ()
-    """Logged numbers to draw over training; without any, those of the progress bar and, from runs
-    with --eval.every, the first one of the table."""
+    """Metrics to draw over training; default: those of the progress bar, and the table's first with
+    --eval.every."""
     out: Path = Path("runs/seeds")
-    """Where seeds.json and seeds.png go."""
+    """Folder for seeds.json and seeds.png."""
 
 
 def compare(settings: SeedsComparison) -> None:

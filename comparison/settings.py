@@ -18,32 +18,32 @@ _FOLDERS = ("completions", "responses")
 
 @dataclass(frozen=True)
 class Asking:
-    """How questions are put to models, and what is done with the answers."""
+    """Questions to models, and scoring of their answers."""
 
     problems: tuple[str, ...] = ()
     """Sets of problems to score on, each named as for train.py; several are pooled."""
     questions: int = 128
-    """Questions of each set; a set that has fewer is taken whole."""
+    """Questions of each set; a smaller set is taken whole."""
     samples: int = 8
     """Responses to each question."""
     temperature: float = 1.0
     """Sampling temperature."""
     top_p: float = 1.0
-    """Nucleus filter; 1 is off."""
+    """Nucleus sampling; 1 is off."""
     batch: int = 256
-    """Episodes in flight, and stored together: what a kill can cost at most."""
+    """Episodes that are played and stored together; a kill loses at most these."""
     resamples: int = 2000
     """Bootstrap resamples over questions."""
     seed: int = 0
-    """Everything random derives from it."""
+    """Seed of everything random."""
     out: Path = Path("runs/comparison")
-    """Where responses, results.json and pictures go; responses found there are used again."""
+    """Folder for responses, results.json and pictures; responses in it are used again."""
     engine: Literal["local", "vllm"] = "local"
-    """What samples from models: this process, or vLLM in processes of its own."""
+    """What samples from models: this process, or vLLM engines in processes of their own."""
     vllm: VllmSettings = field(default_factory=VllmSettings)
-    """How engines are run."""
+    """vLLM engines; these settings need --engine vllm."""
     scoring: ScoringSettings = field(default_factory=ScoringSettings)
-    """How answers are checked, and who grades programs and free text."""
+    """Checking of answers, and the judge of programs and free text."""
 
     def __post_init__(self) -> None:
         check_literals(self, "--")

@@ -67,47 +67,47 @@ class SuiteComparison(Asking):
     """
 
     policies: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--agents"])] = ()
-    """Who is compared, NAME=WHAT each; each plays the suite's role."""
+    """Policies to compare, NAME=WHAT each; each plays the suite's role."""
     team: tuple[str, ...] = ()
-    """A team to compare, ROLE=WHAT for each role of the environment; with --cross-play, who plays
-    the roles that do not change hands."""
+    """A team to compare, ROLE=WHAT for each role of the environment; with --cross-play, the players
+    of the fixed roles."""
     teams: tuple[str, ...] = ()
-    """Whole teams to compare, NAME=RUN each; a run that trained several roles plays them all, with
-    its frozen roles, and any other model plays every role."""
+    """Teams to compare, NAME=RUN each. A run that trained several roles plays all of them, frozen
+    roles included; any other model plays every role."""
     cross_play: tuple[str, ...] = ()
-    """Play all pairings of these over the roles, or over the seats of a single role, NAME=WHAT or
-    WHAT each: a matrix, and in games who wins, and how strong everybody is."""
+    """Play all pairings of these over the roles, or over the seats of one role, NAME=WHAT or WHAT
+    each: a matrix, in games also wins and ratings."""
     game: bool = False
-    """With --cross-play: whoever earns most has won, where an environment does not say who has."""
+    """With --cross-play: the highest reward wins, for environments without an outcome."""
     role: str = ""
-    """Whose answers count; default: the suite's role, and where it has none what a team earns."""
+    """Role whose answers count; default: the suite's role, else the team's reward."""
     suite: tuple[str, ...] = ("core",)
-    """core, corea, eapo, math, an environment as train.py --env names it, or a JSON file with a
-    suite's fields; several one after another."""
+    """core, corea, eapo, math, an environment as for train.py --env, or a JSON file with a suite's
+    fields; several run one after another."""
     preset: str = ""
-    """Ask as a paper does: its prompt style, token limits, sampling and problems."""
+    """Ask as a paper does: prompt style, token limits, sampling and problems."""
     max_new_tokens: int = 0
-    """Longest answer; 0: what the runs, or the suite's environment, allow."""
+    """Longest answer; 0: the limit of the runs, or of the suite's environment."""
     workflow: bool = True
-    """Where the suite has one, also let every policy answer after all others have."""
+    """Also let every policy answer after all others, where the suite has such a workflow."""
     verifier: str = ""
-    """Who judges every answer, by the name of a policy or as NAME=WHAT: a row of the answers that
-    it trusts most. Empty: nobody."""
+    """Policy that rates every answer, by name or as NAME=WHAT: adds a row of the answers it trusts
+    most. Empty: none."""
     verifier_tokens: int = 1024
-    """Longest judgement."""
+    """Longest rating."""
     threshold: ThresholdSource = "accuracy"
-    """How the cascade's threshold on each half of the questions is chosen on the other half."""
+    """How the cascade's threshold for each half of the questions is chosen on the other half."""
     fixed_threshold: float = 0.5
-    """The threshold of --threshold fixed."""
+    """Threshold for --threshold fixed."""
     accuracy_loss: float = 0.01
-    """Accuracy against the last policy that --threshold accuracy may give up."""
+    """Accuracy that --threshold accuracy may lose against the last policy."""
     cost_share: float = 0.8
-    """Share of the last policy's cost that --threshold cost may take."""
+    """Largest cost with --threshold cost, as a share of the last policy's."""
     prices: tuple[str, ...] = ()
-    """Money per million prompt and sampled tokens: NAME=IN,OUT for every policy, or a JSON file
+    """Price per million prompt and sampled tokens: NAME=IN,OUT for every policy, or a JSON file
     {"NAME": [IN, OUT]}."""
     out: Path = Path("runs/suite")
-    """Where responses, results.json and pictures go; responses found there are used again."""
+    """Folder for responses, results.json and pictures; responses in it are used again."""
 
     def brought(self, given: Collection[str]) -> dict[str, Any]:
         """Sampling as the runs or the preset have it."""
@@ -335,7 +335,7 @@ def _jobs(
                 suite.role,
                 stream=("suite", one.name),
             )
-            title = f"{place}: {one.name}, told by others"
+            title = f"{place}: {one.name}, helped by others"
             yield make_job(lineup, questions, settings, folder, title=title)
 
 

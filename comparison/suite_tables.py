@@ -13,6 +13,7 @@ from coterie.comparison.output import (
     interval_cell,
     make_table,
     short_label,
+    with_legend,
 )
 from coterie.evaluation.evaluation import Resampled
 
@@ -48,7 +49,10 @@ def accuracy_table(found: Sequence[Figures], title: str, *, sets: int) -> Table:
     table.add_section()
     for label, cells in oracles:
         table.add_row(label, *cells)
-    return table
+    legend = "over best policy: less the best single policy; *: the interval leaves out 0"
+    per = "/1k: price of 1,000 answers; " if priced else ""
+    means = "macro: mean over sets; " if macro else ""
+    return with_legend(table, legend, f"{means}tokens: sampled; {per}s: seconds of one answer")
 
 
 def pass_table(found: PassAtK, title: str) -> Table:
@@ -85,9 +89,9 @@ def pair_table(found: Sequence[Pair], title: str) -> Table:
     names = {
         "union": "either right",
         "gain": "gain",
-        "gain_bound": "at most",
+        "gain_bound": "max gain",
         "both_wrong": "both wrong",
-        "independent_union": "if unrelated",
+        "independent_union": "independent",
         "phi": "phi",
     }
 
@@ -95,7 +99,7 @@ def pair_table(found: Sequence[Pair], title: str) -> Table:
         text = figure_cell(pair.measured[name].value, 2)
         return f"{text} {interval_cell(pair.measured[name])}" if name == "gain" else text
 
-    return make_table(
+    table = make_table(
         title,
         "pair",
         names.values(),
@@ -103,6 +107,11 @@ def pair_table(found: Sequence[Pair], title: str) -> Table:
             (short_label(f"{one.first} + {one.second}", 24), [cell(one, name) for name in names])
             for one in found
         ],
+    )
+    return with_legend(
+        table,
+        "gain: either right, less the better policy; max gain: its upper bound",
+        "independent: either right, were errors independent; phi: their correlation",
     )
 
 
@@ -128,4 +137,5 @@ def calibration_tables(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Table
         (short_label(name), [figure_cell(one.between), figure_cell(one.within)])
         for name, one in spread.items()
     ]
-    yield make_table("variance of being right", "policy", ("between", "within"), rows)
+    table = make_table("variance of correctness", "policy", ("between", "within"), rows)
+    yield with_legend(table, "between questions, and within them between samples")

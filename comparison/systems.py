@@ -96,7 +96,7 @@ def systems(
         yield alone(name, name, own)
     for name, own in workflows.items():
         others = ", ".join(other for other in answered if other != name) or name
-        yield alone(f"workflow/{name}", f"{name}, told by {others}", own, is_alone=False)
+        yield alone(f"workflow/{name}", f"{name}, helped by {others}", own, is_alone=False)
     comparable = all(own.has_answers for own in answered.values())
     if comparable:
         yield from _votes(answered)

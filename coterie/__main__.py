@@ -9,7 +9,7 @@ _CORE = {
     "train": ("coterie.train", "train a team of language models together"),
     "benchmark": ("coterie.benchmark", "compare trained systems"),
     "report": ("coterie.evaluation.report.__main__", "write a run as one HTML file"),
-    "check": ("coterie.envs.check.__main__", "does an environment keep the contract?"),
+    "check": ("coterie.envs.check.__main__", "test whether an environment keeps the contract"),
 }
 
 

@@ -62,8 +62,8 @@ class Arguments(argparse.ArgumentParser):
 
 
 def in_one_line(mistake: str, prog: str) -> str:
-    """A mistake in the arguments of ``prog``, and where all of them are explained."""
-    return f"{mistake} (all options: {prog} --help)"
+    """A mistake in the arguments of ``prog``, and where they are explained."""
+    return f"{mistake} (options: {prog} --help)"
 
 
 def check_once(argv: Sequence[str], known: Collection[str] | None = None) -> None:

@@ -21,7 +21,7 @@ from coterie.envs.contract import (
     why_not_paid,
 )
 
-_CHECK = "mend it, and run coterie check"
+_CHECK = "fix it, then run coterie check"
 
 
 class Guarded(ParallelEnv[str, Any, Any]):

@@ -71,8 +71,8 @@ def spec(name: str) -> EnvSpec:
     if name in _SPECS:
         for entry in PLUGINS.entries(name):
             warnings.warn(
-                f"env {name!r} is one of ours; {origin(entry)} is passed over. Its author must "
-                f"choose another name; until then use --env {entry.value}.",
+                f"env {name!r} is built in, so {origin(entry)} is ignored. Its author must choose "
+                f"another name; until then use --env {entry.value}.",
                 stacklevel=2,
             )
     env_spec, title = _find(name)

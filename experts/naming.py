@@ -92,7 +92,7 @@ def _settings(name: str, kind: type[Any], options: dict[str, str]) -> Any:
         try:
             values[key] = _value(text, hints[key])
         except ValueError:
-            raise UserError(f"{name!r}: {key}={text} is no value for it") from None
+            raise UserError(f"{name!r}: {key}={text} is not a value for it") from None
     return kind(**values)
 
 

@@ -32,8 +32,8 @@ class ServerSettings:
     api_key_env: str = ""
     """Name of the environment variable that holds the API key; empty sends no key."""
     max_tokens: int | None = None
-    """Tokens that the server may generate, thinking included, in the server's vocabulary; None asks
-    for as many as the reply may have."""
+    """Most tokens of a reply in the server's vocabulary, thinking included; None: as for
+    max_reply_tokens."""
     max_reply_tokens: int = 1024
     """Tokens of a reply that are kept, in the role's vocabulary; the turn's own limit holds too."""
     strip_thinking: bool = True
@@ -46,12 +46,12 @@ class ServerSettings:
     """A JSON object that is merged into each request, such as
     ``{"chat_template_kwargs": {"enable_thinking": false}}``."""
     concurrency: int = 32
-    """Calls in flight; the others wait, and waiting costs none of their time."""
+    """Calls at the same time; others wait, and waiting does not count in timeout_s."""
     connect_timeout_s: float = 5.0
     """Seconds for opening a connection."""
     read_timeout_s: float = 300.0
-    """Seconds of silence after which an attempt is given up. A server that does not stream is
-    silent while it generates."""
+    """Seconds of silence after which an attempt fails. A server that does not stream is silent
+    while it generates."""
     timeout_s: float = 600.0
     """Seconds for one call, its retries and pauses included."""
     retries: int = 2
@@ -61,9 +61,9 @@ class ServerSettings:
     max_backoff_s: float = 30.0
     """The longest later pause; a server's Retry-After may exceed it."""
     breaker_failures: int = 8
-    """Failed attempts in a row after which the server is left alone."""
+    """Consecutive failures after which the server is not asked for a while."""
     breaker_cooldown_s: float = 10.0
-    """Seconds for which it is left alone before one call tries again."""
+    """Seconds until one call tries again."""
     max_body_bytes: int = 4 * 2**20
     """A reply longer than this is dropped unread."""
     cache_dir: str = ""
@@ -118,7 +118,7 @@ class ServerSettings:
 
 @dataclass(frozen=True)
 class ScriptedSettings:
-    """An expert without a model, for tests and for the noise settings of arXiv:2509.23730."""
+    """An expert without a model, for tests, controls and the noise settings of arXiv:2509.23730."""
 
     kind: Literal["oracle", "gold-hint", "useless", "silent", "random"] = "oracle"
     """``oracle``: right with probability ``p_right``, otherwise wrong; ``gold-hint``: always the
@@ -127,16 +127,16 @@ class ScriptedSettings:
     p_right: float = 1.0
     """Probability that an oracle is right."""
     wrong: tuple[str, ...] = ()
-    """Answers to draw from when an oracle is wrong; none: the gold answer, changed."""
+    """Wrong answers of an oracle, one of which is drawn; none: a changed gold answer."""
     template: str = "Answer: {answer}"
     """An oracle's reply; ``{answer}`` stands for the answer, ``{solution}`` for the worked solution
     where the problem has one and the oracle is right, and for the answer alone where not."""
     hint_template: str = "Hint: the result should come out as {answer}."
     """A gold hint; ``{answer}`` stands for the gold answer."""
     useless_text: str = "I cannot offer you any assistance; please resolve the issue yourself."
-    """What a useless expert says; the paper's sentence (appendix E)."""
+    """Reply of a useless expert; the paper's sentence (appendix E)."""
     delay_s: float = 0.0
-    """Seconds that pass before any of them answers."""
+    """Delay of every reply, in seconds."""
 
     def __post_init__(self) -> None:
         check_literals(self)

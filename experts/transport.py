@@ -226,7 +226,7 @@ def _check_status(response: httpx2.Response, body: bytes | None) -> None:
     wait = retry_after_s(response.headers.get("retry-after"), now=time.time())
     if status == 429:
         raise AttemptFailure(
-            "rate_limited", "server has too much to do (429)",
+            "rate_limited", "server is overloaded (429)",
             retry=True, healthy=True, retry_after_s=wait, example=example,
         )  # fmt: skip
     if status >= 500 or status == 408:
@@ -268,11 +268,11 @@ def read_reply(body: bytes, content_type: str) -> Reply:
         data = json.loads(body)
     except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
         raise AttemptFailure(
-            "bad_json", "server sent no whole JSON", retry=True, example=excerpt(body)
+            "bad_json", "server sent incomplete JSON", retry=True, example=excerpt(body)
         ) from None
     choice = _first(data.get("choices")) if isinstance(data, dict) else None
     if not isinstance(choice, dict):
-        raise AttemptFailure("schema", "server's JSON has no choice", example=excerpt(body))
+        raise AttemptFailure("schema", "server's JSON has no choices", example=excerpt(body))
     message = choice.get("message")
     if isinstance(message, dict):
         text = message.get("content")

@@ -88,7 +88,8 @@ class HFCodec:
             return end + self._plain.encode_after("\n" + message)
         if self._frame.between is None:
             raise UserError(
-                "this chat template has no second turn of the user; say --agents.ROLE.chat plain"
+                "this chat template cannot render a second user message; say --agents.ROLE.chat "
+                "plain"
             )
         ids = self._plain.encode_framed(*self._frame.between, self._frame.trim(message))
         return ids[1:] if ended and ids and ids[0] in self._eos_ids else ids
@@ -149,7 +150,7 @@ def read_frame(tokenizer: Any) -> ChatFrame:
     first, spaced, turns = render(tokenizer, conversations)
     if first.text is None or first.text.count(_USER) != 1:
         raise UserError(
-            "this chat template cannot render one message of the user "
+            "this chat template cannot render one user message "
             f"({first.why or 'it leaves it out or repeats it'}); say --agents.ROLE.chat plain"
         )
     before, after = first.text.split(_USER)

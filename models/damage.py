@@ -38,8 +38,8 @@ def check_sums(folder: Path) -> None:
     """
     if changed := changed_files(folder, new=False):
         raise UserError(
-            f"{folder / changed[0]} is not what {NAME} beside it says was written; take another "
-            f"copy of that folder, or delete {NAME} if the change is meant"
+            f"{folder / changed[0]} does not match its checksum in {NAME}; take another copy of "
+            f"that folder, or delete {NAME} if the change is intended"
         )
 
 
@@ -65,7 +65,7 @@ def check_finite(tensors: Mapping[str, Tensor], model: str, folder: Path | None)
     if wrong is not None:
         where = _stored(folder, lambda name, read: not all_finite(read(name))) or (model, wrong)
         raise UserError(
-            f"{where[0]}: the weights {where[1]} are no finite numbers; take another copy of that "
+            f"{where[0]}: the weights {where[1]} are not finite; take another copy of that "
             "checkpoint"
         )
 

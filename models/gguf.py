@@ -51,7 +51,7 @@ def check_gguf(path: Path) -> GgufHeader:
         what = kind if kind not in known else metadata["general.type"]
         raise UserError(f"{path} holds {what!r}; what can be read: models of {', '.join(known)}")
     if metadata.get(f"{kind}.rope.scaling.type", "none") != "none":
-        raise UserError(f"{path} scales its rotary embedding, which is not read; {WAY_OUT}")
+        raise UserError(f"{path} has a scaled rotary embedding, which is not supported; {WAY_OUT}")
     check_tokenizer(path, metadata)
     _check_whole(path, header)
     return header

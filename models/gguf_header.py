@@ -56,7 +56,7 @@ def read_header(path: Path) -> GgufHeader:
     try:
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
-                raise UserError(f"{path} is no GGUF file; its first four bytes say so")
+                raise UserError(f"{path} is not a GGUF file: its first four bytes are others")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _Reader(data, path).header()
     except OSError as error:

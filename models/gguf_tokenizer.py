@@ -44,8 +44,7 @@ def check_tokenizer(path: Path, metadata: Mapping[str, Any]) -> None:
         )
     if kind == _BYTES and cut not in _known_cuts():
         raise UserError(
-            f"{path} cuts its text by a rule {cut!r} that is not known here, and would be read "
-            f"wrongly; {WAY_OUT}"
+            f"{path} has an unknown pre-tokenizer {cut!r} and would be read wrongly; {WAY_OUT}"
         )
     spaceless = metadata.get("tokenizer.ggml.add_space_prefix") is False
     if kind == _SENTENCEPIECE and spaceless and not _is_gemma(metadata):

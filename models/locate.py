@@ -79,8 +79,8 @@ def _check_code(config: Mapping[str, Any], name: str, role: str) -> None:
 
     if config.get("model_type") not in CONFIG_MAPPING:
         raise UserError(
-            f"{name} brings the code of its architecture along, which is not run unless you trust "
-            f"it: read it, then say --agents.{role}.trust-remote-code"
+            f"{name} comes with code of its own, which runs only if you trust it: read it, then "
+            f"say --agents.{role}.trust-remote-code"
         )
 
 
@@ -179,7 +179,8 @@ def _folder(name: str) -> Path:
 def _check_adapter(folder: Path) -> None:
     if not has_adapter_weights(folder):
         raise UserError(
-            f"{folder} is no adapter: it needs adapter_config.json and adapter_model.safetensors"
+            f"{folder} is not an adapter: it needs adapter_config.json and "
+            "adapter_model.safetensors"
         )
     _check_files(folder)
 
@@ -190,7 +191,7 @@ def _check_folder(folder: Path, name: str) -> None:
         if (folder / "adapter_config.json").is_file():
             _check_adapter(folder)
             extra = " (it holds a LoRA adapter: name its base model and set lora.adapter)"
-        raise UserError(f"{name} is no checkpoint: it has no config.json{extra}")
+        raise UserError(f"{name} is not a checkpoint: it has no config.json{extra}")
     _check_files(folder)
     index = folder / "model.safetensors.index.json"
     if index.is_file():
@@ -276,11 +277,11 @@ def _check_hub(spec: ModelSpec) -> None:
         # The client raises its own errors and those of three HTTP layers; none is ours to mend.
         reason = type(error).__name__
         raise UserError(
-            f"model {name!r} cannot be had from the hub ({reason}); {way_out}"
+            f"model {name!r} cannot be downloaded from the hub ({reason}); {way_out}"
         ) from error
     if "config.json" not in files and set(_ADAPTER) <= set(files):
         return
     if "config.json" not in files:
-        raise UserError(f"{name!r} on the hub is no checkpoint: it has no config.json")
+        raise UserError(f"{name!r} on the hub is not a checkpoint: it has no config.json")
     if not any(f.endswith(".safetensors") for f in files):
         raise UserError(f"{name!r} on the hub has no safetensors weights; choose another revision")

@@ -41,8 +41,8 @@ def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
     names, missing = _with_fused(linear, targets)
     if missing:
         raise UserError(
-            f"LoRA targets {', '.join(sorted(missing))} are no linear layers of this model; "
-            f"it has {', '.join(sorted(linear)) or 'none: say --agents.ROLE.tuning full'}"
+            f"LoRA targets {', '.join(sorted(missing))} are not linear layers of this model; it "
+            f"has {', '.join(sorted(linear)) or 'none: say --agents.ROLE.tuning full'}"
         )
     return names
 
@@ -99,7 +99,7 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
         with in_one_sentence(f"{spec.adapter}/adapter_config.json cannot be used"):
             config = LoraConfig.from_pretrained(spec.adapter)
         if not isinstance(config, LoraConfig):
-            raise UserError(f"{spec.adapter} is no LoRA adapter but of type {config.peft_type}")
+            raise UserError(f"{spec.adapter} is not a LoRA adapter but of type {config.peft_type}")
         config.inference_mode = False
         config.lora_dropout = 0.0
     if not config.base_model_name_or_path and base.name_or_path:

@@ -118,7 +118,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     ) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(
-            f"{path} is no readable Parquet file after row {number}: {reason}"
+            f"{path} is not a readable Parquet file after row {number}: {reason}"
         ) from None
     if number == 0:
         raise UserError(f"{path} holds no rows; it needs at least one problem")

@@ -187,7 +187,7 @@ def mbppplus(row: Row) -> Problem:
 def _code(row: Row, question: str, solution: str, meta: dict[str, Any]) -> Problem:
     _source(row, "test")  # kept by its name
     if not str(meta["entry_point"]).isidentifier():
-        raise UnusableRowError("'entry_point' is no name of a function")
+        raise UnusableRowError("'entry_point' is not the name of a function")
     return Problem("", question, solution, "code", meta=meta)
 
 

@@ -71,7 +71,7 @@ def _check_span(role: str, agent: AgentSettings, engine: str, *, here: bool) -> 
     refuse(
         (count < 1, f"{flag} must be at least 1"),
         (count > 1 and engine != "vllm", f"{flag} needs --engine vllm"),
-        (count > 1 and place == "cpu", f"{flag} is for GPUs, and {role} is answered for by a CPU"),
+        (count > 1 and place == "cpu", f"{flag} needs GPUs, and the engine of {role} is on a CPU"),
     )
     if count > 1 and here:
         from torch import cuda

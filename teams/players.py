@@ -21,8 +21,8 @@ def check_players(agents: Mapping[str, AgentSettings]) -> None:
             continue
         if settings.trained:
             raise UserError(
-                f"{role} is played by {settings.model}, which cannot learn; name who does with "
-                "--train-role"
+                f"{role} is played by {settings.model}, which cannot learn; name the roles that "
+                "learn with --train-role"
             )
         for member in pool_members(settings.model):
             if member.startswith((SCRIPTED, SERVER)):

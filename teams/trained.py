@@ -102,13 +102,14 @@ class TrainedRole:
         # Checkpoints were written without it.
         if (then := plain.get("dtype", self._dtype)) != self._dtype:
             raise OtherFormat(
-                f"it was trained in {then} and would go on in {self._dtype} on this device: resume "
-                f'it on a device like the first, or say "dtype": "{then}" in its config.json'
+                f"it was trained in {then} and would continue in {self._dtype} on this device: "
+                f'resume it on a device like the first, or say "dtype": "{then}" in its '
+                "config.json"
             )
         now = self.learner.settings.moments
         if (then := plain.get("moments", "float32")) != now:
             raise OtherFormat(
-                f'its moments are held in {then}, not in {now}: say "moments": "{then}" in its '
+                f'its moments are stored in {then}, not in {now}: say "moments": "{then}" in its '
                 "config.json"
             )
         if _IMITATION not in plain:

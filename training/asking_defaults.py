@@ -59,4 +59,4 @@ def sentence(
     counted = [count_weights(one) for one in models if not is_player(one)]
     sizes = " and ".join(dict.fromkeys(map(size_in_words, counted)))
     flags = " ".join(form(name, value) for name, value in values.items())
-    return f"{where}Settings that nobody named, for models of {sizes} weights: {flags}"
+    return f"{where}Defaults for models of {sizes} weights: {flags}"

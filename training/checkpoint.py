@@ -126,11 +126,11 @@ def check(path: Path, tell: Callable[[str], None]) -> None:
         tell(f"{path} was written without checksums: whether it is damaged cannot be checked.")
         return
     if own := [name for name in changed if name not in _BESIDE]:
-        raise _refusal(path, f"{', '.join(own)}: not what {checksums.NAME} says was written")
+        raise _refusal(path, f"{', '.join(own)}: does not match its checksum in {checksums.NAME}")
     for name in changed:
         tell(
-            f"{(path / name).resolve()} is not what it was at {words_of(path)}, by an edit or by "
-            "damage; the run goes on with what it holds now."
+            f"{(path / name).resolve()} has changed since {words_of(path)} (edited or damaged); "
+            "the run continues with its present contents."
         )
 
 
@@ -174,7 +174,7 @@ def load_roles(path: Path, roles: Mapping[str, Restorable]) -> None:
 
 def _refusal(path: Path, reason: str) -> UserError:
     earlier = [other for other in complete(path.parent) if place_of(other) < place_of(path)]
-    then = f"goes on from {words_of(earlier[-1])}" if earlier else "begins again"
+    then = f"continues from {words_of(earlier[-1])}" if earlier else "starts again"
     return UserError(
         f"the checkpoint {path} is damaged ({reason}); delete that folder, and --resume "
         f"{path.parent.parent} {then}"
@@ -188,7 +188,7 @@ def _progress(state: Any) -> Progress:
     )
     wrong = [name for name, hint in _FIELDS.items() if not fits(getattr(progress, name), hint)]
     if wrong or min(progress.step, progress.cursor, progress.warmed, *progress.logs.values()) < 0:
-        raise ValueError(f"{wrong[0] if wrong else 'a count'} is not what a checkpoint has there")
+        raise ValueError(f"{wrong[0] if wrong else 'a count'} does not belong in a checkpoint")
     return progress
 
 

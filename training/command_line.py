@@ -23,6 +23,7 @@ from coterie.datatypes.missing_extras import MissingExtra
 from coterie.envs import presets
 from coterie.teams.settings import AgentSettings
 from coterie.training.config_file import as_toml, read_config
+from coterie.training.help_text import show_help, wants_help
 from coterie.training.hosts import hosts
 from coterie.training.missing import check_flags
 from coterie.training.model_defaults import fitted, sentence, with_short_evaluation
@@ -46,8 +47,8 @@ DEFAULT_ALGO = "gspo"
 def parse(argv: Sequence[str]) -> TrainSettings:
     """Settings from a command line.
 
-    Prints help and exits with 0 on ``--help``, settings on ``--print-config``; says so and exits
-    with 0 where a run that is to be resumed has ended.
+    Prints help and exits with 0 on ``--help`` and ``--help-all``, settings on ``--print-config``.
+    Exits with 0 where the run to resume has ended.
 
     Raises:
         UserError: an unknown environment, algorithm, preset, role or flag, one that is given twice,
@@ -177,7 +178,7 @@ def _check_ahead(directory: Path, steps: int) -> None:
     newest = latest(directory / "checkpoints")
     learns, step = place_of(newest) if newest is not None else (False, 0)
     if learns and step > steps:
-        raise UserError(f"{directory} stands at step {step}; --steps must be at least that")
+        raise UserError(f"{directory} is at step {step}; --steps must be at least that")
 
 
 def _leave_if_ended(directory: Path, steps: int) -> None:
@@ -187,7 +188,7 @@ def _leave_if_ended(directory: Path, steps: int) -> None:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return
     if steps == ended:
-        print(f"{directory} has ended; --steps above {steps} takes it further")
+        print(f"{directory} has ended; --steps above {steps} continues it")
         sys.exit(0)
 
 
@@ -211,17 +212,20 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
     # The run's own flags have no prefix: --steps, --seed, --run-dir.
     fields.append(("run", Annotated[RunSettings, tyro.conf.arg(name="")], default.run))
+    prog = f"{command('train.py')} --env {default.choice.env} --algo {default.choice.algo}"
+    if wants_help(args):
+        show_help(
+            fields,
+            args,
+            prog=prog,
+            description=(
+                f"Train {', '.join(roles)} in {default.choice.env} with {default.choice.algo}. "
+                "Also: --roles A B ..., --train-role A ..., --preset NAME, --config FILE, "
+                "--print-config, --resume RUN_DIR."
+            ),
+        )
     settings_type = dataclasses.make_dataclass("Settings", fields, frozen=True)
-    parsed = parse_flags(
-        settings_type,
-        args,
-        prog=f"{command('train.py')} --env {default.choice.env} --algo {default.choice.algo}",
-        description=(
-            f"Train {', '.join(roles)} in {default.choice.env} with {default.choice.algo}. "
-            "Also: --roles A B ..., --train-role A ..., --preset NAME, --config FILE, "
-            "--print-config, --resume RUN_DIR."
-        ),
-    )
+    parsed = parse_flags(settings_type, args, prog=prog)
     values = {name: getattr(parsed, name) for name in (*parts, "run")}
     if parsed.run.run_dir is not None:
         values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
@@ -261,25 +265,25 @@ usage: {name} [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]
        {name} --resume RUN_DIR [--steps N]
        {name} --evaluate RUN_DIR [--samples N] [--env ENV] [settings]
 
-Train a team of language models together. Without settings, the tiny team that
-ships with the repository trains on this machine in a few minutes.
+Train a team of language models. Without settings, the tiny team that ships
+with the repository trains on this machine in a few minutes.
 
-  --env ENV        what they do together (default {DEFAULT_ENV});
+  --env ENV        the environment (default {DEFAULT_ENV});
                    or pkg.module:Class
                    {_wrap(envs)}
-  --algo ALGO      how they learn from it (default {DEFAULT_ALGO})
+  --algo ALGO      the algorithm (default {DEFAULT_ALGO})
                    {_wrap(algorithms)}
-  --roles A B ...  who is on the team (default: the environment's own roles)
-  --train-role A   who of them learns; all others are frozen
+  --roles A B ...  the roles (default: those of the environment)
+  --train-role A   the roles that learn; all others are frozen
   --preset NAME    the settings of a paper
                    {_wrap(presets)}
   --config FILE    settings from a TOML or YAML file; flags win
   --print-config   print all settings as such a file, and do nothing else
   --resume DIR     continue a run exactly where its last checkpoint stands
-  --evaluate DIR   evaluate what a run has trained: again, on other problems,
-                   in ENV
+  --evaluate DIR   evaluate the trained models of a run again, on other
+                   problems or in another environment
 
-All settings of one choice:
+The settings of one choice (--help-all shows all of them):
                    {command("train.py")} --env {DEFAULT_ENV} --algo {DEFAULT_ALGO} --help"""
 
 

@@ -154,6 +154,6 @@ class Interruptible:
         self.asked = True
         if not self.over:
             print(
-                "\nStopping after the step or evaluation in flight; once more to stop at once.",
+                "\nStopping after this step or evaluation; press Ctrl-C again to stop at once.",
                 flush=True,
             )

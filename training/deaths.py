@@ -20,8 +20,8 @@ def said_while_starting() -> Iterator[None]:
         yield
     except Died as error:
         raise UserError(
-            f"{error}, while the run was being started; nothing is lost: give the same command "
-            "again, or raise --cluster.restarts"
+            f"{error}, while the run started; nothing is lost: give the same command again, or "
+            "raise --cluster.restarts"
         ) from None
 
 
@@ -34,5 +34,5 @@ def said_at_work(error: BaseException | None = None, *, run: RunDirectory) -> No
     """
     if isinstance(error, Died):
         goes_on = saved.latest(run.checkpoints) is not None
-        then = "goes on from its last checkpoint" if goes_on else "begins it again"
+        then = "continues from its last checkpoint" if goes_on else "starts it again"
         raise UserError(f"{error}; --resume {run.path} {then}") from None

@@ -53,16 +53,16 @@ _TRAINING = ("algo", "learner", "rollout")
 
 @dataclass(frozen=True)
 class Again:
-    """Evaluate a run's trained models as the run did, or otherwise."""
+    """Evaluate the trained models of a run again, in the same way or with other settings."""
 
     samples: int = 1
-    """How often every problem is played; intervals are over problems."""
+    """How often each problem is played; intervals are over problems."""
     out: Path | None = None
-    """Where metrics and outcomes go; default: RUN/evaluation/again.json."""
+    """File for metrics and outcomes; default: RUN/evaluation/again.json."""
     seed: int = 0
-    """Everything random derives from it, as in the run unless given."""
+    """Seed of everything random; default: the run's."""
     engine: Literal["local", "vllm"] = "local"
-    """What samples from models, as in the run unless given."""
+    """What samples from models; default: the run's."""
 
     def __post_init__(self) -> None:
         check_literals(self, "--")
@@ -104,7 +104,7 @@ def evaluate(argv: Sequence[str]) -> int:
         "config": settings.plain(),
     }
     write_or_keep(path, json.dumps(content, indent=1) + "\n", "--out")
-    told = f"{failed} answers failed and count in no figure; " if failed else ""
+    told = f"{failed} answers failed and are excluded; " if failed else ""
     console.print(f"{told}written: {path}", soft_wrap=True, markup=False)
     return 0
 
@@ -166,7 +166,7 @@ def _players(
         one = known.get(role) or (known[trained[0]] if len(trained) == 1 else None)
         if one is None and f"--agents.{role}.model" not in flags:
             raise UserError(
-                f"{run} has nobody for the role {role} of {env}; name who plays it with "
+                f"{run} has no model for the role {role} of {env}; name one with "
                 f"--agents.{role}.model"
             )
         found[role] = one or AgentSettings("", trained=False)

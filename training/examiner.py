@@ -52,8 +52,8 @@ class Examiner:
             return ""
         reason, count = self.failed.most_common(1)[0]
         return (
-            f"{self.failed.total()} of {self.answers} answers failed and count in no figure; "
-            f"{count} of them: {reason}"
+            f"{self.failed.total()} of {self.answers} answers failed and are excluded; {count} of "
+            f"them: {reason}"
         )
 
     async def examine(self) -> Outcomes:
@@ -107,9 +107,8 @@ class Examiner:
                 self.estimate({**stored}, resamples=1)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise UserError(
-                f"{self._run.path / file} cannot be read as an evaluation's outcomes, and what it "
-                "measured then cannot be measured now; put it back, or begin anew with "
-                "another --run-dir"
+                f"{self._run.path / file} cannot be read as an evaluation's outcomes, and cannot "
+                "be measured again; restore it, or start a new run with another --run-dir"
             ) from None
         return stored
 

@@ -39,7 +39,7 @@ class Keeper:
         """
         newest = saved.latest(self._run.checkpoints)
         if newest is None:
-            self._tell("It was stopped before its first checkpoint, and begins again.")
+            self._tell("It was stopped before its first checkpoint and starts again.")
             self.progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
         else:
 

@@ -160,10 +160,10 @@ def sentence(settings: TrainSettings, given: Collection[str] = ()) -> str:
         if plain.get(name) == value and as_flag(name) not in named
     }
     return (
-        f"Settings that nobody named, for models of {_sizes(settings)} weights: "
-        f"{' '.join(as_flag(name, value) for name, value in taken.items())} (the learning rate for "
-        "the largest that learns, all evaluations together a tenth of the run; --print-config "
-        "shows every setting)"
+        f"Defaults for models of {_sizes(settings)} weights: "
+        f"{' '.join(as_flag(name, value) for name, value in taken.items())} (the learning rate "
+        "for the largest that learns, all evaluations together a tenth of the run; "
+        "--print-config shows every setting)"
     )
 
 

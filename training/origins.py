@@ -53,13 +53,13 @@ def check_unchanged(
             changed += [f"{name} of {role}'s model" for name in _differing(models[role], now)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(
-            f"{run.path / ENVIRONMENT} is damaged; delete it to go on without knowing whether "
-            "models and problems are those that the run began with"
+            f"{run.path / ENVIRONMENT} is damaged; delete it to continue without checking that "
+            "models and problems are the same"
         ) from None
     if changed:
         raise UserError(
-            f"{changed[0]} is not what it was when the run {run.path} began; put that back, or "
-            "begin anew with another --run-dir"
+            f"{changed[0]} has changed since the run {run.path} began; restore it, or start a new "
+            "run with another --run-dir"
         )
 
 

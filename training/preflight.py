@@ -113,8 +113,8 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
     env.close()
     if missing := [role for role in worked if role not in asked]:
         raise UserError(
-            f"--warmup.steps: {choice.env} does not ask {missing[0]} about a problem at once, so "
-            f"it has nothing to imitate; say --agents.{missing[0]}.warmup none"
+            f"--warmup.steps: {choice.env} does not ask {missing[0]} the problem directly, so "
+            f"there is nothing to imitate; say --agents.{missing[0]}.warmup none"
         )
     return replace(problems, worked=worked, fingerprints={**problems.fingerprints, **prints})
 

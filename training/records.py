@@ -153,7 +153,7 @@ def troubles(
     found = {role: f"never answers: {reason}" for role, reason in _mute(rows, frozen).items()}
     for role in trained:
         if not math.isfinite(metrics.get(f"learner/{role}/grad_norm", 0.0)):
-            found[role] = "did not learn: its gradient is no finite number"
+            found[role] = "did not learn: its gradient is not finite"
     for role, reason in _idle(rows, trained).items():
         found[role] = f"has nothing to learn from: {reason}"
     return found
@@ -173,9 +173,9 @@ def why_no_signal(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str,
             # Of pieces that are given and sampled in turn, the last is its own.
             said = Counter(row.texts[-1] for row in own).most_common(1)[0][0]
             found[role] = (
-                f"has learned nothing since the first step, as all of its groups were paid alike; "
-                f"most often it writes {said[-60:]!r}: can it read the prompts? docs/models.md "
-                "says what the tiny models read"
+                "has learned nothing so far: no group had different rewards; its most frequent "
+                f"answer ends in {said[-60:]!r}. Can it read the prompts? docs/tiny-team.md says "
+                "what the tiny models read"
             )
     return found
 
@@ -183,14 +183,14 @@ def why_no_signal(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str,
 def not_finite(run: RunDirectory, role: str, step: int, found: NotFinite) -> UserError:
     """What ends a run in which a role cannot learn; the row that it comes from, if it comes from
     one, is stored."""
-    way_out = "begin anew with a lower --learner.lr"
+    way_out = "start a new run with a lower --learner.lr"
     if found.row is None:
         return UserError(f"{role} cannot learn in step {step}: {found}; {way_out}")
     record = row_record(found.row, found.advantage)
     run.append(NOT_FINITE, [{"step": step, "role": role, "why": str(found), "row": record}])
     return UserError(
-        f"{role} has learned nothing in {PATIENCE} steps running, the last one step {step}: "
-        f"{found}; that row is in {run.path / NOT_FINITE}; mend what makes such rows, or {way_out}"
+        f"{role} has learned nothing in {PATIENCE} consecutive steps, the last one step {step}: "
+        f"{found}; that row is in {run.path / NOT_FINITE}; fix its cause, or {way_out}"
     )
 
 

@@ -85,12 +85,11 @@ class RunDirectory:
         if not (run.path / "config.json").is_file():
             if run.path.is_dir() and not _content(run.path):
                 raise UserError(
-                    f"the run {path} has not written its settings yet: nothing is lost, begin it "
-                    f"anew with --run-dir {path} and the flags that it was given"
+                    f"the run {path} has not written its settings yet: nothing is lost, start it "
+                    f"again with --run-dir {path} and its flags"
                 )
             raise UserError(
-                f"{path} is not a run (no config.json in it); name the directory that "
-                "--run-dir named"
+                f"{path} is not a run (it has no config.json); give the directory of --run-dir"
             )
         return run
 
@@ -105,7 +104,7 @@ class RunDirectory:
             self._owned = _identity(self.path)
         except Timeout:
             raise UserError(
-                f"another process is at work on the run {self.path}; wait for it, or stop it first"
+                f"another process uses the run {self.path}; wait for it, or stop it first"
             ) from None
 
     def discard(self) -> None:
@@ -168,8 +167,8 @@ class RunDirectory:
             path, size = self.path / log, sizes[log]
             if path.exists() and _size(path) < size:
                 raise UserError(
-                    f"{path} is shorter than it was at the last checkpoint; put it back, or "
-                    "delete it to go on without what it held"
+                    f"{path} is shorter than it was at the last checkpoint; restore it, or delete "
+                    "it to continue without its contents"
                 )
             if _size(path) > size:
                 os.truncate(path, size)
@@ -221,8 +220,8 @@ class RunDirectory:
         """Refuse to write where the directory was; a run that only reads has none to lose."""
         if self._owned is not None and _identity(self.path) != self._owned:
             raise UserError(
-                f"the run directory {self.path} was moved or deleted while the run was at work; "
-                "where it is now, --resume goes on from its last checkpoint"
+                f"the run directory {self.path} was moved or deleted during the run; --resume "
+                "continues from its last checkpoint, wherever it is now"
             )
 
 

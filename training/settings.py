@@ -49,37 +49,37 @@ MAX_NEW_TOKENS = 256
 
 @dataclass(frozen=True)
 class RolloutSettings:
-    """How training episodes are sampled."""
+    """Sampling of training episodes."""
 
     problems_per_step: int = 16
     """Problems in one training step."""
     replicas: int = 0
-    """Episodes per problem; 0: as many as the environment asks for."""
+    """Episodes per problem; 0: the environment's number."""
     temperature: float = 1.0
     """Sampling temperature."""
     learner_temperature: float | None = None
-    """Temperature of the learner's probabilities; default: the sampling temperature, which is
-    what importance ratios need. The papers take 1 whatever they sample at."""
+    """Temperature of the learner's probabilities; default: the sampling temperature, which
+    importance ratios need. The papers take 1 at any sampling temperature."""
     top_p: float = 1.0
-    """Nucleus filter; 1 is off. Anything else biases the importance ratios."""
+    """Nucleus sampling; 1 is off. Other values bias the importance ratios."""
     top_k: int = 0
-    """Keep the k likeliest tokens; 0 is off."""
+    """Sample from the k most likely tokens; 0 is off."""
     max_prompt_tokens: int | None = None
-    """Training problems whose prompt is longer, in tokens of any role's model and by its chat
-    template, are left out before the run begins, and counted; default: none are."""
+    """Leave out training problems with longer prompts, in tokens of any role's model with its chat
+    template; default: no limit."""
     concurrency: int = 1024
-    """Episodes in flight."""
+    """Episodes that are played at the same time."""
     overlap: bool = False
-    """Sample the next step's episodes while the learner updates, with the weights from before that
-    update; needs --engine vllm."""
+    """Sample the next step's episodes while the learner updates, with weights one update old; needs
+    --engine vllm."""
     max_staleness: int = 1
-    """Rows that were sampled more updates ago than this are dropped, and counted."""
+    """Rows sampled more updates ago than this are dropped and counted."""
     call_deadline_s: float | None = None
-    """Seconds after which a policy's answer counts as failed. Time in which this process itself
-    computes (a local model) does not count: no answer can come in then."""
+    """Seconds after which a policy's answer counts as failed; default: no limit. Computation of a
+    local model in this process does not count."""
     episode_deadline_s: float | None = None
-    """Seconds that an episode may wait for its policies, counted in the same way; whoever has not
-    answered then counts as failed."""
+    """Seconds that an episode may wait for its policies; answers still missing then count as
+    failed. Counted as for --rollout.call-deadline-s."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "--rollout.")
@@ -129,13 +129,13 @@ class EvalSettings:
     enabled: bool = True
     """Evaluate before and after training."""
     every: int = 0
-    """Also evaluate after every so many steps (logged, not in the table); 0: never."""
+    """Evaluate after every N steps, too; logged, not in the table. 0: never."""
     temperature: float | None = None
     """Sampling temperature; default: the training temperature."""
     top_p: float | None = None
-    """Nucleus filter; default: the training one."""
+    """Nucleus sampling; default: the training value."""
     resamples: int = 10_000
-    """Bootstrap resamples over problems for the intervals."""
+    """Bootstrap resamples over problems, for the intervals."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "--eval.")
@@ -159,36 +159,36 @@ class RunSettings:
     steps: int = 330
     """Training steps."""
     tokens: int = 0
-    """Stop sooner: after the step in which the roles that learn have sampled this many tokens, so
-    that systems can be compared at equal cost; 0: steps alone decide."""
+    """Stop early, after the step in which the trained roles have sampled this many tokens, to
+    compare systems at equal cost; 0: --steps decides."""
     seed: int = 0
-    """Everything random derives from it."""
+    """Seed of everything random."""
     run_dir: Path | None = None
-    """Where the run is written; must be new or empty. Default: runs/ENV-ALGO-TIME."""
+    """Folder of the run, new or empty. Default: runs/ENV-ALGO-TIME."""
     checkpoint_every: int = 1
     """Steps between checkpoints."""
     keep_checkpoints: int = 2
-    """Older checkpoints are deleted."""
+    """Number of checkpoints to keep; older ones are deleted."""
     group_by: str | None = None
-    """Which traces are compared with each other; default: the environment's choice."""
+    """Key of the groups in which traces are compared; default: the environment's."""
     engine: Literal["local", "vllm"] = "local"
-    """What samples from models: this process, or vLLM in processes of its own."""
+    """What samples from models: this process, or vLLM engines in processes of their own."""
     doctor: bool = of_extra("ops", False)
-    """Check this configuration in a minute instead of training it."""
+    """Test this configuration in a minute instead of training."""
     plan: bool = of_extra("ops", False)
-    """Say what this run would take on each device, and about how long, instead of training it: by
-    each model's config.json alone, without weights and without a GPU."""
+    """Print memory and time of this run instead of training, from each model's config.json alone;
+    needs no weights and no GPU."""
     card: float | None = of_extra("ops", None)
-    """GiB of each GPU that --plan reckons with; default: what is here."""
+    """GiB of each GPU for --plan; default: those of this machine."""
     threads: int = 0
-    """CPU threads for tensor operations; 0: as many as other programs leave free while the models
-    are loaded. Models below 8 MiB take one."""
+    """CPU threads for tensor operations; 0: as many as are idle while the models load. Models below
+    8 MiB take one."""
     episodes_log: bool = True
     """Write every training episode to episodes.jsonl."""
     transcripts_every: int = 10
     """Steps between sample transcripts in TensorBoard; 0: none."""
     track: tuple[Literal["wandb", "trackio"], ...] = of_extra("ops", ())
-    """Where numbers and tables of episodes go besides: wandb, trackio. Offline without a login."""
+    """Also log metrics and tables of episodes to wandb or trackio; offline without a login."""
 
     def __post_init__(self) -> None:
         check_literals(self, "--")
@@ -202,8 +202,7 @@ class RunSettings:
             (self.transcripts_every < 0, "--transcripts-every must not be negative"),
             (
                 self.plan and self.doctor,
-                "--plan reckons without a model, --doctor tries the models: leave out one of the "
-                "two, and run it after the other",
+                "--plan needs no model, --doctor runs the models: use one after the other",
             ),
             (
                 self.card is not None and not 0 < self.card < math.inf,

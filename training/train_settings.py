@@ -123,8 +123,8 @@ def _of_classes(choice: Choice) -> TrainSettings:
     for role in choice.roles:
         if not _ROLE.fullmatch(role) or keyword.iskeyword(role) or hasattr(type, role):
             raise UserError(
-                f"{source} {role[:80]!r} is no name for a role; take letters (a to z), digits and "
-                "underscores, a letter first, at most 64, and no word of Python's"
+                f"{source} {role[:80]!r} is not a name for a role; use letters (a to z), digits "
+                "and underscores, a letter first, at most 64, and no word of Python's"
             )
     repeated = {role for role in choice.roles if choice.roles.count(role) > 1}
     if repeated:

@@ -32,18 +32,17 @@ _GENERATED_EPOCH = 1024
 
 @dataclass(frozen=True)
 class WarmupSettings:
-    """Imitation of worked solutions before reward training (``--warmup.*``): a model that is never
-    right has nothing to learn from."""
+    """Imitation of worked solutions, before reward training."""
 
     steps: int = 0
-    """Steps in which the roles that learn imitate worked solutions, before step 1; 0: none."""
+    """Imitation steps before step 1, for each trained role; 0: none."""
     problems: str | None = None
     """Problems with worked solutions, named as for --problems.train; default: the training
     problems. One role's own: --agents.ROLE.warmup."""
     problems_per_step: int = 16
-    """Solutions that a role imitates in one step."""
+    """Solutions in one imitation step of a role."""
     lr: float = 1e-4
-    """Peak learning rate: it rises over a tenth of the steps and falls to 0 at the last."""
+    """Peak learning rate: linear warm-up over a tenth of the steps, then down to 0."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "--warmup.")

@@ -71,7 +71,7 @@ class WarmUp:
                         metrics = self.step(number)
                 except NotFinite as why:
                     raise UserError(
-                        f"warm-up step {number}: {why}; begin anew with a lower --warmup.lr"
+                        f"warm-up step {number}: {why}; start a new run with a lower --warmup.lr"
                     ) from None
                 book.step(number, metrics)
                 if number == self.last:

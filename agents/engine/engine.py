@@ -146,8 +146,8 @@ class Engine:
                 return
             await asyncio.sleep(0.05)
         raise UserError(
-            f"the engine of {self.spec.tokenizer} is not done with requests that nobody waits for; "
-            "continue the run with --resume"
+            f"the engine of {self.spec.tokenizer} did not finish abandoned requests; continue the "
+            "run with --resume"
         )
 
     async def sleep(self) -> None:

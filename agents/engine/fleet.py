@@ -186,8 +186,8 @@ class Fleet:
             model = spec.model if source is None else str(source)
         elif source is None:
             raise UserError(
-                f"the heads of {spec.model} are too narrow for vLLM on a CPU and have to be "
-                "widened, which needs its files: name a local folder"
+                f"the attention heads of {spec.model} are too narrow for vLLM on a CPU, and "
+                "padding them needs its files: name a local folder"
             )
         else:
             export_checkpoint(source, bench.folder / "base", width=bench.width, untie=False)

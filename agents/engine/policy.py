@@ -86,7 +86,7 @@ class VllmPolicy:
     def _completion(self, output: Any, sampling: Sampling, version: int) -> Completion:
         ids = list(output.token_ids)
         if output.finish_reason == "abort" or not ids:
-            raise PolicyFailure("the engine gave the request up")
+            raise PolicyFailure("the engine aborted the request")
         count, stopped = self._ends(ids, sampling.stop)
         finish: FinishReason = "length"
         if stopped:

@@ -10,28 +10,28 @@ from coterie.datatypes import UserError, check_literals, refuse
 
 @dataclass(frozen=True)
 class VllmSettings:
-    """What --engine vllm starts; without it these settings have no effect."""
+    """vLLM engines; these settings need --engine vllm."""
 
     gpu_memory: float = 0.4
-    """Share of a GPU's memory for one engine: its weights and its key-value cache."""
+    """Share of a GPU's memory for one engine, weights and key-value cache together."""
     cpu_cache_gb: int = 1
-    """Gigabytes of key-value cache of one engine on a CPU."""
+    """Key-value cache of one engine on a CPU, in GB."""
     max_sequences: int = 256
-    """Sequences that one engine decodes side by side."""
+    """Sequences that one engine decodes at the same time."""
     eager: bool = False
-    """No CUDA graphs: starts sooner, decodes slower. A CPU engine is always eager."""
+    """No CUDA graphs: starts faster and decodes slower. A CPU engine is always eager."""
     weights: Literal["auto", "transfer", "reload"] = "auto"
-    """How full weights reach their engine after an update: through vLLM's weight transfer, or
-    through files in memory; auto: transfer where learner and engine share a GPU, files elsewhere
-    and with sleep level 2. Adapters always use files."""
+    """How full weights reach their engine after an update: vLLM's weight transfer, or files in
+    memory; auto: transfer where learner and engine share a GPU, files elsewhere and at sleep level
+    2. Adapters always use files."""
     sleep_level: Literal[0, 1, 2] = 0
-    """What engines on a GPU give up while the learner updates: nothing, their cache and (1) their
-    weights to main memory, or (2) their weights altogether, which adapters do not allow."""
+    """What engines on a GPU free while the learner updates: 0 nothing; 1 their cache, and their
+    weights go to main memory; 2 their weights too, which adapters do not allow."""
     time_share: bool = False
-    """At most one engine is awake at any time, so that two large models fit on one GPU; needs a
-    sleep level."""
+    """Keep at most one engine awake, so that two large models fit on one GPU; needs a sleep
+    level."""
     log: Literal["ERROR", "WARNING", "INFO", "DEBUG"] = "ERROR"
-    """What engines write to the terminal."""
+    """Log level of the engines in the terminal."""
 
     def __post_init__(self) -> None:
         check_literals(self, "vllm.")
@@ -46,7 +46,7 @@ class VllmSettings:
             ),
             (
                 self.weights == "transfer" and self.sleep_level == 2,
-                "--vllm.sleep-level 2 gives up weights, which come back from files; say "
+                "--vllm.sleep-level 2 frees weights, which are then read from files; say "
                 "--vllm.weights reload, or --vllm.sleep-level 1",
             ),
         )
@@ -80,8 +80,8 @@ def check_engine(
         )
     if not devices:
         raise UserError(
-            "--engine vllm has no model to sample from here: scripts and servers answer by "
-            "themselves; leave it out"
+            "--engine vllm has no model to sample from: all roles are scripts or servers; leave "
+            "it out"
         )
     places = [_place(device, own) for device, own in devices]
     gpus, shared = [place != "cpu" for place in places], len(set(places)) < len(places)
@@ -92,8 +92,8 @@ def check_engine(
         ),
         (
             settings.sleep_level == 2 and adapters,
-            "--vllm.sleep-level 2 gives up weights, which vLLM cannot read again beneath adapters; "
-            "say --vllm.sleep-level 1",
+            "--vllm.sleep-level 2 frees weights, which vLLM cannot reload under adapters; say "
+            "--vllm.sleep-level 1",
         ),
         (
             settings.time_share and not shared,

@@ -50,7 +50,7 @@ class Turns:
         """Put all engines to sleep; no request may be under way."""
         while self._change is not None:  # begun for a request that was cancelled since
             await asyncio.shield(self._change)
-        assert not self._under_way, "an engine is put to sleep under its requests"
+        assert not self._under_way, "an engine was put to sleep with requests in flight"
         self._awake = None
         for engine in self._engines:
             await engine.sleep()

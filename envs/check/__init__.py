@@ -39,8 +39,8 @@ class Report:
         same = " Every seed gives the same episode." if self.same_every_time else ""
         never = f" Never asked: {', '.join(self.never_asked)}." if self.never_asked else ""
         return (
-            f"{self.episodes} episodes with random answers: mean reward {means}; {self.signal:.0%} "
-            f"of the seeds pay two ways to answer differently.{same}{never}"
+            f"{self.episodes} episodes with random answers: mean reward {means}; "
+            f"{self.signal:.0%} of the seeds reward two ways to answer differently.{same}{never}"
         )
 
 

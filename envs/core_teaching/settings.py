@@ -24,102 +24,96 @@ _require = partial(require, "core-teaching")
 
 @dataclass(frozen=True)
 class CoreTeachingSettings:
-    """Peer distillation on one problem, in the frame of CoRe (arXiv:2601.21600), whose symbols
-    these are. Only being right is paid, and traces of a role that has no right one are read again
-    behind a peer's: the arm "expected" of docs/evidence.md. CoRe's own form is the preset
-    ``core-tiny``."""
+    """CoRe (arXiv:2601.21600) and peer distillation, on one problem. Symbols are the paper's."""
 
     k_cold: int = 3
-    """K: cold traces per role."""
+    """K: traces per role in the first round, without a hint (cold)."""
     k_hinted: int = 0
-    """K': traces per role in the second round; 0 leaves that round out (plain group training on
-    the cold traces alone)."""
+    """K': traces per role in the second round; 0: no second round."""
     hint_probability: float = 0.75
-    """Chance that a second-round trace sees the hint, when there is one."""
+    """Probability that a second-round trace gets the hint."""
     hint_tokens: int = 64
-    """L: longest hint, in the student's own tokens."""
+    """L: longest hint, in the student's tokens."""
     truncate: End = "head"
     """Which end of a hint that is too long is kept."""
     max_new_tokens: int = 48
-    """Longest trace when training."""
+    """Longest trace in training."""
     eval_max_new_tokens: int = 0
-    """Longest trace in evaluation; 0 means as in training."""
+    """Longest trace in evaluation; 0: as in training."""
     stop: tuple[str, ...] = ()
     """Strings that end a trace."""
     prompt_style: StrategyStyle = "plain"
-    """plain: the paper's prompts; answer: the question, and one sentence that asks for a last line
+    """plain: the paper's prompts; answer: the question, and a sentence that asks for a last line
     with the answer; strategies: asks for strategy blocks and a final answer."""
     teacher: TeacherChoice = "prefer-peer"
-    """Whose correct cold trace becomes the hint. best: the best of all. prefer-peer: the best of
-    another role than the student's, if there is one. rotating: roles come first in turn, by step.
-    difficulty-routed: in turn where at least half of the cold traces are right, otherwise the role
-    that is right most often."""
+    """Whose correct cold trace becomes the hint. best: the best of all roles. prefer-peer: the best
+    of another role than the student, if there is one. rotating: roles take turns, by step.
+    difficulty-routed: they take turns where at least half of the cold traces are right, else the
+    role with most right traces."""
     teacher_score: TeacherScore = "total"
-    """What makes a trace the best: all reward terms over the cold traces, or exploitation only."""
+    """Which trace is the best: by all reward terms of the first round, or by exploitation only."""
 
     w_exploit: float = 1.0
-    """w_1: weight of being right."""
+    """w_1: weight of correctness (exploitation)."""
     alpha: float = 0.0
     """Share of partial credit within exploitation."""
     alpha_only_if_wrong: bool = False
-    """Pay partial credit to wrong answers only (a correct trace then earns 1, not 1 + alpha)."""
+    """Give partial credit to wrong answers only: a correct trace then earns 1, not 1 + alpha."""
     partial_on_numbers: bool = False
-    """Partial credit for shared digits where the gold answer is a number."""
+    """Give partial credit for shared digits where the gold answer is a number."""
     w_explore: tuple[float, ...] = (0.0,)
-    """w_2: weight of exploration by epoch; the last one goes on."""
+    """w_2: weight of exploration by epoch; the last value holds from then on."""
     explore_mode: ExploreMode = "leave-one-out"
     """literal: the paper's greedy set, zero unless its cap binds. leave-one-out: distance to the
-    nearest other trace. mean-pairwise: to the others on average. strategy-ratio: share of distinct
-    strategies inside one trace."""
+    nearest other trace. mean-pairwise: mean distance to the others. strategy-ratio: share of
+    distinct strategies within a trace."""
     explore_pool: ExplorePool = "question"
-    """Whom a trace is compared with: all traces of the question, or those of its own role."""
+    """Traces that a trace is compared with: all of the question, or those of its own role."""
     explore_correct_only: bool = True
-    """Pay exploration to correct traces only."""
+    """Reward exploration of correct traces only."""
     delta: float = 0.15
-    """Margin below which distance is worth nothing."""
+    """Distance below which exploration earns nothing."""
     cap: int = 10
     """Largest size of the greedy set (literal and strategy-ratio)."""
     lambda_cm: tuple[float, ...] = (0.0,)
-    """Weight of distance from partners' traces by epoch; the last one goes on."""
+    """Weight of distance from peers' traces by epoch; the last value holds from then on."""
     delta_cm: float = 0.15
-    """Its margin."""
+    """Distance from peers' traces below which it earns nothing."""
     eta: float = 1.0
-    """Exploitation that a partner's best trace must reach to be worth differing from."""
+    """Least exploitation of a peer's best trace for its distance to count."""
     cross_requires_correct: bool = True
-    """Pay distance from partners to correct traces only."""
+    """Reward distance from peers of correct traces only."""
     lambda_ta: float = 0.0
     """Weight of trace accuracy."""
     trace_accuracy: TraceAccuracyMode = "v2"
-    """v1 pays correct traces on easy questions, v2 on hard ones."""
+    """v1: rewards correct traces on easy questions; v2: on hard questions."""
     r_teach: float = 0.0
-    """Bonus of a rescued trace."""
+    """Bonus of a rescued trace: right with the hint, after only wrong cold traces of its role."""
     teacher_lift: float = 0.0
-    """Pays the teacher's trace for what its hint changed in the other roles' success. Not in the
+    """Reward the teacher's trace for the change in other roles' success with its hint. Not in the
     paper."""
     terms: tuple[str, ...] = ()
-    """Reward terms of your own, NAME=WEIGHT each, or NAME, which weighs 1: NAME is
-    pkg.module:function, which is given the traces of a question and the problem, and gives each
-    trace a number."""
+    """Reward terms of your own: NAME=WEIGHT, or NAME with weight 1. NAME is pkg.module:function,
+    from the traces of a question and the problem to a number for each trace."""
     lambda_b: float = 0.8
     """Loss weight of second-round traces."""
     learn_hinted_after: HintedContext = "hint"
-    """The prompt after which a hinted trace is learned: the one with the hint, under which it was
-    sampled, or the cold one, under which nobody sampled it (context distillation; its importance
-    ratios are then taken to be 1). The latter is not in the paper; it learns faster, and may
-    collapse later: watch the cold accuracy."""
+    """Prompt after which a hinted trace is trained: the one with the hint, under which it was
+    sampled, or the cold one (context distillation, with importance ratios of 1). cold is not in the
+    paper; it learns faster and may collapse later, so watch the cold accuracy."""
 
     reread: Reread = "unsolved"
-    """Which cold traces are read again behind the prompt with a hint, for
-    --algo.distillation.beta: none, the wrong ones, those of a role without a right one (unsolved),
-    of a role whose traces are all right or all wrong, so that its rewards say nothing (alike), or
+    """Cold traces that the reader scores again after a prompt with a hint, for
+    --algo.distillation.beta: none; wrong ones; those of a role without a right trace (unsolved);
+    those of a role whose traces are all right or all wrong, so that rewards say nothing (alike);
     all. Not in the paper."""
     reread_hint: RereadHint = "peer"
-    """What they are read behind: a peer's right trace (of questions that a peer has solved), or
-    one's own (SDPO, arXiv:2601.20802)."""
+    """Hint in that prompt: a peer's right trace, or one of the role's own (SDPO,
+    arXiv:2601.20802)."""
     # A peer that is right by luck has nothing to teach.
     reread_least: float = 0.5
-    """Least share of right cold traces that a role needs for one of them to be that hint: of a role
-    that is right by luck, it would be taken for reasoning."""
+    """Least share of right cold traces of the peer on this question for its trace to be the hint:
+    below it a right answer may be luck."""
 
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("k_cold", "hint_tokens", "max_new_tokens", "cap"), 1)
@@ -146,7 +140,7 @@ class CoreTeachingSettings:
         require_known("core-teaching", self)
         _require(
             self.k_hinted > 0 or (self.learn_hinted_after == "hint" and not self.teacher_lift),
-            "learn_hinted_after cold and teacher_lift are of the second round, which k_hinted 0 "
+            "learn_hinted_after cold and teacher_lift need the second round, which k_hinted 0 "
             "leaves out; choose k_hinted 1",
         )
         _require(
@@ -155,8 +149,8 @@ class CoreTeachingSettings:
         )
         _require(
             self.reread_hint != "own" or self.reread == "wrong",
-            f"reread {self.reread} with reread_hint own would read right traces behind themselves, "
-            "or nothing; choose reread wrong",
+            f"reread {self.reread} with reread_hint own would give right traces themselves as the "
+            "hint, or none; choose reread wrong",
         )
 
     @property

@@ -156,7 +156,7 @@ def _rename(measured: dict[str, Resampled], small: str, large: str) -> dict[str,
 
 
 READING = Reading(
-    tags=(Tag("deferred", "an answer was handed on to the large model", (("deferred", True),)),),
+    tags=(Tag("deferred", "the problem was deferred to the large model", (("deferred", True),)),),
     marks=(
         Mark("deferred", True, "deferred", "warn"),
         Mark("stated", False, "no confidence stated", "warn"),

@@ -15,37 +15,37 @@ _require = partial(require, "corea-deferral")
 
 @dataclass(frozen=True)
 class CoreaDeferralSettings:
-    """COREA (arXiv:2603.03752) on one problem. The symbols are the paper's."""
+    """COREA (arXiv:2603.03752) on one problem. Symbols are the paper's."""
 
     traces: int = 8
-    """N: traces per learner in training."""
+    """N: traces per trained role in training."""
     eval_traces: int = 2
     """Traces per role in evaluation."""
     learners: tuple[str, ...] = ("small",)
-    """Who answers every problem in training: small, large or both."""
+    """Roles that answer every problem in training: small, large or both."""
     ask_large: bool = False
-    """Let the large role answer what is deferred in training too. It changes no reward."""
+    """Let the large role answer deferred problems in training, too. It changes no reward."""
     threshold: float = 0.5
-    """p_T: a lower confidence, or none, is deferred; above 1 everything is."""
+    """p_T: problems with a lower confidence, or with none, are deferred; above 1 all are."""
     max_new_tokens: int = 40
-    """Longest trace when training."""
+    """Longest trace in training."""
     eval_max_new_tokens: int = 0
-    """Longest trace in evaluation; 0 means as in training."""
+    """Longest trace in evaluation; 0: as in training."""
     # A trace ends with its confidence: what a tiny model writes behind it would drift.
     stop: tuple[str, ...] = tuple(f"{tenths / 10} }}" for tenths in range(11))
     """Strings that end a trace."""
 
     confidence_reward: ConfidenceReward = "l1"
-    """How a stated confidence is compared with its target; none is plain reinforcement learning
-    on correctness and format (RLVR)."""
+    """Loss between a stated confidence and its target; none: reinforcement learning on correctness
+    and format alone (RLVR)."""
     p_hat: Target = "group"
-    """The target: the group's share of right traces, that of the other traces, that share shrunk
-    towards a half, the trace's own correctness, or the mean of the first and the last. l2 on
-    sample is the Brier score, kl on sample the log score."""
+    """Target of the confidence: the group's share of right traces, that of the other traces, that
+    share shrunk towards a half, the trace's own correctness, or the mean of the first and the last.
+    l2 on sample is the Brier score, kl on sample the log score."""
     epsilon: float = EPSILON
     """Smallest probability inside the logarithms of kl."""
     w_correct: float = 1.0
-    """Weight of being right."""
+    """Weight of correctness."""
     w_format: float = 1.0
     """Weight of the format: a third each for one boxed answer, a confidence after it, and the
     question's language."""
@@ -55,20 +55,20 @@ class CoreaDeferralSettings:
     """In evaluation, read confidences above 1 and up to 100 as percentages."""
 
     threshold_source: ThresholdSource = "cost"
-    """How an evaluation chooses the threshold. accuracy: the cheapest that loses at most
-    accuracy_loss against the large role; cost: the most accurate that costs at most cost_share of
-    it; large-pass@1: the large role's accuracy itself; fixed: threshold."""
+    """How evaluation chooses the threshold. accuracy: the cheapest that loses at most accuracy-loss
+    against the large role; cost: the most accurate at a cost of at most cost-share of the large
+    role's; large-pass@1: the large role's accuracy; fixed: --env.threshold."""
     threshold_on_test: bool = False
-    """Choose it on the very questions that are scored, as the paper does, and not half by half on
-    the other half."""
+    """Choose the threshold on the scored questions themselves, as the paper does, instead of on the
+    other half of them."""
     accuracy_loss: float = 0.01
-    """Accuracy that a cascade may lose against the large role."""
+    """Accuracy that the cascade may lose against the large role."""
     cost_share: float = 0.8
-    """Share of the large role's cost that a cascade may cost."""
+    """Largest cost of the cascade, as a share of the large role's."""
     size_ratio: float = 32 / 7
-    """Parameters of the large model over those of the small one, nominal sizes."""
+    """Parameters of the large model divided by those of the small one."""
     output_weight: float = 4.0
-    """Price of an output token in prompt tokens."""
+    """Price of an output token, in prompt tokens."""
 
     def __post_init__(self) -> None:
         require_traces("corea-deferral", self)

@@ -162,9 +162,9 @@ def rows(roles: Sequence[str]) -> list[Row]:
         Row("Gain from experts", "help", "neither"),
         Row("Asks experts", "consult_rate", "neither"),
         Row("Calls an episode", "calls", "neither"),
-        Row("Was told the answer", "told", "neither"),
-        Row("Right if told", "right_if_told"),
-        Row("Right if not told", "right_if_untold"),
+        Row("Answer in a reply", "told", "neither"),
+        Row("Right, answer in a reply", "right_if_told"),
+        Row("Right, answer in no reply", "right_if_untold"),
     ]
 
 
@@ -227,14 +227,14 @@ READING = Reading(
     tags=(
         Tag(
             "leaked",
-            "an expert's reply that was let in states the answer",
+            "an accepted reply of an expert states the answer",
             (("answer_in_returns", True),),
         ),
         Tag("consulted", "experts were asked", (("consulted", True),)),
     ),
     marks=(
         Mark("consulted", True, "consulted"),
-        Mark("answer_in_returns", True, "was told the answer", "warn"),
+        Mark("answer_in_returns", True, "a reply stated the answer", "warn"),
         Mark("formatted", False, "format broken", "bad"),
         Mark("exhausted", True, "budget spent", "warn"),
     ),

@@ -23,91 +23,88 @@ _require = partial(require, "eapo-consultation")
 
 @dataclass(frozen=True)
 class EapoConsultationSettings:
-    """EAPO (arXiv:2509.23730) on one problem. The symbols are the paper's."""
+    """EAPO (arXiv:2509.23730) on one problem. Symbols are the paper's."""
 
     experts: int = 3
-    """K: experts, with the ids 1 to K."""
+    """K: number of experts, with ids 1 to K."""
     at_once: int = 0
-    """Most experts in one block of calls; 0: all of them, 1: one after another (sequential)."""
+    """Most experts in one block of calls; 0: no limit, 1: one after another (sequential)."""
     group_size: int = 8
-    """G: conversations about one problem that are compared with each other."""
+    """G: conversations about one problem, compared as a group."""
     consult: Consult = "free"
-    """free: the policy decides. never: nobody can be asked and training looks like evaluation
-    (self-exploratory training). always: every expert is asked the question itself beforehand, and
-    what comes back stands in front of the policy's answer."""
+    """free: the policy decides. never: no expert can be asked (self-exploratory training). always:
+    every expert is asked the question first, and the policy answers after the replies."""
     budget: int = 10
-    """b: consultations in one episode."""
+    """b: most consultations in one episode."""
     budget_unit: BudgetUnit = "rounds"
-    """rounds: one block of calls counts one; calls: each call in it counts."""
+    """rounds: a block of calls counts as one; calls: each call counts."""
     turns_end: int = 0
-    """T_end: rounds that are allowed once the turn budget is annealed."""
+    """T_end: rounds that are left when the budget has been annealed."""
     anneal_steps: int = 0
-    """Training steps in which the turn budget falls linearly from the budget to turns_end; 0: it
-    does not fall."""
+    """Training steps over which the budget falls linearly to turns-end; 0: it stays constant."""
 
     schedule: Schedule = "linear"
-    """How the probability rho_s that a reply is let in depends on the training step s: inv (1/s),
-    inv-sqrt, inv-sq, const, linear, cosine."""
+    """Acceptance probability rho_s of a reply by training step s: inv (1/s), inv-sqrt, inv-sq,
+    const, linear, cosine."""
     accept_rate: float = 0.02
     """rho of the schedule const."""
     accept_scale: float = 1.0
-    """The three inverse schedules: s counts in units of this many steps, 1 + (s - 1) / scale."""
+    """Unit of s in the inverse schedules, in steps: 1 + (s - 1) / scale."""
     accept_span: float = 60.0
-    """linear and cosine: training steps until nothing is let in."""
+    """linear and cosine: training steps until the probability is 0."""
     accept_start: int = 0
-    """s_0: steps at the beginning that do not count, such as the learning rate's warm-up."""
+    """s_0: first steps that do not count, such as the learning rate's warm-up."""
     accept_total: float = 0.0
-    """Sum of rho_s over accept_steps: stretches the schedule until it is met, so that schedules
-    can be compared at equal help; 0: the schedule stays as it is."""
+    """Sum of rho_s over accept-steps, to which the schedule is stretched so that schedules can be
+    compared at equal help; 0: no stretching."""
     accept_steps: int = 320
-    """Training steps over which accept_total is summed."""
+    """Training steps over which accept-total is summed."""
     coin: Coin = "response"
-    """Each reply has a coin of its own, or the conversations of one problem share them: luck is
-    then no part of their comparison."""
+    """response: each reply is accepted by a draw of its own. group: the conversations of a problem
+    share one draw, so that luck does not separate them."""
     draw_before_dispatch: bool = True
-    """Draw the coin first, and ask an expert only if its reply will be let in. The same
-    distribution; rejected calls cost nothing."""
+    """Draw first, and ask an expert only if its reply will be accepted. The distribution is the
+    same, and rejected calls cost nothing."""
     queries: Queries = "own"
-    """What experts are really asked: the policy's query, or another problem's question in its place
-    (shuffled, a control)."""
+    """What experts are asked: the policy's query, or the question of another problem (shuffled, a
+    control)."""
 
     answer_reward: AnswerRule = "em_math"
     """em_math: 1 for the right value, 0.1 for the right format alone. f1_literal: the paper's word
     F1 if above 0, else 0.1 for the format. f1_or_format: the larger of the two."""
     # Asking costs something once help is gone.
     consult_penalty: float = 0.05
-    """lambda: taken off the reward for each call."""
+    """lambda: penalty for each call."""
     penalised: Penalised = "dispatched"
-    """Which calls it counts: all that were well-formed and in budget, or those with a reply that
-    was let in."""
+    """Calls that are penalised: all that are well-formed and within budget, or those whose reply
+    was accepted."""
     penalty_start: int = 60
-    """Training steps before it counts. A policy that pays for asking before it knows what help is
-    worth stops asking."""
+    """Training steps before the penalty starts. With a penalty from the start, a policy stops
+    asking before it learns what help is worth."""
     penalty_only_if_right: bool = False
-    """Take it off right answers only. Where all answers of a group are wrong, a penalty is all that
-    tells them apart, and dividing by their deviation makes it as large as being right."""
+    """Penalise right answers only. In a group without a right answer the penalty alone would set
+    the advantages, and dividing by the deviation makes it as large as correctness."""
 
     prompt_style: ExpertStyle = "plain"
-    """plain: one short line, for tiny models; answer: the question, and one sentence each that asks
-    for a last line with the answer and says how to ask an expert; panel: the paper's prompt, which
-    explains the experts and their protocol."""
+    """plain: one short line, for tiny models; answer: the question, and sentences that ask for a
+    last line with the answer and explain the call; panel: the paper's prompt, which explains the
+    experts and their protocol."""
     opens_thinking: bool = False
     """Whether the chat template ends with an open think tag, as DeepSeek-R1's does."""
     max_new_tokens: int = 96
-    """Tokens that the policy may write in one episode, experts' replies not counted."""
+    """Tokens of the policy in one episode, without experts' replies."""
     eval_max_new_tokens: int = 0
-    """The same in evaluation; 0 means as in training."""
+    """The same in evaluation; 0: as in training."""
     eval_samples: int = 8
-    """n of avg@n: conversations about each held-out problem."""
+    """n of avg@n: conversations per held-out problem."""
     expert_max_new_tokens: int = 64
-    """Tokens that an expert may write for one query, its thinking included."""
+    """Tokens of an expert for one query, thinking included."""
     # The tiny expert's replies break off before the last of four operations.
     reply_tokens: int = 13
-    """Most tokens of a reply that enter the context, in the policy's own tokens; the offline
-    workflow reads whole replies."""
+    """Most tokens of a reply in the policy's context, in its own tokens."""
     reply_thinking_tokens: int = 0
-    """How many of the last tokens of an expert's thinking are kept in front of its reply, as far as
-    the reply leaves room for them."""
+    """Tokens at the end of an expert's thinking that are kept before its reply, where there is
+    room."""
 
     def __post_init__(self) -> None:
         counts = ("experts", "group_size", "eval_samples", "accept_steps")

@@ -57,9 +57,9 @@ _OFFLINE = ("eapo", "--no-noise", "--no-peers", "--pools", "pool:tiny:policy|tin
 _OFFLINE_ROWS = {
     "base": "Policy",
     "other-0": "Expert",
-    "self": "Policy, told by itself",
-    "workflow": "Policy, told by the expert",
-    "pool-0": "Policy, told by both",
+    "self": "Policy, helped by itself",
+    "workflow": "Policy, helped by the expert",
+    "pool-0": "Policy, helped by both",
 }
 _STRONGER = tuple(f"scripted:oracle?p_right={p}&template={{solution}}" for p in (0.6, 0.8, 1))
 _SETS = {"shorter": _OTHER, "longer": _LONGER, "+ and -": _PLUS_MINUS}

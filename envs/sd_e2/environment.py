@@ -52,7 +52,7 @@ class SdE2Env(ConversationEnv, guarded=False):
 
     def check_roles(self) -> None:
         if not self.roles:
-            raise UserError("sd-e2: nobody takes part; name at least one role.")
+            raise UserError("sd-e2 needs at least one role: name one with --roles.")
 
     def places(self) -> Mapping[str, int]:
         return dict.fromkeys(self.roles, max(self.settings.traces, self.settings.eval_traces))

@@ -9,25 +9,25 @@ from coterie.envs.settings import require, require_finite, require_known, requir
 
 @dataclass(frozen=True)
 class SdE2Settings:
-    """SD-E2 (arXiv:2601.17982) on one problem: each role on its own."""
+    """SD-E2 (arXiv:2601.17982) on one problem, each role by itself."""
 
     traces: int = 6
-    """Traces per role in training: the group that is compared."""
+    """Traces per role in training, compared as a group."""
     eval_traces: int = 2
     """Traces per role in evaluation."""
     max_new_tokens: int = 48
-    """Longest trace when training."""
+    """Longest trace in training."""
     eval_max_new_tokens: int = 0
-    """Longest trace in evaluation; 0 means as in training."""
+    """Longest trace in evaluation; 0: as in training."""
     stop: tuple[str, ...] = ()
     """Strings that end a trace."""
     prompt_style: StrategyStyle = "plain"
-    """strategies: asks for strategy blocks, which is what the method is about; plain: the prompt
-    that the tiny team can read, and which it answers without blocks; answer: the question, and one
-    sentence that asks for a last line with the answer."""
+    """strategies: asks for strategy blocks, as the method needs; plain: a prompt that tiny models
+    can read, and answer without blocks; answer: the question, and a sentence that asks for a last
+    line with the answer."""
     normalise: bool = True
-    """Put each term on one scale before they are added up: its distance from the mean of the role's
-    traces of the question, in standard deviations."""
+    """Standardise each term before the sum: its distance from the mean of the role's traces of the
+    question, in standard deviations."""
 
     w_outcome: float = 1.0
     """Weight of a right final answer."""
@@ -36,21 +36,22 @@ class SdE2Settings:
     w_exploit: float = 1.0
     """Weight of the share of strategies that are right."""
     w_format: float = 1.0
-    """Weight of the form."""
+    """Weight of the format."""
     gamma_correct: float = 1.0
     """Exploration of a trace in which any strategy is right."""
     gamma_rate: float = 0.1
-    """Exploration of any other trace: this times its distinct strategies times their diversity."""
+    """Exploration of any other trace: this, times its number of distinct strategies, times their
+    diversity."""
     gamma_cap: float = 0.5
-    """The most that diversity earns."""
+    """Most exploration by diversity."""
     same_above: float = 0.8
-    """Two strategies are the same if the cosine of their reasonings is above this."""
+    """Cosine of two reasonings above which their strategies count as the same."""
     format_strategy: float = 0.2
-    """Form: for each strategy block that is closed."""
+    """Format: for each closed strategy block."""
     format_answer: float = 0.3
-    """Form: for an answer after the blocks."""
+    """Format: for an answer after the blocks."""
     format_complete: float = 0.1
-    """Form: for blocks that all have reasoning and result, with an answer after them."""
+    """Format: if all blocks have reasoning and result, and an answer follows."""
 
     def __post_init__(self) -> None:
         require_traces("sd-e2", self)

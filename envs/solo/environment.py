@@ -27,7 +27,7 @@ from coterie.rewards.grading.answers.confidence import parse_confidence
 
 @dataclass(frozen=True)
 class SoloSettings:
-    """How a problem is put."""
+    """The prompt of a single agent."""
 
     prompt: str = (
         "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."

@@ -193,8 +193,8 @@ def _round(calls: Any) -> list[Shown]:
 
 def _fate(call: Mapping[str, Any]) -> str:
     if not call.get("accepted"):
-        return "turned away by the coin"
-    return "let in" if call.get("result") else "no reply"
+        return "rejected by the draw"
+    return "accepted" if call.get("result") else "no reply"
 
 
 def _pairs(values: Mapping[str, Any]) -> list[list[str]]:

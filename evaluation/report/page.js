@@ -127,7 +127,7 @@ function terms(trace) {
     table.setAttribute("aria-label", `reward terms of ${trace.agent}`);
     parts.push(table);
   }
-  if (unpaid.length) parts.push(make("p", "small", "paid nothing: " + unpaid.join(", ")));
+  if (unpaid.length) parts.push(make("p", "small", "reward 0: " + unpaid.join(", ")));
   return parts;
 }
 
@@ -155,7 +155,7 @@ function card(trace) {
   return make("section", "card" + (trace.loss ? "" : " mute"),
     make("h5", colour(trace.role), make("span", "", make("i", ""), trace.agent), make("b", "", "reward " + signed(trace.reward))),
     marks(items), confidence(trace), ...terms(trace), make("p", "small", lossLine(trace)), ...pieces(trace),
-    pairs("Everything measured", trace.info));
+    pairs("All measurements", trace.info));
 }
 
 function goldBlock(gold) {
@@ -169,7 +169,7 @@ function hintBlock(hint) {
 
 function roundBlock(calls, place) {
   const blocks = calls.map((call) => {
-    const tone = call.fate === "let in" ? "good" : "warn";
+    const tone = call.fate === "accepted" ? "good" : "warn";
     const items = [[call.fate, tone]];
     if (call.states_gold) items.push(["states the answer", "warn"]);
     return make("div", "", make("p", "small", `expert ${call.expert} is asked`), textBlock("query", call.query), marks(items),
@@ -200,7 +200,7 @@ function showEpisode(episode, place) {
     make("div", "move", before, after, make("span", "note", `step ${episode.step} · ${episode.mode} · `, seed)),
     title, marks(episode.tags.map((tag) => [tag, ""])) ?? "",
     goldBlock(episode.gold) ?? "", ...episode.hints.map(hintBlock), ...episode.consults.map(roundBlock),
-    ...[cascade(episode.cascade), pairs("Measured of the whole episode", episode.facts)].filter(Boolean), ...groups);
+    ...[cascade(episode.cascade), pairs("Measurements of the episode", episode.facts)].filter(Boolean), ...groups);
 }
 
 function select(place, { scroll = true } = {}) {

@@ -127,8 +127,8 @@ def _episodes(
         count = len(shown)
         shown = _fitting(shown, room)
         notes.append(
-            f"Episodes are long: {len(shown)} of the {count} that were asked for fit into "
-            f"{megabytes:g} MiB (--megabytes)."
+            f"Episodes are long: only {len(shown)} of {count} fit into {megabytes:g} MiB "
+            "(--megabytes)."
         )
     if decoder.missing:
         notes.append(

@@ -54,9 +54,11 @@ def read_run(path: Path) -> RunData:
         UserError: there is no run at ``path``.
     """
     if not path.is_dir():
-        raise UserError(f"there is no directory {path}; name the one that --run-dir named")
+        raise UserError(f"there is no directory {path}; give the one of --run-dir")
     if not (path / CONFIG).is_file():
-        raise UserError(f"{path} is not a run (no {CONFIG} in it); name what --run-dir named")
+        raise UserError(
+            f"{path} is not a run (it has no {CONFIG}); give the directory of --run-dir"
+        )
     config = _json(path / CONFIG)
     if config is None:
         raise UserError(f"{path / CONFIG} cannot be read as a JSON object")

@@ -14,7 +14,7 @@ Record = Mapping[str, Any]
 """One line of episodes.jsonl."""
 
 
-FAILED = Tag("failed", "somebody who was asked did not answer", (("failed", True),))
+FAILED = Tag("failed", "a policy did not answer", (("failed", True),))
 """The tag that episodes of every environment can have."""
 
 

@@ -54,8 +54,8 @@ class Cluster:
                 settings.address == "local"
                 and "ray" in sys.modules
                 and "RAY_AUTH_TOKEN" not in os.environ,
-                f"--cluster.address {settings.address}: Ray was imported before this run could say "
-                "who may speak to it; start the run in a process that has not imported ray",
+                f"--cluster.address {settings.address}: Ray was imported before this run could "
+                "set its access token; start the run in a process that has not imported ray",
             )
         )
         for name, value in said.items():

@@ -40,8 +40,8 @@ def check_cluster(
             ),
             (
                 agent.learner_devices > 1 and moments != "float32",
-                f"--learner.moments {moments} cannot lie in shards: leave it at float32, or "
-                f"{shards} at 1",
+                f"--learner.moments {moments} cannot be sharded: leave it at float32, or {shards} "
+                "at 1",
             ),
             (
                 agent.engine_replicas > 0 and not local_models({role: agent}),

@@ -49,7 +49,9 @@ class EngineWorker(Worker):
         """See :meth:`Worker.sample`."""
         policy = cast(VllmPolicy, self.models.policies[role])
         if version not in (None, policy.version):
-            raise RuntimeError(f"{role} has version {policy.version} here, and {version} is asked")
+            raise RuntimeError(
+                f"{role} has version {policy.version} here, but version {version} was requested"
+            )
         asked = pickle.loads(requests)
         answers = (
             policy(Prompt(request.tokens, "", agent, request.seed), request.sampling)

@@ -131,7 +131,7 @@ class Process(Actor):
             given = [one.result() if isinstance(one, Future) else one for one in arguments]
         except UserError as error:
             # It is to be given what another process could not find.
-            found.set_exception(UserError(f"{self.name} was given nothing: {error}"))
+            found.set_exception(UserError(f"the request to {self.name} could not be sent: {error}"))
             return
         number = next(to.numbers)
         to.asked[number] = found

@@ -13,33 +13,32 @@ _ADDRESS = re.compile(r"none|local|auto|[^\s:/]+:\d+")
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """The cluster on which models learn and answer; without it, this process holds them."""
+    """Processes of models and episodes, on this machine or on a Ray cluster."""
 
     address: str = "none"
-    """local: start Ray on this machine and end it with the run; auto or HOST:PORT: join a cluster
-    from one of its nodes; none: models live in this process, or with
-    --agents.ROLE.learner-devices and engine-replicas in processes of this machine."""
+    """local: start Ray on this machine and stop it with the run; auto or HOST:PORT: join a cluster
+    from one of its nodes; none: models are in this process, or with --agents.ROLE.learner-devices
+    and engine-replicas in processes of this machine."""
     cpus: float = 1.0
-    """Processor cores of each process that holds a model, which are its threads too unless
-    --threads says otherwise; below 1, several processes share one."""
+    """CPU cores, and threads unless --threads is set, of each process with a model; below 1,
+    several processes share a core."""
     checkpoints: Literal["auto", "shared", "driver"] = "auto"
-    """Who writes weights and moments into the run's folder: shared: the processes that hold them,
-    which have to see that folder under the same path; driver: this process, through which they
-    pass; auto: driver where the run joins a cluster, shared where all of it is on this machine."""
+    """Which process writes weights and moments. shared: those that hold them, into the run's
+    folder, which they must see under the same path; driver: this process, which receives them;
+    auto: driver on a joined cluster, else shared."""
     restarts: int = 16
-    """How often each process may die: another one takes its place, and what it was asked is asked
-    again; 0: its death ends the run."""
+    """How often a process that dies is replaced and asked again; 0: its death ends the run."""
     episode_workers: int = 0
-    """Processes that play and score the episodes, on the cluster or on this machine, where the
-    command's one core is too slow for it; 0: the command does."""
+    """Processes that play and score episodes, for when one core is too slow for it; 0: this
+    process."""
 
     def __post_init__(self) -> None:
         check_literals(self, "cluster.")
         refuse(
             (
                 not _ADDRESS.fullmatch(self.address),
-                f"--cluster.address {self.address[:80]} is no address: say local, auto or "
-                "HOST:PORT, and none to do without",
+                f"--cluster.address {self.address[:80]} is not an address: use local, auto or "
+                "HOST:PORT, or none for no cluster",
             ),
             (not 0 < self.cpus < 4096, "--cluster.cpus must be above 0"),
             (self.restarts < 0, "--cluster.restarts must not be negative"),

@@ -70,9 +70,9 @@ class Transfer:
         self._group, self._blamed = there, False
         if sent != version:
             raise UserError(
-                f"{self.learner.name} has made update {sent}, and nobody holds the weights of "
-                f"update {version} any more, which an engine in the place of another one needs; "
-                "continue the run with --resume"
+                f"{self.learner.name} has made update {sent}, and no process has the weights of "
+                f"update {version} any more, which a replaced engine needs; continue the run with "
+                "--resume"
             )
         return self._ask(engines, "announce", version)
 
@@ -125,8 +125,10 @@ def _error(actor: Actor, done: Future[Any]) -> UserError | None:
 
 
 def _waits(actor: Actor) -> Died:
-    return Died(f"{actor.name} waits for weights that nobody sends; --resume goes on")
+    return Died(
+        f"{actor.name} waits for weights that no process sends; continue the run with --resume"
+    )
 
 
 def _nothing(engine: Actor, error: UserError) -> UserError:
-    return UserError(f"{engine.name} was given nothing: {error}")
+    return UserError(f"the weights could not be sent to {engine.name}: {error}")

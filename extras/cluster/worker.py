@@ -131,7 +131,9 @@ class Worker(BaseWorker):
             self.models.loaded[role].handle,
         )
         if version not in (None, own.version):
-            raise RuntimeError(f"{role} has version {own.version} here, and {version} is asked")
+            raise RuntimeError(
+                f"{role} has version {own.version} here, but version {version} was requested"
+            )
         return pickle.dumps(policy.answer(pickle.loads(requests)))
 
     def learn(self, role: str, verb: str, arguments: bytes) -> tuple[Any, Stamp]:

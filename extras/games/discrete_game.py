@@ -21,7 +21,7 @@ from coterie.extras.games.options import read_parameters
 
 @dataclass(frozen=True)
 class DiscreteSettings(GameSettings):
-    """How an environment with integer actions is told and read."""
+    """Prompts and answers of an environment with integer actions."""
 
     max_new_tokens: int = 8
     """Longest answer; a model that reasons first needs more, and so does an action of many

@@ -31,7 +31,7 @@ class Game(ABC):
     """One game, played again and again; any call may raise what the package raises."""
 
     players: Sequence[str]
-    """Everyone who sits at the table, in the package's order."""
+    """Number of players; 0: two, or as few as the game needs."""
     contest: bool = True
     """Whether who is paid most has won; not where all are paid alike, or nobody knows."""
 
@@ -68,19 +68,19 @@ class Game(ABC):
 
 @dataclass(frozen=True)
 class GameSettings:
-    """How a game is told and read."""
+    """Prompts and answers of a game."""
 
     max_new_tokens: int = 2
     """Longest answer; a model that reasons first needs more."""
     ending: str = " ="
-    """What stands between the list of moves and the answer. The tiny models write a digit after
-    an equals sign; others may be asked with words."""
+    """Text between the list of moves and the answer. Tiny models write a digit after an equals
+    sign; ask other models in words."""
     stop: tuple[str, ...] = ("\n",)
-    """What ends an answer."""
+    """Strings that end an answer."""
     max_moves: int = 200
-    """Moves of all players together, after which a game is cut off as it stands."""
+    """Moves of all players together after which a game is truncated."""
     rotate: bool = False
-    """The seed of a game decides which role sits where, so that moving first favours no role."""
+    """Draw from the game's seed which role sits where, so that moving first favours no role."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "--env.")
@@ -92,17 +92,17 @@ class GameSettings:
 
 @dataclass(frozen=True)
 class TextArenaSettings(GameSettings):
-    """How a game of TextArena is told and read."""
+    """Prompts and answers of a TextArena game."""
 
     max_new_tokens: int = 8
     """Longest answer; a model that reasons first needs more."""
     stop: tuple[str, ...] = ()
-    """What ends an answer."""
+    """Strings that end an answer."""
     menu: bool = False
     """Number the moves that the game names in brackets, and read an answer as such a number: for
-    models that write digits rather than words."""
+    models that write digits better than words."""
     rules: bool = True
-    """Tell the rules with every position; without, the position alone."""
+    """Repeat the rules with every position; off: the position alone."""
     players: int = 0
     """How many play; 0: two, or as few as the game can be played by."""
 

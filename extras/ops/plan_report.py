@@ -56,7 +56,7 @@ def _tables(found: Plan) -> Iterator[str]:
         for part in device.parts:
             yield f"{f'  {_MOMENTS[part.when]}{part.what}':<{_WIDTH - 8}}{part.size / GIB:8.2f}"
         verdict = "it fits" if device.fits else "it does not fit"
-        yield f"{f'  at once, at most: {verdict}':<{_WIDTH - 8}}{device.most / GIB:8.2f}"
+        yield f"{f'  peak: {verdict}':<{_WIDTH - 8}}{device.most / GIB:8.2f}"
 
 
 def _time(settings: TrainSettings, found: Plan) -> Iterator[str]:
@@ -64,8 +64,8 @@ def _time(settings: TrainSettings, found: Plan) -> Iterator[str]:
     before = f"{warmup:,} steps of imitation and " if warmup else ""
     named = " and ".join(dict.fromkeys(card_name(one.device, one.card) for one in found.devices))
     yield ""
-    yield f"{before}{steps:,} steps: at most {found.hours:,.1f} hours at the speed of {named},"
-    yield "every answer as long as it may be, evaluation not counted"
+    yield f"{before}{steps:,} steps: at most {found.hours:,.1f} hours on {named},"
+    yield "with every answer at its limit, without evaluation"
 
 
 def why_not(settings: TrainSettings, found: Plan, card: float | None = None) -> str:
@@ -117,7 +117,7 @@ def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
     try:
         found = plan(settings, None, prompt)
     except UserError as unknown:
-        print(f"Whether the run fits is not known: {unknown}")
+        print(f"Unknown whether the run fits: {unknown}")
         return
     if not found.fits:
         raise UserError(why_not(settings, found))

@@ -34,20 +34,20 @@ _OF_TOKENIZERS = tuple(
 
 @dataclass(frozen=True)
 class Push:
-    """Send what a run has trained to the Hugging Face Hub: final models or adapters, tokenizers and
-    a model card. A new repository is private."""
+    """Upload what a run has trained to the Hugging Face Hub: final models or adapters, tokenizers
+    and a model card. A new repository is private."""
 
     run: Annotated[Path, tyro.conf.Positional]
     """The run's directory, such as runs/x."""
     repo: Annotated[str, tyro.conf.Positional]
     """ORG/NAME on the hub."""
     public: bool = False
-    """Everybody may see it, if it is a new repository."""
+    """Make a new repository public."""
     licence: str | None = None
-    """The hub's name of the models' licence, such as apache-2.0; without one the card names that of
-    what they were trained from."""
+    """The hub's name of the models' licence, such as apache-2.0; default: the card refers to the
+    licence of the base models."""
     dry_run: bool = False
-    """Write what would be sent to RUN/hub, and send nothing."""
+    """Write everything to RUN/hub and upload nothing."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -65,7 +65,9 @@ def _push(settings: Push) -> int:
     try:
         validate_repo_id(settings.repo)
     except HFValidationError:
-        raise UserError(f"{settings.repo} is no name of a repository; write ORG/NAME") from None
+        raise UserError(
+            f"{settings.repo} is not the name of a repository; write ORG/NAME"
+        ) from None
     if settings.repo.count("/") != 1:
         raise UserError(f"{settings.repo} names no owner; write ORG/NAME")
     run = read_run(user_path(settings.run))
@@ -131,7 +133,7 @@ def send(folder: Path, repo: str, *, private: bool) -> str:
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     if not get_token():
-        raise UserError("nobody is logged in to the hub: `hf auth login`, or set HF_TOKEN")
+        raise UserError("not logged in to the hub: run `hf auth login`, or set HF_TOKEN")
     api = HfApi()
     try:
         api.create_repo(repo, private=private, exist_ok=True)

@@ -37,28 +37,29 @@ class ServeSettings:
     host: str = "127.0.0.1"
     """Address to listen on; anything but this machine's own (loopback) needs --public."""
     public: bool = False
-    """Whoever reaches this machine may use the model."""
+    """Allow an address that others reach: there is no key, so whoever reaches the port may use the
+    model."""
     name: str = ""
-    """The model's name in requests; default: as it was given, a folder by its last part."""
+    """The model's name in requests; default: as given, or a folder's last part."""
     context: int | None = None
-    """Longest context in tokens, prompt and answer together; default: what the model allows."""
+    """Longest context in tokens, prompt and answer together; default: the model's own limit."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Weights' number format; auto: the checkpoint's own on a GPU; on a CPU bfloat16 if the
-    processor multiplies in it and the weights are above 8 MiB, else float32."""
+    """Number format of the weights; auto: the checkpoint's own on a GPU; on a CPU bfloat16 if it
+    multiplies in it and the weights are above 8 MiB, else float32."""
     revision: str | None = None
     """Commit, tag or branch on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the checkpoint. Only for models whose authors you trust."""
     gpu_memory: float = 0.4
-    """Share of a GPU's memory: weights and key-value cache."""
+    """Share of a GPU's memory, for weights and key-value cache together."""
     cpu_cache_gb: int = 1
-    """Gigabytes of key-value cache on a CPU."""
+    """Key-value cache on a CPU, in GB."""
     max_sequences: int = 256
-    """Sequences that are decoded side by side."""
+    """Sequences that are decoded at the same time."""
     tensor_parallel: int = 1
-    """GPUs that the model spans."""
+    """GPUs over which the model is spread."""
     log: Literal["ERROR", "WARNING", "INFO", "DEBUG"] = "ERROR"
-    """What the server writes to the terminal."""
+    """Log level of the server in the terminal."""
 
     def __post_init__(self) -> None:
         check_literals(self, "--")

@@ -106,7 +106,7 @@ class Trackers:
         except Exception as error:
             self._open.pop(name, None)
             why = " ".join(f"{type(error).__name__}: {error}".split())
-            self._tell(f"{name} fails and is left out ({why[:200]}); the run goes on without it")
+            self._tell(f"{name} failed and is switched off ({why[:200]}); the run continues")
 
 
 def _begin_wandb(wandb: Any, run: RunDirectory, name: str) -> Any:

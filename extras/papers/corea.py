@@ -64,44 +64,44 @@ class CoreaComparison(Asking):
     large: str = "tiny:large"
     """The large model."""
     systems: tuple[str, ...] = ()
-    """Rows to show, by name; without any, all for which there are models."""
+    """Rows to show, by name; default: all that have their models."""
     problems: tuple[str, ...] = ("recall",)
     """Sets of questions to score on, each named as for train.py; several are pooled."""
     questions: int = 512
-    """Questions of each set; a set that has fewer is taken whole."""
+    """Questions of each set; a smaller set is taken whole."""
     fit_problems: str = ""
-    """Where the questions come from on which probe and router are fitted; by default what the
-    scored sets have besides."""
+    """Questions on which probe and router are fitted; default: the unscored questions of the scored
+    sets."""
     fit_questions: int = 1000
-    """How many of them."""
+    """Number of those questions."""
     samples: int = 2
-    """Responses of every model to each question."""
+    """Responses of each model to a question."""
     max_new_tokens: int = 40
     """Longest response."""
     stop: tuple[str, ...] = CoreaDeferralSettings().stop
-    """Strings that end a response; by default those that train.py trains with."""
+    """Strings that end a response; default: train.py's."""
     threshold: ThresholdSource = "cost"
-    """How the threshold of each half of the questions is chosen on the other half."""
+    """How the threshold for each half of the questions is chosen on the other half."""
     threshold_on_test: bool = False
-    """Choose it on the scored questions themselves, as the paper does."""
+    """Choose the threshold on the scored questions themselves, as the paper does."""
     fixed_threshold: float = 0.5
-    """The threshold of --threshold fixed."""
+    """Threshold for --threshold fixed."""
     accuracy_loss: float = 0.01
-    """Accuracy that --threshold accuracy may give up."""
+    """Accuracy that --threshold accuracy may lose."""
     cost_share: float = 0.8
-    """Share of the large model's cost that --threshold cost may take."""
+    """Largest cost with --threshold cost, as a share of the large model's."""
     size_ratio: float = 32 / 7
-    """Parameters of the large model over those of the small one, nominal sizes."""
+    """Parameters of the large model divided by those of the small one."""
     output_weight: float = 4.0
-    """Price of an output token in prompt tokens."""
+    """Price of an output token, in prompt tokens."""
     router_lr: float = 1e-3
     """Learning rate of the router's fine-tuning; 5e-5 in the paper."""
     router_epochs: int = 10
-    """Its epochs; 2 in the paper."""
+    """Epochs of the router; 2 in the paper."""
     probe_lr: float = 5e-5
     """Learning rate of the probe."""
     out: Path = Path("runs/corea-comparison")
-    """Where responses, results.json and pictures go; responses found there are used again."""
+    """Folder for responses, results.json and pictures; responses in it are used again."""
 
     def policies(self) -> dict[str, NamedPolicy]:
         """Every model that was named."""

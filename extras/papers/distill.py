@@ -45,23 +45,21 @@ from coterie.training.stage import loading, stage
 
 @dataclass(frozen=True)
 class Distillation:
-    """Train a policy on what an expert writes about training problems (arXiv:2509.23730, baseline).
-
-    The paper names neither the data nor the epochs of its distillation.
-    """
+    """Train a policy on an expert's solutions of training problems (arXiv:2509.23730, baseline).
+    The paper names neither data nor epochs."""
 
     out: Path
     """Folder of the trained policy; must be new or empty."""
     policy: str = "tiny:policy"
     """The policy before training."""
     expert: str = "tiny:expert"
-    """Whose solutions are learned."""
+    """Expert whose solutions are imitated."""
     tuning: Literal["auto", "full", "lora"] = "auto"
     """Full weights or LoRA; auto: full for tiny models, LoRA for all others."""
     problems: str = envs.spec("eapo-consultation").defaults["problems"]["train"]
     """Training problems, named as for train.py."""
     questions: int = 128
-    """Evaluation problems that are kept out of training."""
+    """Evaluation problems, which are kept out of training."""
     steps: int = 100
     """Training steps."""
     problems_per_step: int = 16
@@ -71,18 +69,18 @@ class Distillation:
     lr: float = 1e-3
     """Learning rate."""
     prompt_style: ExpertStyle = "plain"
-    """How problems are put to both."""
+    """Style of the prompt, for policy and expert."""
     max_new_tokens: int = 96
     """Longest solution."""
     temperature: float = 1.0
     """The expert's sampling temperature."""
     expert_tokens: int = 0
-    """Stop sooner: after the step in which the expert has written this many tokens, so that it
-    costs what consulting did; 0 leaves the end to --steps."""
+    """Stop early, after the step in which the expert has written this many tokens, for the cost of
+    consulting; 0: --steps decides."""
     only_right: bool = False
-    """Learn only solutions that end in the gold answer, which a reward would tell too."""
+    """Imitate only solutions that end in the gold answer."""
     seed: int = 0
-    """Everything random derives from it."""
+    """Seed of everything random."""
 
     def __post_init__(self) -> None:
         check_literals(self, "--")
@@ -116,7 +114,7 @@ def distill(settings: Distillation) -> None:
     if settings.expert_tokens < 0:
         raise UserError("--expert-tokens must not be negative; 0 leaves the end to --steps")
     if is_player(settings.policy):
-        raise UserError(f"{settings.policy} is no model to train; name one with --policy")
+        raise UserError(f"{settings.policy} is not a model to train; name one with --policy")
     check_new(settings.out, flag="--out")
     agents = {
         "policy": AgentSettings(settings.policy, tuning=settings.tuning),

@@ -70,21 +70,21 @@ class EapoComparison(Asking):
     distilled_lora: str | None = None
     """The same with --tuning lora."""
     others: tuple[str, ...] = ()
-    """Further trained policies, a row each: NAME=RUN, such as a control's."""
+    """More trained policies, a row each: NAME=RUN, such as a control."""
     expert: str = "tiny:expert"
-    """Who helps in the workflow."""
+    """Expert of the workflow."""
     pools: tuple[str, ...] = ()
-    """Further players for the workflow, a row each, such as pool:tiny:policy|tiny:expert."""
+    """More experts for the workflow, a row each, such as pool:tiny:policy|tiny:expert."""
     peers: bool = True
-    """The row of paths that read each other's summaries (LeaP)."""
+    """Add a row of paths that read each other's summaries (LeaP)."""
     noise: bool = True
-    """Rows of the workflow with the expert's wrong replies alone, and with the same useless text to
+    """Add rows of the workflow with only the expert's wrong replies, and with one useless text for
     everything."""
     replies: int = 32
-    """Replies of the expert to each question that are stored; the workflow tells a choice of them,
-    the row of wrong experts a choice of the wrong ones, where there are enough."""
+    """Stored replies of the expert to each question. The workflow shows some of them, its row of
+    wrong experts some of the wrong ones."""
     reply_temperature: float | None = None
-    """Sampling temperature of these replies; default: the temperature."""
+    """Sampling temperature of these replies; default: --temperature."""
     problems: tuple[str, ...] = (_DEFAULTS["problems"]["train"],)
     """Sets of questions to score on, each named as for train.py; several are pooled."""
     samples: int = 8
@@ -92,11 +92,11 @@ class EapoComparison(Asking):
     resamples: int = 10_000
     """Bootstrap resamples over questions."""
     out: Path = Path("runs/eapo-comparison")
-    """Where responses, results.json and the picture go; responses found there are used again."""
+    """Folder for responses, results.json and the picture; responses in it are used again."""
     env: EapoConsultationSettings = field(default_factory=EapoConsultationSettings)
-    """Prompts, budgets and lengths; those of train.py without flags."""
+    """Prompts, budgets and lengths; default: train.py's."""
     leap: LeapSettings = field(default_factory=LeapSettings)
-    """How paths read each other's summaries."""
+    """LeaP: paths that read each other's summaries."""
 
     def models(self) -> list[str]:
         """All of them, but those of pools."""
@@ -282,7 +282,7 @@ def _show(
         console.print(f1_table(labelled))
     for one in asked:
         if one.wrong_told is not None:
-            console.print(f"{one.label}: {one.wrong_told:.0%} of what is told is wrong")
+            console.print(f"{one.label}: {one.wrong_told:.0%} of the replies it reads are wrong")
     console.print(f"written: {results}, {picture}", soft_wrap=True, markup=False)
 
 

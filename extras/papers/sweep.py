@@ -33,31 +33,29 @@ Values = Mapping[str, Mapping[str, Sequence[float]]]
 
 @dataclass(frozen=True)
 class Sweep:
-    """Train every variant of a paper's table with every seed, compare, and show means over seeds.
-
-    What is finished is skipped, and what was cut off goes on. Tables share the runs of a folder.
-    """
+    """Train every variant of a paper's table with every seed, compare, and show means over seeds. A
+    sweep continues where it stopped. Tables share the runs of a folder."""
 
     name: Annotated[str, tyro.conf.Positional] = ""
-    """Which table, such as core-5, corea-1 or eapo-9; without one, all are listed."""
+    """Table, such as core-5, corea-1 or eapo-9; default: list all."""
     preset: bool = False
-    """With the paper's models, data and sizes in place of the tiny team; --dry-run then plans every
-    run: memory on each device, and hours."""
+    """Use the paper's models, data and sizes instead of the tiny team; --dry-run then plans memory
+    and hours of every run."""
     card: float = 80.0
-    """GiB of every GPU that --preset --dry-run plans for."""
+    """GiB of each GPU for --preset --dry-run."""
     seeds: tuple[int, ...] = (0, 1, 2)
-    """Seeds of every variant; more can be added later."""
+    """Seeds of every variant; more can follow later."""
     steps: int | None = None
-    """Training steps of every run; default: as many as train.py takes."""
+    """Training steps of every run; default: train.py's."""
     dry_run: bool = False
-    """Print the commands that are still to be run, and run none."""
+    """Print the commands that are left, and run none."""
     train: tuple[str, ...] = ()
     """Further settings for every train.py, NAME=VALUE, such as problems.held-out=64 or
     "problems.eval=aime24 aime25"."""
     compare: tuple[str, ...] = ()
     """Further settings for every comparison, NAME=VALUE, such as questions=64."""
     out: Path = Path("runs/sweep")
-    """Where runs, comparisons and tables go."""
+    """Folder for runs, comparisons and tables."""
 
     @property
     def shown(self) -> str:
@@ -324,7 +322,7 @@ class Job:
         if code or not self.finished:
             raise UserError(
                 f"{shlex.join(['python', program, *arguments])} ended with exit code {code}; the "
-                "same sweep goes on from there"
+                "same sweep continues from there"
             )
 
 

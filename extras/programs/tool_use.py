@@ -30,7 +30,7 @@ from coterie.extras.programs.sandbox import Limits
 
 @dataclass(frozen=True)
 class ToolUseSettings:
-    """How the console is called."""
+    """The Python console of the agent."""
 
     prompt: str = (
         "{question}\n\nYou may run Python: what stands between <python> and </python> is run, and "
@@ -38,21 +38,21 @@ class ToolUseSettings:
     )
     """The message; ``{question}`` stands for the problem."""
     opens: str = "<python>"
-    """Begins a program; empty: it begins behind the last program's end, or with the answer."""
+    """Starts a program; empty: a program starts after the last one, or with the answer."""
     closes: str = "</python>"
-    """Ends a program, and the turn: it is run."""
+    """Ends a program and the turn; the program is then run."""
     program: str = "{}"
-    """What is run; ``{}`` stands for what the agent wrote."""
+    """Program that is run; ``{}`` stands for the agent's text."""
     output: str = "\n<output>\n{}\n</output>\n"
-    """What the agent is shown; ``{}`` stands for the output without blanks at its ends."""
+    """Text that the agent reads; ``{}`` stands for the output, stripped."""
     calls: int = 4
-    """Programs that an agent may run; its turn goes on without a console behind the last one."""
+    """Most programs of an agent; after the last one its turn goes on without a console."""
     call_cost: float = 0.0
-    """What each of them takes from the reward."""
+    """Penalty for each program."""
     output_characters: int = 1000
-    """Characters of an output that are shown."""
+    """Most characters of an output that are shown."""
     max_new_tokens: int = 1024
-    """Longest stretch that the agent writes in one go."""
+    """Most tokens between two programs."""
     deadline_s: float = 5.0
     """Seconds for one program."""
     memory_mb: int = 512

@@ -90,7 +90,7 @@ def test_a_run_goes_on_with_the_moments_that_it_has() -> None:
     role = TrainedRole(loaded, learner)  # type: ignore[arg-type]
     assert role.state_dict()[1] == {"dtype": "float32", "moments": "8bit"}
     # Checkpoints were written without it.
-    with pytest.raises(OtherFormat, match="moments are held in float32, not in 8bit"):
+    with pytest.raises(OtherFormat, match="moments are stored in float32, not in 8bit"):
         role.load_state_dict({}, {"dtype": "float32"})
 
 

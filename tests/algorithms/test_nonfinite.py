@@ -71,13 +71,13 @@ def test_rows_that_are_finite_one_by_one_are_reported_too(tiny, make_rows):
     """Their sum is too large for a float."""
     rows = [dataclasses.replace(row, loss_weight=3e38) for row in make_rows(8)]
     seen = cause_of(rows, ADVANTAGES.tolist(), lambda place: (1.0, float(place == 3)))
-    assert "not together" in str(seen)
+    assert "their sum is not" in str(seen)
     assert seen.row is rows[3]
 
 
 def test_weights_that_an_update_breaks_end_the_run_at_once(tiny, make_rows):
     """Before a checkpoint holds them."""
     learner = Learner(tiny(), get("grpo"), dataclasses.replace(PLAIN, lr=3e38))
-    with pytest.raises(NotFinite, match="weights are no finite numbers") as caught:
+    with pytest.raises(NotFinite, match="weights are not finite") as caught:
         learner.update(make_rows(8), ADVANTAGES)
     assert caught.value.row is None

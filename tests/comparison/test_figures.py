@@ -1,13 +1,16 @@
 """Means over questions and over sets, differences, Pass@k and the decomposition, by hand."""
 
 import dataclasses
+import io
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from coterie.comparison.figures import measure_rows, pairs, passes, resampled
 from coterie.comparison.responses import Responses
 from coterie.comparison.suite_scores import reliability, shares
+from coterie.comparison.suite_tables import pair_table
 from coterie.comparison.systems import System
 from coterie.evaluation.table import as_json
 
@@ -93,6 +96,19 @@ def test_decomposition_of_every_pair() -> None:
     assert values["both_wrong"] == 0.25
     assert values["phi"] == 0.0
     assert values["gain_bound"] == 0.5
+
+
+def test_the_table_of_pairs_says_what_its_headings_mean() -> None:
+    sets = [{"a": answers([[1], [1], [0], [0]]), "b": answers([[0], [1], [1], [0]])}]
+    table = pair_table(pairs(sets, **HOW), "one answer each")
+    console = Console(width=80, file=io.StringIO())
+    console.print(table)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    heads, legend = shown.splitlines()[1], " ".join(shown.splitlines()[3:])
+    assert "a + b" in shown
+    for name in ("gain", "max gain", "independent", "phi"):
+        assert name in heads
+        assert f"{name}: " in legend
 
 
 def test_agreement_is_calibrated_like_a_stated_confidence() -> None:

@@ -11,7 +11,7 @@ from coterie.__main__ import main as coterie
 from coterie.datatypes import UserError
 from coterie.datatypes.arguments import check_once, overlay
 
-ALL = "(all options: python train.py --env core-teaching --algo gspo --help)"
+ALL = "(options: python train.py --env core-teaching --algo gspo --help)"
 
 
 def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -39,21 +39,21 @@ def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ),
         ("train foo", f"train.py: 'foo' belongs to no option {ALL}"),
         ("train -x", f"train.py: '-x' belongs to no option {ALL}"),
-        ("train --roles", "--roles: expected at least one argument (all options: python train.py"),
-        ("train --config", "train.py: --config: expected one argument (all options: python train"),
+        ("train --roles", "--roles: expected at least one argument (options: python train.py"),
+        ("train --config", "train.py: --config: expected one argument (options: python train"),
         ("train --env core-teachin", "unknown env 'core-teachin'; did you mean 'core-teaching'?"),
         ("train --env Core-Teaching", "unknown env 'Core-Teaching'; did you mean 'core-teaching'?"),
         ("train --algo gsop", "unknown algorithm 'gsop'; did you mean 'gspo'"),
-        ("coterie train --stpes 3", "(all options: coterie train --env core-teaching --algo gspo"),
+        ("coterie train --stpes 3", "(options: coterie train --env core-teaching --algo gspo"),
         ("coterie trian", "coterie: unknown program 'trian'; did you mean 'train'? known: train,"),
-        ("coterie report", "coterie report: the following arguments are required: run (all opti"),
-        ("coterie check", "coterie check: the following arguments are required: name (all optio"),
-        ("coterie check --seed x y", "coterie check: --seed: invalid int value: 'x' (all options"),
+        ("coterie report", "coterie report: the following arguments are required: run (opti"),
+        ("coterie check", "coterie check: the following arguments are required: name (optio"),
+        ("coterie check --seed x y", "coterie check: --seed: invalid int value: 'x' (options"),
         ("benchmark distill", "missing: --out (Folder of the trained policy; must be new or"),
         ("benchmark suit", "unknown comparison 'suit'; did you mean 'suite'?"),
-        ("benchmark eapo --foo 3", "unknown option --foo (all options: python benchmark.py eapo"),
+        ("benchmark eapo --foo 3", "unknown option --foo (options: python benchmark.py eapo"),
         ("benchmark sweep core-55", "unknown table 'core-55'; did you mean 'core-5'"),
-        ("coterie benchmark eapo --foo", "coterie benchmark: unknown option --foo (all options: c"),
+        ("coterie benchmark eapo --foo", "coterie benchmark: unknown option --foo (options: c"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_then_the_next_command(

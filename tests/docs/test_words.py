@@ -29,9 +29,6 @@ MOST_WORDS_OF = {"README.md": 900}
 REGISTERS = {"CHANGELOG.md", "docs/LOG.md"}
 LONGEST_SENTENCE = 40
 LONGEST_MEAN = 18.0
-# Pages that still have to be rewritten, a line each. A page that is done leaves this list; new ones
-# never enter it.
-NOT_YET = set((Path(__file__).parent / "pages_to_rewrite.txt").read_text("utf-8").split())
 
 _GENERATED = re.compile(r"<!-- table: .+? -->.*?<!-- end of table -->", re.DOTALL)
 _FENCED = re.compile(r"^ *(```+)[^`]*?^ *\1 *$", re.MULTILINE | re.DOTALL)
@@ -147,21 +144,17 @@ def _mean(read: list[Sentence]) -> float:
 
 @pytest.mark.parametrize("page", DOCS, ids=name_of)
 def test_a_page_is_read_once(page: Path) -> None:
-    if name_of(page) in NOT_YET:
-        pytest.skip("still to be rewritten")
     assert faults(page) == []
 
 
 def test_all_documents_together_are_a_short_book() -> None:
-    if NOT_YET:
-        pytest.skip(f"{len(NOT_YET)} pages are still to be rewritten")
     pages = [page.read_text(encoding="utf-8") for page in DOCS]
     assert sum(map(words_of, pages)) <= MOST_WORDS
     assert _mean([sentence for page in pages for sentence in sentences(page)]) <= LONGEST_MEAN
 
 
 def test_pages_that_are_named_exist() -> None:
-    assert {*NOT_YET, *REGISTERS, *MOST_WORDS_OF} <= {name_of(page) for page in DOCS}
+    assert {*REGISTERS, *MOST_WORDS_OF} <= {name_of(page) for page in DOCS}
 
 
 PAGE = """# A heading. No sentence

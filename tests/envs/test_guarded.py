@@ -84,7 +84,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("key", "value", "needed"), WRONG)
 def test_an_info_that_breaks_the_contract(key: str, value: Any, needed: str) -> None:
-    sentence = f"Plain: {key} of guest_0 is {value!r}: it must be {needed}; mend it, and run coter"
+    sentence = f"Plain: {key} of guest_0 is {value!r}: it must be {needed}; fix it, then run coter"
     with pytest.raises(UserError, match=re.escape(sentence)):
         played(Plain(info={"free": object(), key: value}))
 
@@ -107,7 +107,7 @@ def test_an_info_that_keeps_the_contract_passes_with_pythons_numbers() -> None:
 
 
 def test_reward_terms_that_do_not_sum_to_the_reward_are_refused() -> None:
-    sentence = "the reward_terms of guest_0 sum to 0.5, but it was paid 1.0; mend it, and run coter"
+    sentence = "the reward_terms of guest_0 sum to 0.5, but it was paid 1.0; fix it, then run coter"
     with pytest.raises(UserError, match=re.escape(sentence)):
         played(Plain(info={"reward_terms": {"right": 0.5}}))
 
@@ -149,7 +149,7 @@ def refuse(error: Exception) -> Callable[..., Any]:
         ({"reward": "1"}, "the reward of guest_0 is '1', not a finite number."),
         ({"reward": None}, "the reward of guest_0 is None, not a finite number."),
         ({"end": np.ones(2)}, "terminations['guest_0'] is array([1., 1.]): it must be True or Fal"),
-        ({"info": "abc"}, "the info of guest_0 is 'abc': it must be a dictionary; mend it, and"),
+        ({"info": "abc"}, "the info of guest_0 is 'abc': it must be a dictionary; fix it, then"),
         ({"shown": {"text": "x", "active": np.ones(2)}}, "'active' of guest_0 is array([1., 1.])"),
         ({"shown": [[1], [1, 2]]}, "guest_0 observes a list; with text actions it needs text"),
         ({"reset": lambda seed, options: ({}, {})}, "reset() gives guest_0, which is in agents,"),
@@ -158,7 +158,7 @@ def refuse(error: Exception) -> Callable[..., Any]:
         ({"step": refuse(KeyError("two\nlines"))}, r"step() raised KeyError: 'two\nlines'; coter"),
         ({"step": refuse(ValueError("two\nlines"))}, "step() raised ValueError: two lines; coter"),
         ({"step": refuse(Unprintable())}, "step() raised Unprintable; coterie check says"),
-        ({"metadata": None}, "Plain: metadata is None: it must be a dictionary; mend it, and run"),
+        ({"metadata": None}, "Plain: metadata is None: it must be a dictionary; fix it, then run"),
         ({"metadata": {"replicas": "x"}}, "metadata['replicas'] is 'x': it must be an int of at"),
         ({"metadata": {"replicas": -3}}, "metadata['replicas'] is -3: it must be an int of at"),
         ({"metadata": {"group_keys": 5}}, "metadata['group_keys'] is 5: it must be a tuple of"),

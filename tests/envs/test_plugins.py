@@ -174,8 +174,8 @@ def test_a_name_of_ours_stays_ours(install: Install) -> None:
     install("greedy-pkg", core_teaching="good_one:Solo")
     with pytest.warns(
         UserWarning,
-        match="'core-teaching' is one of ours; entry point good_one:Solo of package greedy-pkg is "
-        "passed over.* --env good_one:Solo",
+        match="'core-teaching' is built in, so entry point good_one:Solo of package greedy-pkg is "
+        "ignored.* --env good_one:Solo",
     ):
         assert envs.spec("core-teaching").roles == ("alice", "bob")
     with warnings.catch_warnings():

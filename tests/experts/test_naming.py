@@ -28,15 +28,15 @@ def test_pools() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("scripted:orakel", "kind=orakel is no value"),
+        ("scripted:orakel", "kind=orakel is not a value"),
         ("scripted:oracle?p=1", "no option 'p'; known: kind, p_right"),
-        ("scripted:oracle?p_right=often", "p_right=often is no value"),
+        ("scripted:oracle?p_right=often", "p_right=often is not a value"),
         ("scripted:oracle?p_right=1.5", "between 0 and 1"),
         ("scripted:oracle?p_right", "NAME=VALUE"),
         ("scripted:oracle?p_right=1&p_right=0", "each once"),
         ("server:http://127.0.0.1:8000", "needs a model name"),
         ("server:nowhere?model=x", "an address like"),
-        ("server:http://a?model=x&send_seed=maybe", "send_seed=maybe is no value"),
+        ("server:http://a?model=x&send_seed=maybe", "send_seed=maybe is not a value"),
     ],
 )
 def test_names_that_make_no_sense(name: str, message: str) -> None:

@@ -255,11 +255,11 @@ def test_plain_text() -> None:
 def test_refusals() -> None:
     with pytest.raises(UserError, match=r"no chat template; say --agents\.ROLE\.chat plain"):
         HFCodec(chatml(None), chat="template")
-    with pytest.raises(UserError, match="no second turn"):
+    with pytest.raises(UserError, match="cannot render a second"):
         HFCodec(chatml(ONE_TURN)).follow("why", ended=True)
-    with pytest.raises(UserError, match="cannot render one message"):
+    with pytest.raises(UserError, match="cannot render one user message"):
         HFCodec(chatml("{{ raise_exception('never') }}"))
-    with pytest.raises(UserError, match="cannot render one message"):
+    with pytest.raises(UserError, match="cannot render one user message"):
         HFCodec(chatml("{% for m in messages %}{{ m.content.missing.deep }}{% endfor %}"))
     with pytest.raises(UserError, match="no fast implementation"):
         HFCodec(object())

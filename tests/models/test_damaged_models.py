@@ -47,7 +47,7 @@ def test_what_cannot_be_loaded_is_reported_before_weights_are_read(
         LoraSpec(rank=0)
     with pytest.raises(UserError, match="all-linear or names of layers, not both"):
         LoraSpec(targets=("all-linear", "q_proj"))
-    refused("is no adapter", lora=LoraSpec(adapter=str(folder)))
+    refused("is not an adapter", lora=LoraSpec(adapter=str(folder)))
     for device in ("gpu", "mps", "meta", "xla", "", "cuda:99"):
         refused(f"there is no device {device!r} here; say auto or cpu", device=device)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -65,7 +65,7 @@ def test_what_cannot_be_loaded_is_reported_before_weights_are_read(
     (folder / "config.json").unlink()
     refused("has no config.json")
     (folder / "adapter_config.json").write_text("{}")
-    refused(r"is no adapter: it needs adapter_config.json and adapter_model\.safetensors")
+    refused(r"is not an adapter: it needs adapter_config.json and adapter_model\.safetensors")
 
 
 NAME = "model.layers.1.mlp.up_proj.weight"
@@ -113,7 +113,7 @@ def test_weights_that_are_no_numbers_are_reported_by_their_file(
     wrong[47, 31] = float(value)
     folder = rewritten(checkpoint, tmp_path, wrong=wrong)
     file = folder / "model.safetensors"
-    assert refusal(folder).startswith(f"{file}: the weights {NAME} are no finite numbers; ")
+    assert refusal(folder).startswith(f"{file}: the weights {NAME} are not finite; ")
 
 
 def test_large_weights_are_numbers() -> None:
@@ -157,7 +157,7 @@ def test_a_trained_model_in_which_a_bit_has_flipped_is_reported(
     path.write_bytes(content)
     with pytest.raises(UserError) as caught:
         load_team({"a": again}, set())
-    assert str(caught.value).startswith(f"{path} is not what SHA256SUMS beside it says")
+    assert str(caught.value).startswith(f"{path} does not match its checksum in SHA256SUMS")
     (tmp_path / "SHA256SUMS").unlink()
     load_team({"a": again}, set())
 

@@ -190,8 +190,8 @@ def scribbled(path: Path) -> None:
     [
         (lambda path: cut(path, 0.9), "is cut short: .* fetch the file again"),
         (lambda path: cut(path, 0.005), "is damaged or cut short: its header"),
-        (lambda path: path.write_bytes(b""), "is no GGUF file"),
-        (foreign, "is no GGUF file"),
+        (lambda path: path.write_bytes(b""), "is not a GGUF file"),
+        (foreign, "is not a GGUF file"),
         (scribbled, "is damaged or cut short: its header"),
     ],
     ids=["cut", "header", "empty", "foreign", "scribbled"],
@@ -218,9 +218,9 @@ def test_whatever_the_header_holds_is_survived(small_gguf) -> None:
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ({"pre": "mystery"}, "cuts its text by a rule 'mystery' that is not known"),
+        ({"pre": "mystery"}, "has an unknown pre-tokenizer 'mystery'"),
         ({"general.type": "adapter"}, "holds 'adapter'; what can be read"),
-        ({"llama.rope.scaling.type": "yarn"}, "scales its rotary embedding"),
+        ({"llama.rope.scaling.type": "yarn"}, "has a scaled rotary embedding"),
         ({"split.count": 3}, "is one of 3 parts; join them"),
     ],
     ids=["cut", "adapter", "rope", "split"],

@@ -190,7 +190,7 @@ def test_fused_layers_take_all_of_their_parts(checkpoint) -> None:
     ]  # fmt: skip
     with pytest.raises(UserError, match="fuses q_proj, k_proj, v_proj into qkv_proj"):
         resolve_targets(phi3, ("q_proj", "v_proj"))
-    with pytest.raises(UserError, match=r"w1 are no linear layers.*it has down_proj"):
+    with pytest.raises(UserError, match=r"w1 are not linear layers.*it has down_proj"):
         resolve_targets(phi3, ("w1",))
 
 
@@ -205,7 +205,7 @@ def test_layers_that_are_not_called_as_in_llama_are_all_taken(checkpoint) -> Non
 
 def test_what_cannot_bear_an_adapter_is_refused_with_a_way_out(checkpoint, monkeypatch) -> None:
     lora = LoraSpec(targets=("out_proj",))
-    with pytest.raises(UserError, match=r"out_proj are no linear layers .*; it has in_proj"):
+    with pytest.raises(UserError, match=r"out_proj are not linear layers .*; it has in_proj"):
         load_team({"a": spec(checkpoint("mamba"), lora=lora)}, {"a"})
     monkeypatch.setattr("coterie.models.lora._BYPASSED", {})
     with pytest.raises(UserError, match=r"type 'mamba': .*lora-targets, or .* full \(ValueError"):

@@ -114,7 +114,7 @@ OK = json.dumps(GOOD[0])
         ("a.json", f"[{OK}, 3]", "a.json entry 2: expected an object"),
         ("a.json", f'{{"x": [{OK}], "y": [{OK}]}}', "2 lists of problems"),
         ("a.json", '{"x": 1}', "0 lists of problems"),
-        ("a.parquet", "no parquet", "no readable Parquet file"),
+        ("a.parquet", "no parquet", "not a readable Parquet file"),
         ("a.csv", "question,answer\n", "unknown kind of file; use one that ends in .jsonl"),
     ],
 )

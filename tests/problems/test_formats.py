@@ -224,7 +224,7 @@ def test_programs_carry_their_tests():
 @pytest.mark.parametrize(
     ("form", "change", "sentence"),
     [
-        ("humaneval", {"entry_point": "f()"}, "no name of a function"),
+        ("humaneval", {"entry_point": "f()"}, "not the name of a function"),
         ("humaneval", {"entry_point": None}, "'entry_point' is missing"),
         ("humaneval", {"test": None}, "'test' is missing"),
         ("mbppplus", {"test_list": []}, "calls no function"),

@@ -98,5 +98,5 @@ def test_dates_that_no_calendar_has(tmp_path: Path, column: Any, sentence: str) 
     pyarrow.parquet.write_table(
         pyarrow.table({"question": ["How many?"], "answer": ["1"], "added": column}), path
     )
-    with pytest.raises(UserError, match=f"no readable Parquet file after row 0: .*{sentence}"):
+    with pytest.raises(UserError, match=f"not a readable Parquet file after row 0: .*{sentence}"):
         load_file(path)

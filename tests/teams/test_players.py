@@ -35,7 +35,7 @@ def test_what_has_to_be_loaded() -> None:
 def test_a_player_cannot_learn() -> None:
     with pytest.raises(UserError, match="played by scripted:silent, which cannot learn"):
         check_players({"expert": AgentSettings("scripted:silent")})
-    with pytest.raises(UserError, match="kind=loud is no value"):
+    with pytest.raises(UserError, match="kind=loud is not a value"):
         check_players({"expert": AgentSettings("scripted:loud", trained=False)})
 
 
@@ -61,7 +61,7 @@ def test_players_answer_in_the_vocabulary_of_the_role() -> None:
 
 def test_mistakes_are_told_before_anything_is_loaded() -> None:
     flags = ["--env", "eapo-consultation", "--agents.expert.model", "scripted:loud"]
-    with pytest.raises(UserError, match="kind=loud is no value"):
+    with pytest.raises(UserError, match="kind=loud is not a value"):
         preflight(parse(flags))
     with pytest.raises(UserError, match="policy alone can learn here"):
         preflight(parse(["--env", "eapo-consultation", "--train-role", "expert"]))

@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> Path:
 
 def test_it_says_where_the_run_stands(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train.main(["--resume", str(run), "--steps", "3"]) == 2
-    told = f"train.py: {run} stands at step 12; --steps must be at least that\n"
+    told = f"train.py: {run} is at step 12; --steps must be at least that\n"
     assert capsys.readouterr().err == told
     assert parse(["--resume", str(run), "--steps", "12"]).run.steps == 12
 

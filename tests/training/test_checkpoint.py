@@ -160,8 +160,8 @@ def test_a_bit_that_flips_is_told_by_the_name_of_its_file(
     with pytest.raises(UserError) as caught:
         load(path, {"a": Role(0.0)}, silent)
     assert re.fullmatch(
-        rf"the checkpoint {path} is damaged \({named}(, \S+)?: not what SHA256SUMS says was "
-        rf"written\); delete that folder, and --resume {tmp_path} goes on from step 3",
+        rf"the checkpoint {path} is damaged \({named}(, \S+)?: does not match its checksum "
+        rf"in SHA256SUMS\); delete that folder, and --resume {tmp_path} continues from step 3",
         str(caught.value),
     )
     shutil.rmtree(path)
@@ -171,7 +171,7 @@ def test_a_bit_that_flips_is_told_by_the_name_of_its_file(
 def test_the_only_one_that_is_damaged_has_none_before_it(tmp_path: Path) -> None:
     path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
     flip(path / "rng.safetensors", 99)
-    with pytest.raises(UserError, match=r"rng\.safetensors: not what .* begins again"):
+    with pytest.raises(UserError, match=r"rng\.safetensors: does not match .* starts again"):
         load(path, {"a": Role(1.0)})
 
 
@@ -216,7 +216,7 @@ def test_what_changed_beside_it_is_told_and_no_reason_to_stop(tmp_path: Path, na
     (tmp_path / name).write_text('{"seed": 3}')
     told: list[str] = []
     load(path, {"a": Role(1.0)}, told.append)
-    assert [f"{tmp_path / name} is not what it was at step 4" in one for one in told] == [True]
+    assert [f"{tmp_path / name} has changed since step 4" in one for one in told] == [True]
 
 
 def test_checksums_are_what_everybody_s_tool_reads(tmp_path: Path) -> None:

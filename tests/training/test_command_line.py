@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,9 @@ def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err.strip()
 
 
-def help_text(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def help_text(argv: list[str], capsys: pytest.CaptureFixture[str], *, flag: str = "--help") -> str:
     with pytest.raises(SystemExit) as left:
-        parse([*argv, "--help"])
+        parse([*argv, flag])
     assert left.value.code == 0
     return capsys.readouterr().out
 
@@ -38,8 +39,8 @@ def test_help_without_a_choice_shows_what_there_is(capsys: pytest.CaptureFixture
 
 
 def test_help_shows_exactly_the_settings_of_the_choice(capsys: pytest.CaptureFixture[str]) -> None:
-    gspo = help_text(["--env", "core-teaching", "--algo", "gspo"], capsys)
-    sapo = help_text(["--algo", "sapo", "--roles", "alice", "carol"], capsys)
+    gspo = help_text(["--env", "core-teaching", "--algo", "gspo"], capsys, flag="--help-all")
+    sapo = help_text(["--algo", "sapo", "--roles", "alice", "carol"], capsys, flag="--help-all")
     assert "--algo.surrogate.low" in gspo
     assert "--algo.surrogate.tau" not in gspo
     assert "--algo.surrogate.tau-positive" in sapo
@@ -48,6 +49,34 @@ def test_help_shows_exactly_the_settings_of_the_choice(capsys: pytest.CaptureFix
     assert "--agents.bob.model" in gspo
     assert "--agents.carol.model" in sapo
     assert "--agents.bob.model" not in sapo
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_shows_run_environment_and_algorithm_and_names_the_rest(
+    capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
+    text = help_text(["--env", "core-teaching"], capsys, flag=flag)
+    settings = defaults(Choice("core-teaching", "gspo", ("alice", "bob")))
+    shown, _, rest = text.partition("More settings, with --help-all:")
+    first = [
+        *_leaves(settings.run),
+        *_leaves(settings.env, "env."),
+        *_leaves(settings.algo, "algo."),
+    ]
+    assert [name for name in first if f"{name} " not in shown and f"{name}," not in shown] == []
+    assert not re.search(r"--(learner|problems|agents|rollout|vllm)\.", shown)
+    assert re.findall(r"^  --([a-zA-Z.]+)\.\*  +[A-Z]\w+", rest, re.MULTILINE)[:4] == [
+        *("agents.ROLE", "problems", "rollout", "learner")
+    ]
+
+
+def test_all_help_begins_with_what_matters_and_has_no_rest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = help_text([], capsys, flag="--help-all")  # of the default choice
+    assert "More settings" not in text
+    flags = ["steps", "env.k-cold", "algo.scale", "agents.bob.model", "vllm.log"]
+    assert sorted(flags, key=lambda name: text.index(f"--{name} ")) == flags
 
 
 def _leaves(settings: object, prefix: str = "") -> list[str]:
@@ -65,7 +94,7 @@ def _leaves(settings: object, prefix: str = "") -> list[str]:
 
 
 def test_every_setting_has_a_flag_with_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
-    text = help_text(["--env", "core-teaching"], capsys)
+    text = help_text(["--env", "core-teaching"], capsys, flag="--help-all")
     settings = defaults(Choice("core-teaching", "gspo", ("alice", "bob")))
     flags = _leaves(settings.run)
     for part in ("env", "algo", "learner", "problems", "scoring", "rollout", "eval"):
@@ -140,10 +169,10 @@ def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None
         (["--env.k-cold", "0"], "k_cold is 0"),
         (["--roles", "alice"], "has no peer"),
         (["--roles", "alice", "alice"], "--roles names alice twice"),
-        (["--roles", "a b", "c"], "'a b' is no name for a role"),
-        (["--roles", "0", "bob"], "--roles: '0' is no name for a role"),
-        (["--roles", "../x", "bob"], "'../x' is no name for a role"),
-        (["--roles", "class", "bob"], "'class' is no name for a role"),
+        (["--roles", "a b", "c"], "'a b' is not a name for a role"),
+        (["--roles", "0", "bob"], "--roles: '0' is not a name for a role"),
+        (["--roles", "../x", "bob"], "'../x' is not a name for a role"),
+        (["--roles", "class", "bob"], "'class' is not a name for a role"),
         (["--seed", "-1"], "--seed must be 0 to 2^63 - 1"),
         (["--seed", "99999999999999999999"], "--seed must be 0 to 2^63 - 1"),
         (["--threads", "100000"], "--threads must be 0 to"),
@@ -179,11 +208,11 @@ def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None
         (["--env", "corea-deferral", "--env.traces", "5000"], "traces is 5000: it must be 4096"),
         (["--env", "sd-e2", "--env.eval-traces", "5000"], "traces is 5000: it must be 4096"),
         (["--env", "eapo-consultation", "--env.experts", "5000"], "experts is 5000: it must"),
-        (["--roles", "\ufb01", "bob"], "is no name for a role"),
-        (["--roles", "__init__", "bob"], "'__init__' is no name for a role"),
-        (["--roles", "a" * 300, "bob"], "is no name for a role"),
-        (["--roles", "_a", "bob"], "'_a' is no name for a role"),
-        (["--roles", "mro", "bob"], "'mro' is no name for a role"),
+        (["--roles", "\ufb01", "bob"], "is not a name for a role"),
+        (["--roles", "__init__", "bob"], "'__init__' is not a name for a role"),
+        (["--roles", "a" * 300, "bob"], "is not a name for a role"),
+        (["--roles", "_a", "bob"], "'_a' is not a name for a role"),
+        (["--roles", "mro", "bob"], "'mro' is not a name for a role"),
         (["--resume", "nowhere"], "nowhere is not a run"),
         (["--resume", "nowhere", "--algo", "grpo"], "leave out --algo"),
     ],
@@ -222,7 +251,7 @@ def test_a_run_that_was_never_begun_is_not_resumed_but_begun(
     for name in left:
         (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).touch()
     text = said(["--resume", str(tmp_path)], capsys)
-    assert f"begin it anew with --run-dir {tmp_path}" in text
+    assert f"start it again with --run-dir {tmp_path}" in text
 
 
 def test_a_run_directory_in_use_is_refused(

@@ -41,7 +41,7 @@ def changed(content: Any, place: str, value: Any) -> Any:
         ("algo.surrogate", 5, "algo.surrogate is 5; it must be an object"),
         ("algo.surrogate", {"moon": 1}, "no setting is called algo.surrogate.moon"),
         ("choice", 5, "damaged or of another version"),
-        ("choice.roles", ["../x", "bob"], "'../x' is no name for a role"),
+        ("choice.roles", ["../x", "bob"], "'../x' is not a name for a role"),
         ("choice.roles", "ab", "roles is 'ab'; it must be a list"),
         ("env", None, "env does not hold the settings of core-teaching"),
         ("env", 5, "env does not hold the settings of core-teaching"),

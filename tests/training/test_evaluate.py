@@ -112,4 +112,4 @@ def test_a_role_that_nobody_plays(
     for role in ("alice", "bob"):
         (tmp_path / "final" / role).mkdir(parents=True)
     assert train.main(["--evaluate", str(tmp_path), "--env", "corea-deferral"]) == 2
-    assert "nobody for the role small of corea-deferral" in capsys.readouterr().err
+    assert "no model for the role small of corea-deferral" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Settings that nobody named follow from the models: tiny ones keep what the environments say."""
+"""Settings that are not set follow from the models: tiny ones keep what the environments say."""
 
 import json
 import tomllib

@@ -122,7 +122,9 @@ def test_held_in_bfloat16_they_would_not(folder, in_float32, lr):
 def test_a_checkpoint_of_another_number_format_is_refused(folder, tmp_path):
     one = role(folder, "bfloat16", 1e-6)
     path = checkpoint.save(tmp_path, Progress(1, 0, {}, {}), {"a": one}, keep=1)
-    with pytest.raises(UserError, match="trained in bfloat16 and would go on in float32") as told:
+    with pytest.raises(
+        UserError, match="trained in bfloat16 and would continue in float32"
+    ) as told:
         checkpoint.load(path, {"a": role(folder, "float32", 1e-6)})
     assert "damaged" not in str(told.value)
 

@@ -58,7 +58,7 @@ def test_a_base_that_changes_is_told(base: Path, resume: Callable[..., Session])
     resume("--agents.alice.model", str(base))
     resume()
     shake(base)
-    with pytest.raises(UserError, match=r"^model.safetensors of alice's model is not what it was"):
+    with pytest.raises(UserError, match=r"^model.safetensors of alice's model has changed since"):
         resume()
 
 
@@ -69,14 +69,14 @@ def test_so_is_a_frozen_role_and_what_describes_a_model(
     template = base / "chat_template.jinja"
     before = template.read_text()
     template.write_text(before + " ")
-    with pytest.raises(UserError, match=r"^chat_template.jinja of bob's model is not what"):
+    with pytest.raises(UserError, match=r"^chat_template.jinja of bob's model has changed since"):
         resume()
     template.write_text(before)
     resume()
     (base / "README.md").write_text("not read")
     resume()
     shake(base)
-    with pytest.raises(UserError, match=r"safetensors of bob's model .* put that back, or begin"):
+    with pytest.raises(UserError, match=r"safetensors of bob's model .* restore it, or start"):
         resume()
 
 
@@ -95,7 +95,7 @@ def test_problems_that_change_are_told(tmp_path: Path, resume: Callable[..., Ses
     resume("--problems.train", str(file), "--problems.held-out", "9")
     resume()
     file.write_text("\n".join(reversed(rows)))
-    with pytest.raises(UserError, match=r"^what --problems.train names is not what it was"):
+    with pytest.raises(UserError, match=r"^what --problems.train names has changed since"):
         resume()
 
 
@@ -108,7 +108,7 @@ def test_notes_that_are_damaged(
     whole = notes.read_text()
     assert {"at", "command"} <= json.loads(whole)["begun"].keys()
     notes.write_text(content)
-    with pytest.raises(UserError, match=r"environment.json is damaged; delete it to go on"):
+    with pytest.raises(UserError, match=r"environment.json is damaged; delete it to continue"):
         resume()
     notes.unlink()
     resume()
@@ -156,5 +156,5 @@ def test_a_model_of_the_hub_that_moves_on_is_held_at_its_commit(
     other.__exit__()
     # Files in the cache that are another's now.
     shake(cache / "models--some--model" / "snapshots" / COMMITS[0])
-    with pytest.raises(UserError, match="safetensors of alice's model is not what it was"):
+    with pytest.raises(UserError, match="safetensors of alice's model has changed since"):
         resume()

@@ -50,7 +50,7 @@ LOST = "failed: server sent a web page"
         (
             [row("alice")],
             {"learner/alice/grad_norm": float("nan")},
-            {"alice": "did not learn: its gradient is no finite number"},
+            {"alice": "did not learn: its gradient is not finite"},
         ),
         ([row("alice")], {"learner/alice/grad_norm": 0.5}, {}),
     ],
@@ -64,7 +64,7 @@ def test_a_role_whose_answers_are_never_worth_more_than_another_is_told_of() -> 
     rows = [dataclasses.replace(row("alice"), texts=("prompt", text)) for text in said]
     told = why_no_signal([*rows, row("bob")], ["alice", "bob"])
     assert set(told) == {"alice"}  # of bob there is no text
-    assert "most often it writes ' 5 = =': can it read the prompts?" in told["alice"]
+    assert "most frequent answer ends in ' 5 = ='. Can it read the prompts?" in told["alice"]
 
 
 def test_a_run_says_so_when_answers_are_garbage(
@@ -88,7 +88,7 @@ def test_a_run_says_so_when_answers_are_garbage(
                 credit = session.credit(batch)
                 session.record(step, batch, credit, metrics, logbook)
         out = " ".join(capsys.readouterr().out.split())
-        assert out.count("has learned nothing since the first step") == bool(role)
+        assert out.count("has learned nothing so far") == bool(role)
         assert f"step 3: {role} has learned nothing" in out or not role
 
 
@@ -104,11 +104,11 @@ def test_a_run_that_learns_nothing_for_three_steps_ends_and_keeps_the_row(
         return update(batch, credit)
 
     session.update = poisoned  # type: ignore[method-assign]
-    sentence = r"bob has learned nothing in 3 steps running, the last one step 3: "
+    sentence = r"bob has learned nothing in 3 consecutive steps, the last one step 3: "
     with pytest.raises(UserError, match=sentence) as told:
         train(session)
     stored = session.run.path / "not-finite.jsonl"
-    assert f"that row is in {stored}; mend what makes such rows, or begin anew" in str(told.value)
+    assert f"that row is in {stored}; fix its cause, or start a new run" in str(told.value)
     (found,) = session.run.read_log(stored.name)
     assert (found["step"], found["role"], found["row"]["agent"]) == (3, "bob", "bob_0")
     assert found["row"]["texts"]

@@ -123,7 +123,7 @@ def test_a_finished_run_has_nothing_left_to_do_and_can_be_made_longer(tmp_path: 
     finish(start("--resume", str(run), "--steps", "2"))
     assert steps_logged(run) == 2
     shorter = start("--resume", str(run), "--steps", "1")
-    assert "stands at step 2; --steps must be at least that" in shorter.communicate()[0]
+    assert "is at step 2; --steps must be at least that" in shorter.communicate()[0]
     assert shorter.returncode == 2
 
 

@@ -45,7 +45,7 @@ def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
             check=True,
         ).stdout
 
-    assert "another process is at work on the run" in another()
+    assert "another process uses the run" in another()
     # Whoever only reads is not kept out.
     assert RunDirectory.reopen(run.path).config() == {"a": 1}
     run.close()
@@ -108,7 +108,7 @@ def test_a_log_that_lost_lines_is_refused_and_one_that_is_gone_begins_anew(tmp_p
     run.append("metrics.jsonl", [{"step": 1}])
     sizes = run.log_sizes()
     (run.path / "metrics.jsonl").write_text("[]")
-    with pytest.raises(UserError, match=r"metrics.jsonl is shorter .* delete it to go on"):
+    with pytest.raises(UserError, match=r"metrics.jsonl is shorter .* delete it to continue"):
         run.cut_logs(sizes)
     (run.path / "metrics.jsonl").unlink()
     run.cut_logs(sizes)
@@ -133,7 +133,7 @@ def test_a_run_that_was_killed_before_it_had_settings_is_begun_anew(
     for name in left:
         (path / name).mkdir() if name.endswith("/") else (path / name).write_text("{")
     # Whoever resumes it is told to begin anew, and beginning anew works.
-    with pytest.raises(UserError, match="nothing is lost, begin it anew with --run-dir"):
+    with pytest.raises(UserError, match="nothing is lost, start it again with --run-dir"):
         RunDirectory.reopen(path)
     run = RunDirectory.create(path, {"a": 1})
     assert run.config() == {"a": 1}
@@ -162,7 +162,9 @@ def test_a_directory_that_moves_or_vanishes_is_told(tmp_path: Path, then: str) -
         lambda: run.write_model("alice", lambda folder: None),
         run.log_sizes,
     ):
-        with pytest.raises(UserError, match=r"run was moved or deleted while .* --resume goes on"):
+        with pytest.raises(
+            UserError, match=r"run was moved or deleted during .* --resume continues"
+        ):
             work()
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
     run.close()

@@ -240,4 +240,4 @@ def test_a_role_that_never_answers_is_named(
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.count("alice has nothing to learn from: failed: ") == 1
     # Two cold answers and a probe's ones to each of four problems; alice's are lost, both times.
-    assert shown.count("answers failed and count in no figure") == 2
+    assert shown.count("answers failed and are excluded") == 2

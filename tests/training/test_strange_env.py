@@ -54,7 +54,10 @@ class Stranger(ConversationEnv):
     ("name", "sentence"),
     [
         ("Letters", "Letters: stop of alice_0 is 'abc': it must be a list of non-empty strings; "),
-        ("Spaced", "--env authors:Spaced: in its possible_agents 'first mover' is no name for a "),
+        (
+            "Spaced",
+            "--env authors:Spaced: in its possible_agents 'first mover' is not a name for a ",
+        ),
         ("Replicated", "Replicated: metadata['replicas'] is -3: it must be an int of at least 1; "),
         ("Stranger", "stranger: conversation() ended with the terms {'alice': {'right': 1.0}}; "),
     ],

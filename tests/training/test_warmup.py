@@ -86,7 +86,7 @@ def test_a_role_that_is_asked_later_has_nothing_to_imitate() -> None:
     flags = ("--env", "pettingzoo:classic/tictactoe_v3", "--warmup.steps", "2")
     roles = ("player_1", "player_2")
     models = [word for role in roles for word in (f"--agents.{role}.model", "tiny:alice")]
-    with pytest.raises(UserError, match="does not ask player_1 about a problem at once"):
+    with pytest.raises(UserError, match="does not ask player_1 the problem directly"):
         preflight(parse([*flags, *models]))
 
 

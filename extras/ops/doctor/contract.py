@@ -38,7 +38,7 @@ def faults(row: Trajectory, *, blind: bool) -> Iterator[str]:
     if not np.array_equal(spans, row.mask):
         yield "the mask is not the sampled turns"
     if len(row.finish) != len(row.turns):
-        yield "turns without a reason for their end"
+        yield "turns without a finish reason"
     if row.logprobs[~row.mask].any():
         yield "a log-probability on a token that was not sampled"
     sampled = row.logprobs[row.mask]
@@ -71,7 +71,7 @@ def check_contract(observed: Observed, role: str, *, blind: bool) -> Finding:
         return Finding("trajectories", role, "never answered in these episodes", "not measured")
     found = Counter(fault for row in rows for fault in faults(row, blind=blind))
     if count := unseen(observed, role):
-        found["a turn that the policy was not asked so"] = count
+        found["a turn whose prompt is not what the policy was asked"] = count
     if count := sum(agent.rpartition("_")[0] == role for agent in observed.broken):
         found["a context that does not continue the one before"] = count
     measured = f"{len(rows)} rows, {turns} turns"

@@ -62,7 +62,7 @@ def _examine(settings: TrainSettings, problems: PreparedProblems) -> int:
     with session:
         session.console.print(
             f"Examining {settings.choice.env} with {settings.choice.algo}, sampled by "
-            f"{settings.run.engine}: nothing is written, and nothing stays changed."
+            f"{settings.run.engine}: nothing is written, and all changes are undone."
         )
         step = settings.rollout.problems_per_step
         findings = checkup(session, [problems.train.at(place) for place in range(step)])

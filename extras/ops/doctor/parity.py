@@ -100,7 +100,7 @@ def check_neutrality(role: str, scored: Scored, *, filtered: bool) -> Finding:
     nats2 = float(np.sum(scored.variance_N))
     if nats2 < _FEWEST_NATS2:
         tokens = len(scored.learner_N)
-        return Finding(check, role, f"{tokens} tokens tell too little", "not measured")
+        return Finding(check, role, f"{tokens} tokens are too few", "not measured")
     z = surplus_z(scored.learner_N, scored.entropy_N, scored.variance_N)
     return judge(
         check,

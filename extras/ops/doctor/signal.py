@@ -4,7 +4,7 @@ from coterie.datatypes import Trajectory
 from coterie.extras.ops.doctor.finding import Finding, judge
 from coterie.extras.ops.doctor.observe import Observed
 
-_LOOK = "docs/models.md says what the tiny models read"
+_LOOK = "docs/tiny-team.md says what the tiny models read"
 
 
 def check_signal(observed: Observed, role: str, key: str, *, trained: bool) -> list[Finding]:
@@ -24,8 +24,8 @@ def check_signal(observed: Observed, role: str, key: str, *, trained: bool) -> l
                 role,
                 f"never, in {len(observed.episodes)} episodes",
                 "wrong" if trained else "not measured",
-                "a yield is missing in the environment, or nobody gets that far: train another "
-                "role first with --train-role",
+                "a yield is missing in the environment, or no episode gets that far: train "
+                "another role first with --train-role",
             )
         ]
     groups: dict[str, set[float]] = {}
@@ -71,7 +71,7 @@ def check_spaces(observed: Observed) -> Finding:
         "all",
         observed.outside or "hold what was observed",
         wrong=bool(observed.outside),
-        way_out="mend the space or the observation; coterie check examines the environment alone",
+        way_out="fix the space or the observation; coterie check examines the environment alone",
     )
 
 

@@ -44,13 +44,11 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
     conversations = [[_ASKED], [_ASKED, _SAID, _NEXT], [_ASKED, _THOUGHT, _NEXT]]
     first, whole, thought = (one.text or "" for one in render(tokenizer, conversations))
     if _ids(tokenizer, first) != opened:
-        return Finding(_TEMPLATE, role, "opens a context in another way", "wrong", way_out)
+        return Finding(_TEMPLATE, role, "begins a context differently", "wrong", way_out)
     try:
         follows = codec.follow(_NEXT, ended=False)
     except UserError:
-        return Finding(
-            _TEMPLATE, role, "refuses a second message of the user", "not measured", way_out
-        )
+        return Finding(_TEMPLATE, role, "refuses a second user message", "not measured", way_out)
     appended = opened + codec.extend(_SAID) + follows
     if _ids(tokenizer, whole) == appended:
         note = "two turns are those of the template"
@@ -58,7 +56,7 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
             note = "drops or rewrites earlier thinking; contexts here keep it"
         return Finding(_TEMPLATE, role, note, "ok")
     if _text(tokenizer, follows) != whole.rpartition(_SAID)[2]:
-        return Finding(_TEMPLATE, role, "follows an answer in another way", "wrong", way_out)
+        return Finding(_TEMPLATE, role, "continues after an answer differently", "wrong", way_out)
     if _text(tokenizer, appended) == whole:
         return Finding(_TEMPLATE, role, "writes the same text in other tokens", "wrong", way_out)
     return Finding(_TEMPLATE, role, "rewrites earlier turns; contexts here keep them", "ok")
@@ -74,7 +72,7 @@ def check_round_trip(role: str, codec: HFCodec, text: str) -> Finding:
     """
     lost = codec.unknown_tokens(text)
     same = codec.decode(codec.extend(text)) == text
-    measured = f"{len(text)} characters come back"
+    measured = f"{len(text)} characters, unchanged"
     if lost:
         measured = f"has no tokens for {', '.join(repr(part) for part in lost[:3])}"
     elif not same:

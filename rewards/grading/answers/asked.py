@@ -1,4 +1,9 @@
-"""The unit that a question asks for, and which units contradict it."""
+"""The unit that a question asks for, and which units contradict it.
+
+To "How many minutes?" ``30 hours``, ``30%`` and ``$30`` are wrong, to "How many apples?" every
+measure is, and to "in m/s" ``12 m`` is. ``30 minutes a day`` is right where it names days.
+Where a measure, money or a percentage is asked for, counted things are wrong (``15 students``).
+"""
 
 import re
 from functools import lru_cache

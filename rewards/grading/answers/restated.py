@@ -3,6 +3,17 @@ r"""Whether an answer is the question's own content over again.
 "3 + 4" is no answer to "3 + 4 =", nor is "(4 + 3) + 0"; "2x + 3 = 11" solves no equation, and
 84/168 is not in lowest terms. Formulas, equations and numbers of the question are compared by
 :mod:`canonical` form, so that no step that does nothing makes them another answer.
+
+- A formula in the question's form is wrong where gold has another form. Where question and gold
+  share a form (6x/8 and 3x/4), an answer may leave no more steps than gold does.
+- The question's own equation is wrong, unless gold is another arrangement of it (y = 5 - 3x from
+  3x + y = 5) and the answer is arranged as gold is, or as the question names.
+- Where a number is to be written in another way ("lowest terms", "as a fraction", "scientific
+  notation"), the question's kind of numeral is wrong unless gold has it. Where that number stands
+  in the question, only the kind that is asked for counts: 5.75 is no mixed number. "Express your
+  answer as a fraction" is no such task.
+- Gold that stands in the question ("Simplify x + 1") is right in any order. Where the question asks
+  for no form, so is every formula of gold's form.
 """
 
 import math

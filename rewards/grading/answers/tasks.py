@@ -3,6 +3,20 @@ r"""Whether a formula or an equation has been worked into the form that its ques
 "Factor", "expand", "simplify", "rationalize the denominator" and "in vertex form" ask for a form.
 The gold answer is its measure: an answer that equals gold and leaves more of that work to do is
 none. ``2x(x^2-9)`` does not factor ``2x^3-18x`` where gold is ``2x(x-3)(x+3)``.
+
+The question says, and an answer is wrong that has:
+
+- factor, as a product: fewer factors with letters than gold;
+- prime factorization: fewer numbers, ``4 \cdot 21`` for ``2^2 \cdot 3 \cdot 7``;
+- expand, multiply out, distribute, remove the brackets: more brackets or like terms than gold;
+- simplify, combine like terms, reduce: more like terms, common factors, brackets in sums or roots
+  such as ``\sqrt{20}`` than gold, or a division by letters where gold has none; where gold has
+  letters also more powers of products and functions of numbers (``5x\ln e``);
+- partial fractions: fewer terms than gold; as a single fraction: more;
+- rationalize: a root below a fraction bar where gold has none;
+- standard, general, vertex, factored, point-slope or slope-intercept form: other squared brackets
+  or more steps to take than gold; in an equation also letters on both sides where gold has them on
+  one, or brackets where gold has none.
 """
 
 import re

@@ -84,7 +84,7 @@ async def test_prefixes_are_forgotten_once_no_request_uses_them(
     assert client.busy == -1
     monkeypatch.setattr("coterie.agents.engine.engine._FORGET_TRIES", 2)
     client.busy = 10
-    with pytest.raises(UserError, match="not done with requests"):
+    with pytest.raises(UserError, match="did not finish abandoned requests"):
         await engine_of(client).forget_prefixes()
 
 

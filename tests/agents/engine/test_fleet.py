@@ -216,7 +216,7 @@ async def test_an_aborted_request_is_a_failure(file_engine, monkeypatch) -> None
         return SimpleNamespace(token_ids=[5], logprobs=[{}], finish_reason="abort")
 
     monkeypatch.setattr(file_engine, "generate", gave_up)
-    with pytest.raises(PolicyFailure, match="gave the request up"):
+    with pytest.raises(PolicyFailure, match="aborted the request"):
         await fleet.policies["alice"](prompts(placed["alice"], 1)[0], Sampling(8))
     fleet.close()
 

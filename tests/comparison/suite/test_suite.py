@@ -135,7 +135,7 @@ def test_all_suites_with_workflow_and_verifier(run: Any, asked: list[tuple[str, 
     found, shown = run(*flags, "--verifier", judge)
     assert set(found["suites"]) == {"core", "corea", "eapo", "math"}
     eapo = found["suites"]["eapo"]["rows"]
-    assert eapo["workflow/half"]["label"] == "half, told by gold"
+    assert eapo["workflow/half"]["label"] == "half, helped by gold"
     # Three experts of the other agent write before it does.
     assert eapo["workflow/half"]["tokens"] > 3 * eapo["gold"]["tokens"]
     assert "workflow/half" not in found["suites"]["core"]["rows"]

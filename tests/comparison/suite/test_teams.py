@@ -114,7 +114,7 @@ def test_teams_side_by_side_have_all_rows(run: Any) -> None:
     assert {"vote", "vote/theirs", "cascade"} <= set(found["suites"]["wire"]["rows"])
     assert "answers of receiver count" in shown
     # A policy alone in the suite of an environment: the others have to be played.
-    assert "caller is asked there, and nobody plays it" in run(
+    assert "caller has no model there" in run(
         "--policies", f"a={GOLD}", "--role", "receiver", "--suite", "wires:WIRE", *CHAINS, code=2
     )
 
@@ -122,7 +122,7 @@ def test_teams_side_by_side_have_all_rows(run: Any) -> None:
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--team", f"caller={GOLD}"], "receiver is asked there, and nobody plays it; name"),
+        (["--team", f"caller={GOLD}"], "receiver has no model there; name one"),
         (["--team", f"caller={GOLD}", f"zoe={GOLD}"], "--team names zoe; the roles of wires:WIRE"),
         (["--team", "caller"], "write ROLE=WHAT"),
         (["--team", f"caller={GOLD}", f"caller={GOLD}"], "names caller twice"),

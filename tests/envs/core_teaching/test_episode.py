@@ -124,7 +124,7 @@ def test_a_transcript(make: Any, problem: Problem, capsys: pytest.CaptureFixture
         ({"reread": "wrong", "reread_least": -0.1}, "reread_least"),
         ({"reread": "wrong", "reread_least": 1.1}, "reread_least"),
         # Right traces are not read behind themselves.
-        ({"reread": "all", "reread_hint": "own"}, "with reread_hint own would read right traces"),
+        ({"reread": "all", "reread_hint": "own"}, "with reread_hint own would give right traces"),
     ],
 )
 def test_settings_that_make_no_sense(fields: dict[str, Any], sentence: str) -> None:

@@ -176,7 +176,7 @@ def test_a_trace_shows_its_terms_confidence_and_loss(opened: Open) -> None:
     assert card.locator("h5").text_content() == "bob_0reward +1.3"
     assert card.locator(".terms tr").all_text_contents() == ["exploitation+1", "rescue+0.3"]
     text = card.text_content()
-    assert "paid nothing: exploration" in text
+    assert "reward 0: exploration" in text
     assert "advantage −0.5, loss weight 0.8: loss on the 2 tokens underlined" in text
     page.locator("button[data-tag=deferred]").click()
     meter = page.locator(".card").nth(1).locator("meter")

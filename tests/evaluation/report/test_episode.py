@@ -121,8 +121,8 @@ def test_hints_consults_and_cascades(show: Make, episode: Make, trace: Make) -> 
         {"to": "bob", "by": "", "text": "7", "again": True},
     ]
     assert [call["fate"] for call in shown["consults"][0]] == [
-        "let in",
-        "turned away by the coin",
+        "accepted",
+        "rejected by the draw",
         "no reply",
     ]
     assert [call["states_gold"] for call in shown["consults"][0]] == [True, False, False]

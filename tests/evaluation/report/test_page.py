@@ -179,7 +179,7 @@ def test_a_run_that_paid_nothing_new_is_not_called_empty(run: Run) -> None:
     (path / "summary.json").unlink()
     html = written(path)
     assert "Nothing has been logged yet" not in html
-    assert "Nothing that stands here has changed in 2 steps" in html
+    assert "The main metrics have not changed in 2 steps" in html
 
 
 def test_the_header_tells_when_and_how_it_began(run: Run) -> None:
@@ -301,7 +301,7 @@ def test_a_missing_tokenizer_is_said_once(run: Run) -> None:
 
 def test_who_sat_where_on_a_cluster_is_a_table(run: Run) -> None:
     path = run()
-    assert "Who sat where" not in written(path)
+    assert "Processes of the run" not in written(path)
     places = [
         {"process": "learner of alice", "node": "<b>n1"},
         {"process": "engine 1", "node": "n2"},
@@ -311,4 +311,4 @@ def test_who_sat_where_on_a_cluster_is_a_table(run: Run) -> None:
     assert '<th scope="col">process</th><th scope="col">node</th>' in html
     assert "<td>learner of alice</td><td>&lt;b&gt;n1</td>" in html
     (path / "summary.json").write_text(json.dumps({"places": "nowhere"}))
-    assert "Who sat where" not in written(path)
+    assert "Processes of the run" not in written(path)

@@ -57,7 +57,7 @@ def test_a_flag_that_makes_no_sense(
     ("make", "said"),
     [
         (lambda path: None, "there is no directory"),
-        (lambda path: path.mkdir(), "is not a run (no config.json in it)"),
+        (lambda path: path.mkdir(), "is not a run (it has no config.json)"),
         (lambda path: path.write_text("x"), "there is no directory"),
         (
             lambda path: (path.mkdir(), (path / "config.json").write_text("[1]")),

@@ -304,7 +304,7 @@ def test_more_than_this_machine_holds_is_refused_and_help_tells_of_the_flag(
     with pytest.raises(UserError, match=r"cannot hold this run.*--cluster.episode-workers"):
         EpisodeWorkers(ClusterSettings(episode_workers=4096), {}, vllm=False)
     with pytest.raises(SystemExit):
-        parse(["--env", "core-teaching", "--help"])
+        parse(["--env", "core-teaching", "--help-all"])
     assert "--cluster.episode-workers" in capsys.readouterr().out
 
 

@@ -120,7 +120,7 @@ def test_what_dies_too_often_ends_the_run_with_its_name(
     def kill(session: Session, step: int) -> None:
         fake_cluster.made[1].stop()
 
-    way_out = f"learner of bob has died.*; --resume {tmp_path / 'run'} begins it again"
+    way_out = f"learner of bob has died.*; --resume {tmp_path / 'run'} starts it again"
     with pytest.raises(UserError, match=way_out):
         play(tmp_path / "run", *CLUSTER, "--cluster.restarts", "0", before=kill)
 
@@ -142,7 +142,7 @@ def test_who_dies_too_often_while_it_starts_leaves_no_run_and_promises_none(
     with pytest.raises(UserError) as ended:
         play(tmp_path / "run", *CLUSTER, "--cluster.restarts", "0")
     assert str(ended.value) == (
-        "learner of bob has died, while the run was being started; nothing is lost: give the same "
+        "learner of bob has died, while the run started; nothing is lost: give the same "
         "command again, or raise --cluster.restarts"
     )
     assert not (tmp_path / "run").exists()
@@ -226,7 +226,7 @@ def test_no_request_is_answered_with_other_weights_than_were_asked_for(
             actor = next(a for a in fake_cluster.made if a.name == "engine 1 of bob")
             actor.handle.models.loaded["bob"].handle.version = 0
 
-    with pytest.raises(RuntimeError, match="bob has version 0 here, and 1 is asked"):
+    with pytest.raises(RuntimeError, match="bob has version 0 here, but version 1 was requested"):
         play(tmp_path / "run", *CLUSTER, "--agents.bob.engine-replicas", "1", before=age)
 
 

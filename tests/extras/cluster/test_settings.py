@@ -31,7 +31,7 @@ def test_who_writes_checkpoints(address: str, shares: bool) -> None:
 
 @pytest.mark.parametrize("address", ["", "ray://head:10001", "head", "head:port", "Auto", "a b:1"])
 def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(UserError, match=r"--cluster\.address .* is no address"):
+    with pytest.raises(UserError, match=r"--cluster\.address .* is not an address"):
         ClusterSettings(address)
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         ),
         (
             ("--agents.bob.learner-devices", "2", "--learner.moments", "8bit"),
-            "--learner.moments 8bit cannot lie in shards: leave it at float32",
+            "--learner.moments 8bit cannot be sharded: leave it at float32",
         ),
         (
             ("--agents.bob.learner-devices", "2", "--doctor"),

@@ -168,7 +168,8 @@ def test_a_dead_learner_is_not_an_engines_fault(said: list[tuple[Any, ...]], ver
     learner, *engines = parties(said, **{verb: Died("learner has died")})
     failed = Transfer("bob", learner, span=1).give(engines, 3)
     assert {name: f"{error}" for name, error in failed.items()} == {
-        name: f"{name} was given nothing: learner has died" for name in ("engine 1", "engine 2")
+        name: f"the weights could not be sent to {name}: learner has died"
+        for name in ("engine 1", "engine 2")
     }
     assert not any(isinstance(error, Died) for error in failed.values())
 
@@ -186,7 +187,7 @@ def test_weights_that_nobody_holds_any_more_are_answered_with_by_nobody(
 ) -> None:
     """The learner has made another update while an engine was replaced."""
     learner, *engines = parties(said)
-    with pytest.raises(UserError, match=r"made update 3, and nobody holds .* update 2.*--resume"):
+    with pytest.raises(UserError, match=r"made update 3, and no process has .* update 2.*--resume"):
         Transfer("bob", learner, span=1).give(engines, 2)
     assert "announce" not in [verb for _, verb, *_ in said]
 

@@ -8,8 +8,8 @@ from coterie import __main__, train
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
-        ("train --plan --doctor", "--plan reckons without a model, --doctor tries the models"),
-        ("coterie doctor --plan", "coterie train: --plan reckons without a model, --doctor tries"),
+        ("train --plan --doctor", "--plan needs no model, --doctor runs the models"),
+        ("coterie doctor --plan", "coterie train: --plan needs no model, --doctor runs"),
         ("coterie doctor --doctor --steps x", "coterie train: --steps is 'x'; it must be a whole"),
         ("train --print-config --plan", "--print-config does nothing else: leave out --plan"),
         ("train --print-config --doctor", "--print-config does nothing else: leave out --doctor"),

@@ -150,7 +150,7 @@ def test_a_plan_is_printed_without_weights(
     assert train.main(flags(folder, "--plan", "--card", "24")) == 0
     said = capsys.readouterr().out
     assert "cuda:0, 24.0 GiB" in said
-    assert "at once, at most: it fits" in said
+    assert "peak: it fits" in said
     assert max(map(len, said.splitlines())) <= 80
 
 
@@ -282,7 +282,7 @@ def test_settings_of_the_plan_are_no_settings_of_a_run() -> None:
     settings = parse(["--plan", "--card", "24"])
     assert not {"plan", "card"} & settings.plain()["run"].keys()
     assert "prompt" in describe(settings, plan(settings, 24))
-    assert "at the speed of an H200" in describe(settings, plan(settings, 1e30))
+    assert "on an H200" in describe(settings, plan(settings, 1e30))
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_an_adapter_names_its_base_and_has_its_tokenizer(tmp_path):
 @pytest.mark.parametrize(
     ("arrange", "said"),
     [
-        (lambda run, hub, env: env.delenv("HF_TOKEN"), "nobody is logged in to the hub"),
+        (lambda run, hub, env: env.delenv("HF_TOKEN"), "not logged in to the hub"),
         (lambda run, hub, env: hub.refuses.update({"create": 401}), "write to org/name (401)"),
         (lambda run, hub, env: hub.refuses.update({"/commit/main": 403}), "org/name (403)"),
         (

@@ -50,7 +50,7 @@ def test_every_row_without_sampling_twice(
     assert results["workflow"]["avg@n"]["value"] > results["error"]["avg@n"]["value"]
     # The wrong ones are resampled from what the expert really said (EAPO, appendix E).
     assert results["error"]["wrong_told"] > 0.5 > results["workflow"]["wrong_told"]
-    assert f"{results['error']['wrong_told']:.0%} of what is told is wrong" in text
+    assert f"{results['error']['wrong_told']:.0%} of the replies it reads are wrong" in text
     (stored,) = (out / "responses").glob("*/replies-*.jsonl")
     assert len(stored.read_text().splitlines()) == 1 + 8 * 32
     assert results["base"]["expert_tokens"] == 0 < results["workflow"]["expert_tokens"]
@@ -160,7 +160,7 @@ def test_solutions_become_traces(solution: str, trace: str) -> None:
         (["eapo", "--others", "Base=tiny:policy"], "two rows have the same name"),
         (["eapo", "--expert", "scripted:loud"], "kind=loud"),
         (["distill", "--out", "x", "--steps", "0"], "--steps must be at least 1"),
-        (["distill", "--out", "x", "--policy", "scripted:silent"], "no model to train"),
+        (["distill", "--out", "x", "--policy", "scripted:silent"], "not a model to train"),
         (["distill", "--out", "x", "--expert-tokens", "-1"], "--expert-tokens must not be neg"),
         (["nope"], "unknown comparison 'nope'; known: corea, eapo, distill, sweep, seeds"),
     ],

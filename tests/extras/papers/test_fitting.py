@@ -14,7 +14,7 @@ from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.distill import Distillation
 from coterie.extras.papers.eapo import EapoComparison
 
-SAID = "Settings that nobody named, for models of "
+SAID = "Defaults for models of "
 
 
 @pytest.fixture
@@ -79,8 +79,8 @@ def test_cascades_let_answers_end_by_themselves(
 @pytest.mark.parametrize(
     ("suite", "said"),
     [
-        ("core", "suite core: Settings that nobody named, for models of "),
-        ("core-teaching", "suite core-teaching: Settings that nobody named, for models of "),
+        ("core", "suite core: Defaults for models of "),
+        ("core-teaching", "suite core-teaching: Defaults for models of "),
     ],
 )
 def test_a_suite_asks_for_the_answer(

@@ -252,7 +252,7 @@ def test_a_failure_stops_it(
     monkeypatch.setattr("coterie.extras.papers.sweep.subprocess", SimpleNamespace(run=run))
     assert benchmark.main(["sweep", "core-1", "--out", str(tmp_path)]) == 2
     message = capsys.readouterr().err
-    assert "ended with exit code 137; the same sweep goes on from there" in message
+    assert "ended with exit code 137; the same sweep continues from there" in message
 
 
 def test_a_table_from_comparisons(inside: list[list[str]], tmp_path: Path) -> None:

@@ -325,10 +325,10 @@ def broken_rows() -> dict[str, Callable[[Any], dict[str, Any]]]:
         "not sampled": loud,
         "not finite": lost,
         "above 0": unlikely,
-        "not asked so": other,
+        "is not what the policy was asked": other,
         "differ in length": lambda row: {"mask": row.mask[1:]},
         "outside the row": lambda row: {"turns": ((0, len(row.tokens) + 1),)},
-        "reason for their end": lambda row: {"finish": ()},
+        "without a finish reason": lambda row: {"finish": ()},
         "sum to the reward": lambda row: {"reward": row.reward + 1},
     }
 

@@ -1,0 +1,62 @@
+"""The help text of a choice: ``--help`` shows the settings of its run, environment and algorithm,
+``--help-all`` shows all of them."""
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from coterie.datatypes.flags import parse_flags
+
+ALL = "--help-all"
+_FIRST = ("run", "env", "algo")
+_ORDER = (*_FIRST, "agents", "problems", "rollout", "learner", "eval", "warmup", "scoring")
+
+Section = tuple[str, Any, Any]
+"""Name, type and default of a group of settings."""
+
+
+def wants_help(args: Sequence[str]) -> bool:
+    """Whether ``args`` ask for a help text."""
+    return bool({"-h", "--help", ALL} & set(args))
+
+
+def show_help(
+    sections: Sequence[Section], args: Sequence[str], *, prog: str, description: str
+) -> NoReturn:
+    """Print the help text that ``args`` ask for and exit with 0.
+
+    Args:
+        sections: all groups of settings of the choice.
+        args: the command line, with ``--help`` or ``--help-all``.
+        prog: the command, with the choice.
+        description: the first paragraph.
+    """
+    sections = sorted(sections, key=_place)
+    shown = sections if ALL in args else [one for one in sections if one[0] in _FIRST]
+    try:
+        kind = dataclasses.make_dataclass("Settings", shown, frozen=True)
+        parse_flags(kind, ["--help"], prog=prog, description=description)
+    except SystemExit:
+        if shown != sections:
+            print(_further(sections))
+    sys.exit(0)
+
+
+def _place(section: Section) -> int:
+    name = section[0]
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
+
+
+def _further(sections: Sequence[Section]) -> str:
+    """The groups that ``--help-all`` adds, a line each."""
+    lines = [f"More settings, with {ALL}:"]
+    for name, kind, default in sections:
+        if name == "agents":
+            kind = type(next(iter(vars(default).values())))
+            name = "agents.ROLE"
+        if name not in _FIRST:
+            first = (inspect.getdoc(kind) or "").replace("\n", " ").partition(". ")[0].rstrip(".")
+            lines.append(f"  {f'--{name}.*':<16} {first}")
+    return "\n".join(lines)
