@@ -13,7 +13,7 @@ _ADDRESS = re.compile(r"none|local|auto|[^\s:/]+:\d+")
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """Processes of models and episodes, on this machine or on a Ray cluster."""
+    """Processes of models and episodes, here or on a Ray cluster."""
 
     address: str = "none"
     """local: start Ray on this machine and stop it with the run; auto or HOST:PORT: join a cluster

@@ -13,7 +13,7 @@ from coterie import __main__, train
         ("coterie doctor --doctor --steps x", "coterie train: --steps is 'x'; it must be a whole"),
         ("train --print-config --plan", "--print-config does nothing else: leave out --plan"),
         ("train --print-config --doctor", "--print-config does nothing else: leave out --doctor"),
-        ("coterie push", "missing: The run's directory, such as runs/x; ORG/NAME on the hub (all"),
+        ("coterie push", "missing: The run's directory, such as runs/x; ORG/NAME on the hub (op"),
         ("coterie serve x --prot 1", "coterie serve: unknown option --prot; did you mean --port"),
         ("coterie push a b --public --public", ": --public is given twice; write it once"),
     ],
