@@ -53,8 +53,8 @@ def judge_prompt(response: str, problem: Problem) -> str:
 def read_grade(reply: str) -> Grade | None:
     """The grade in the last line of a judge's reply; None for anything but exactly one."""
     lines = [line for line in after_thinking(reply)[-LONGEST:].splitlines() if line.strip()]
-    found = _LINE.fullmatch(lines[-1].strip(" \t*_`\"'.#()<>[]{}$\\")) if lines else None
-    return _WORDS.get(found[1].lower().replace("notattempted", "not_attempted")) if found else None
+    match = _LINE.fullmatch(lines[-1].strip(" \t*_`\"'.#()<>[]{}$\\")) if lines else None
+    return _WORDS.get(match[1].lower().replace("notattempted", "not_attempted")) if match else None
 
 
 class JudgeGrader:
@@ -69,11 +69,13 @@ class JudgeGrader:
     def __call__(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
         """One verdict per request. Who states nothing at all is not shown to the judge."""
         stated = [bool(after_thinking(response).strip()) for response, _ in requests]
-        prompts = [judge_prompt(*request) for request, one in zip(requests, stated) if one]
+        prompts = [
+            judge_prompt(*request) for request, is_stated in zip(requests, stated) if is_stated
+        ]
         replies = iter(self._ask(prompts) if prompts else ())
         return [
-            _verdict(response, next(replies)) if one else Verdict(False, None, "none")
-            for (response, _), one in zip(requests, stated)
+            _verdict(response, next(replies)) if is_stated else Verdict(False, None, "none")
+            for (response, _), is_stated in zip(requests, stated)
         ]
 
 

@@ -89,15 +89,15 @@ class AnswerScorer:
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """(n, D) unit vectors, one a text."""
         with self._lock:
-            found = {text: self._vectors.get(text) for text in texts}
-            missing = [text for text, vector in found.items() if vector is None]
+            vectors = {text: self._vectors.get(text) for text in texts}
+            missing = [text for text, vector in vectors.items() if vector is None]
             if missing:
                 for text, vector in zip(missing, self.encoder.encode(missing), strict=True):
-                    found[text] = vector
+                    vectors[text] = vector
                     self._vectors.put(text, vector)
         if not texts:
             return np.zeros((0, self.encoder.dimensions), dtype=np.float32)
-        return np.stack([vector for text in texts if (vector := found[text]) is not None])
+        return np.stack([vector for text in texts if (vector := vectors[text]) is not None])
 
     def prefetch(self, requests: Sequence[ScoreRequests]) -> None:
         """Check every answer in one batch and embed every text in one batch."""
@@ -119,17 +119,17 @@ class AnswerScorer:
     def _check(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
         with self._lock:
             keys = [_key(response, problem) for response, problem in requests]
-            found = {key: self._verdicts.get(key) for key in keys}
+            verdicts = {key: self._verdicts.get(key) for key in keys}
             missing = {
                 key: request
                 for key, request in zip(keys, requests, strict=True)
-                if found[key] is None
+                if verdicts[key] is None
             }
             fresh = self._grade(list(missing.values()))
             for key, verdict in zip(missing, fresh, strict=True):
-                found[key] = verdict
+                verdicts[key] = verdict
                 self._verdicts.put(key, verdict)
-        return [verdict for key in keys if (verdict := found[key]) is not None]
+        return [verdict for key in keys if (verdict := verdicts[key]) is not None]
 
     def _grade(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
         """Fresh verdicts: each kind by whoever judges it."""
@@ -138,8 +138,8 @@ class AnswerScorer:
             places_of.setdefault(self._graders.get(problem.kind), []).append(place)
         verdicts: dict[int, Verdict] = {}
         for grader, places in places_of.items():
-            some = [requests[place] for place in places]
-            fresh = self._checker.check_many(some) if grader is None else grader(some)
+            batch = [requests[place] for place in places]
+            fresh = self._checker.check_many(batch) if grader is None else grader(batch)
             if grader is not None:
                 self._graded.update(verdict.method for verdict in fresh)
             verdicts |= dict(zip(places, fresh, strict=True))

@@ -85,7 +85,7 @@ EXAMPLES = {
 }
 
 
-def found(text: str) -> set[str]:
+def strategies_in(text: str) -> set[str]:
     return {name for name, present in zip(NAMES, signatures([text])[0], strict=True) if present}
 
 
@@ -98,7 +98,7 @@ def test_the_table_holds_the_eighteen_classes():
     ("name", "text"), [(name, text) for name, texts in EXAMPLES.items() for text in texts]
 )
 def test_triggers(name, text):
-    assert name in found(text)
+    assert name in strategies_in(text)
 
 
 @pytest.mark.parametrize(
@@ -112,12 +112,12 @@ def test_triggers(name, text):
     ],
 )
 def test_lookalikes_trigger_nothing(text):
-    assert found(text) == set()
+    assert strategies_in(text) == set()
 
 
 def test_one_text_exactly():
     text = "<approach>Add</approach> 3 + 4 = 7, then check that 7 < 8 and 9 > 8."
-    assert found(text) == {"addition", "equation", "verification", "comparison"}
+    assert strategies_in(text) == {"addition", "equation", "verification", "comparison"}
 
 
 def test_rows_stand_for_texts():

@@ -97,8 +97,10 @@ def test_against_the_published_definition(answer: str, gold: str) -> None:
 def test_kind_qa_is_right_by_exact_match() -> None:
     problem = Problem("q", "Which river?", "the Aare", "qa")
     checker = Checker()
-    found = [checker.check(text, problem) for text in ("Answer: Aare.", "Answer: Aare river", "?")]
-    assert [(verdict.correct, verdict.method) for verdict in found] == [
+    verdicts = [
+        checker.check(text, problem) for text in ("Answer: Aare.", "Answer: Aare river", "?")
+    ]
+    assert [(verdict.correct, verdict.method) for verdict in verdicts] == [
         (True, "exact-match"),
         (False, "exact-match"),
         (False, "none"),

@@ -41,19 +41,19 @@ def asked_units(question: str) -> frozenset[str]:
     name for what is only counted. Empty where it names none."""
     question = question[:8192]
     counted = (_first_unit(match["words"]) for match in _HOW_MANY.finditer(question))
-    found = {unit for unit in counted if unit is not None}
+    units = {unit for unit in counted if unit is not None}
     last = _SENTENCE.split(question.strip())[-1]
     # "30 miles" answers "how many miles per hour", and not "how fast, in miles per hour".
-    found.update({unit.partition("/")[0] for unit in found})
-    found.update(filter(None, (unit_of(match["words"]) for match in _IN_UNITS.finditer(last))))
+    units.update({unit.partition("/")[0] for unit in units})
+    units.update(filter(None, (unit_of(match["words"]) for match in _IN_UNITS.finditer(last))))
     for match in _IN_POWERS.finditer(last):
         power = "square" if (match["power"] or match["raised"]) in "2²" else "cubic"
-        found.update(filter(None, [unit_of(f"{power} {match['words']}")]))
+        units.update(filter(None, [unit_of(f"{power} {match['words']}")]))
     if _PERCENT.search(question):
-        found = (found - {""}) | {"%"}
-    if _MONEY.search(question) and found.isdisjoint(CURRENCIES):
-        found.add("money")
-    return frozenset(found)
+        units = (units - {""}) | {"%"}
+    if _MONEY.search(question) and units.isdisjoint(CURRENCIES):
+        units.add("money")
+    return frozenset(units)
 
 
 def contradicts(unit: str, question: str) -> bool:

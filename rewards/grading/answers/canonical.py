@@ -145,17 +145,17 @@ class _Walk:
     def multiplied(self, forms: Iterable[Form]) -> Form:
         """The product of forms; powers of one base are put together."""
         number = Fraction(1)
-        found: dict[Any, Fraction] = {}
+        exponents: dict[Any, Fraction] = {}
         for coefficient, powers in forms:
             number *= coefficient
             for base, exponent in powers:
-                before = found.get(base, Fraction(0))
+                before = exponents.get(base, Fraction(0))
                 # x times its root may be as simple as x^{3/2}.
-                self.steps += base in found and before.denominator == exponent.denominator
-                found[base] = before + exponent
+                self.steps += base in exponents and before.denominator == exponent.denominator
+                exponents[base] = before + exponent
         if not number:
             return number, _NOTHING
-        kept = [(base, exponent) for base, exponent in found.items() if exponent]
+        kept = [(base, exponent) for base, exponent in exponents.items() if exponent]
         return number, tuple(sorted(kept, key=repr))
 
     def power(self, kind: str, base: Formula, over: Formula) -> Form:
@@ -184,14 +184,14 @@ class _Walk:
 
     def sum(self, parts: Iterable[Formula]) -> Form:
         """A sum; like terms are put together, its first term has no minus sign."""
-        found: dict[Powers, Fraction] = {}
+        numbers: dict[Powers, Fraction] = {}
         terms = list(self.flat(parts))
         if self.computes and any(map(_has_letters, terms)):
             terms = [self.computed(term) for term in terms]
         for number, powers in terms:
-            self.steps += powers in found or not number
-            found[powers] = found.get(powers, Fraction(0)) + number
-        kept = sorted(((n, powers) for powers, n in found.items() if n), key=lambda t: repr(t[1]))
+            self.steps += powers in numbers or not number
+            numbers[powers] = numbers.get(powers, Fraction(0)) + number
+        kept = sorted(((n, powers) for powers, n in numbers.items() if n), key=lambda t: repr(t[1]))
         if len(kept) < 2:
             return kept[0] if kept else (Fraction(0), _NOTHING)
         sign = 1 if kept[0][0] > 0 else -1

@@ -45,7 +45,7 @@ UNGRADED = {
 
 @dataclass(frozen=True)
 class _Open:
-    """An answer that needs algebra."""
+    """An answer that only algebra can decide."""
 
     answer: str
     problem: Problem
@@ -81,7 +81,7 @@ class Checker:
         return self.check_many([(response, problem)])[0]
 
     def check_many(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
-        """As :meth:`check`, with every comparison by algebra in one batch."""
+        """Verdicts on many responses, in their order; algebra compares all pairs in one batch."""
         drafts = [self._draft(response, problem) for response, problem in requests]
         self._resolve([pair for d in drafts if isinstance(d, _Open) for pair in d.pairs])
         verdicts = [self._close(d) if isinstance(d, _Open) else d for d in drafts]
@@ -120,7 +120,7 @@ class Checker:
         return self._compare(answer, problem)
 
     def _compare(self, answer: str, problem: Problem) -> Verdict | _Open:
-        """Take both sides apart; list what only algebra can tell."""
+        """Compare both sides part by part; list the pairs that only algebra can decide."""
         written = without_letter(answer)
         if problem.kind == "number":
             written = one_number(written)
@@ -168,7 +168,7 @@ class Checker:
         return self._known[pair]
 
     def _close(self, draft: _Open) -> Verdict:
-        """The verdict once algebra has spoken."""
+        """The verdict after the comparison by algebra."""
         seen: set[Outcome] = set()
 
         def atom(gold: Shape, written: Shape) -> bool:

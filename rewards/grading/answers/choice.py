@@ -76,13 +76,13 @@ def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | Non
 
     Both None where nothing is stated; the letter None where what is stated is no option.
     """
-    found = candidates(response)
-    for candidate in reversed(found):
+    stated = candidates(response)
+    for candidate in reversed(stated):
         letter = letter_of(candidate.text, choices)
         if letter is not None:
             return candidate.text, letter
-    if found:
-        return found[-1].text or None, None
+    if stated:
+        return stated[-1].text or None, None
     text = bare(response)
     if text is None:
         # "C. green" and nothing else

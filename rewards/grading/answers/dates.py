@@ -35,10 +35,8 @@ def read_date(text: str) -> Day | None:
     ((2024, 3, 14), (2024, 3, 14), None)
     """
     text = " ".join(text[:64].split()).rstrip(".")
-    found = {
-        day for pattern in _DATES if (match := pattern.fullmatch(text)) if (day := _day(match))
-    }
-    return found.pop() if len(found) == 1 else None
+    days = {day for pattern in _DATES if (match := pattern.fullmatch(text)) if (day := _day(match))}
+    return days.pop() if len(days) == 1 else None
 
 
 def _day(match: re.Match[str]) -> Day | None:

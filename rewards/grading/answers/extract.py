@@ -90,7 +90,8 @@ def boxes(text: str) -> list[tuple[int, int, int]]:
 
 
 def arguments(text: str, command: re.Pattern[str]) -> list[tuple[int, int, int]]:
-    """As :func:`boxes`, for any ``command`` that ends with its opening brace."""
+    """The outermost balanced arguments of ``command``, which ends with its opening brace; spans as
+    in :func:`boxes`."""
     starts = {match.end() - 1: match.start() for match in command.finditer(text)}
     if not starts:
         return []
@@ -103,18 +104,18 @@ def arguments(text: str, command: re.Pattern[str]) -> list[tuple[int, int, int]]
             stack.append(match.start())
         elif token == "}" and stack:
             closed[stack.pop()] = match.start()
-    found: list[tuple[int, int, int]] = []
+    spans: list[tuple[int, int, int]] = []
     reached = 0
     for brace, start in starts.items():
         end = closed.get(brace)
         if end is not None and start >= reached:
-            found.append((start, brace + 1, end))
+            spans.append((start, brace + 1, end))
             reached = end
-    return found
+    return spans
 
 
 def _tagged(text: str) -> list[Candidate]:
-    found: list[Candidate] = []
+    tagged: list[Candidate] = []
     opened: dict[str, tuple[int, int]] = {}
     for match in _TAG.finditer(text):
         name = match["name"].lower().replace("-", "_")
@@ -124,8 +125,8 @@ def _tagged(text: str) -> list[Candidate]:
             start, content = opened.pop(name)
             inside = text[content : match.start()].strip()
             line = _ANSWER_LINE.fullmatch(inside)
-            found.append(Candidate(start, line["rest"] if line else inside))
-    return found
+            tagged.append(Candidate(start, line["rest"] if line else inside))
+    return tagged
 
 
 def _unexclaimed(text: str) -> str:
@@ -135,20 +136,20 @@ def _unexclaimed(text: str) -> str:
 
 
 def _lines(text: str) -> list[Candidate]:
-    found: list[Candidate] = []
+    stated: list[Candidate] = []
     for match in _HASHES.finditer(text):
         rest = _unexclaimed(match["rest"].strip())
         # "#### Answer: 7" and "#### Answer" are met below, with their own prefix taken off.
         if rest and not _ANSWER_LINE.match(rest) and not _HEADING.fullmatch(match[0]):
-            found.append(Candidate(match.start(), rest))
+            stated.append(Candidate(match.start(), rest))
     for match in _ANSWER_LINE.finditer(text):
         rest = match["rest"].strip().rstrip(f"{_FLOURISHES}* \t") or _following(text, match.end())
-        found.append(Candidate(match.start(), _unexclaimed(rest)))
+        stated.append(Candidate(match.start(), _unexclaimed(rest)))
     for match in _HEADING.finditer(text):
-        found.append(Candidate(match.start(), _unexclaimed(_following(text, match.end()))))
+        stated.append(Candidate(match.start(), _unexclaimed(_following(text, match.end()))))
     for match in _SENTENCE.finditer(text):
-        found.append(Candidate(match.start(), _unexclaimed(match["rest"].strip())))
-    return [candidate for candidate in found if candidate.text]
+        stated.append(Candidate(match.start(), _unexclaimed(match["rest"].strip())))
+    return [candidate for candidate in stated if candidate.text]
 
 
 def _following(text: str, end: int) -> str:
@@ -160,14 +161,14 @@ def _following(text: str, end: int) -> str:
 def candidates(response: str) -> list[Candidate]:
     """Every stated answer of ``response`` after its thinking, in the order of their markers."""
     text = after_thinking(response)
-    found = [Candidate(start, text[a:b].strip()) for start, a, b in boxes(text)]
-    found += [
+    stated = [Candidate(start, text[a:b].strip()) for start, a, b in boxes(text)]
+    stated += [
         Candidate(match.start(), match["number"] or match["letter"])
         for match in _BARE_BOX.finditer(text)
     ]
-    found += _tagged(text)
-    found += _lines(text)
-    return sorted(found, key=lambda candidate: candidate.start)
+    stated += _tagged(text)
+    stated += _lines(text)
+    return sorted(stated, key=lambda candidate: candidate.start)
 
 
 def bare(response: str) -> str | None:
@@ -186,9 +187,9 @@ def extract(response: str) -> str | None:
     Examples: ``"... \boxed{\frac{1}{2}}."`` gives ``\frac{1}{2}``; ``"#### 1,080"`` gives
     ``1,080``; ``"so 3 and then 4"`` gives None.
     """
-    found = candidates(response)
-    if found:
-        return found[-1].text or None
+    stated = candidates(response)
+    if stated:
+        return stated[-1].text or None
     return bare(response)
 
 
@@ -200,5 +201,5 @@ def last_box(response: str) -> str:
     ("The answer is likely correct.") is no second answer.
     """
     text = after_thinking(response)
-    found = boxes(text)
-    return text[found[-1][0] : found[-1][2] + 1] if found else response
+    spans = boxes(text)
+    return text[spans[-1][0] : spans[-1][2] + 1] if spans else response

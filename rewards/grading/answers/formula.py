@@ -22,7 +22,7 @@ FUNCTIONS = frozenset(
     + ["cot", "sec", "csc", "ln", "log", "exp"]
 )
 MAX_EXPONENT = 400
-"""Of ten, in a literal."""
+"""Largest power of ten in a literal."""
 
 
 def parts(formula: Formula) -> Iterator[Formula]:

@@ -59,8 +59,8 @@ def read(text: str) -> Formula | None:
     """
     try:
         reader = _Reader(text)
-        found = reader.sum()
-        return found if reader.kind is None else None
+        formula = reader.sum()
+        return formula if reader.kind is None else None
     except (_UnreadableError, RecursionError):
         return None
 

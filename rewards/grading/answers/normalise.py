@@ -27,14 +27,14 @@ _SPELLINGS = {
     r"\in ": "∈",
     r"^\circ ": "°º˚",
 }
-_FRACTIONS = {one: normalize("NFKC", one).split("⁄") for one in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
+_FRACTIONS = {sign: normalize("NFKC", sign).split("⁄") for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 _WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) != "＄"}
 """Full-width signs by the signs that they are."""
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-", strict=True))
 _UNICODE = str.maketrans(
     _WIDE
-    | {one: spelling for spelling, signs in _SPELLINGS.items() for one in signs}
-    | {one: rf"\frac{{{top}}}{{{bottom}}}" for one, (top, bottom) in _FRACTIONS.items()}
+    | {sign: spelling for spelling, signs in _SPELLINGS.items() for sign in signs}
+    | {sign: rf"\frac{{{top}}}{{{bottom}}}" for sign, (top, bottom) in _FRACTIONS.items()}
 )
 
 DOLLAR = "＄"

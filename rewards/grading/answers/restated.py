@@ -94,7 +94,7 @@ class Content:
     """What a question holds."""
 
     formulas: frozenset[Formula]
-    """In one order; no single number or letter."""
+    """With the parts of sums and products in one order; no single number or letter."""
     forms: frozenset[Form]
     equations: tuple[Formula, ...]
     numbers: frozenset[tuple[Fraction, str]]

@@ -84,7 +84,7 @@ def split(text: str, separators: re.Pattern[str]) -> tuple[list[str], list[str]]
     """(pieces, separators between them) where no bracket is open; None if brackets do not match."""
     depth = start = 0
     pieces: list[str] = []
-    found: list[str] = []
+    between: list[str] = []
     for match in separators.finditer(text):
         token = match.group()
         if match["bracket"]:
@@ -93,9 +93,9 @@ def split(text: str, separators: re.Pattern[str]) -> tuple[list[str], list[str]]
                 return None
         elif depth == 0:
             pieces.append(text[start : match.start()])
-            found.append(token)
+            between.append(token)
             start = match.end()
-    return None if depth else ([*map(plain, pieces), plain(text[start:])], found)
+    return None if depth else ([*map(plain, pieces), plain(text[start:])], between)
 
 
 def equation(text: str) -> tuple[str, str] | None:

@@ -106,13 +106,15 @@ def names_form(question: str) -> bool:
 def arranged_otherwise(gold: Formula, answer: Formula) -> bool:
     """Whether two equations differ in form: letters on one side or on both, squares of brackets,
     and brackets at all where none is squared."""
-    (one, other), (left, right) = gold[1:], answer[1:]
-    if (_has_letters(one) and _has_letters(other)) != (_has_letters(left) and _has_letters(right)):
+    (gold_left, gold_right), (left, right) = gold[1:], answer[1:]
+    if (_has_letters(gold_left) and _has_letters(gold_right)) != (
+        _has_letters(left) and _has_letters(right)
+    ):
         return True
-    squares = sorted(_squares(one) + _squares(other))
+    squares = sorted(_squares(gold_left) + _squares(gold_right))
     if squares or _squares(left) + _squares(right):
         return squares != sorted(_squares(left) + _squares(right))
-    return any(map(_brackets, (one, other))) != any(map(_brackets, (left, right)))
+    return any(map(_brackets, (gold_left, gold_right))) != any(map(_brackets, (left, right)))
 
 
 def _has_letters(formula: Formula) -> bool:
@@ -159,13 +161,13 @@ def _numbers(formula: Formula) -> list[Formula] | None:
         return [inside[0][:2]] * int(inside[1][1])
     if kind != "product":
         return None
-    found: list[Formula] = []
+    factors: list[Formula] = []
     for part in inside:
         numbers = _numbers(part)
         if numbers is None:
             return None
-        found += numbers
-    return sorted(found)
+        factors += numbers
+    return sorted(factors)
 
 
 def _factors_with(formula: Formula, counts: Callable[[Formula], bool]) -> int:

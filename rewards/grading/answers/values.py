@@ -20,7 +20,7 @@ from coterie.rewards.grading.answers.normalise import DOLLAR
 from coterie.rewards.grading.answers.units import counts, split_unit
 
 EXTRA_OPERATIONS = 2
-"""By which a closed form may exceed the gold answer's."""
+"""Operations by which a closed form may exceed the gold answer's."""
 
 _THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9]|,[0-9])")
 _SPACED = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?: [0-9]{3})+(?![0-9,]| ?/)")

@@ -36,7 +36,7 @@ answer could spell out."""
 GUARD = 15
 """Digits that rounding may cost."""
 SIGNS = ((1, 1), (1, 1), (1, 1), (-1, 1), (-1, -1))
-"""Of the variables at each point, in turn: some identities hold for positive numbers only."""
+"""Signs of the variables at each point, in turn: some identities hold for positive numbers only."""
 ENOUGH = 3
 """Points at which both formulas must be defined."""
 
@@ -105,12 +105,12 @@ def symbols(formula: list[Any]) -> set[str]:
 
 def points(names: Iterable[str]) -> list[dict[str, Fraction]]:
     """Where formulas in these variables are compared; one empty point for formulas in none."""
-    found: list[dict[str, Fraction]] = []
+    chosen: list[dict[str, Fraction]] = []
     for number, signs in enumerate(SIGNS):
         size = {name: random.Random(f"{name}{number}").randint(3**20, 3**23) for name in names}
         at = {name: Fraction(sign * size[name], 3**21) for name, sign in zip(names, cycle(signs))}
-        found.append(at)
-    return found if names else [{}]
+        chosen.append(at)
+    return chosen if names else [{}]
 
 
 def _close(left: Any, right: Any) -> bool:
@@ -122,11 +122,11 @@ def _close(left: Any, right: Any) -> bool:
 
 def _wherever(defined: Callable[[Point], Any], names: list[str]) -> list[Any]:
     """The values at every point that has one."""
-    found: list[Any] = []
+    values: list[Any] = []
     for point in points(names):
         with contextlib.suppress(ArithmeticError, ValueError, TypeError):
-            found.append(defined(point))
-    return found
+            values.append(defined(point))
+    return values
 
 
 def _same_formula(gold: list[Any], answer: list[Any], names: list[str]) -> bool:
@@ -139,7 +139,10 @@ def _same_equation(gold: list[Any], answer: list[Any], names: list[str]) -> bool
     differences of the sides are in one ratio everywhere."""
 
     def ratio(at: Point) -> Any:
-        left, right = (value(one, at) - value(other, at) for _, one, other in (gold, answer))
+        left, right = (
+            value(left_side, at) - value(right_side, at)
+            for _, left_side, right_side in (gold, answer)
+        )
         return left / right
 
     ratios = _wherever(ratio, names)

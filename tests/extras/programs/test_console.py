@@ -32,8 +32,8 @@ QUICK = Limits(deadline_s=1.0, memory_mb=256)
     ],
 )
 def test_what_is_shown(source: str, shown: str) -> None:
-    found = output_of(source, QUICK)
-    assert found == shown if shown.endswith("\n") or not shown else shown in found
+    output = output_of(source, QUICK)
+    assert output == shown if shown.endswith("\n") or not shown else shown in output
 
 
 def test_an_output_is_cut() -> None:

@@ -49,9 +49,9 @@ def test_hashed_vectors_are_the_sum_of_their_grams() -> None:
     # 4-grams, one 5-gram and one word, each of which adds its weight with a sign in one slot.
     # 3 * 0.5^2 + 2 * 0.75^2 + 1.0^2 + 2.0^2 = 6.875 where no two meet in a slot.
     vector = HashedNgramEncoder(1 << 16).encode(["abc"])[0]
-    found = np.sort(np.abs(vector[vector != 0]))
+    sizes = np.sort(np.abs(vector[vector != 0]))
     weights = np.array([0.5, 0.5, 0.5, 0.75, 0.75, 1.0, 2.0])
-    np.testing.assert_allclose(found, weights / np.sqrt(6.875), rtol=1e-6)
+    np.testing.assert_allclose(sizes, weights / np.sqrt(6.875), rtol=1e-6)
 
 
 def test_empty_texts_have_a_fixed_direction() -> None:

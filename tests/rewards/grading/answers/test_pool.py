@@ -76,15 +76,15 @@ def test_a_worker_that_died_while_idle_is_replaced(pool: WorkerPool) -> None:
 
 
 def test_it_runs_in_a_thread_and_in_an_event_loop(pool: WorkerPool) -> None:
-    found: list[list[str]] = []
+    outcomes: list[list[str]] = []
     threads = [
-        threading.Thread(target=lambda: found.append(list(pool.run([SAME])))) for _ in range(4)
+        threading.Thread(target=lambda: outcomes.append(list(pool.run([SAME])))) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [["equal"]] * 4
+    assert outcomes == [["equal"]] * 4
 
     async def inside() -> list[str]:
         return list(pool.run([SAME]))

@@ -253,14 +253,14 @@ def _turned(formula: str) -> str:
 @given(FORMULAS, FORMULAS)
 @settings(max_examples=200, deadline=None)
 def test_formulas_are_equal_where_their_values_are(
-    checker: Checker, one: Written, other: Written
+    checker: Checker, gold: Written, answer: Written
 ) -> None:
-    left, right = _everywhere(one[1]), _everywhere(other[1])
+    left, right = _everywhere(gold[1]), _everywhere(answer[1])
     assume(left and right)
-    assert pays(checker, other[0], one[0]) == (left == right)
-    assert pays(checker, f"0 + {one[0]}", one[0])
-    assert pays(checker, rf"\frac{{3({one[0]})}}{{3}}", one[0])
-    assert not pays(checker, f"{one[0]} + 0.001", one[0])
-    turned = _everywhere(lambda at: one[1]({name: at[OTHER_CASE[name]] for name in NAMES}))
+    assert pays(checker, answer[0], gold[0]) == (left == right)
+    assert pays(checker, f"0 + {gold[0]}", gold[0])
+    assert pays(checker, rf"\frac{{3({gold[0]})}}{{3}}", gold[0])
+    assert not pays(checker, f"{gold[0]} + 0.001", gold[0])
+    turned = _everywhere(lambda at: gold[1]({name: at[OTHER_CASE[name]] for name in NAMES}))
     assume(turned)
-    assert pays(checker, _turned(one[0]), one[0]) == (turned == left)
+    assert pays(checker, _turned(gold[0]), gold[0]) == (turned == left)

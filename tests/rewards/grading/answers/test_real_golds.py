@@ -74,13 +74,13 @@ def items(name: str) -> list[Item]:
     wanted = os.environ.get("COTERIE_DATA_ITEMS", "150")
     count = len(rows) if wanted == "all" else min(len(rows), int(wanted))
     chosen = sorted(random.Random(20).sample(range(len(rows)), count))
-    found: list[Item] = []
+    indexed: list[Item] = []
     for index in chosen:
         gold, kind = SETS[name](rows[index])
         choices = tuple(rows[index]["choices"]) if kind == "choice" else ()
         problem = Problem(id=f"{name}:{index}", question="", gold=gold, kind=kind, choices=choices)
-        found.append((index, problem))
-    return found
+        indexed.append((index, problem))
+    return indexed
 
 
 # --- what a gold answer is worth, told without the code under test -------------------------------
@@ -231,18 +231,23 @@ def alike(left: Problem, right: Problem) -> bool:
 def test_no_gold_equals_another(name: str, checker: Checker) -> None:
     chosen = items(name)
     pairs = [
-        (one, other)
+        (problem, other_problem)
         for seed in (1, 2)
-        for one, other in zip(chosen, random.Random(seed).sample(chosen, len(chosen)), strict=True)
+        for problem, other_problem in zip(
+            chosen, random.Random(seed).sample(chosen, len(chosen)), strict=True
+        )
     ]
-    requests = [(WRAPPERS[0].replace("%s", other.gold), one) for (_, one), (_, other) in pairs]
+    requests = [
+        (WRAPPERS[0].replace("%s", other_problem.gold), problem)
+        for (_, problem), (_, other_problem) in pairs
+    ]
     verdicts = checker.check_many(requests)
     differing = 0
     wrong = []
-    for ((i, one), (j, other)), verdict in zip(pairs, verdicts, strict=True):
-        equal = alike(one, other) or (i, j) in TRULY_EQUAL.get(name, ())
+    for ((i, problem), (j, other_problem)), verdict in zip(pairs, verdicts, strict=True):
+        equal = alike(problem, other_problem) or (i, j) in TRULY_EQUAL.get(name, ())
         differing += not equal
         if verdict.correct != equal:
-            wrong.append((i, j, one.gold, other.gold, verdict))
+            wrong.append((i, j, problem.gold, other_problem.gold, verdict))
     assert differing > len(pairs) / 2
     assert wrong == []

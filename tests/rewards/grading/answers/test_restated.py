@@ -216,7 +216,7 @@ def form(text: str) -> object:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "steps"),
+    ("written", "same", "steps"),
     [
         ("x", "0+x/1", 2),
         (r"\sqrt{x}", "x^{1/2}", 0),
@@ -234,14 +234,14 @@ def form(text: str) -> object:
         ("4x^2-9", "(2x)^2-3^2", 2),
     ],
 )
-def test_trivial_steps_are_taken_and_counted(one: str, other: str, steps: int) -> None:
-    formula = read(other)
+def test_trivial_steps_are_taken_and_counted(written: str, same: str, steps: int) -> None:
+    formula = read(same)
     assert formula is not None
-    assert canonical(formula) == (form(one), steps)
+    assert canonical(formula) == (form(written), steps)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("written", "worked"),
     [
         ("(x+2)(x-3)", "x^2-x-6"),
         (r"\sqrt{x^2}", "x"),
@@ -256,8 +256,8 @@ def test_trivial_steps_are_taken_and_counted(one: str, other: str, steps: int) -
         ("x^2", "x^{-2}"),
     ],
 )
-def test_work_is_no_trivial_step(one: str, other: str) -> None:
-    assert form(one) != form(other)
+def test_work_is_no_trivial_step(written: str, worked: str) -> None:
+    assert form(written) != form(worked)
 
 
 def equation(left: str, right: str) -> tuple[object, ...]:
@@ -265,11 +265,11 @@ def equation(left: str, right: str) -> tuple[object, ...]:
 
 
 def test_equations_are_one_up_to_a_number_and_their_order() -> None:
-    one, double = equation("3x+y", "5"), equation("10", "2y+6x")
+    single, double = equation("3x+y", "5"), equation("10", "2y+6x")
     solved = equation("y", "5-3x")
-    assert difference(one) == difference(double) == difference(solved)
-    assert arrangement(one) == arrangement(double) != arrangement(solved)
-    assert difference(one) != difference(equation("3x+y", "6"))
+    assert difference(single) == difference(double) == difference(solved)
+    assert arrangement(single) == arrangement(double) != arrangement(solved)
+    assert difference(single) != difference(equation("3x+y", "6"))
     assert difference(equation("x", "x")) == ()
 
 

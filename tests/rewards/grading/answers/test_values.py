@@ -53,10 +53,10 @@ from coterie.rewards.grading.answers.units import split_unit
     ],
 )
 def test_numbers_have_their_exact_value(text: str, value: str) -> None:
-    found = exact(plain(text))
-    assert found is not None
-    assert found.literal == Fraction(value)
-    assert not found.percent
+    read = exact(plain(text))
+    assert read is not None
+    assert read.literal == Fraction(value)
+    assert not read.percent
 
 
 @pytest.mark.parametrize(
@@ -91,26 +91,26 @@ def test_other_texts_are_no_numbers(text: str) -> None:
 
 
 def test_a_percent_sign_is_marked_and_not_converted() -> None:
-    found = exact(plain(r"8 \%"))
-    assert found is not None
-    assert (found.literal, found.percent) == (8, True)
+    read = exact(plain(r"8 \%"))
+    assert read is not None
+    assert (read.literal, read.percent) == (8, True)
 
 
 @given(st.fractions(max_denominator=10**6), st.sampled_from(["frac", "dfrac", "tfrac"]))
 def test_fractions_keep_their_value_in_every_spelling(value: Fraction, command: str) -> None:
     top, bottom = value.numerator, value.denominator
     for text in (f"{top}/{bottom}", rf"\{command}{{{top}}}{{{bottom}}}", rf"$ {top} / {bottom} $"):
-        found = exact(plain(text))
-        assert found is not None
-        assert found.literal == value
+        read = exact(plain(text))
+        assert read is not None
+        assert read.literal == value
 
 
 @given(st.integers(), st.integers(0, 5))
 def test_integers_keep_their_value_in_every_spelling(value: int, zeros: int) -> None:
     spelled = f"{value:,}" + ("." + "0" * zeros if zeros else "")
-    found = exact(plain(spelled))
-    assert found is not None
-    assert found.literal == value
+    read = exact(plain(spelled))
+    assert read is not None
+    assert read.literal == value
 
 
 @given(st.text(alphabet="0123456789.,/\\{}()[]$%^_+-eE frac\ud800\x00", max_size=40))
@@ -252,8 +252,8 @@ def test_brackets_that_do_not_balance_stay_one_value() -> None:
 
 def test_bounds_of_a_variable_are_an_interval() -> None:
     for text in (r"0 \le x < 1", "1 > x >= 0", r"x \in [0,1)"):
-        found = shape(text)
-        assert (found.ends, found.items, found.name) == ("[)", shape("[0,1)").items, "x")
+        interval = shape(text)
+        assert (interval.ends, interval.items, interval.name) == ("[)", shape("[0,1)").items, "x")
     assert shape("x > 3").items == shape(r"(3, \infty)").items
     assert shape(r"x \le 3").ends == "(]"
     # Of no variable, of no interval, of two kinds.

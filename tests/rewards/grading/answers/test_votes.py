@@ -6,7 +6,7 @@ from coterie.rewards.grading.answers.votes import vote
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "kind"),
+    ("answer", "same", "kind"),
     [
         (r"\frac{1}{2}", "0.5", "math"),
         ("1,080", "1080", "number"),
@@ -32,9 +32,9 @@ from coterie.rewards.grading.answers.votes import vote
         ("the Nile", "Nile.", "qa"),
     ],
 )
-def test_one_vote(one: str, other: str, kind: str) -> None:
-    assert vote(one, kind, ("red", "blue") if kind == "choice" else ()) == vote(  # type: ignore[arg-type]
-        other,
+def test_one_vote(answer: str, same: str, kind: str) -> None:
+    assert vote(answer, kind, ("red", "blue") if kind == "choice" else ()) == vote(  # type: ignore[arg-type]
+        same,
         kind,  # type: ignore[arg-type]
         ("red", "blue") if kind == "choice" else (),
     )

@@ -102,8 +102,8 @@ def test_math_verify_agrees_about_every_two_of_many_forms() -> None:
         logging.getLogger("math_verify").disabled = True
         parsed = [math_verify.parse(f"${form}$", parsing_timeout=None) for form in FORMS]
         assert all(parsed)
-        for (one, left), (other, right) in itertools.combinations(zip(FORMS, parsed), 2):
+        for (first, left), (second, right) in itertools.combinations(zip(FORMS, parsed), 2):
             if bool(left[0].free_symbols) != bool(right[0].free_symbols):
                 continue
             same = math_verify.verify(left, right, timeout_seconds=None)
-            assert (outcome(one, other) == "equal") == same, (one, other)
+            assert (outcome(first, second) == "equal") == same, (first, second)
