@@ -9,7 +9,6 @@ import pytest
 
 from coterie import benchmark
 from coterie.comparison.brought import parse
-from coterie.comparison.suite import SuiteComparison
 from coterie.datatypes import UserError
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.eapo import EapoComparison
@@ -145,8 +144,6 @@ def test_a_preset_is_the_papers() -> None:
     )
     assert eapo.problems == ("aime24", "aime25", "aimo2")
     assert (eapo.leap.max_new_tokens, eapo.samples, eapo.top_p) == (20480, 32, 0.7)
-    suite = read(SuiteComparison, "--preset", "core-qwen-gsm8k", "--policies", "a=tiny:alice")
-    assert (suite.temperature, suite.top_p) == (0.7, 0.9)
     with pytest.raises(UserError, match="preset eapo-r1-7b is for eapo-consultation, not for core"):
         read(CoreaComparison, "--preset", "eapo-r1-7b")
     with pytest.raises(UserError, match="unknown preset"):
