@@ -1,4 +1,4 @@
-"""The episodes of one training step, and what each row of them is worth."""
+"""The episodes of a training step, and the rows of them that are trained on."""
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -19,15 +19,15 @@ from coterie.teams.backend import RoleLearner
 
 
 @dataclass(frozen=True)
-class Batch:
+class StepBatch:
     """One step's episodes, and the rows that credit is assigned to."""
 
     episodes: list[Episode]
-    """Everything that was played."""
+    """All episodes that were played."""
     rows: list[Trajectory]
-    """What is trained on: all trajectories, or those of informative groups."""
+    """The rows that are trained on: all trajectories, or those of informative groups."""
     rounds: int
-    """How often was sampled: more than once under dynamic sampling only."""
+    """Rounds of sampling: more than one under dynamic sampling only."""
     stale: int = 0
     """Rows that were dropped because their weights were too old."""
 
@@ -43,17 +43,18 @@ async def sample_batch(
     key: str,
     problems: int,
     learners: Collection[str],
-) -> Batch:
+) -> StepBatch:
     """Play one step's problems; under dynamic sampling, until enough of them are informative.
 
-    Frozen roles whose rows carry no loss by the environment's own word are compared with nobody.
-    A group is informative if its rewards differ, before any penalty on length as in DAPO's own
-    trainer, or a row of it is read again behind a hint, and somebody in it learns; what was played
-    beyond the step's number of problems with such a group is not trained on.
+    Rows of frozen roles to which the environment gives no loss weight are left out. A group is
+    informative if a role in it learns and either its rewards differ, before any penalty on length
+    as in DAPO's own trainer, or a row of it is read again after a hint. Rows of further problems
+    than the step has are not trained on.
 
     Args:
-        play: plays that many further problems.
-        key: the groups that rewards are compared within.
+        play: plays a number of further problems.
+        algorithm: says whether sampling is dynamic, and how often it is repeated.
+        key: names the groups within which rewards are compared.
         problems: problems in a step.
         learners: roles that learn.
     """
@@ -69,7 +70,7 @@ async def sample_batch(
         episodes += penalised
         new = _rows_to_compare(penalised, learners)
         if not algorithm.dynamic_sampling:
-            return Batch(episodes, [row for _, row in new], rounds)
+            return StepBatch(episodes, [row for _, row in new], rounds)
         informative = informative_groups(
             [row for _, row in _rows_to_compare(played, learners)], key
         )
@@ -81,13 +82,13 @@ async def sample_batch(
         rows += [row for problem, row in chosen if problem in kept]
         if len(kept) == problems:
             break
-    return Batch(episodes, rows, rounds)
+    return StepBatch(episodes, rows, rounds)
 
 
 def _rows_to_compare(
     episodes: Sequence[Episode], learners: Collection[str]
 ) -> list[tuple[str, Trajectory]]:
-    """(problem, row) of everybody who is compared with others."""
+    """(problem, row) of all rows that are compared with others."""
     return [
         (episode.problem_id, row)
         for episode in episodes
@@ -101,13 +102,13 @@ def _penalise(episode: Episode, algorithm: Algorithm) -> Episode:
     return dataclasses.replace(episode, trajectories=tuple(rows))
 
 
-def without_stale(batch: Batch, versions: Mapping[str, int], most: int) -> Batch:
+def without_stale(batch: StepBatch, versions: Mapping[str, int], most: int) -> StepBatch:
     """``batch`` without the rows that learn and were sampled more than ``most`` updates ago.
 
     Args:
-        batch: one step's.
+        batch: of one step.
         versions: updates so far of each role that learns.
-        most: updates that a row may lie behind.
+        most: updates that a row's weights may lie behind.
     """
     rows = [
         row
@@ -121,7 +122,7 @@ def with_divergences(
     rows: Sequence[Trajectory], learners: Mapping[str, RoleLearner], algorithm: Algorithm
 ) -> tuple[list[Trajectory], dict[str, float]]:
     """``rows`` with the divergence taken off their rewards where ``algorithm`` asks for it, and
-    its mean over rows for the log."""
+    metrics with its mean over rows."""
     if not algorithm.kl_in_reward:
         return list(rows), {}
     divergence_B = np.zeros(len(rows))
@@ -133,9 +134,9 @@ def with_divergences(
 
 
 def rows_of(
-    batch: Batch, credit: Credit, role: str
+    batch: StepBatch, credit: Credit, role: str
 ) -> tuple[list[Trajectory], npt.NDArray[np.float64]]:
-    """One role's own rows with their advantages."""
+    """The rows of one role, with their advantages."""
     places = [place for place, row in enumerate(batch.rows) if row.role == role]
     return [batch.rows[place] for place in places], credit.advantage_B[places]
 

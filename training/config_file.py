@@ -1,4 +1,4 @@
-"""A run's settings as a TOML or YAML file: what ``config.json`` holds, for people to write.
+"""A run's settings as a TOML or YAML file, for people to write.
 
 ::
 
@@ -37,17 +37,17 @@ from coterie.training.train_settings import (
 )
 
 _NOTHING = "None"
-"""How a file, like a flag, names what TOML has no word for."""
+"""The text for None, for which TOML has no value; flags write it the same way."""
 
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """What a file says; which settings there are is known once its choice is."""
+    """The content of a file; its choice decides which settings exist."""
 
     path: Path
     is_yaml: bool
     choice: Mapping[str, Any]
-    """By the names of the command line; what is empty is not chosen."""
+    """Values by the names of the command line; empty ones are left out."""
     parts: Mapping[str, Any]
 
     @property
@@ -56,7 +56,7 @@ class ConfigFile:
         return "length" in self.parts.get("algo", {})
 
     def lay_over(self, default: TrainSettings) -> TrainSettings:
-        """``default`` with what the file says laid over it.
+        """``default``, overridden by the file.
 
         Raises:
             UserError: a name that is no setting here, or a value that does not fit.
@@ -76,14 +76,14 @@ class ConfigFile:
 
 
 def read_config(path: Path) -> ConfigFile:
-    """What a file says.
+    """Read a file of settings.
 
     Raises:
         UserError: it cannot be read, is no TOML or YAML, or has a part that no run has.
     """
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     with _naming(path):
-        known = [one.name for one in dataclasses.fields(settings_class())]
+        known = [field.name for field in dataclasses.fields(settings_class())]
         parts: dict[str, Any] = {}
         for name, part in without_missing(_read(path, is_yaml=is_yaml)).items():
             if name not in known:
@@ -102,10 +102,10 @@ def _read(path: Path, *, is_yaml: bool) -> dict[str, Any]:
         if is_yaml:
             from coterie.training.yaml_values import read_yaml
 
-            found = read_yaml(text)
-            if not isinstance(found, dict | None):
+            content = read_yaml(text)
+            if not isinstance(content, dict | None):
                 raise ValueError("it must be a map of settings, such as run: {steps: 3}")
-            return _as_settings(found or {})
+            return _as_settings(content or {})
         return _as_settings(tomllib.loads(text))
     except OSError as error:
         raise UserError(f"cannot be read ({error.strerror})") from None
@@ -129,11 +129,11 @@ def _as_table(name: str, part: Any, *, is_yaml: bool) -> dict[str, Any]:
 
 
 def as_toml(settings: TrainSettings, default: TrainSettings) -> str:
-    """``settings`` as a file that gives them again.
+    """``settings`` as the text of a TOML file that gives them again.
 
     Args:
-        settings: what to write.
-        default: what its choice has without a file; what is None there, and stays so, is left out.
+        settings: to write.
+        default: those of its choice without a file; values that are None in both are left out.
     """
     plain = settings.plain()
     if with_limit_as_length(settings) == settings:
@@ -164,28 +164,30 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_key(name)} = {_value(one)}' for name, one in value.items())}}}"
+        return (
+            f"{{{', '.join(f'{_key(name)} = {_value(inner)}' for name, inner in value.items())}}}"
+        )
     if isinstance(value, float):
         return repr(value)  # inf and nan as TOML has them
     return json.dumps(_NOTHING if value is None else value, ensure_ascii=False)
 
 
 def _as_settings(value: Any) -> Any:
-    """Names as the code has them, where flags have hyphens; and None."""
+    """Values by names with underscores in place of hyphens, and None for its text."""
     if isinstance(value, dict):
-        found: dict[str, Any] = {}
-        for name, one in value.items():
+        settings: dict[str, Any] = {}
+        for name, inner in value.items():
             plain = name.replace("-", "_")
-            if plain in found:
+            if plain in settings:
                 raise UserError(f"{plain} is given twice, with hyphens and without; write it once")
-            found[plain] = _as_settings(one)
-        return found
+            settings[plain] = _as_settings(inner)
+        return settings
     return None if value == _NOTHING else value
 
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """A mistake found inside begins with the file."""
+    """Begin the message of a mistake inside with the file's path."""
     try:
         yield
     except UserError as error:

@@ -17,7 +17,6 @@ from rich.text import Text
 from coterie import envs
 from coterie.datatypes import (
     Problem,
-    Sampling,
     UserError,
     check_literals,
     check_numbers,
@@ -43,7 +42,7 @@ from coterie.training.examiner import Examiner
 from coterie.training.model_defaults import fitted, fitting
 from coterie.training.preflight import check_environment
 from coterie.training.rundir import RunDirectory
-from coterie.training.settings import MAX_NEW_TOKENS, RunSettings, check_seeds
+from coterie.training.settings import RunSettings, check_seeds
 from coterie.training.stage import stage
 from coterie.training.train_settings import Choice, TrainSettings, defaults
 
@@ -72,7 +71,10 @@ class Again:
 
 
 def evaluate(argv: Sequence[str]) -> int:
-    """Ask, show and store; returns the exit code.
+    """Evaluate, show and store; returns the exit code.
+
+    Args:
+        argv: the command line, with ``--evaluate``.
 
     Raises:
         UserError: a flag of training, a run that has not ended, a role that nobody plays, or
@@ -94,18 +96,20 @@ def evaluate(argv: Sequence[str]) -> int:
     with stage(console, "evaluating", answers, lines=bool(fitting(settings, settings.agents))):
         asked = _examine(settings, again, run, evaluation, problems.evaluation)
         outcomes, failed = asyncio.run(asked)
-    measured = [evaluation.estimate(one, settings.eval.resamples, again.seed) for one in outcomes]
-    found = {name: _mean([one[name] for one in measured]) for name in measured[0]}
-    console.print(_table(found, evaluation, settings.choice.roles))
+    measured = [
+        evaluation.estimate(sample, settings.eval.resamples, again.seed) for sample in outcomes
+    ]
+    metrics = {name: _mean([sample[name] for sample in measured]) for name in measured[0]}
+    console.print(_table(metrics, evaluation, settings.choice.roles))
     content = {
-        "metrics": as_json(found),
+        "metrics": as_json(metrics),
         "outcomes": outcomes,
         "samples": again.samples,
         "config": settings.plain(),
     }
     write_or_keep(path, json.dumps(content, indent=1) + "\n", "--out")
-    told = f"{failed} answers failed and are excluded; " if failed else ""
-    console.print(f"{told}written: {path}", soft_wrap=True, markup=False)
+    failures = f"{failed} answers failed and are excluded; " if failed else ""
+    console.print(f"{failures}written: {path}", soft_wrap=True, markup=False)
     return 0
 
 
@@ -114,7 +118,9 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
     run = user_path(str(named.pop("evaluate")))
     env = str(named.pop("env", ""))
     flags = {word.split("=")[0] for word in rest if word.startswith("--")}
-    training = {one.name.replace("_", "-") for one in dataclasses.fields(RunSettings)} - set(_KEPT)
+    training = {field.name.replace("_", "-") for field in dataclasses.fields(RunSettings)} - set(
+        _KEPT
+    )
     training |= set(_TRAINING)
     wrong = [f"--{name.replace('_', '-')}" for name in named]
     wrong += sorted(f for f in flags if f.strip("-").removeprefix("no-").split(".")[0] in training)
@@ -127,7 +133,7 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
         fit = fitted(defaults(choice), settings.agents)
         settings = dataclasses.replace(settings, choice=choice, env=fit.env)
     roles = dataclasses.make_dataclass(
-        "Agents", [(r, AgentSettings, one) for r, one in settings.agents.items()], frozen=True
+        "Agents", [(r, AgentSettings, field) for r, field in settings.agents.items()], frozen=True
     )
     parts = {n: getattr(settings, n) for n in ("problems", "scoring", "vllm", "eval")}
     parts |= {"agents": roles()} | ({} if settings.env is None else {"env": settings.env})
@@ -146,7 +152,7 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
 def _players(
     run: Path, stored: TrainSettings, env: str, flags: set[str]
 ) -> dict[str, AgentSettings]:
-    """Role -> who plays it: what the run has trained, and who was frozen there.
+    """Role -> its model: the one that the run has trained, or its frozen one.
 
     Raises:
         UserError: the run has not ended, or nobody plays a role of another environment.
@@ -161,16 +167,16 @@ def _players(
         known[role] = dataclasses.replace(agent, trained=False, **model)
     trained = [role for role, agent in stored.agents.items() if agent.trained]
     roles = envs.spec(env).roles if env and env != stored.choice.env else tuple(known)
-    found: dict[str, AgentSettings] = {}
+    players: dict[str, AgentSettings] = {}
     for role in roles:
-        one = known.get(role) or (known[trained[0]] if len(trained) == 1 else None)
-        if one is None and f"--agents.{role}.model" not in flags:
+        player = known.get(role) or (known[trained[0]] if len(trained) == 1 else None)
+        if player is None and f"--agents.{role}.model" not in flags:
             raise UserError(
                 f"{run} has no model for the role {role} of {env}; name one with "
                 f"--agents.{role}.model"
             )
-        found[role] = one or AgentSettings("", trained=False)
-    return found
+        players[role] = player or AgentSettings("", trained=False)
+    return players
 
 
 async def _examine(
@@ -181,30 +187,19 @@ async def _examine(
     problems: Sequence[Problem],
 ) -> tuple[list[Outcomes], int]:
     """(the outcomes of each sample, answers that failed)."""
-    choice, rollout, how = settings.choice, settings.rollout, settings.eval
+    choice, rollout, evaluation_settings = settings.choice, settings.rollout, settings.eval
     vllm = settings.vllm if again.engine == "vllm" else None
     team = build_team(settings.agents, vllm=vllm, seed=again.seed)
     scorer, graders = build_scorer(settings.scoring)
     collector = Collector(
-        lambda: envs.make(  # type: ignore[arg-type,return-value]
-            choice.env,
-            settings=settings.env,
-            roles=choice.roles if settings.env is not None else None,
-            codecs=team.codecs,
-            scorer=scorer,
-        ),
+        lambda: settings.make_env(codecs=team.codecs, scorer=scorer),
         team.policies,
-        sampling=Sampling(
-            MAX_NEW_TOKENS,
-            rollout.temperature if how.temperature is None else how.temperature,
-            rollout.top_p if how.top_p is None else how.top_p,
-            rollout.top_k,
-        ),
+        sampling=rollout.sampling(evaluation_settings.temperature, evaluation_settings.top_p),
         scorer=scorer,
         deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
         concurrency=rollout.concurrency,
     )
-    found: list[Outcomes] = []
+    outcomes: list[Outcomes] = []
     failed = 0
     try:
         async with team.open():
@@ -215,30 +210,30 @@ async def _examine(
                     problems,
                     roles=choice.roles,
                     env_settings=settings.env,
-                    settings=how,
+                    settings=evaluation_settings,
                     # The first one is what the run itself had sampled after training.
                     seed=derive_seed(again.seed, "again", sample) if sample else again.seed,
                     run=RunDirectory.reopen(run),
                 )
-                found.append(await examiner.examine())
+                outcomes.append(await examiner.examine())
                 failed += examiner.failed.total()
     finally:
         scorer.close()
         graders.close()
-    return found, failed
+    return outcomes, failed
 
 
 def _mean(samples: Sequence[Resampled]) -> Resampled:
-    """Over samples of the same problems, whose resamples pair up."""
-    value = float(mean_present([one.value for one in samples]))
-    drawn = np.stack([one.replicates for one in samples])
+    """The mean over samples of the same problems, whose resamples pair up."""
+    value = float(mean_present([sample.value for sample in samples]))
+    drawn = np.stack([sample.replicates for sample in samples])
     return Resampled(value, mean_present(drawn, axis=0), samples[0].count)
 
 
-def _table(found: dict[str, Resampled], evaluation: Evaluation, roles: Sequence[str]) -> Table:
+def _table(metrics: dict[str, Resampled], evaluation: Evaluation, roles: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(HEADINGS[0])
     table.add_column("value", justify="right")
-    for line in lines({}, found, evaluation.table(roles, found)):
+    for line in lines({}, metrics, evaluation.table(roles, metrics)):
         table.add_row(Text(line.label), Text(line.after))
     return table

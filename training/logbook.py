@@ -25,7 +25,7 @@ _ROOM_FOR_BAR = 100
 
 
 class Logbook:
-    """Scalars of every step, to every place that wants them.
+    """Writes the scalars of every step to all logs.
 
     On a terminal there is a bar with the numbers that matter; elsewhere one line every tenth of
     the run.
@@ -105,7 +105,7 @@ class Logbook:
             )
 
     def part(self, text: str) -> None:
-        """Show on the bar what the run is at within a step; nothing with an empty ``text``."""
+        """Show the current part of a step on the bar; with an empty ``text``, nothing."""
         self._bar.update(self._task, part=f"[{text}] " if text else "")
 
     def text(self, step: int, name: str, markdown: str) -> None:
@@ -123,7 +123,7 @@ class Logbook:
             sink.episodes(step, episodes, advantages)
 
     def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Record what was measured after a step."""
+        """Record the metrics of an evaluation after a step."""
         self._run.append(EVALUATIONS, [{"step": step, **metrics}])
         self._scalars(step, metrics)
 
@@ -144,17 +144,17 @@ def _in_short(metrics: Mapping[str, float | None]) -> str:
         role, *what = rest if kind in ("reward", "measured", "loss") else ("", name)
         shown = "–" if value is None else without_zero(value)
         values.setdefault("/".join(what) or kind, {})[role] = shown
-    roles = list(dict.fromkeys(role for found in values.values() for role in found if role))
+    roles = list(dict.fromkeys(role for by_role in values.values() for role in by_role if role))
     whose = f"{', '.join(roles)}: " if len(roles) > 1 else ""
     return whose + "  ".join(
-        " ".join([name, *(found.get(role, "–") for role in ([""] if "" in found else roles))])
-        for name, found in values.items()
-        if set(found.values()) != {"–"}
+        " ".join([name, *(by_role.get(role, "–") for role in ([""] if "" in by_role else roles))])
+        for name, by_role in values.items()
+        if set(by_role.values()) != {"–"}
     )
 
 
 def record(value: Any) -> Any:
-    """Round floats of a log record, which are read and not computed with."""
+    """``value`` with floats rounded to six decimals, for logs that are read by people."""
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, Mapping):

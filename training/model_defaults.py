@@ -1,4 +1,4 @@
-"""What a run does unless told otherwise where its models are no tiny ones, as data.
+"""Default settings for models that are not tiny, as data.
 
 The environments' own defaults (``EnvSpec.defaults``) suit models of an eighth of a million weights:
 they cannot read instructions, answer in 48 tokens and learn at rates that break larger ones. As
@@ -55,25 +55,25 @@ IMITATED_WORTH = 10.0
 .135 billion (measured here), 2e-5 for 7 billion, as is usual in supervised fine-tuning."""
 
 EVALUATION_SHARE = 0.1
-"""Of a run's time, that all of its evaluations may take together."""
+"""Largest share of a run's time for all of its evaluations together."""
 LEARNED_WORTH = 2.0
-"""Answers that are only sampled in the time of one that is sampled and learned."""
+"""Sampled answers that take the time of one that is sampled and learned."""
 FEWEST_HELD_OUT = 8
-"""Problems without which an evaluation says nothing, however short the run."""
+"""Fewest evaluation problems, however short the run."""
 
 
 def fitting(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Values:
-    """What stands in place of ``settings``, which nobody named yet, as the models of ``agents`` ask
-    for; nothing where all of them are tiny, or with the preset of a paper."""
-    models = [one for one in agents.values() if not is_player(one.model)]
-    if all(is_tiny(one.model, one.revision) for one in models):
+    """Defaults that replace those of ``settings`` for the models of ``agents``; none where all are
+    tiny, or with the preset of a paper."""
+    models = [agent for agent in agents.values() if not is_player(agent.model)]
+    if all(is_tiny(agent.model, agent.revision) for agent in models):
         return {}
     if settings.choice.preset and settings.choice.preset in published():
         return {}
-    learning = [one for one in models if one.trained]
+    learning = [agent for agent in models if agent.trained]
     spec = envs.spec(settings.choice.env)
     values = {**EVERYWHERE, "learner.lr": rate_of(learning), **flat(spec.larger or {})}
-    if any(one.tuning == "full" for one in learning):
+    if any(agent.tuning == "full" for agent in learning):
         # Weights and their moments: twelve bytes for each.
         values["run.checkpoint_every"] = 10
     own = set(flat(spec.defaults)) if spec.larger is None else set()
@@ -82,10 +82,10 @@ def fitting(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Val
 
 def rate_of(learning: Collection[AgentSettings]) -> float:
     """The learning rate for the largest of the models that learn."""
-    counted = (count_weights(one.model, one.revision) for one in learning)
+    counted = (count_weights(agent.model, agent.revision) for agent in learning)
     largest = max((weights or UNKNOWN_SIZE for weights in counted), default=UNKNOWN_SIZE)
     _, lora, full = next(row for row in RATES if largest < row[0])
-    return full if any(one.tuning == "full" for one in learning) else lora
+    return full if any(agent.tuning == "full" for agent in learning) else lora
 
 
 def imitation_rate(learner: AgentSettings) -> float:
@@ -94,13 +94,13 @@ def imitation_rate(learner: AgentSettings) -> float:
 
 
 def fitted(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> TrainSettings:
-    """``settings``, before anything is named, for the models of ``agents``."""
+    """``settings``, before any flag, with the defaults for the models of ``agents``."""
     return override(settings, nested(fitting(settings, agents)))
 
 
 def with_short_evaluation(settings: TrainSettings) -> TrainSettings:
-    """``settings`` that hold out as many problems as may be evaluated in their share of the run,
-    unless that is named, or all models are tiny."""
+    """``settings`` with as many evaluation problems as fit their share of the run's time, unless
+    the user named a number, or all models are tiny."""
     problems, spec = settings.problems, envs.spec(settings.choice.env)
     if problems.held_out is not None or not fitting(settings, settings.agents):
         return settings
@@ -114,13 +114,13 @@ def with_short_evaluation(settings: TrainSettings) -> TrainSettings:
 
 
 def held_out(steps: int, answers: int, often: int, each: int) -> int:
-    """Evaluation problems, of which ``often`` evaluations take their share of a run.
+    """The number of evaluation problems with which all evaluations fit their share of a run.
 
     Args:
         steps: of the run.
-        answers: sampled and learned in one of them.
-        often: how many evaluations there are.
-        each: answers that one evaluation asks for about one problem.
+        answers: sampled and learned in a step.
+        often: number of evaluations.
+        each: answers of an evaluation to one problem.
 
     >>> held_out(200, 64, 2, 16)  # .1 * 2 * 200 * 64 / (2 * 16)
     80
@@ -131,12 +131,7 @@ def held_out(steps: int, answers: int, often: int, each: int) -> int:
 
 def answers_of_step(settings: TrainSettings) -> int:
     """Answers of the roles that learn in one training step."""
-    choice = settings.choice
-    env = envs.make(
-        choice.env,
-        settings=settings.env,
-        roles=choice.roles if settings.env is not None else None,
-    )
+    env = settings.make_env()
     learners = {role for role, agent in settings.agents.items() if agent.trained}
     asked = sum(role_of(agent) in learners for agent in env.possible_agents)
     replicas = settings.rollout.replicas or int(env.metadata.get("replicas", 1))
@@ -145,8 +140,8 @@ def answers_of_step(settings: TrainSettings) -> int:
 
 
 def sentence(settings: TrainSettings, given: Collection[str] = ()) -> str:
-    """What was chosen for the models of a run and why, as flags, but for those that are ``given``
-    (words of the command line); empty where all are tiny."""
+    """A sentence on the defaults chosen for the models of a run, as flags; empty where all are
+    tiny. ``given``: words of the command line, whose flags are left out."""
     values: Values = fitting(settings, settings.agents)
     if not values:
         return ""
@@ -168,15 +163,15 @@ def sentence(settings: TrainSettings, given: Collection[str] = ()) -> str:
 
 
 def _sizes(settings: TrainSettings) -> str:
-    told: dict[str, None] = {}
+    sizes: dict[str, None] = {}
     for agent in settings.agents.values():
         if not is_player(agent.model):
-            told[size_in_words(count_weights(agent.model, agent.revision))] = None
-    return " and ".join(told)
+            sizes[size_in_words(count_weights(agent.model, agent.revision))] = None
+    return " and ".join(sizes)
 
 
 def size_in_words(weights: int | None) -> str:
-    """So many weights; None: nobody knows.
+    """A number of weights in words; None: it is unknown.
 
     >>> size_in_words(135_000_000)
     '135 million'
@@ -188,13 +183,13 @@ def size_in_words(weights: int | None) -> str:
 
 
 def as_flag(name: str, value: Any = ()) -> str:
-    """A setting as the command line has it, in one line.
+    """A setting as a flag, in one line.
 
     >>> as_flag("env.prompt", "{question}\\n\\nThink.")
     '--env.prompt "{question}\\\\n\\\\nThink."'
     """
     path = name.removeprefix("run.").replace("_", "-")
     values = value if isinstance(value, list | tuple) else [value]
-    words = [str(one) for one in values]
+    words = [str(word) for word in values]
     quoted = [word if len(word.split()) == 1 else json.dumps(word) for word in words]
     return " ".join([f"--{path}", *quoted])

@@ -1,6 +1,6 @@
-"""What can be found wrong before any model is loaded, between the settings and with the machine.
+"""Checks before any model is loaded: of settings against each other, and against the machine.
 
-A class of settings refuses values that cannot be when it is made; what spans several stands here.
+Each class of settings refuses its own impossible values; checks across classes are here.
 """
 
 import os
@@ -31,7 +31,7 @@ _MOST_THREADS = 4 * (os.cpu_count() or 1)
 
 
 def preflight(settings: TrainSettings) -> PreparedProblems:
-    """Refuse settings that cannot work; gives the problems, which it had to open.
+    """Refuse settings that cannot work; returns the problems, which it had to open.
 
     Raises:
         UserError: one sentence that names the flag.
@@ -101,12 +101,7 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
     if not worked:
         return problems
     choice = settings.choice
-    env = envs.make(
-        choice.env,
-        settings=settings.env,
-        source=problems.train.source,
-        roles=choice.roles if settings.env is not None else None,
-    )
+    env = settings.make_env(source=problems.train.source)
     asked: set[str] = set()
     if not is_other(choice.env):
         asked = set(opening_prompts(env, next(iter(worked.values())).at(0)))
@@ -120,7 +115,7 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
 
 
 def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
-    """Roles that would learn in an environment that does not ask them in training."""
+    """Refusals of roles that should learn but are never asked in training."""
     spec = envs.spec(settings.choice.env)
     asked = tuple(ask(spec, "learns", settings.env) if spec.learns else settings.agents)
     for role, agent in settings.agents.items():
@@ -132,10 +127,12 @@ def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
 
 
 def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
-    """What the environment itself refuses, and rereading where nothing is there to be read."""
+    """The environment's own refusals, and distillation where it has no traces to read."""
     spec = envs.spec(settings.choice.env)
     others = [
-        one.name for one in envs.registered() if one.rereads not in (None, reads_nothing_again)
+        other.name
+        for other in envs.registered()
+        if other.rereads not in (None, reads_nothing_again)
     ]
     if spec.check is not None:
         yield from ask(spec, "check", settings.env, settings)
@@ -149,13 +146,13 @@ def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, s
 
 
 def check_environment(settings: TrainSettings) -> None:
-    """Build it once, speaking bytes: its own checks are the best ones."""
+    """Build the environment once, with a byte vocabulary, for its own checks.
+
+    Raises:
+        UserError: it refuses its settings, or has no such group key.
+    """
     choice = settings.choice
-    env = envs.make(
-        choice.env,
-        settings=settings.env,
-        roles=choice.roles if settings.env is not None else None,
-    )
+    env = settings.make_env()
     known = env.metadata.get("group_keys", ("problem+role",))
     if settings.run.group_by not in (None, *known):
         raise UserError(

@@ -1,4 +1,4 @@
-"""What a step leaves behind: metrics, episodes, transcripts, sentences about what went wrong."""
+"""The records of a step: metrics, episodes, transcripts, sentences about what went wrong."""
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from rich.console import Console
 from coterie.algorithms import Credit
 from coterie.teams.players import player_counters
 from coterie.teams.team import Team
-from coterie.training.batch import Batch, advantages_by_row
+from coterie.training.batch import StepBatch, advantages_by_row
 from coterie.training.logbook import Logbook
 from coterie.training.records import (
     episode_record,
@@ -28,7 +28,7 @@ _SETTLED = 3
 """The step after which a role without any signal is reported."""
 
 
-class Recorder:
+class StepRecorder:
     """Logs every step of a run."""
 
     def __init__(
@@ -47,24 +47,24 @@ class Recorder:
             run: holds the logs.
             team: who plays.
             tally: counts the run's tokens.
-            observer: names what keeps the team from learning.
-            settings: what is logged, and how often.
+            observer: reports what keeps the team from learning.
+            settings: which logs are written, and how often.
             tell: shows a sentence.
-            resumed: steps were done before.
+            resumed: whether steps were done before.
         """
         self._run, self._team, self._tally, self._observer = run, team, tally, observer
         self._settings, self._tell = settings, tell
         self._reported: set[str] = set()
-        """Roles about which there was a sentence."""
+        """Roles on which a sentence was shown."""
         self._unmoved = set[str]() if resumed else set(team.trained)
-        """Trained roles that have had nothing to learn from, so far."""
+        """Trained roles that have had nothing to learn from so far."""
 
     def open_logbook(self, console: Console, first: int, measured: Sequence[str]) -> Logbook:
-        """Where the numbers of each step go.
+        """Open the log of the numbers of each step.
 
         Args:
             console: shows them.
-            first: the step that comes first.
+            first: number of the first step.
             measured: names of metrics that the progress bar shows beside rewards.
         """
         return Logbook(
@@ -79,7 +79,7 @@ class Recorder:
     def log(
         self,
         step: int,
-        batch: Batch,
+        batch: StepBatch,
         credit: Credit,
         learner_metrics: Mapping[str, float],
         times: Mapping[str, float],
@@ -90,7 +90,7 @@ class Recorder:
         Args:
             step: from 1.
             batch: its episodes.
-            credit: what each row was worth.
+            credit: the advantage of each row.
             learner_metrics: by ``learner/ROLE/NAME``.
             times: seconds by phase.
             logbook: shows the numbers, too.
@@ -118,9 +118,9 @@ class Recorder:
             logbook.episodes(step, batch.episodes, advantages)
 
     def report(
-        self, step: int, batch: Batch, credit: Credit, learner_metrics: Mapping[str, float]
+        self, step: int, batch: StepBatch, credit: Credit, learner_metrics: Mapping[str, float]
     ) -> None:
-        """Say once of each role what keeps it from learning or from answering; arguments as of
+        """Report, once for each role, what keeps it from learning or answering; arguments as of
         :meth:`log`."""
         trained = self._team.trained
         rows = [row for episode in batch.episodes for row in episode.trajectories]
@@ -138,5 +138,5 @@ class Recorder:
 
 
 def is_due(step: int, every: int) -> bool:
-    """Whether something is to be done behind ``step``, as it is ``every`` so many; 0: never."""
+    """Whether work that comes ``every`` so many steps is due after ``step``; 0: never."""
     return every > 0 and step % every == 0

@@ -1,6 +1,4 @@
-"""Episodes as JSON records and as transcripts, their figures, and what a user should be told of a
-step that went wrong, whether or not it ends the run.
-"""
+"""Episodes as JSON records and transcripts, metrics of them, and messages about failed steps."""
 
 import math
 import re
@@ -16,7 +14,7 @@ import numpy.typing as npt
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite
 from coterie.datatypes import Episode, Trajectory, UserError
 from coterie.envs.contract import as_unicode
-from coterie.training.batch import Batch
+from coterie.training.batch import StepBatch
 from coterie.training.rundir import RunDirectory
 from coterie.training.summary import Tally
 
@@ -26,13 +24,12 @@ NOT_FINITE = "not-finite.jsonl"
 def episode_record(
     episode: Episode,
     advantages: Mapping[int, float],
-    told: Mapping[int, npt.NDArray[np.float64]] = MappingProxyType({}),
+    token_bonus: Mapping[int, npt.NDArray[np.float64]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """One line of episodes.jsonl: everything that was seen, sampled and paid, and what was right;
-    no timings.
+    """A line of episodes.jsonl: what was shown, sampled and paid, and the right answer; no timings.
 
     Args:
-        episode: what was played.
+        episode: to record.
         advantages: ``id(trajectory)`` -> advantage, for those that entered a loss.
         told: ``id(trajectory)`` -> what was added to it, token by token, where it was read again.
     """
@@ -46,7 +43,7 @@ def episode_record(
         "mode": episode.mode,
         "info": dict(episode.info),
         "trajectories": [
-            row_record(row, advantages.get(id(row)), told.get(id(row)))
+            row_record(row, advantages.get(id(row)), token_bonus.get(id(row)))
             for row in episode.trajectories
         ],
     }
@@ -55,9 +52,9 @@ def episode_record(
 def row_record(
     row: Trajectory,
     advantage: float | None,
-    told_T: npt.NDArray[np.float64] | None = None,
+    bonus_T: npt.NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
-    """One trajectory of :func:`episode_record`."""
+    """The record of a trajectory in :func:`episode_record`."""
     return {
         "agent": row.agent,
         "status": row.status,
@@ -74,7 +71,7 @@ def row_record(
         "finish": list(row.finish),
         # Six decimals say more than float32 holds for the logs' readers.
         "logprobs": _by_turn(row, row.logprobs, 6),
-        **({} if told_T is None else {"token_bonus": _by_turn(row, told_T, 4)}),
+        **({} if bonus_T is None else {"token_bonus": _by_turn(row, bonus_T, 4)}),
         "texts": list(row.texts),
         "info": dict(row.info),
     }
@@ -87,8 +84,8 @@ def _by_turn(row: Trajectory, value_T: npt.NDArray[Any], decimals: int) -> list[
 
 
 def transcript(episode: Episode) -> str:
-    """An episode as Markdown for TensorBoard. Whatever was written by models, servers, problem
-    files and environments is shown letter by letter, and is Unicode."""
+    """An episode as Markdown for TensorBoard. Text of models, servers, problem files and
+    environments is escaped, and is valid Unicode."""
     parts = [f"### {_literal(episode.problem_id)}"]
     parts += [_row(row) for row in episode.trajectories]
     return as_unicode("\n\n".join(parts))
@@ -103,11 +100,11 @@ def _row(row: Trajectory) -> str:
 
 def _literal(text: str) -> str:
     """One line in which nothing is Markdown: no link, no image, no heading."""
-    return re.sub(r"[^\w ]|_", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
+    return re.sub(r"[^\w ]|_", lambda match: f"&#{ord(match[0])};", " ".join(text.split()))
 
 
-def rollout_metrics(batch: Batch, tokens: int, tally: Tally) -> dict[str, float]:
-    """What a step took; ``tokens`` are the step's own."""
+def rollout_metrics(batch: StepBatch, tokens: int, tally: Tally) -> dict[str, float]:
+    """Metrics of a step's sampling; ``tokens``: sampled in this step."""
     return {
         "rollout/tokens": float(tokens),
         "rollout/tokens_total": float(tally.tokens),
@@ -142,76 +139,76 @@ def troubles(
     trained: Collection[str],
     frozen: Collection[str],
 ) -> dict[str, str]:
-    """Role -> one sentence about it.
+    """Role -> a sentence on what keeps it from answering or learning.
 
     Args:
         rows: all rows of the step.
-        metrics: what the learners measured, by ``learner/ROLE/NAME``.
+        metrics: of the learners, by ``learner/ROLE/NAME``.
         trained: roles that learn.
         frozen: all others.
     """
-    found = {role: f"never answers: {reason}" for role, reason in _mute(rows, frozen).items()}
+    sentences = {role: f"never answers: {reason}" for role, reason in _mute(rows, frozen).items()}
     for role in trained:
         if not math.isfinite(metrics.get(f"learner/{role}/grad_norm", 0.0)):
-            found[role] = "did not learn: its gradient is not finite"
+            sentences[role] = "did not learn: its gradient is not finite"
     for role, reason in _idle(rows, trained).items():
-        found[role] = f"has nothing to learn from: {reason}"
-    return found
+        sentences[role] = f"has nothing to learn from: {reason}"
+    return sentences
 
 
 def why_no_signal(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str, str]:
-    """Role -> a sentence about answers for which everybody was always paid the same.
+    """Role -> a sentence on its answers, where the rewards in its groups never differed.
 
     Args:
         rows: all rows of a step.
-        roles: those that had no group with a difference since the run began.
+        roles: those whose groups had equal rewards since the run began.
     """
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     for role in roles:
         own = [row for row in rows if row.role == role and row.mask.any() and row.texts]
         if own:
             # Of pieces that are given and sampled in turn, the last is its own.
             said = Counter(row.texts[-1] for row in own).most_common(1)[0][0]
-            found[role] = (
+            sentences[role] = (
                 "has learned nothing so far: no group had different rewards; its most frequent "
                 f"answer ends in {said[-60:]!r}. Can it read the prompts? docs/tiny-team.md says "
                 "what the tiny models read"
             )
-    return found
+    return sentences
 
 
-def not_finite(run: RunDirectory, role: str, step: int, found: NotFinite) -> UserError:
-    """What ends a run in which a role cannot learn; the row that it comes from, if it comes from
-    one, is stored."""
+def not_finite(run: RunDirectory, role: str, step: int, error: NotFinite) -> UserError:
+    """The error that ends a run in which a role cannot learn; its cause, where it is a row, is
+    stored in ``not-finite.jsonl``."""
     way_out = "start a new run with a lower --learner.lr"
-    if found.row is None:
-        return UserError(f"{role} cannot learn in step {step}: {found}; {way_out}")
-    record = row_record(found.row, found.advantage)
-    run.append(NOT_FINITE, [{"step": step, "role": role, "why": str(found), "row": record}])
+    if error.row is None:
+        return UserError(f"{role} cannot learn in step {step}: {error}; {way_out}")
+    record = row_record(error.row, error.advantage)
+    run.append(NOT_FINITE, [{"step": step, "role": role, "why": str(error), "row": record}])
     return UserError(
         f"{role} has learned nothing in {PATIENCE} consecutive steps, the last one step {step}: "
-        f"{found}; that row is in {run.path / NOT_FINITE}; fix its cause, or {way_out}"
+        f"{error}; that row is in {run.path / NOT_FINITE}; fix its cause, or {way_out}"
     )
 
 
 def _idle(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str, str]:
-    """Those of ``roles`` without a row to learn from -> the most common reason."""
-    found: dict[str, str] = {}
+    """Role without a row to learn from -> the most common reason."""
+    reasons: dict[str, str] = {}
     for role in roles:
         own = [row for row in rows if row.role == role]
         if not any(row.trainable for row in own):
             state = _most_common(own) if own else "it was not asked"
-            found[role] = "its answers are empty" if state == "ok" else state
-    return found
+            reasons[role] = "its answers are empty" if state == "ok" else state
+    return reasons
 
 
 def _mute(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str, str]:
-    """Those of ``roles`` that were asked and failed each time -> the most common reason."""
+    """Role whose answers all failed -> the most common reason."""
     own = {role: [row for row in rows if row.role == role] for role in roles}
     return {
-        role: _most_common(some)
-        for role, some in own.items()
-        if some and all(row.status != "ok" for row in some)
+        role: _most_common(answers)
+        for role, answers in own.items()
+        if answers and all(row.status != "ok" for row in answers)
     }
 
 

@@ -1,4 +1,4 @@
-"""The composition root: what one run works with, each part built from its own settings."""
+"""The composition root: the parts of a run, each built from its own settings."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -13,7 +13,7 @@ from rich.console import Console
 from coterie import envs
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.algorithms.imitation import Imitation
-from coterie.datatypes import Sampling, UserError
+from coterie.datatypes import UserError
 from coterie.evaluation import evaluation_of
 from coterie.models.threads import fix_threads
 from coterie.problems.prepare import PreparedProblems
@@ -33,10 +33,10 @@ from coterie.training.hosts import Players, hosts
 from coterie.training.keeper import Keeper
 from coterie.training.origins import check_unchanged, write_environment
 from coterie.training.prompt_limit import drop_long_prompts
-from coterie.training.recorder import Recorder
+from coterie.training.recorder import StepRecorder
 from coterie.training.rundir import RunDirectory, default_path
 from coterie.training.sampling import StepSampler
-from coterie.training.settings import MAX_NEW_TOKENS, RolloutSettings, RunSettings
+from coterie.training.settings import RolloutSettings, RunSettings
 from coterie.training.stage import loading
 from coterie.training.summary import places_table
 from coterie.training.symptoms import Observer, Subject
@@ -46,13 +46,13 @@ from coterie.training.warmup_stage import WarmUp
 
 T = TypeVar("T")
 
-# How often an environment from elsewhere is played from one seed.
+# Replicas of a problem in an environment that names no groups.
 _REPLICAS = 8
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """The parts of one run. :attr:`closing` closes them all."""
+    """The parts of a run. :attr:`closing` closes them all."""
 
     settings: RunSettings
     algorithm: Algorithm
@@ -75,7 +75,7 @@ class Runtime:
     examiner: Examiner
     observer: Observer
     keeper: Keeper
-    recorder: Recorder
+    recorder: StepRecorder
     conclusion: Conclusion
 
     def run_async(self, work: Coroutine[Any, Any, T]) -> T:
@@ -84,14 +84,14 @@ class Runtime:
 
 
 def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
-    """Build a new run in a new directory, or one that goes on from its last checkpoint.
+    """Build a new run in a new directory, or one that continues from its last checkpoint.
 
     Args:
-        settings: all of a run; whoever is built here gets a part of them.
-        problems: what :func:`coterie.training.preflight.preflight` opened.
+        settings: of the whole run; each part gets its own.
+        problems: as :func:`coterie.training.preflight.preflight` opened them.
 
     Raises:
-        UserError: what cannot be loaded, started or restored; a new directory is gone then.
+        UserError: a part cannot be loaded, started or restored; a new directory is deleted then.
     """
     choice = settings.choice
     if choice.resume:
@@ -125,14 +125,16 @@ def assemble(
     directory: RunDirectory,
     config: Mapping[str, Any],
 ) -> Runtime:
-    """Load, start and restore everything; what fails on the way closes what is open. Arguments and
-    errors as of :func:`build`.
+    """Load, start and restore all parts; an error on the way closes those that are open.
 
     Args:
-        settings: all of a run.
+        settings: of the whole run.
         problems: its problems.
-        directory: where it is written; closed with the run.
-        config: the settings as JSON has them.
+        directory: of the run; closed with it.
+        config: the settings as JSON data.
+
+    Raises:
+        UserError: a part cannot be loaded, started or restored.
     """
     with ExitStack() as closing:
         closing.callback(directory.close)
@@ -208,7 +210,7 @@ def _assemble(
     alone = 1 if settings.env is not None else _REPLICAS
     sampler = StepSampler(
         team,
-        collector(sampling=_sampling(rollout)),
+        collector(sampling=rollout.sampling()),
         problems.train,
         settings.algo,
         rollout,
@@ -222,7 +224,7 @@ def _assemble(
     evaluation = settings.eval
     examiner = Examiner(
         evaluation_of(envs.spec(choice.env)),
-        collector(sampling=_sampling(rollout, evaluation.temperature, evaluation.top_p)),
+        collector(sampling=rollout.sampling(evaluation.temperature, evaluation.top_p)),
         problems.evaluation if evaluation.enabled else (),
         roles=choice.roles,
         env_settings=settings.env,
@@ -252,7 +254,7 @@ def _assemble(
         examiner=examiner,
         observer=observer,
         keeper=keeper,
-        recorder=Recorder(directory, team, keeper.tally, observer, run, say, resumed=resumed),
+        recorder=StepRecorder(directory, team, keeper.tally, observer, run, say, resumed=resumed),
         conclusion=Conclusion(
             directory,
             console,
@@ -280,17 +282,6 @@ def _learning(
         temperature=rollout.learner_temperature or rollout.temperature,
         total_steps=steps,
         imitation=Imitation(warmup.steps, warmup.lr) if warmup.steps else None,
-    )
-
-
-def _sampling(
-    rollout: RolloutSettings, temperature: float | None = None, top_p: float | None = None
-) -> Sampling:
-    return Sampling(
-        MAX_NEW_TOKENS,
-        rollout.temperature if temperature is None else temperature,
-        rollout.top_p if top_p is None else top_p,
-        rollout.top_k,
     )
 
 

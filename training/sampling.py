@@ -1,4 +1,4 @@
-"""The episodes of training steps, one step ahead of the learner where that is asked for."""
+"""Sampling of training steps, one step ahead of the learner with ``--rollout.overlap``."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from coterie.datatypes import Episode, derive_seed
 from coterie.problems.stream import ProblemStream
 from coterie.rollouts import Collector, tasks_for
 from coterie.teams.team import Team
-from coterie.training.batch import Batch, sample_batch, without_stale
+from coterie.training.batch import StepBatch, sample_batch, without_stale
 from coterie.training.settings import RolloutSettings
 
 
@@ -33,22 +33,21 @@ class StepSampler:
             collector: plays a step's episodes.
             stream: gives the problems.
             algorithm: chooses the rows of a step.
-            settings: how much is played, how far ahead, and how old weights may be.
-            group_key: the groups that rewards are compared within.
+            settings: of rollouts.
+            group_key: names the groups within which rewards are compared.
             replicas: episodes per problem.
-            agents: those of an episode.
-            seed: the run's.
+            agents: number of agents in an episode.
+            seed: of the run.
         """
         self.collector, self.group_key, self.replicas = collector, group_key, replicas
         self.answers = settings.problems_per_step * replicas * agents
-        """Answers that a step takes, about."""
+        """About how many answers a step takes."""
         self._team, self._stream = team, stream
         self._algorithm, self._settings, self._seed = algorithm, settings, seed
-        self._ahead: asyncio.Task[tuple[Batch, int]] | None = None
+        self._ahead: asyncio.Task[tuple[StepBatch, int]] | None = None
 
-    async def batch(self, step: int) -> tuple[Batch, int]:
-        """(the episodes of ``step`` without rows that are too old, where the stream of problems
-        stands after them)."""
+    async def batch(self, step: int) -> tuple[StepBatch, int]:
+        """(the episodes of ``step`` without stale rows, the cursor of the problems after them)."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             batch, cursor = await ahead
@@ -65,28 +64,28 @@ class StepSampler:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether a step is being played that :meth:`batch` has not been asked for."""
+        """Whether a step is being played ahead of :meth:`batch`."""
         return self._ahead is not None
 
     async def begin(self, step: int) -> None:
-        """Play ``step`` from now on, whenever the event loop runs, with the weights of now."""
+        """Start to play ``step`` with the current weights, whenever the event loop runs."""
         # All weights are handed over before the learner changes them.
         await self._team.refresh()
         self._ahead = asyncio.create_task(self._sample(step))
 
     async def settle(self) -> None:
-        """Wait until nobody is being asked."""
+        """Wait until no request is under way."""
         if self._ahead is not None:
             await asyncio.wait([self._ahead])
 
     async def aclose(self) -> None:
-        """Give up what is being sampled ahead."""
+        """Cancel the step that is being played ahead."""
         if self._ahead is not None:
             self._ahead.cancel()
             await asyncio.wait([self._ahead])
             self._ahead = None
 
-    async def _sample(self, step: int) -> tuple[Batch, int]:
+    async def _sample(self, step: int) -> tuple[StepBatch, int]:
         async def play(problems: int) -> list[Episode]:
             # Both belong to the state before the problems are taken; epochs count from 1.
             seed = derive_seed(self._seed, "train", self._stream.cursor)

@@ -1,4 +1,4 @@
-"""The verbs of the training loop (``train.py``), over the parts that the runtime has built."""
+"""The verbs of the training loop (``train.py``), on the parts of the runtime."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from coterie.algorithms.nonfinite import NotFinite
 from coterie.evaluation.evaluation import Outcomes
 from coterie.problems.prepare import PreparedProblems
 from coterie.teams.backend import RoleLearner
-from coterie.training.batch import Batch, rows_of, with_divergences
+from coterie.training.batch import StepBatch, rows_of, with_divergences
 from coterie.training.conclusion import tell
 from coterie.training.deaths import said_at_work, said_while_starting
 from coterie.training.logbook import Logbook
@@ -32,7 +32,7 @@ _MOMENTS = {
 
 
 class Session(AbstractContextManager["Session"]):
-    """What the training loop works with: its methods are the loop's verbs."""
+    """A run for the training loop: its methods are the loop's verbs."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime, self.run = runtime, runtime.directory
@@ -46,8 +46,14 @@ class Session(AbstractContextManager["Session"]):
         """Shows the part of a step on the run's bar, where there is one."""
 
     def warm_up(self, check: Callable[[], None]) -> Outcomes | None:
-        """Have roles imitate worked solutions before they are rewarded (``--warmup.steps``), and
-        evaluate; None without. Behind each step there is a ``check`` whether to stop."""
+        """Have roles imitate worked solutions before they are rewarded (``--warmup.steps``).
+
+        Args:
+            check: called after each step; raises to stop.
+
+        Returns:
+            Outcomes of an evaluation after the warm-up; None without a warm-up.
+        """
         warmup = self.runtime.warmup
         if not (last := warmup.last):
             return None
@@ -62,7 +68,7 @@ class Session(AbstractContextManager["Session"]):
         return self.evaluate("warmed-up")
 
     def open_logbook(self) -> Logbook:
-        """Where the numbers of each step go, with the progress bar."""
+        """Open the log of each step's numbers, with the progress bar."""
         book = self.runtime.recorder.open_logbook(
             self.console, self._keeper.progress.step + 1, self._examiner.headline
         )
@@ -76,14 +82,14 @@ class Session(AbstractContextManager["Session"]):
                 break
             yield step
 
-    def sample(self, step: int) -> Batch:
-        """One step's episodes: played with the newest weights, or those that were played ahead."""
+    def sample(self, step: int) -> StepBatch:
+        """The episodes of a step, played with the newest weights or played ahead."""
         with self._timed("sample"), self._part(f"step {step}", "sampling", self.sampler.answers):
             batch, self._cursor = self.run_async(self.sampler.batch(step))
         return batch
 
-    def credit(self, batch: Batch) -> Credit:
-        """Compare the traces of each group with each other."""
+    def credit(self, batch: StepBatch) -> Credit:
+        """The advantages of a step's rows, each compared with its group."""
         algorithm = self.runtime.algorithm
         with self._part(f"step {self._keeper.progress.step + 1}", "assigning credit"):
             rows, stats = with_divergences(batch.rows, self.team.trained, algorithm)
@@ -91,12 +97,12 @@ class Session(AbstractContextManager["Session"]):
         return replace(credit, stats={**credit.stats, **stats})
 
     def sample_ahead(self, step: int) -> None:
-        """With ``--rollout.overlap``: begin to play ``step`` with the weights of this moment, and
-        go on while the roles learn. Nothing to do without, or behind the last step."""
+        """With ``--rollout.overlap``, start to play ``step`` with the current weights while the
+        roles learn; without it, and after the last step, do nothing."""
         if self.sampler.overlaps and not self._is_last(step - 1):
             self.run_async(self.sampler.begin(step))
 
-    def update(self, batch: Batch, credit: Credit) -> dict[str, float]:
+    def update(self, batch: StepBatch, credit: Credit) -> dict[str, float]:
         """Let every trained role learn from its own rows; metrics by ``learner/ROLE/NAME``.
 
         Raises:
@@ -127,12 +133,12 @@ class Session(AbstractContextManager["Session"]):
     def record(
         self,
         step: int,
-        batch: Batch,
+        batch: StepBatch,
         credit: Credit,
         learner_metrics: Mapping[str, float],
         logbook: Logbook,
     ) -> None:
-        """Log the step everywhere; from here on it counts as done."""
+        """Log the step; from here on it counts as done."""
         recorder = self.runtime.recorder
         with self._timed("record"):
             recorder.log(step, batch, credit, learner_metrics, self._times, logbook)
@@ -140,7 +146,7 @@ class Session(AbstractContextManager["Session"]):
         self._keeper.advance(step=step, cursor=self._cursor)
 
     def evaluate_between(self, step: int, logbook: Logbook) -> None:
-        """Evaluate on the held-out problems and log it, if it is time to (``--eval.every``)."""
+        """Evaluate on the held-out problems and log it, if it is due (``--eval.every``)."""
         if is_due(step, self.runtime.evaluate_every) and not self._is_last(step):
             with self._part(f"step {step}", "evaluating", self._examiner.expected("between")):
                 outcomes = self.ask(self._examiner.examine())
@@ -148,7 +154,7 @@ class Session(AbstractContextManager["Session"]):
             logbook.evaluation(step, {f"eval/{name}": m.value for name, m in measured.items()})
 
     def checkpoint(self, step: int) -> None:
-        """Save, if it is time to."""
+        """Save a checkpoint, if it is due."""
         if is_due(step, self._settings.checkpoint_every) or self._is_last(step):
             self.save()
 
@@ -160,7 +166,7 @@ class Session(AbstractContextManager["Session"]):
             self._keeper.save()
 
     def evaluate(self, name: str) -> Outcomes | None:
-        """Outcomes on the held-out problems, stored under ``name``; None if there are none."""
+        """Outcomes on the held-out problems, stored as ``name``; None without such problems."""
         observer = self.runtime.observer
         if name == "before":
             observer.look_at_settings()
@@ -206,7 +212,7 @@ class Session(AbstractContextManager["Session"]):
         return step == self._settings.steps or self._sampled_enough
 
     def _part(self, step: str, what: str, answers: float = 0) -> AbstractContextManager[None]:
-        """Show how far a part of a step is, if it takes long."""
+        """Show the progress of a part of a step, if it takes long."""
         title, lines = f"{step}: {what}", self.runtime.slow
         return stage_of_step(self.console, title, answers, lines=lines, bar=self._bar)
 
@@ -219,5 +225,5 @@ class Session(AbstractContextManager["Session"]):
 
 @said_while_starting()
 def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session:
-    """Start a new run, or take one up where its last checkpoint stands."""
+    """Start a new run, or continue one from its last checkpoint."""
     return Session(build(settings, problems))

@@ -1,4 +1,4 @@
-"""Everything that a run is told, as one record."""
+"""All settings of a run as one record."""
 
 import dataclasses
 import json
@@ -36,14 +36,14 @@ _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
 @dataclass(frozen=True)
 class Choice:
-    """What decides which settings there are at all."""
+    """The choices that decide which settings exist."""
 
     env: str
     algo: str
     roles: tuple[str, ...]
     """Empty: the environment's own."""
     train_role: tuple[str, ...] = ()
-    """Who learns; empty: whoever learns in this environment by default."""
+    """Roles that learn; empty: the environment's default."""
     preset: str | None = None
     resume: Path | None = None
 
@@ -67,7 +67,7 @@ class TrainSettings:
     run: RunSettings
 
     def plain(self) -> dict[str, Any]:
-        """As JSON data; :func:`restore` reads it."""
+        """The settings as JSON data, which :func:`restore` reads."""
         plain = to_plain(self)
         plain["choice"].pop("resume")
         for name in ("run_dir", "doctor", "plan", "card"):
@@ -78,8 +78,13 @@ class TrainSettings:
         """The section of an extra, by its class."""
         return next(value for value in vars(self).values() if isinstance(value, kind))
 
+    def make_env(self, **more: Any) -> Any:
+        """Build the environment; ``more``: further arguments of :func:`coterie.envs.make`."""
+        roles = self.choice.roles if self.env is not None else None
+        return envs.make(self.choice.env, settings=self.env, roles=roles, **more)
+
     def headline(self) -> str:
-        """What is about to happen, while nothing can be seen of it yet."""
+        """The line that is shown while torch is loaded: environment, algorithm, roles, models."""
         learners = [role for role, agent in self.agents.items() if agent.trained]
         models = dict.fromkeys(agent.model for agent in self.agents.values())
         return (
@@ -115,7 +120,7 @@ def defaults(choice: Choice) -> TrainSettings:
 
 
 def _of_classes(choice: Choice) -> TrainSettings:
-    """What every class of settings is by itself, whatever the environment asks for; no agents."""
+    """The defaults of every settings class, without those of the environment; no agents."""
     spec = envs.spec(choice.env)
     source = "--roles:"
     if choice.roles == tuple(spec.roles):
@@ -171,10 +176,10 @@ def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:
 
 
 def check_readable(settings: TrainSettings) -> None:
-    """Refuse settings of somebody else's that ``config.json`` could not give back.
+    """Refuse a plug-in's settings that ``config.json`` could not restore.
 
     Raises:
-        UserError: it names the setting.
+        UserError: names the setting.
     """
     choice = settings.choice
     parts = {f"--algo {choice.algo}": (algorithms.get(choice.algo), settings.algo)}
@@ -197,7 +202,7 @@ def check_readable(settings: TrainSettings) -> None:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON data give it back; a path is given back where its default is one, too."""
+    """Whether JSON data restore the value; a path is restored where its default is a path."""
     if dataclasses.is_dataclass(value):
         return all(map(_is_plain, vars(value).values()))
     if isinstance(value, tuple):
@@ -206,9 +211,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def restore(plain: dict[str, Any]) -> TrainSettings:
-    """The inverse of :meth:`TrainSettings.plain`. A setting that was not there yet when a run
-    began is what ``EnvSpec.unnamed`` says, or what its class has, and so does nothing, whatever its
-    environment asks for by now.
+    """The inverse of :meth:`TrainSettings.plain`. A setting that did not exist when the run began
+    has the value of ``EnvSpec.unnamed`` or the default of its class, under which it has no effect.
 
     Raises:
         Retired: the run used a setting that is gone.
@@ -220,8 +224,8 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
     default = _of_classes(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
     # A run from before there could be several evaluation sets.
-    if isinstance(one := values["problems"].get("eval", ()), NoneType | str):
-        values["problems"] = {**values["problems"], "eval": [one] if one else []}
+    if isinstance(name := values["problems"].get("eval", ()), NoneType | str):
+        values["problems"] = {**values["problems"], "eval": [name] if name else []}
     if not isinstance(values["env"], NoneType if default.env is None else dict):
         raise UserError(f"env does not hold the settings of {choice.env}")
     if default.env is not None:

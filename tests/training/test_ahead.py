@@ -24,8 +24,8 @@ def run(tmp_path: Path) -> Path:
 
 def test_it_says_where_the_run_stands(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train.main(["--resume", str(run), "--steps", "3"]) == 2
-    told = f"train.py: {run} is at step 12; --steps must be at least that\n"
-    assert capsys.readouterr().err == told
+    sentence = f"train.py: {run} is at step 12; --steps must be at least that\n"
+    assert capsys.readouterr().err == sentence
     assert parse(["--resume", str(run), "--steps", "12"]).run.steps == 12
 
 
@@ -35,5 +35,7 @@ def test_torch_is_not_imported_for_it(run: Path) -> None:
         f"assert train.main(['--resume', {str(run)!r}, '--steps', '3']) == 2; "
         "print('torch' in sys.modules)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False"]
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.split() == ["False"]

@@ -9,7 +9,7 @@ import numpy as np
 from coterie.algorithms import Algorithm, get
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import Episode, Trajectory
-from coterie.training.batch import Batch, sample_batch
+from coterie.training.batch import StepBatch, sample_batch
 
 
 def row(agent: str, problem: str, reward: float, sampled: int = 2) -> Trajectory:
@@ -25,7 +25,7 @@ def sampled(
     problems: int,
     episode: Callable[[int], dict[str, float]],
     learners: tuple[str, ...] = ("alice",),
-) -> tuple[Batch, list[int]]:
+) -> tuple[StepBatch, list[int]]:
     """The batch, and how many problems each round asked for; ``episode`` is told how many
     problems its round played before."""
     rounds: list[int] = []
@@ -37,7 +37,9 @@ def sampled(
             tuple(row(agent, name, reward) for agent, reward in episode(place).items())
             for place, name in enumerate(names)
         ]
-        return [Episode(name, 0, 1, "train", found) for name, found in zip(names, rows)]
+        return [
+            Episode(name, 0, 1, "train", trajectories) for name, trajectories in zip(names, rows)
+        ]
 
     batch = asyncio.run(sample_batch(play, algorithm, "problem+role", problems, learners))
     return batch, rounds
@@ -50,7 +52,7 @@ def twenty_informative(place: int) -> dict[str, float]:
 def test_a_step_trains_on_its_number_of_problems() -> None:
     batch, rounds = sampled(get("dapo"), 32, twenty_informative)
     assert rounds == [32, 32]
-    groups = list(dict.fromkeys(one.groups["problem"] for one in batch.rows))
+    groups = list(dict.fromkeys(trajectory.groups["problem"] for trajectory in batch.rows))
     # The first twenty of the first round, and twelve of the twenty of the second.
     assert groups == [f"p1.{i}" for i in range(20)] + [f"p2.{i}" for i in range(12)]
     assert len(batch.rows) == 64
@@ -73,7 +75,7 @@ def test_a_group_in_which_nobody_learns_is_not_informative() -> None:
     assert (rounds, batch.rows) == ([4, 4, 4], [])
     batch, rounds = sampled(algorithm, 4, only_bob_varies, learners=("alice", "bob"))
     assert rounds == [4]
-    assert {one.role for one in batch.rows} == {"bob"}
+    assert {trajectory.role for trajectory in batch.rows} == {"bob"}
 
 
 def test_a_group_is_informative_if_a_hint_tells_more_than_its_rewards() -> None:
@@ -104,10 +106,15 @@ def test_informative_is_what_differs_before_the_over_long_penalty() -> None:
         return [Episode(name, 0, 1, "train", rows) for name, rows in groups.items()]
 
     batch = asyncio.run(sample_batch(play, algorithm, "problem+role", 2, ("alice",)))
-    assert [(one.groups["problem"], one.reward) for one in batch.rows] == [("b", 0.0), ("b", 0.0)]
+    assert [(trajectory.groups["problem"], trajectory.reward) for trajectory in batch.rows] == [
+        ("b", 0.0),
+        ("b", 0.0),
+    ]
     assert batch.rows[1].reward_terms == {"x": 1.0, "overlong": -1.0}
     # What is logged carries the penalty, too.
-    logged = [one.reward for episode in batch.episodes for one in episode.trajectories]
+    logged = [
+        trajectory.reward for episode in batch.episodes for trajectory in episode.trajectories
+    ]
     assert logged == [1.0, 0.0, 0.0, 0.0]
 
 

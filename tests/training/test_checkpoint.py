@@ -47,9 +47,9 @@ def progress(step: int) -> Progress:
 
 
 def newest(root: Path) -> Path:
-    found = saved.latest(root)
-    assert found is not None
-    return found
+    path = saved.latest(root)
+    assert path is not None
+    return path
 
 
 def load(path: Path, roles: dict[str, Role], tell: Callable[[str], None] = print) -> Progress:
@@ -198,11 +198,11 @@ def test_what_a_desktop_leaves_is_no_damage(tmp_path: Path) -> None:
 def test_one_from_before_there_were_checksums_says_that_nothing_is_checked(tmp_path: Path) -> None:
     path = checkpoint.save(tmp_path, progress(4), {"a": Role(3.0)}, keep=2)
     (path / checksums.NAME).unlink()
-    told: list[str] = []
+    sentences: list[str] = []
     role = Role(0.0)
-    assert load(path, {"a": role}, told.append) == progress(4)
+    assert load(path, {"a": role}, sentences.append) == progress(4)
     assert role.count == 3
-    assert told == [
+    assert sentences == [
         f"{path} was written without checksums: whether it is damaged cannot be checked."
     ]
 
@@ -214,9 +214,11 @@ def test_what_changed_beside_it_is_told_and_no_reason_to_stop(tmp_path: Path, na
     path = checkpoint.save(tmp_path / "checkpoints", progress(4), {"a": Role(1.0)}, keep=2)
     load(path, {"a": Role(1.0)}, silent)
     (tmp_path / name).write_text('{"seed": 3}')
-    told: list[str] = []
-    load(path, {"a": Role(1.0)}, told.append)
-    assert [f"{tmp_path / name} has changed since step 4" in one for one in told] == [True]
+    sentences: list[str] = []
+    load(path, {"a": Role(1.0)}, sentences.append)
+    assert [
+        f"{tmp_path / name} has changed since step 4" in sentence for sentence in sentences
+    ] == [True]
 
 
 def test_checksums_are_what_everybody_s_tool_reads(tmp_path: Path) -> None:

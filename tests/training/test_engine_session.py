@@ -10,7 +10,7 @@ import pytest
 from coterie import envs
 from coterie.datatypes import Trajectory
 from coterie.train import main
-from coterie.training.batch import Batch, without_stale
+from coterie.training.batch import StepBatch, without_stale
 from coterie.training.session import Session
 
 Opened = Callable[..., Session]
@@ -142,7 +142,7 @@ def row(role: str, version: int) -> Trajectory:
 
 def test_rows_older_than_allowed_are_dropped_and_counted() -> None:
     rows = [row("alice", 5), row("alice", 4), row("alice", 3), row("bob", 0), row("frozen", 0)]
-    batch = Batch([], rows, 1)
+    batch = StepBatch([], rows, 1)
     kept = without_stale(batch, {"alice": 5, "bob": 1}, 1)
     assert [(r.role, r.weight_version) for r in kept.rows] == [
         ("alice", 5),

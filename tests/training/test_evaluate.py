@@ -33,40 +33,40 @@ def test_by_itself_it_is_what_the_run_measured(
 ) -> None:
     stored = json.loads((run / "evaluation" / "after.json").read_text())
     summary = json.loads((run / "summary.json").read_text())
-    found = again(run)
-    assert found["outcomes"] == [stored]
-    assert {name: one["value"] for name, one in found["metrics"].items()} == summary["after"]
+    result = again(run)
+    assert result["outcomes"] == [stored]
+    assert {name: metric["value"] for name, metric in result["metrics"].items()} == summary["after"]
     assert "Reward alice" in capsys.readouterr().out
     assert train.main(["--evaluate", str(run)]) == 0
     assert (run / "evaluation" / "again.json").is_file()
 
 
 def test_more_samples_are_averaged_problem_by_problem(run: Path) -> None:
-    found = again(run, "--samples", "3")
-    first, *others = found["outcomes"]
+    result = again(run, "--samples", "3")
+    first, *others = result["outcomes"]
     assert first == json.loads((run / "evaluation" / "after.json").read_text())
     assert len(others) == 2
-    columns = [one["measured"]["reward/alice"] for one in found["outcomes"]]
+    columns = [sample["measured"]["reward/alice"] for sample in result["outcomes"]]
     assert columns[1] != columns[2]
     mean = sum(sum(column) / len(column) for column in columns) / 3
-    assert found["metrics"]["reward/alice"]["value"] == pytest.approx(mean, abs=1e-6)
+    assert result["metrics"]["reward/alice"]["value"] == pytest.approx(mean, abs=1e-6)
     # The interval is that of the problems' means: narrower than one sample's where luck has a part.
-    low, high = found["metrics"]["reward/alice"]["interval"]
+    low, high = result["metrics"]["reward/alice"]["interval"]
     assert low <= mean <= high
 
 
 def test_other_problems_settings_and_players(run: Path) -> None:
-    found = again(run, "--problems.eval", "chains?min_length=2&max_length=2", "--seed", "3")
-    assert found["outcomes"][0]["problems"] != again(run)["outcomes"][0]["problems"]
+    result = again(run, "--problems.eval", "chains?min_length=2&max_length=2", "--seed", "3")
+    assert result["outcomes"][0]["problems"] != again(run)["outcomes"][0]["problems"]
     silent = again(run, "--agents.judge.model", "scripted:useless", "--env.own", "0")
     assert silent["metrics"]["reward/team"]["value"] == 0
 
 
 def test_another_environment(run: Path) -> None:
-    found = again(run, "--env", "coterie.envs.solo:SoloEnv", "--problems.held-out", "4")
-    assert "reward/solver" in found["metrics"]
-    assert len(found["outcomes"][0]["problems"]) == 4
-    assert found["config"]["agents"]["solver"]["model"] == str(run / "final" / "alice")
+    result = again(run, "--env", "coterie.envs.solo:SoloEnv", "--problems.held-out", "4")
+    assert "reward/solver" in result["metrics"]
+    assert len(result["outcomes"][0]["problems"]) == 4
+    assert result["config"]["agents"]["solver"]["model"] == str(run / "final" / "alice")
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def role(folder: Path, dtype: str, lr: float) -> TrainedRole:
     return TrainedRole(loaded, Learner(loaded.handle, get("grpo"), settings))
 
 
-def weights(one: TrainedRole) -> Weights:
-    return {n: p.detach().float().clone() for n, p in one.loaded.handle.parameters().items()}
+def weights(trained: TrainedRole) -> Weights:
+    return {n: p.detach().float().clone() for n, p in trained.loaded.handle.parameters().items()}
 
 
 def travelled(start: Weights, end: Weights) -> tuple[float, float]:
@@ -71,25 +71,25 @@ def travelled(start: Weights, end: Weights) -> tuple[float, float]:
 @pytest.fixture(scope="module")
 def in_float32(folder: Path) -> dict[float, float]:
     """Learning rate -> how far 20 updates go in float32."""
-    found = {}
+    ways = {}
     for lr in (5e-7, 1e-6):
-        one = role(folder, "float32", lr)
-        start = weights(one)
+        trained = role(folder, "float32", lr)
+        start = weights(trained)
         for rows, advantages in steps():
-            one.learner.update(rows, advantages)
-        found[lr] = travelled(start, weights(one))[0]
-    return found
+            trained.learner.update(rows, advantages)
+        ways[lr] = travelled(start, weights(trained))[0]
+    return ways
 
 
 @pytest.mark.parametrize("lr", [5e-7, 1e-6])  # COREA's, EAPO's
 def test_computed_in_bfloat16_they_go_as_far_as_in_float32(folder, in_float32, lr, tmp_path):
-    one = role(folder, "bfloat16", lr)
-    start = weights(one)
+    trained = role(folder, "bfloat16", lr)
+    start = weights(trained)
     for done, (rows, advantages) in enumerate(steps(), start=1):
-        one.learner.update(rows, advantages)
+        trained.learner.update(rows, advantages)
         if done == UPDATES // 2:
-            path = checkpoint.save(tmp_path, Progress(done, 0, {}, {}), {"a": one}, keep=1)
-    way, share = travelled(start, weights(one))
+            path = checkpoint.save(tmp_path, Progress(done, 0, {}, {}), {"a": trained}, keep=1)
+    way, share = travelled(start, weights(trained))
     assert way == pytest.approx(in_float32[lr], rel=0.05)
     assert share > 0.95
     # The second half once more, from the checkpoint between them.
@@ -97,9 +97,9 @@ def test_computed_in_bfloat16_they_go_as_far_as_in_float32(folder, in_float32, l
     checkpoint.load(path, {"a": again})
     for rows, advantages in list(steps())[UPDATES // 2 :]:
         again.learner.update(rows, advantages)
-    ends = [weights(one), weights(again)]
+    ends = [weights(trained), weights(again)]
     assert all(torch.equal(ends[0][name], ends[1][name]) for name in start)
-    state, resumed = one.state_dict()[0], again.state_dict()[0]
+    state, resumed = trained.state_dict()[0], again.state_dict()[0]
     assert {tensor.dtype for tensor in state.values()} == {torch.float32}
     assert all(torch.equal(state[name], resumed[name]) for name in state)
 
@@ -110,23 +110,23 @@ def test_held_in_bfloat16_they_would_not(folder, in_float32, lr):
     loaded = load_team({"a": ModelSpec(str(folder), device="cpu")}, {"a"})["a"]
     loaded.handle.module.to(torch.bfloat16)
     loaded.handle.tree_forward = None
-    one = TrainedRole(loaded, Learner(loaded.handle, get("grpo"), LearnerSettings(lr=lr)))
-    start = weights(one)
+    trained = TrainedRole(loaded, Learner(loaded.handle, get("grpo"), LearnerSettings(lr=lr)))
+    start = weights(trained)
     for rows, advantages in steps():
-        one.learner.update(rows, advantages)
-    way, share = travelled(start, weights(one))
+        trained.learner.update(rows, advantages)
+    way, share = travelled(start, weights(trained))
     assert way < 0.5 * in_float32[lr]
     assert share < 0.1
 
 
 def test_a_checkpoint_of_another_number_format_is_refused(folder, tmp_path):
-    one = role(folder, "bfloat16", 1e-6)
-    path = checkpoint.save(tmp_path, Progress(1, 0, {}, {}), {"a": one}, keep=1)
+    trained = role(folder, "bfloat16", 1e-6)
+    path = checkpoint.save(tmp_path, Progress(1, 0, {}, {}), {"a": trained}, keep=1)
     with pytest.raises(
         UserError, match="trained in bfloat16 and would continue in float32"
-    ) as told:
+    ) as refusal:
         checkpoint.load(path, {"a": role(folder, "float32", 1e-6)})
-    assert "damaged" not in str(told.value)
+    assert "damaged" not in str(refusal.value)
 
 
 def test_a_run_in_bfloat16_resumes_bit_for_bit_and_leaves_16_bits(tmp_path: Path) -> None:
@@ -136,8 +136,8 @@ def test_a_run_in_bfloat16_resumes_bit_for_bit_and_leaves_16_bits(tmp_path: Path
     assert train.main([*flags, "--steps", "2", "--run-dir", str(whole)]) == 0
     assert train.main([*flags, "--steps", "1", "--run-dir", str(broken)]) == 0
     assert train.main(["--resume", str(broken), "--steps", "2"]) == 0
-    held = "checkpoints/step-000002/alice/model.safetensors"
-    last = [load_file(run / held) for run in (whole, broken)]
+    file = "checkpoints/step-000002/alice/model.safetensors"
+    last = [load_file(run / file) for run in (whole, broken)]
     assert all(torch.equal(last[0][name], last[1][name]) for name in last[0])
     assert {tensor.dtype for tensor in last[0].values()} == {torch.float32}
     final = load_file(broken / "final/alice/model.safetensors")

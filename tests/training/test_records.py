@@ -11,7 +11,7 @@ import torch
 from coterie.algorithms import Credit
 from coterie.datatypes import Trajectory, UserError
 from coterie.training import saved
-from coterie.training.batch import Batch
+from coterie.training.batch import StepBatch
 from coterie.training.records import troubles, why_no_signal
 from coterie.training.session import Session
 
@@ -34,7 +34,7 @@ LOST = "failed: server sent a web page"
 
 
 @pytest.mark.parametrize(
-    ("rows", "metrics", "told"),
+    ("rows", "metrics", "sentences"),
     [
         ([row("alice"), row("expert", status=LOST), row("expert")], {}, {}),
         ([row("alice"), row("expert", status=LOST)], {}, {"expert": f"never answers: {LOST}"}),
@@ -55,16 +55,16 @@ LOST = "failed: server sent a web page"
         ([row("alice")], {"learner/alice/grad_norm": 0.5}, {}),
     ],
 )
-def test_who_is_named(rows, metrics, told) -> None:
-    assert troubles(rows, metrics, trained=["alice"], frozen=["expert"]) == told
+def test_who_is_named(rows, metrics, sentences) -> None:
+    assert troubles(rows, metrics, trained=["alice"], frozen=["expert"]) == sentences
 
 
 def test_a_role_whose_answers_are_never_worth_more_than_another_is_told_of() -> None:
     said = [" 5 = =", " 5 = =", "else"]
     rows = [dataclasses.replace(row("alice"), texts=("prompt", text)) for text in said]
-    told = why_no_signal([*rows, row("bob")], ["alice", "bob"])
-    assert set(told) == {"alice"}  # of bob there is no text
-    assert "most frequent answer ends in ' 5 = ='. Can it read the prompts?" in told["alice"]
+    sentences = why_no_signal([*rows, row("bob")], ["alice", "bob"])
+    assert set(sentences) == {"alice"}  # of bob there is no text
+    assert "most frequent answer ends in ' 5 = ='. Can it read the prompts?" in sentences["alice"]
 
 
 def test_a_run_says_so_when_answers_are_garbage(
@@ -98,20 +98,20 @@ def test_a_run_that_learns_nothing_for_three_steps_ends_and_keeps_the_row(
     session = opened("--preset", "core-tiny", "--steps", "9")
     update = session.update
 
-    def poisoned(batch: Batch, credit: Credit) -> dict[str, float]:
+    def poisoned(batch: StepBatch, credit: Credit) -> dict[str, float]:
         first = next(i for i, row in enumerate(batch.rows) if row.role == "bob")
         batch.rows[first] = dataclasses.replace(batch.rows[first], loss_weight=float("inf"))
         return update(batch, credit)
 
     session.update = poisoned  # type: ignore[method-assign]
     sentence = r"bob has learned nothing in 3 consecutive steps, the last one step 3: "
-    with pytest.raises(UserError, match=sentence) as told:
+    with pytest.raises(UserError, match=sentence) as refusal:
         train(session)
     stored = session.run.path / "not-finite.jsonl"
-    assert f"that row is in {stored}; fix its cause, or start a new run" in str(told.value)
-    (found,) = session.run.read_log(stored.name)
-    assert (found["step"], found["role"], found["row"]["agent"]) == (3, "bob", "bob_0")
-    assert found["row"]["texts"]
+    assert f"that row is in {stored}; fix its cause, or start a new run" in str(refusal.value)
+    (kept,) = session.run.read_log(stored.name)
+    assert (kept["step"], kept["role"], kept["row"]["agent"]) == (3, "bob", "bob_0")
+    assert kept["row"]["texts"]
     # Two steps were counted and logged, and a run that goes on stands behind them.
     metrics = session.run.read_log("metrics.jsonl")
     assert [line["learner/bob/skipped_steps"] for line in metrics] == [1, 2]

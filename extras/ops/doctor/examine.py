@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.agents.engine.fleet import Fleet
 from coterie.algorithms import assign_credit
-from coterie.datatypes import Policy, Problem, Sampling, UserError
+from coterie.datatypes import Policy, Problem, UserError
 from coterie.experts import ScriptedPolicy, ScriptedSettings
 from coterie.experts.naming import is_player
 from coterie.extras.ops.doctor import memory
@@ -79,7 +79,7 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
     # What engines give up in their sleep is the learner's to take.
     session.run_async(team.backend.rest())
     free = memory.free_by_device(team)
-    sampling = Sampling(MAX_NEW_TOKENS, rollout.temperature, rollout.top_p, rollout.top_k)
+    sampling = rollout.sampling()
     policies: dict[str, Policy] = dict(team.policies)
     findings: list[Finding] = []
 

@@ -23,7 +23,6 @@ from coterie.envs.adapt import watch_spaces
 from coterie.rollouts import Collector, Deadlines, tasks_for
 from coterie.training.runtime import Runtime
 from coterie.training.session import Session
-from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
 
 Tokens = npt.NDArray[np.int64]
@@ -146,7 +145,7 @@ async def observe(
     collector = Collector(
         watched_env,
         watched,
-        sampling=Sampling(MAX_NEW_TOKENS, rollout.temperature, rollout.top_p, rollout.top_k),
+        sampling=rollout.sampling(),
         deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
         concurrency=rollout.concurrency,
     )
