@@ -14,18 +14,18 @@ _OF_RUN = ("steps", "tokens", "group_by")
 
 @dataclass(frozen=True)
 class Baseline:
-    """What another way to train makes of the same problems with as many tokens."""
+    """Stored results of another way to train, on the same problems with as many tokens."""
 
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """Of the evaluation after training, by name; empty: nothing is stored for this run."""
+    """Metrics of the evaluation after training; empty: nothing is stored for this run."""
     command: str = ""
-    """Makes such a run."""
+    """The command of such a run."""
     seeds: tuple[int, ...] = ()
-    """The metrics are means over runs with these."""
+    """The seeds of the runs over which the metrics are means."""
 
     @property
     def sentence(self) -> str:
-        """What the column is."""
+        """The explanation of the table's column."""
         return (
             f"alone: as many tokens without a peer, stored, mean of {len(self.seeds)} seeds: "
             f"{self.command}"
@@ -33,8 +33,8 @@ class Baseline:
 
 
 def baseline(settings: TrainSettings) -> Baseline:
-    """The one stored beside the run's environment, if the run does what that does by default: any
-    seed, but no other models, problems, learning or length."""
+    """The baseline stored with the run's environment; empty where the run differs from the
+    environment's defaults in more than its seed."""
     spec = envs.spec(settings.choice.env)
     if spec.baseline is None:
         return Baseline()

@@ -1,4 +1,4 @@
-"""Checkpoints: directories that are there whole or not at all.
+"""Checkpoints: directories that are written completely or not at all.
 
 ::
 
@@ -32,7 +32,7 @@ from coterie.teams.trained import OtherFormat
 from coterie.training.disk import make_folder, not_written, sync, sync_tree
 from coterie.training.saved import complete, place_of, words_of
 
-# Of the run that a checkpoint is of, seen from the checkpoint.
+# Files of the run, as paths from the checkpoint.
 _BESIDE = tuple(
     f"../../{name}"
     for name in ("config.json", "evaluation/before.json", "evaluation/warmed-up.json")
@@ -40,7 +40,7 @@ _BESIDE = tuple(
 
 
 class Restorable(Protocol):
-    """What is saved of one trained role."""
+    """A trained role, as a checkpoint saves and restores it."""
 
     def save(self, directory: Path) -> dict[str, Any]: ...
 
@@ -49,7 +49,7 @@ class Restorable(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands: all that a step depends on, apart from weights and optimisers."""
+    """The position of a run: all that a step depends on, apart from weights and optimisers."""
 
     step: int
     cursor: int
@@ -60,7 +60,7 @@ class Progress:
 
     @property
     def name(self) -> str:
-        """Of its checkpoint."""
+        """The name of its checkpoint's folder."""
         warming = not self.step and self.warmed
         return f"warmup-{self.warmed:06d}" if warming else f"step-{self.step:06d}"
 
@@ -71,8 +71,16 @@ _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeErr
 
 
 def save(root: Path, progress: Progress, roles: Mapping[str, Restorable], *, keep: int) -> Path:
-    """Write one checkpoint and delete all but the newest ``keep``; a step that is saved already
-    stays as it is.
+    """Write a checkpoint and delete all but the newest ``keep``; an existing one stays.
+
+    Args:
+        root: folder of a run's checkpoints.
+        progress: position of the run.
+        roles: those that learn, by name.
+        keep: number of checkpoints that stay.
+
+    Returns:
+        The folder of the checkpoint.
 
     Raises:
         UserError: the disk is full or cannot be written.
@@ -80,7 +88,7 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Restorable], *, kee
     target = root / progress.name
     draft = root / f".{target.name}.part"
     if target.is_dir():
-        # Nothing has changed since, and to write it anew would leave a moment without it.
+        # Nothing has changed since; writing it again would leave a moment without it.
         return target
     try:
         _make_room(root, draft, keep)
@@ -115,7 +123,7 @@ def check(path: Path, tell: Callable[[str], None]) -> None:
 
     Args:
         path: the checkpoint.
-        tell: is given a sentence about what could not be checked, or has changed beside it.
+        tell: gets a sentence on what could not be checked, or has changed beside it.
 
     Raises:
         UserError: a file is missing or damaged.
@@ -135,14 +143,14 @@ def check(path: Path, tell: Callable[[str], None]) -> None:
 
 
 def load(path: Path, roles: Mapping[str, Restorable]) -> Progress:
-    """Restore every role from ``path``, and torch's generator; returns where the run stands.
+    """Restore every role and torch's generator from ``path``; returns the run's position.
 
     Args:
         path: the checkpoint, which has passed :func:`check`.
         roles: those that learn.
 
     Raises:
-        UserError: what it holds cannot be.
+        UserError: its content is damaged.
     """
     with _refusing(path):
         state = json.loads((path / "state.json").read_text())
@@ -154,7 +162,7 @@ def load(path: Path, roles: Mapping[str, Restorable]) -> Progress:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """What fails inside is a sentence about the checkpoint."""
+    """Turn an error inside into a sentence about the checkpoint."""
     try:
         yield
     except OtherFormat as error:
@@ -166,7 +174,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 def load_roles(path: Path, roles: Mapping[str, Restorable]) -> None:
-    """Restore these roles alone, from files that were not touched since."""
+    """Restore ``roles`` alone, from files that were not changed since."""
     learners = json.loads((path / "state.json").read_text())["learners"]
     for name, role in roles.items():
         role.load(path / name, learners[name])

@@ -1,7 +1,7 @@
-"""The command line, looked at twice: what was chosen, then exactly the settings of that.
+"""The command line, parsed twice: first the choice, then exactly the settings of that choice.
 
 The types of ``--env.*``, ``--algo.*`` and ``--agents.ROLE.*`` depend on the choice, so the class
-that tyro parses into is put together here.
+that tyro parses into is made here.
 """
 
 import argparse
@@ -84,18 +84,17 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     settings = _from_flags(laid, rest, has_length=bool(file and file.sets_length))
     settings = with_short_evaluation(settings)
     if printing:
-        if asked := [f"--{one}" for one in ("plan", "doctor") if getattr(settings.run, one)]:
+        if asked := [f"--{name}" for name in ("plan", "doctor") if getattr(settings.run, name)]:
             raise UserError(f"--print-config does nothing else: leave out {asked[0]}")
-        if told := sentence(settings, rest):
-            print(f"# {told}")
+        if line := sentence(settings, rest):
+            print(f"# {line}")
         print(as_toml(settings, default), end="")
         sys.exit(0)
     return settings
 
 
 def _models(agents: Mapping[str, AgentSettings], args: list[str]) -> dict[str, AgentSettings]:
-    """``agents`` with what the flags say of their models; what is wrong with a flag is said where
-    all of them are read."""
+    """``agents`` with the flags about their models; wrong flags are refused by the full parser."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=None)
     for role in agents:
         for name in ("model", "tuning", "revision"):
@@ -106,7 +105,7 @@ def _models(agents: Mapping[str, AgentSettings], args: list[str]) -> dict[str, A
                 f"--agents.{role}.{flag}", action="store_const", const=value, dest=dest
             )
     given = vars(parser.parse_known_args(args)[0])
-    found: dict[str, AgentSettings] = {}
+    changed: dict[str, AgentSettings] = {}
     for role, agent in agents.items():
         named = {
             name: value
@@ -115,8 +114,8 @@ def _models(agents: Mapping[str, AgentSettings], args: list[str]) -> dict[str, A
         }
         if isinstance(model := named.get("model", agent.model), str) and model.strip():
             with suppress(UserError):
-                found[role] = dataclasses.replace(agent, **named)
-    return found
+                changed[role] = dataclasses.replace(agent, **named)
+    return changed
 
 
 def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings:
@@ -152,10 +151,10 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
 
 
 def read_run(directory: Path) -> TrainSettings:
-    """What a run was told.
+    """The stored settings of the run in ``directory``.
 
     Raises:
-        UserError: it is no run, or its settings cannot be read.
+        UserError: there is no run, or its settings cannot be read.
     """
     path = directory / "config.json"
     try:
@@ -182,7 +181,7 @@ def _check_ahead(directory: Path, steps: int) -> None:
 
 
 def _leave_if_ended(directory: Path, steps: int) -> None:
-    """Exit with 0 where a run has done all that is asked of it."""
+    """Exit with 0 where a run has done all of its steps."""
     try:
         ended = json.loads((directory / "summary.json").read_text())["config"]["run"]["steps"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -237,7 +236,7 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
 
 
 def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
-    """Split ``argv`` into what was chosen (only what was named) and what is left to parse.
+    """Split ``argv`` into the choices that it names and the words that are left to parse.
 
     Raises:
         UserError: a choice without a value, or one that is made twice.

@@ -1,5 +1,4 @@
-"""How a command ends: whatever stops it early becomes one sentence and an exit code; a signal is
-taken between two steps rather than in the middle of one."""
+"""The end of a command: an error or a signal becomes one sentence and an exit code."""
 
 import atexit
 import errno
@@ -75,7 +74,7 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
 
 
 def _sentence(error: Exception) -> str | None:
-    """What to say of a mistake of the user's, or of a disk; None of a fault of ours."""
+    """The message for a mistake of the user's or an error of a disk; None for a bug."""
     # Whatever takes time to import waits until a signal is taken care of.
     from coterie.datatypes import UserError
 
@@ -90,7 +89,7 @@ def _sentence(error: Exception) -> str | None:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """A SIGTERM at any time is taken like Ctrl-C: said in a sentence, with nobody left behind."""
+    """While open, SIGTERM acts like Ctrl-C: one sentence, and no process is left behind."""
 
     def interrupt(number: int, _: FrameType | None) -> None:
         raise KeyboardInterrupt

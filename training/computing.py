@@ -1,4 +1,4 @@
-"""What the run says of how its models compute on a processor."""
+"""The run's sentence on number formats and threads of models on a processor."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -16,8 +16,13 @@ from coterie.teams.team import Team
 def tell_computing(
     team: Team, agents: Mapping[str, AgentSettings], tell: Callable[[str], object]
 ) -> None:
-    """Say which models compute in what, why, and on how many threads: of those in this process
-    that are not tiny and on no GPU."""
+    """Report number format and threads of this process's models that are not tiny and on no GPU.
+
+    Args:
+        team: holds the models.
+        agents: settings by role.
+        tell: shows a sentence.
+    """
     named: dict[str, list[str]] = defaultdict(list)
     for role, agent in local_models(agents).items():
         loaded = team.loaded.get(role)

@@ -1,4 +1,4 @@
-"""The end of a run: its models, ``summary.json`` and the table of what it measured."""
+"""The end of a run: its models, ``summary.json`` and the table of results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +17,7 @@ from coterie.training.summary import Tally, summary
 
 @dataclass(frozen=True)
 class Conclusion:
-    """Writes and shows what came out of a run."""
+    """Writes and shows the results of a run."""
 
     run: RunDirectory
     console: Console
@@ -30,7 +30,7 @@ class Conclusion:
     dropped: int
     """Training problems that were left out, as their prompts are too long."""
     places: Callable[[], Sequence[Mapping[str, str]]]
-    """Gives who sits where on a cluster; nothing without one."""
+    """Gives the places of roles on a cluster; nothing without a cluster."""
 
     def write(
         self,
@@ -41,15 +41,14 @@ class Conclusion:
         steps: int,
         tally: Tally,
     ) -> None:
-        """Keep the trained models, write the summary and show the table: before, behind the
-        warm-up if there was one, and after.
+        """Write the trained models and the summary, and show the table.
 
         Args:
-            before: outcomes on the held-out problems, as all three; None: there are none.
+            before: outcomes on the held-out problems before training; None: there are none.
             after: the same after training.
             warmed_up: the same between the warm-up and reward training.
             steps: of training.
-            tally: what they took.
+            tally: their tokens and seconds.
         """
         for role, trained in self.team.trained.items():
             self.run.write_model(role, trained.export)
@@ -74,5 +73,5 @@ class Conclusion:
 
 
 def tell(console: Console, sentence: str) -> None:
-    """Show a sentence as it is: what models and users wrote is no markup."""
+    """Show a sentence literally: text of models and users is no markup."""
     console.print(sentence, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What is said where a process of a run has died, and how it goes on from there."""
+"""Messages for a run of which a process has died, with the way to continue."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from coterie.training.rundir import RunDirectory
 
 @contextmanager
 def said_while_starting() -> Iterator[None]:
-    """Inside, nothing is done that could be lost.
+    """While open, a process that dies has no work to lose; the message says so.
 
     Raises:
         UserError: a process has died.
@@ -26,11 +26,10 @@ def said_while_starting() -> Iterator[None]:
 
 
 def said_at_work(error: BaseException | None = None, *, run: RunDirectory) -> None:
-    """Raise a sentence with the way out where ``error``, which ends ``run``, is that one of its
-    processes has died.
+    """Turn the death of a process of ``run`` into a sentence with the way out.
 
     Raises:
-        UserError: it is.
+        UserError: ``error`` is such a death.
     """
     if isinstance(error, Died):
         goes_on = saved.latest(run.checkpoints) is not None

@@ -1,7 +1,7 @@
-"""What the disk is known to hold, whatever happens to the power from here on.
+"""Durable writes: after them, content and name of a file survive a loss of power.
 
-What is written stands in memory until the disk is asked to take it, and so does a name: a file's
-content and the entry of its folder are two things. A rename is seen before or after, never halfway.
+Written data stay in memory until they are synced, and so does a name: a file's content and its
+entry in the folder are synced separately. A rename is atomic.
 """
 
 import errno
@@ -16,7 +16,7 @@ _sync_file = getattr(os, "fdatasync", os.fsync)
 
 
 def sync(*paths: Path) -> None:
-    """Have the disk hold these files' contents, and these folders' entries."""
+    """Sync the contents of files, and the entries of folders, to the disk."""
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -26,12 +26,12 @@ def sync(*paths: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Have the disk hold all that is under ``folder``."""
+    """Sync everything under ``folder`` to the disk."""
     sync(*folder.rglob("*"), folder)
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, and those above it, that the disk holds; nothing to do where it is there."""
+    """Make a folder and those above it, and sync their names; an existing one stays."""
     if not path.is_dir():
         make_folder(path.parent)
         path.mkdir(exist_ok=True)
@@ -39,7 +39,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str) -> None:
-    """Write a file that is there as it was before or as it is afterwards, and nothing between."""
+    """Write a file atomically: it has its old content or the new one, whatever happens."""
     draft = path.with_name(f".{path.name}.part")
     draft.write_text(content, encoding="utf-8")
     sync(draft)
@@ -48,11 +48,10 @@ def write_whole(path: Path, content: str) -> None:
 
 
 def write_or_keep(path: Path, content: str, flag: str) -> None:
-    """As :func:`write_whole`, in a folder that may have to be made; what the disk does not take
-    is kept elsewhere.
+    """As :func:`write_whole`, but make the folder, and keep the content elsewhere on failure.
 
     Raises:
-        UserError: where it is kept, and why.
+        UserError: the file could not be written; the message says where its content is.
     """
     try:
         make_folder(path.parent)
@@ -63,7 +62,7 @@ def write_or_keep(path: Path, content: str, flag: str) -> None:
 
 
 def not_written(what: str, error: Exception, run: Path) -> UserError:
-    """One sentence about ``what`` a disk did not take of the run in ``run``."""
+    """The error for ``what`` could not be written of the run in the folder ``run``."""
     reason = getattr(error, "strerror", None) or str(error)
     full = getattr(error, "errno", None) in (None, errno.ENOSPC, errno.EDQUOT)
     way_out = "free some disk" if full else "mend that"

@@ -1,7 +1,7 @@
 """Stored episodes as a table of the ``datasets`` package, a row for each trajectory, and back.
 
-What has other keys in every environment (reward terms, groups, what was measured) is JSON text in
-the table: ``json.loads(row["info"])``.
+Columns whose keys depend on the environment (reward terms, groups, measurements) are JSON text:
+``json.loads(row["info"])``.
 """
 
 import json
@@ -35,8 +35,8 @@ _ROW = {
     "logprobs": List(List(Value("float64"))),
     "texts": List(Value("string")),
 }
-# Of rows that are read again behind another context alone.
-_OF_SOME = {
+# Columns of rows that are read again after another context.
+_OF_REREAD = {
     "reread_after": List(Value("int64")),
     "token_bonus": List(List(Value("float64"))),
 }
@@ -49,7 +49,7 @@ _FEATURES = Features(
         _EPISODE_INFO: Value("string"),
         _SHOWN: Value("bool"),
         **_ROW,
-        **_OF_SOME,
+        **_OF_REREAD,
         **dict.fromkeys(_AS_JSON, Value("string")),
     }
 )
@@ -82,7 +82,7 @@ def as_table(records: Iterable[Mapping[str, Any]]) -> Dataset:
             _EPISODE_INFO: json.dumps(record["info"]),
             _SHOWN: record.get(_SHOWN, True),
             **{name: row[name] for name in _ROW},
-            **{name: row.get(name) for name in _OF_SOME},
+            **{name: row.get(name) for name in _OF_REREAD},
             **{name: json.dumps(row[name]) for name in _AS_JSON},
         }
         for place, record in enumerate(records)
@@ -94,16 +94,16 @@ def as_table(records: Iterable[Mapping[str, Any]]) -> Dataset:
 
 def as_records(table: Dataset) -> list[dict[str, Any]]:
     """The inverse of :func:`as_table`: one record for each episode that has a row in the table."""
-    found: dict[int, dict[str, Any]] = {}
+    records: dict[int, dict[str, Any]] = {}
     for row in table:
         assert isinstance(row, dict)
         episode = {name: row[name] for name in _EPISODE}
         # As in the log, said only where it is not so; tables of earlier versions say nothing.
         episode |= {} if row.get(_SHOWN, True) else {_SHOWN: False}
         new = episode | {"info": json.loads(row[_EPISODE_INFO]), "trajectories": []}
-        some = {name: row[name] for name in _OF_SOME if row.get(name) is not None}
+        reread = {name: row[name] for name in _OF_REREAD if row.get(name) is not None}
         texts = {name: json.loads(row[name]) for name in _AS_JSON}
-        found.setdefault(row[_PLACE], new)["trajectories"].append(
-            {name: row[name] for name in _ROW} | some | texts
+        records.setdefault(row[_PLACE], new)["trajectories"].append(
+            {name: row[name] for name in _ROW} | reread | texts
         )
-    return list(found.values())
+    return list(records.values())

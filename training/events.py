@@ -1,4 +1,4 @@
-"""TensorBoard's file of events, written in this thread: what the disk refuses is raised here."""
+"""TensorBoard's event file, written in this thread, so that errors of the disk are raised here."""
 
 import re
 import socket
@@ -12,7 +12,7 @@ _NAME = re.compile(r"events\.out\.tfevents\.(\d+)\..*")
 
 
 class EventFile:
-    """One start of a run; TensorBoard shows all files of a folder as one."""
+    """The events since one start of a run; TensorBoard shows all files of a folder together."""
 
     def __init__(self, folder: Path, *, first: int) -> None:
         """Open a file whose events hide those of ``first`` and later steps in older files.
@@ -32,12 +32,12 @@ class EventFile:
         self._write(step=first, session_log={"status": self._proto.SessionLog.START})
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """Numbers by their names."""
-        found = [{"tag": name, "simple_value": float(value)} for name, value in values.items()]
-        self._write(step=step, summary={"value": found})
+        """Write numbers of a step by their names."""
+        tags = [{"tag": name, "simple_value": float(value)} for name, value in values.items()]
+        self._write(step=step, summary={"value": tags})
 
     def text(self, step: int, name: str, markdown: str) -> None:
-        """Markdown, which TensorBoard renders."""
+        """Write a text of a step as Markdown, which TensorBoard renders."""
         from tensorboard.plugins.text.metadata import create_summary_metadata
 
         tensor = {"dtype": "DT_STRING", "string_val": [markdown.encode()]}
@@ -49,7 +49,7 @@ class EventFile:
         self._write(step=step, summary={"value": [value]})
 
     def close(self) -> None:
-        """Nothing is left to write, and what could not be written has been raised."""
+        """Close the file; every event was flushed when it was written."""
         with suppress(OSError):
             self._file.close()
 
@@ -60,7 +60,7 @@ class EventFile:
 
 
 def _name(folder: Path) -> str:
-    """A name behind those that are there, in whose order they are read, whatever the clock says."""
-    taken = [int(found[1]) for path in folder.iterdir() if (found := _NAME.fullmatch(path.name))]
-    second = max([int(time.time()), *(one + 1 for one in taken)])
+    """A name that sorts after all files in ``folder``, whatever the clock says."""
+    taken = [int(match[1]) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+    second = max([int(time.time()), *(second_taken + 1 for second_taken in taken)])
     return f"events.out.tfevents.{second:010d}.{socket.gethostname()}"

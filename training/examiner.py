@@ -12,7 +12,7 @@ from coterie.training.settings import EvalSettings
 
 
 class Examiner:
-    """Samples the evaluation's episodes, and keeps what came out."""
+    """Plays the evaluation's episodes and stores their outcomes."""
 
     def __init__(
         self,
@@ -29,17 +29,17 @@ class Examiner:
         self.evaluation = evaluation
         self.roles = roles
         self._collector = collector
-        self._held_out = held_out
+        self._problems = held_out
         self._env_settings = env_settings
         self._settings = settings
         self._seed = seed
         self._run = run
         self.failed: Counter[str] = Counter()
-        """Of the evaluation sampled last: why answers failed -> how many."""
+        """Reason -> number of answers that failed for it in the newest evaluation."""
         self.answers = 0
-        """All of them."""
+        """Answers in the newest evaluation."""
         self.episodes: list[Episode] = []
-        """Of the evaluation sampled last; empty where it was stored."""
+        """Episodes of the newest evaluation; empty where its outcomes were stored before."""
 
     @property
     def headline(self) -> list[str]:
@@ -47,7 +47,7 @@ class Examiner:
         return self.evaluation.headline(self.roles)
 
     def failures(self) -> str:
-        """A sentence on the answers that failed in the evaluation sampled last, if any did."""
+        """A sentence on the failed answers of the newest evaluation; empty without any."""
         if not self.failed:
             return ""
         reason, count = self.failed.most_common(1)[0]
@@ -57,7 +57,7 @@ class Examiner:
         )
 
     async def examine(self) -> Outcomes:
-        """Play every held-out problem, with the same seeds each time."""
+        """Play every evaluation problem, with the same seeds each time."""
 
         async def play(
             problems: Sequence[Problem], *, mode: str, replicas: int = 1
@@ -74,23 +74,23 @@ class Examiner:
 
         self.failed.clear()
         self.answers, self.episodes = 0, []
-        return await self.evaluation.examine(play, self._held_out, self.roles, self._env_settings)
+        return await self.evaluation.examine(play, self._problems, self.roles, self._env_settings)
 
     def expected(self, name: str) -> int:
-        """Answers of models that the evaluation called ``name`` takes, about."""
+        """About how many answers of models the evaluation called ``name`` takes."""
         if name in ("before", "warmed-up") and self._stored(f"evaluation/{name}.json") is not None:
             return 0
-        return len(self._held_out) * self.evaluation.answers(self.roles, self._env_settings)
+        return len(self._problems) * self.evaluation.answers(self.roles, self._env_settings)
 
     async def evaluate(self, name: str) -> Outcomes | None:
-        """The evaluation called ``name``, stored with the run; None without held-out problems.
+        """The outcomes called ``name``, stored with the run; None without evaluation problems.
 
-        What a run that is resumed had evaluated before, it does not sample again.
+        A resumed run reads the outcomes that it has stored before.
 
         Raises:
-            UserError: what is stored is damaged.
+            UserError: the stored outcomes are damaged.
         """
-        if not self._held_out:
+        if not self._problems:
             return None
         file = f"evaluation/{name}.json"
         outcomes = self._stored(file) if name != "after" else None
@@ -115,7 +115,12 @@ class Examiner:
     def estimate(
         self, outcomes: Outcomes | None, resamples: int | None = None
     ) -> dict[str, Resampled]:
-        """Metrics of what was sampled."""
+        """Metrics of ``outcomes``; none without outcomes.
+
+        Args:
+            outcomes: of an evaluation.
+            resamples: of the bootstrap; None: as the settings say.
+        """
         if outcomes is None:
             return {}
         return self.evaluation.estimate(

@@ -1,4 +1,4 @@
-"""Where a run stands, and the checkpoints that it goes on from."""
+"""A run's position, and the checkpoints from which it continues."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,8 +31,8 @@ class Keeper:
         self.tally = Tally({})
 
     def restore(self, stream: ProblemStream) -> None:
-        """Go on from the newest checkpoint; without any, from the beginning. ``stream`` gives the
-        training problems.
+        """Continue from the newest checkpoint, or from the beginning where there is none.
+        ``stream`` gives the training problems.
 
         Raises:
             UserError: the checkpoint is damaged.
@@ -53,7 +53,7 @@ class Keeper:
         self.tally = Tally(self.progress.counters)
 
     def advance(self, **changes: Any) -> None:
-        """Note that fields of :class:`coterie.training.checkpoint.Progress` have changed."""
+        """Set fields of :class:`coterie.training.checkpoint.Progress`."""
         self.progress = replace(self.progress, **changes)
 
     def save(self) -> None:

@@ -1,4 +1,4 @@
-"""Where a run's weights and problems come from: a run that is resumed has the same ones."""
+"""Origins of a run's weights and problems, which must be the same when it is resumed."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,11 +20,11 @@ ENVIRONMENT = "environment.json"
 def write_environment(
     run: RunDirectory, agents: Mapping[str, AgentSettings], problems: Mapping[str, str]
 ) -> None:
-    """Note what a run runs on, and what it began with, unless that was noted before.
+    """Write ``environment.json`` with packages, models and problems, unless it exists.
 
     Args:
         run: whose models are on this disk by now.
-        agents: its settings.
+        agents: settings by role.
         problems: fingerprints of its sources.
     """
     if not (run.path / ENVIRONMENT).is_file():
@@ -35,10 +35,15 @@ def write_environment(
 def check_unchanged(
     run: RunDirectory, agents: Mapping[str, AgentSettings], problems: Mapping[str, str]
 ) -> None:
-    """Compare what a run began with to what there is now; earlier versions noted less.
+    """Refuse a run whose models or problems have changed; earlier versions noted less of them.
+
+    Args:
+        run: to resume.
+        agents: settings by role.
+        problems: fingerprints of its sources now.
 
     Raises:
-        UserError: the first file or source that is another one now.
+        UserError: names the first file or source that has changed.
     """
     try:
         before: Any = run.read_json(ENVIRONMENT)
@@ -64,8 +69,8 @@ def check_unchanged(
 
 
 def _differing(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Files that are other ones, or there at one time only. Weights that are not here any more come
-    from the hub again, by their commit; a local folder without them is refused elsewhere."""
+    """Files that differ, or exist at one time only. Missing weights come from the hub again, by
+    their commit; a local folder without weights is refused elsewhere."""
     gone = {name for name in then.keys() - now.keys() if name.endswith(".safetensors")}
     names = sorted((then.keys() | now.keys()) - gone)
     return [name for name in names if then.get(name) != now.get(name)]
@@ -77,13 +82,13 @@ def _models(agents: Mapping[str, AgentSettings]) -> dict[str, dict[str, str]]:
         role: dict(_files(model_spec(settings), trained=settings.trained))
         for role, settings in local_models(agents).items()
     }
-    every = sorted({path for one in paths.values() for path in one.values()})
+    every = sorted({path for files in paths.values() for path in files.values()})
     digests = dict(zip(every, sha256_of(every)))
-    return {role: {n: digests[path] for n, path in one.items()} for role, one in paths.items()}
+    return {role: {n: digests[path] for n, path in files.items()} for role, files in paths.items()}
 
 
 def _files(spec: ModelSpec, *, trained: bool) -> Iterator[tuple[str, Path]]:
-    """What is read again when a run is resumed. Of what learns, a checkpoint has the weights."""
+    """The files that a resumed run reads again; weights that learn come from its checkpoint."""
     base = local_folder(spec) or hub_snapshot(spec)
     if base is not None:
         yield from _content(base, weights=not trained or spec.lora is not None)
@@ -93,6 +98,6 @@ def _files(spec: ModelSpec, *, trained: bool) -> Iterator[tuple[str, Path]]:
 
 
 def _content(folder: Path, *, weights: bool) -> Iterator[tuple[str, Path]]:
-    found = [path for name in DESCRIBING for path in folder.glob(name)]
-    found += folder.glob("*.safetensors") if weights else []
-    yield from ((path.name, path) for path in sorted(found))
+    paths = [path for name in DESCRIBING for path in folder.glob(name)]
+    paths += folder.glob("*.safetensors") if weights else []
+    yield from ((path.name, path) for path in sorted(paths))

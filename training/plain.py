@@ -48,26 +48,26 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     """``{"env.k_cold": 2}`` -> ``{"env": {"k_cold": 2}}``."""
-    found: dict[str, Any] = {}
+    tree: dict[str, Any] = {}
     for path, value in values.items():
         *parts, name = path.split(".")
-        inner = found
+        inner = tree
         for part in parts:
             inner = inner.setdefault(part, {})
         inner[name] = value
-    return found
+    return tree
 
 
 def flat(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
     """The inverse of :func:`nested`."""
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     for name, value in values.items():
-        found |= flat(value, f"{at}{name}.") if isinstance(value, Mapping) else {at + name: value}
-    return found
+        leaves |= flat(value, f"{at}{name}.") if isinstance(value, Mapping) else {at + name: value}
+    return leaves
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``name``, and what may have been meant: names near it, or else all that are known."""
+    """``name`` with the known names near it, or else all known names, for messages."""
     near = difflib.get_close_matches(name, known := sorted(known), n=3)
     return f"{name}; {'near it' if near else 'known here'}: {', '.join(near or known)}"
 

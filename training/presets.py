@@ -8,7 +8,7 @@ from coterie.training.train_settings import TrainSettings
 
 
 def settings_of(chosen: Preset, algo: str) -> dict[str, Setting]:
-    """Everything that the preset sets where ``algo`` learns, by dotted name."""
+    """All settings of the preset with the algorithm ``algo``, by dotted name."""
     return {**chosen.settings, **chosen.algos.get(algo, {})}
 
 

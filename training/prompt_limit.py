@@ -1,4 +1,4 @@
-"""With what an episode begins; prompts that are too long are left out before a run, and counted."""
+"""The opening prompts of episodes; problems whose prompts are too long are left out and counted."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,20 +26,26 @@ def opening_prompts(env: Any, problem: Problem) -> dict[str, Any]:
 def _openings(env: Any, problem: Problem) -> dict[str, Any]:
     [task] = tasks_for([problem], seed=0)
     observations, _ = env.reset(seed=task.seed, options=task.options())
-    return {agent: one["tokens"] for agent, one in observations.items() if one["active"]}
+    return {
+        agent: observation["tokens"]
+        for agent, observation in observations.items()
+        if observation["active"]
+    }
 
 
 def drop_long_prompts(
     stream: ProblemStream, make_env: Callable[[], Any], limit: int | None, tell: Callable[..., None]
 ) -> int:
-    """Have ``stream`` give out no problem whose prompt is longer than ``limit``; how many of a
-    finite source those are. What a generator makes is looked at as it comes.
+    """Leave problems out of ``stream`` whose opening prompt is longer than ``limit``.
 
     Args:
-        stream: the training problems.
-        make_env: builds the environment, speaking the models' vocabularies.
-        limit: tokens; None: there is none.
-        tell: is given a sentence about them.
+        stream: the training problems; those of a generator are checked as they come.
+        make_env: builds the environment with the models' vocabularies.
+        limit: in tokens; None: no limit.
+        tell: shows a sentence on the dropped problems.
+
+    Returns:
+        The number of dropped problems of a finite source; 0 for a generator.
 
     Raises:
         UserError: no problem is left.

@@ -1,4 +1,4 @@
-"""Settings that are gone, and what takes their place in runs that name them."""
+"""Deleted settings, and the sentences for stored runs that use them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,8 +17,8 @@ RETIRED: Mapping[tuple[str, ...], tuple[Any, str]] = {
     ),
     ("env", "reread_contrast"): (False, f"comparing with a wrong hint is gone: {_DISTIL}"),
 }
-"""Path of a setting -> the value at which it did nothing (None: it never did by itself), and the
-sentence for every other value."""
+"""Path of a setting -> its value without effect (None: any value), and the sentence for all
+others."""
 
 RETIRED_VALUES: Mapping[tuple[str, ...], Mapping[str, str]] = {
     ("algo", "distillation", "reader"): {
@@ -26,18 +26,18 @@ RETIRED_VALUES: Mapping[tuple[str, ...], Mapping[str, str]] = {
     },
     ("env", "reread_hint"): {"gold": "the gold answer as a hint is gone: use peer or own"},
 }
-"""Path of a setting that is still there -> values that are gone, with their sentences."""
+"""Path of an existing setting -> deleted values, with their sentences."""
 
 
 class Retired(UserError):
-    """Raised for a run that uses a setting which is gone."""
+    """Raised for a run that uses a deleted setting."""
 
 
 def without_retired(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """The stored settings of a run without those that are gone and were off.
+    """The stored settings of a run without deleted ones that had no effect.
 
     Raises:
-        Retired: one was on.
+        Retired: a deleted setting had an effect.
     """
     kept = _copy(plain)
     for path, (off, sentence) in RETIRED.items():

@@ -1,4 +1,4 @@
-"""A run's directory: what is written where, and how it is taken up again.
+"""A run's directory: its files, and how the run is opened again.
 
 ::
 
@@ -43,12 +43,12 @@ from coterie.training.disk import make_folder, not_written, sync, sync_tree, wri
 METRICS, EVALUATIONS, WARMUP = "metrics.jsonl", "evaluations.jsonl", "warmup.jsonl"
 LOGS = ("episodes.jsonl", METRICS, EVALUATIONS, WARMUP)
 _SPARE_BYTES = 64 * 2**20
-# What a run that was killed before it had settings leaves.
+# Files that a run leaves if it is killed before it has settings.
 _UNBEGUN = (".lock", ".config.json.part")
 
 
 class RunDirectory:
-    """Paths of one run, and its append-only logs."""
+    """The paths of a run, and its append-only logs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -94,10 +94,10 @@ class RunDirectory:
         return run
 
     def own(self) -> None:
-        """Have this process be the one that writes here, until it ends or :meth:`close`.
+        """Lock the directory for this process, until it ends or calls :meth:`close`.
 
         Raises:
-            UserError: another process is.
+            UserError: another process has the lock.
         """
         try:
             self._lock.acquire()
@@ -108,17 +108,17 @@ class RunDirectory:
             ) from None
 
     def discard(self) -> None:
-        """Delete a run in which nothing has happened, so that its name is free again."""
+        """Delete a run that has done nothing, so that its name is free again."""
         self.close()
         shutil.rmtree(self.path, ignore_errors=True)
 
     def close(self) -> None:
-        """Let other processes write here."""
+        """Release the directory for other processes."""
         self._lock.release()
 
     @property
     def checkpoints(self) -> Path:
-        """Where checkpoints are kept."""
+        """The folder of checkpoints."""
         return self.path / "checkpoints"
 
     def config(self) -> dict[str, Any]:
@@ -129,11 +129,10 @@ class RunDirectory:
             raise UserError(f"{self.path / 'config.json'} cannot be read as JSON") from None
 
     def append(self, log: str, records: list[Any]) -> None:
-        """Append one JSON line a record.
+        """Append each record as a JSON line.
 
         Raises:
-            UserError: a record holds what is no plain data (nothing is written then), or the disk
-                does not take it.
+            UserError: a record is no plain data (nothing is written then), or writing fails.
         """
         lines = b"".join(_line(record, log) for record in records)
         with self.writing(log), (self.path / log).open("ab") as file:
@@ -147,10 +146,10 @@ class RunDirectory:
         )
 
     def log_sizes(self) -> dict[str, int]:
-        """Bytes in each log, which the disk holds from here on; a checkpoint remembers them.
+        """Bytes of each log, for a checkpoint; the logs are synced to the disk first.
 
         Raises:
-            UserError: the directory has gone, or the disk does not take them.
+            UserError: the directory is gone, or syncing fails.
         """
         with self.writing("metrics.jsonl"):
             if logs := [path for log in LOGS if (path := self.path / log).exists()]:
@@ -158,10 +157,10 @@ class RunDirectory:
             return {log: _size(self.path / log) for log in LOGS}
 
     def cut_logs(self, sizes: Mapping[str, int]) -> None:
-        """Cut every log back to what it held at a checkpoint; one that is gone begins anew.
+        """Cut every log back to its size at a checkpoint; a missing log begins anew.
 
         Raises:
-            UserError: a log has lost lines since.
+            UserError: a log is shorter than it was.
         """
         for log in (log for log in LOGS if log in sizes):
             path, size = self.path / log, sizes[log]
@@ -174,10 +173,10 @@ class RunDirectory:
                 os.truncate(path, size)
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write one JSON file, whole or not at all.
+        """Write a JSON file atomically.
 
         Raises:
-            UserError: the directory has gone, or the disk does not take it.
+            UserError: the directory is gone, or writing fails.
         """
         with self.writing(name):
             make_folder((self.path / name).parent)
@@ -187,7 +186,7 @@ class RunDirectory:
         """Have ``save`` fill ``final/ROLE``; its checksums are written last.
 
         Raises:
-            UserError: the directory has gone, or the disk does not take it.
+            UserError: the directory is gone, or writing fails.
         """
         with self.writing(f"final/{role}"):
             folder = self.path / "final" / role
@@ -199,10 +198,10 @@ class RunDirectory:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[None]:
-        """What is written inside goes to ``name`` of this directory, or is refused.
+        """Check the directory, and turn errors of writing ``name`` inside into a sentence.
 
         Raises:
-            UserError: the directory was moved or deleted, or the disk does not take it.
+            UserError: the directory was moved or deleted, or writing fails.
         """
         self._check_place()
         try:
@@ -212,12 +211,12 @@ class RunDirectory:
             raise not_written(f"{self.path / name}", error, self.path) from None
 
     def read_json(self, name: str) -> Any | None:
-        """What :meth:`write_json` wrote, or None."""
+        """The content that :meth:`write_json` wrote; None without the file."""
         path = self.path / name
         return json.loads(path.read_text()) if path.is_file() else None
 
     def _check_place(self) -> None:
-        """Refuse to write where the directory was; a run that only reads has none to lose."""
+        """Refuse to write after the directory was moved; a run that only reads is not checked."""
         if self._owned is not None and _identity(self.path) != self._owned:
             raise UserError(
                 f"the run directory {self.path} was moved or deleted during the run; --resume "
@@ -229,12 +228,12 @@ def check_new(path: Path, *, may_hold_runs: bool = False, flag: str = "--run-dir
     """Refuse a directory in which a new run cannot start.
 
     Args:
-        path: the run's own directory, or the one that it will be made in.
-        may_hold_runs: whether it is the latter.
-        flag: names it.
+        path: the run's own directory, or the folder of runs in which it will be made.
+        may_hold_runs: whether it is a folder of runs.
+        flag: names it in messages.
 
     Raises:
-        UserError: it is a file, is not empty, cannot be there, or its disk is full.
+        UserError: it is a file, is not empty, cannot be made, or its disk is full.
     """
     if user_path(path).is_file():
         raise UserError(f"the run directory {path} is a file; name another with {flag}")
@@ -243,7 +242,7 @@ def check_new(path: Path, *, may_hold_runs: bool = False, flag: str = "--run-dir
         way_out = f"continue that run with --resume {path} or " if resumable else ""
         raise UserError(f"the run directory {path} is not empty; {way_out}name another with {flag}")
     check_folder(path, flag)
-    parent = next(one for one in (path, *path.absolute().parents) if one.exists())
+    parent = next(ancestor for ancestor in (path, *path.absolute().parents) if ancestor.exists())
     free = shutil.disk_usage(parent).free
     if free < _SPARE_BYTES:
         raise UserError(
@@ -264,20 +263,20 @@ def default_path(env: str, algo: str) -> Path:
 
 
 def _content(path: Path) -> set[str]:
-    """What is in a directory, apart from what was left there by a run that never began."""
-    found = {one.name for one in path.iterdir()} - set(_UNBEGUN)
-    if found == {"checkpoints"} and not any((path / "checkpoints").iterdir()):
+    """The names in a directory, without the files of a run that never began."""
+    names = {entry.name for entry in path.iterdir()} - set(_UNBEGUN)
+    if names == {"checkpoints"} and not any((path / "checkpoints").iterdir()):
         return set()
-    return found
+    return names
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Tells a folder from another one of its name; None where there is none."""
+    """Device and number of a folder, which identify it; None where there is none."""
     try:
-        found = path.stat()
+        state = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return state.st_dev, state.st_ino
 
 
 def _json(value: Any) -> str:

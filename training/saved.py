@@ -1,4 +1,4 @@
-"""Which checkpoints a run has; what is in them is read by :mod:`coterie.training.checkpoint`."""
+"""The checkpoints of a run by name; :mod:`coterie.training.checkpoint` reads their content."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ _NAME = re.compile(r"(warmup|step)-(\d{6,})")
 
 
 def complete(root: Path) -> list[Path]:
-    """All that are whole, the oldest first."""
+    """All complete checkpoints under ``root``, the oldest first."""
     if not root.is_dir():
         return []
     return sorted((path for path in root.iterdir() if _NAME.fullmatch(path.name)), key=place_of)
@@ -19,7 +19,7 @@ def latest(root: Path) -> Path | None:
 
 
 def place_of(path: Path) -> tuple[bool, int]:
-    """Where it stands in its run: the warm-up comes before step 1."""
+    """A key that sorts checkpoints of a run: (whether after the warm-up, step)."""
     stage, _, number = path.name.partition("-")
     return stage == "step" and int(number) > 0, int(number)
 

@@ -1,8 +1,7 @@
-"""A long stage of a run as it is seen from outside: how far it is, the time gone, the time left.
+"""Progress of a long stage of a run: its count, the time gone and the time left.
 
-On a terminal there is a bar, which moves while the process computes; elsewhere a line at the start,
-one at each tenth, and one wherever no such line has been written for seconds. A thread of its own
-shows it, as the event loop stands still meanwhile.
+On a terminal there is a bar; elsewhere a line at the start, at each tenth, and wherever no line was
+written for seconds. A thread shows it, since the event loop stands still while models compute.
 """
 
 import math
@@ -17,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from coterie.datatypes.pulse import ANSWERED, ENDED, LEARNED, LOADED, Pulse
 
 PERIOD_S = 0.25
-"""Between two looks at the count."""
+"""Seconds between two readings of the count."""
 SILENCE_S = 4.0
 """Between two lines at most, elsewhere than on a terminal: a busy machine adds to it, and five
 seconds are what a user waits before he wonders. About a part of a step it is the least, too."""
@@ -35,17 +34,17 @@ def stage(
     counted: Sequence[Pulse] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> Iterator[None]:
-    """Show how far it is while what is inside runs.
+    """Show the progress of the work inside.
 
     Args:
-        console: where.
-        title: what is being done.
-        total: answers that it takes, about; 0: nobody knows.
+        console: on which it is shown.
+        title: of the stage.
+        total: about how many units it takes; 0: unknown.
         lines: whether to write lines where there is no terminal.
-        first: one of them at the start.
-        least_s: seconds between two of them at least, and before the first one.
-        counted: what is counted; where that is several things, the one that is furthest.
-        unit: what the total is of.
+        first: whether to write a line at the start.
+        least_s: fewest seconds between two lines, and before the first.
+        counted: pulses that count it; of several, the one that is furthest.
+        unit: of the total.
     """
     if console.is_terminal:
         with _bar(console, title, total, counted):
@@ -67,8 +66,8 @@ def stage_of_step(
     counted: Sequence[Pulse] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> AbstractContextManager[None]:
-    """The same of a part of a step, which says nothing as long as that is short. On a terminal it
-    is shown by ``bar``, the run's own."""
+    """As :func:`stage`, for a part of a step: a short part shows nothing, and on a terminal the
+    run's own ``bar`` shows it."""
     if not lines:
         return nullcontext()
     if console.is_terminal:
@@ -79,7 +78,7 @@ def stage_of_step(
 def learning(
     console: Console, step: str, rows: float, *, lines: bool, bar: Callable[[str], None] | None
 ) -> AbstractContextManager[None]:
-    """The same of a step's update."""
+    """As :func:`stage_of_step`, for a step's update of so many ``rows``."""
     title = f"{step}: learning"
     return stage_of_step(
         console, title, rows, lines=lines, bar=bar, counted=(LEARNED,), unit="rows"
@@ -87,7 +86,7 @@ def learning(
 
 
 def checking(*, lines: bool) -> AbstractContextManager[None]:
-    """The same of what is looked at before anything is loaded, if that takes long."""
+    """As :func:`stage`, for the checks before anything is loaded, if they take long."""
     title = "checking settings, models and problems"
     return stage(Console(), title, 0) if lines else nullcontext()
 
@@ -95,7 +94,7 @@ def checking(*, lines: bool) -> AbstractContextManager[None]:
 def loading(
     console: Console, models: Collection[str], *, lines: bool
 ) -> AbstractContextManager[None]:
-    """The same of models that are loaded, role by role."""
+    """As :func:`stage`, for the loading of models, role by role."""
     title = f"loading {', '.join(dict.fromkeys(models))}"
     return stage(console, title, len(models), lines=lines, counted=(LOADED,), unit="roles")
 

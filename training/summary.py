@@ -1,4 +1,4 @@
-"""What a run ran on, what it has cost so far, and what came out of it (``summary.json``)."""
+"""A run's machine and packages, its cost so far, and its results (``summary.json``)."""
 
 import platform
 import shlex
@@ -25,17 +25,16 @@ _PACKAGES = (
 
 
 def surroundings() -> dict[str, Any]:
-    """Package versions, Python and the kind of machine; nothing that names the user."""
+    """Package versions, Python and the kind of machine; nothing that identifies the user."""
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "packages": {name: installed for name in _PACKAGES if (installed := _version(name))},
     }
 
 
 def beginning() -> dict[str, str]:
-    """When a run began, by which command, and at which commit of a clone; what cannot be told is
-    left out."""
+    """Time, command and commit at the start of a run; unknown ones are left out."""
     program = Path(sys.argv[0]).name
     words = ["python", program] if program.endswith(".py") else [program]
     if program == "__main__.py":
@@ -49,13 +48,13 @@ def beginning() -> dict[str, str]:
 
 
 def _commit(file: Path) -> str:
-    """The commit that ``file`` is of, ``-dirty`` where files were changed since."""
+    """The commit of ``file``'s repository, ``-dirty`` where files were changed since."""
     git = ["git", "-C", str(file.parent)]
     try:
         # An installed package may lie in a folder of somebody else's repository.
         subprocess.run([*git, "ls-files", "--error-unmatch", file.name], check=True, **_QUIET)
-        found = [*git, "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
-        return subprocess.run(found, check=True, **_QUIET).stdout.strip()
+        describe = [*git, "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
+        return subprocess.run(describe, check=True, **_QUIET).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
 
@@ -74,26 +73,26 @@ class Tally:
     """Seconds and sampled tokens; a checkpoint holds them as plain numbers."""
 
     def __init__(self, counters: Mapping[str, float]) -> None:
-        """Take up where :meth:`counters` stood; a new run has none."""
+        """Continue from ``counters``, as :meth:`counters` gave them; empty for a new run."""
         self.tokens = int(counters.get("tokens", 0))
-        """Tokens that anybody sampled."""
+        """Sampled tokens of all roles."""
         self.learner_tokens = int(counters.get("learner_tokens", 0))
-        """Those of them that a role learned from."""
+        """Sampled tokens of the roles that learn."""
         self._wall_before = float(counters.get("wall_s", 0.0))
 
     def add(self, rows: Sequence[Trajectory], trained: Collection[str]) -> int:
-        """Count one step's rows; how many tokens were sampled in them."""
+        """Count the tokens of a step's rows; returns the number sampled in them."""
         tokens = sum(int(row.mask.sum()) for row in rows)
         self.tokens += tokens
         self.learner_tokens += sum(int(row.mask.sum()) for row in rows if row.role in trained)
         return tokens
 
     def wall_s(self) -> float:
-        """Seconds since the process began, and those of the runs that this one goes on from."""
+        """Seconds since the process began, plus those before the run was resumed."""
         return self._wall_before + time.perf_counter() - STARTED
 
     def counters(self) -> dict[str, float]:
-        """What a checkpoint saves."""
+        """The counts as plain numbers, for a checkpoint."""
         return {
             "wall_s": self.wall_s(),
             "tokens": self.tokens,
@@ -108,20 +107,22 @@ def summary(
     sampled_tokens: int,
     warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Flat metrics before and after, where there was a warm-up behind that too, their 95 %
-    intervals, and what the run took."""
+    """The content of ``summary.json``: metrics before training, after the warm-up if there was
+    one, and after training, their 95 % intervals, and the run's seconds and tokens."""
     moments = {"before": before, "warmed_up": warmed_up, "after": after}
-    measured = {when: one for when, one in moments.items() if one or when != "warmed_up"}
+    measured = {
+        when: metrics for when, metrics in moments.items() if metrics or when != "warmed_up"
+    }
     return {
-        **{when: _values(one) for when, one in measured.items()},
-        "intervals": {when: _intervals(one) for when, one in measured.items()},
+        **{when: _values(metrics) for when, metrics in measured.items()},
+        "intervals": {when: _intervals(metrics) for when, metrics in measured.items()},
         "wall_s": round(wall_s, 3),
         "sampled_tokens": sampled_tokens,
     }
 
 
 def places_table(places: Sequence[Mapping[str, str]]) -> Table:
-    """Who sits where on a cluster."""
+    """The places of roles on a cluster as a table."""
     table = Table(*places[0])
     for row in places:
         table.add_row(*row.values())

@@ -1,6 +1,6 @@
-"""What keeps a model from learning, seen in its answers, and the flag that mends it.
+"""Symptoms in the answers of a model that does not learn, and the flags that help.
 
-Every threshold stands here. The page that each sentence links: docs/my-model-does-not-learn.md.
+All thresholds are here. Each sentence links docs/my-model-does-not-learn.md.
 """
 
 from collections import defaultdict
@@ -17,32 +17,32 @@ from coterie.training.train_settings import TrainSettings
 
 PAGE = "docs/my-model-does-not-learn.md"
 FEWEST_ANSWERS = 16
-"""Fewer say nothing about all others."""
+"""Answers below which no share is reported."""
 FEWEST_GROUPS = 8
 NONE_STATED = 0.5
-"""Share of the answers from which on they are told of; so are those below."""
+"""Share of the answers from which a symptom is reported, as the two below."""
 BROKE_OFF = 0.25
 ALIKE = 0.9
 TOO_FAST = 5.0
-"""A learning rate so many times the usual one breaks a model."""
+"""Times the usual learning rate at which a model breaks."""
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What came of some answers, counted."""
+class AnswerCounts:
+    """Counts over the answers of a step or an evaluation."""
 
     asked: int = 0
     unstated: int = 0
-    """Of them, without an answer that the checker reads."""
+    """Answers in which the checker reads none."""
     broken_off: int = 0
-    """Of them, ended by the limit of tokens."""
+    """Answers that ended at the limit of tokens."""
     groups: int = 0
     """Groups of at least two answers to one problem."""
     all_right: int = 0
     all_wrong: int = 0
 
 
-def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -> Answers:
+def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -> AnswerCounts:
     """Count the answers of ``roles``; in groups by ``group_key``, else by problem and role."""
     rows = [
         (episode.problem_id, row)
@@ -56,7 +56,7 @@ def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -
             group = row.groups.get(group_key, (problem, row.role))
             groups[group].append(bool(row.info["correct"]))
     compared = [right for right in groups.values() if len(right) > 1]
-    return Answers(
+    return AnswerCounts(
         asked=len(rows),
         unstated=sum(_states_none(row) for _, row in rows),
         broken_off=sum("length" in row.finish[-1:] for _, row in rows),
@@ -88,7 +88,7 @@ class Subject:
 
     @classmethod
     def of(cls, settings: TrainSettings) -> "Subject":
-        """Those of a run."""
+        """The part of a run's settings that the sentences need."""
         return cls(
             settings.agents,
             settings.learner.lr,
@@ -99,7 +99,7 @@ class Subject:
         )
 
 
-def symptoms(answers: Answers, settings: Subject) -> dict[str, str]:
+def symptoms(answers: AnswerCounts, settings: Subject) -> dict[str, str]:
     """Name -> one sentence about these answers, with the flag that mends it."""
     sentences: dict[str, str] = {}
     if answers.asked >= FEWEST_ANSWERS:
@@ -167,7 +167,7 @@ def _longer(settings: Subject, limit: int) -> str:
     return f"{flag} {max(256, 2 * limit)} gives them room"
 
 
-def _level(answers: Answers, settings: Subject) -> str:
+def _level(answers: AnswerCounts, settings: Subject) -> str:
     source = settings.source
     if answers.all_right > answers.all_wrong:
         return f"name harder problems than --problems.train {source}"
@@ -178,7 +178,7 @@ def _level(answers: Answers, settings: Subject) -> str:
 
 
 class Observer:
-    """Says what keeps a run's team from learning, each thing once."""
+    """Reports what keeps a run's team from learning, each symptom once."""
 
     def __init__(
         self,
@@ -192,11 +192,11 @@ class Observer:
         self._tell, self._said = tell, set[str]()
 
     def look_at_settings(self) -> None:
-        """Before anything is sampled."""
+        """Report settings that keep models from learning; before anything is sampled."""
         self._say(at_start(self._settings), "")
 
     def look_at(self, episodes: Iterable[Episode], where: str = "") -> None:
-        """After an evaluation or a step, which ``where`` names."""
+        """Report symptoms in the ``episodes`` of an evaluation or a step, named by ``where``."""
         answers = count(episodes, self._roles, self._group_key)
         self._say(symptoms(answers, self._settings), where)
 

@@ -1,7 +1,6 @@
-"""What roles imitate before they are rewarded: its settings, and the worked solutions.
+"""The warm-up's settings and worked solutions, which are checked before any model is loaded.
 
-Light: all of it is checked before any model is loaded. The stage itself is
-:mod:`coterie.training.warmup_stage`.
+The stage itself is :mod:`coterie.training.warmup_stage`.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ from coterie.teams.settings import AgentSettings
 from coterie.training.settings import MOST_PROBLEMS
 
 NOBODY = "none"
-"""What ``--agents.ROLE.warmup`` says of a role that is left out."""
+"""The value of ``--agents.ROLE.warmup`` for a role that is left out."""
 _GENERATED_EPOCH = 1024
 
 
@@ -150,7 +149,7 @@ def _stream(
 ) -> ProblemStream:
     exclude = frozenset(problem_key(problem) for problem in evaluation)
     evaluated = problems.eval or (problems.train,)
-    if problems.decontaminate or any(known_overlap(text, one) for one in evaluated):
+    if problems.decontaminate or any(known_overlap(text, name) for name in evaluated):
         exclude |= contaminated_keys(source, evaluation)
     epoch = _GENERATED_EPOCH if source.size is None else None
     stream = ProblemStream(source, seed, exclude, epoch)

@@ -22,7 +22,7 @@ from coterie.training.warmup import WarmupSettings, answer_of
 
 
 class WarmUp:
-    """Has roles learn worked solutions, each asked as its environment asks it."""
+    """Has roles learn worked solutions, behind the prompts of their environment."""
 
     def __init__(
         self,
@@ -31,8 +31,12 @@ class WarmUp:
         make_env: Callable[[], Any],
         settings: WarmupSettings,
     ) -> None:
-        """``streams``: the worked solutions of each role that is warmed up; ``make_env`` builds the
-        environment, speaking the models' vocabularies."""
+        """Args:
+        team: whose roles learn.
+        streams: the worked solutions of each role that is warmed up.
+        make_env: builds the environment with the models' vocabularies.
+        settings: of the warm-up.
+        """
         self._team, self._streams = team, streams
         self._env = make_env() if streams else None
         self.last, self._count = settings.steps, settings.problems_per_step
@@ -47,9 +51,15 @@ class WarmUp:
         *,
         lines: bool = False,
     ) -> Iterator[int]:
-        """Do and log every step from ``first`` on; gives its number once it is done, and then has a
-        ``check`` whether to stop. Behind the last one reward training begins at the weights of that
-        moment. ``lines``: a step takes so long that it is shown how far it is.
+        """Do and log every step from ``first`` on, and yield its number. After the last step reward
+        training begins from the weights of that moment.
+
+        Args:
+            first: number of the first step.
+            run: gets the logs.
+            console: shows progress.
+            check: called after each step; raises to stop.
+            lines: whether a step takes so long that its progress is shown.
 
         Raises:
             UserError: weights or losses are no finite numbers.
@@ -80,8 +90,8 @@ class WarmUp:
                 check()
 
     def step(self, number: int) -> dict[str, float]:
-        """Step ``number``, from 1, of every role that is warmed up; metrics by ``NAME/ROLE``. It
-        depends on nothing but the number and the weights."""
+        """Do step ``number``, from 1, for every role that is warmed up; metrics by ``NAME/ROLE``.
+        It depends on the number and the weights alone."""
 
         def imitated(role: str, trained: RoleLearner) -> dict[str, float]:
             return trained.imitate(self.rows(role, number)) if role in self._streams else {}
@@ -93,7 +103,7 @@ class WarmUp:
         }
 
     def rows(self, role: str, number: int) -> list[Trajectory]:
-        """What ``role`` imitates in step ``number``."""
+        """The worked rows that ``role`` imitates in step ``number``."""
         first = (number - 1) * self._count
         problems = [self._streams[role].at(first + place) for place in range(self._count)]
         with closing(Checker()) as checker:

@@ -1,4 +1,4 @@
-"""YAML as a file of settings needs it: plain values, and nothing that would run, repeat or drop.
+"""YAML for files of settings: plain values; tags, duplicate names and huge aliases are refused.
 
 Scalars are read by YAML 1.2's core schema, so that ``5e-4`` is a number, and ``no``, ``1:30`` and
 ``2026-01-01`` are text.
@@ -11,7 +11,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 _MOST_VALUES = 10_000
-"""With every alias written out."""
+"""Most values of a file, with every alias expanded."""
 _DEEPEST = 32
 _TAG = "tag:yaml.org,2002:"
 _SCHEMA = (
@@ -50,10 +50,10 @@ _Loader.add_constructor(_TAG + "float", _real)
 
 
 def read_yaml(text: str) -> Any:
-    """What one document says; an empty one says None.
+    """The value of a document; None of an empty one.
 
     Raises:
-        ValueError: one line that says what cannot be read, and where.
+        ValueError: one line on what cannot be read, and where.
     """
     try:
         _check_depth(text)
@@ -71,7 +71,7 @@ def read_yaml(text: str) -> Any:
 
 
 def _check_depth(text: str) -> None:
-    """Refuse what nothing could read that calls itself for each level."""
+    """Refuse nesting that is too deep for recursive readers."""
     depth = 0
     for bracket in re.findall(r"[\[\]{}]", text):  # PyYAML itself takes minutes for thousands
         depth += 1 if bracket in "[{" else -1
@@ -88,7 +88,7 @@ def _check_depth(text: str) -> None:
 
 
 def _check(node: Node, sizes: dict[int, int], above: tuple[int, ...]) -> int:
-    """The values under ``node``, with aliases written out.
+    """The number of values under ``node``, with aliases expanded.
 
     Raises:
         ValueError: too many, a name that is given twice, a name that is no text, or a tag.
@@ -106,11 +106,11 @@ def _check(node: Node, sizes: dict[int, int], above: tuple[int, ...]) -> int:
     if isinstance(node, SequenceNode):
         inside = node.value
     elif isinstance(node, MappingNode):
-        inside = [one for pair in node.value for one in pair]
+        inside = [child for pair in node.value for child in pair]
         _check_names([name for name, _ in node.value])
     total = 1
-    for one in inside:
-        total += _check(one, sizes, (*above, id(node)))
+    for child in inside:
+        total += _check(child, sizes, (*above, id(node)))
         if total > _MOST_VALUES:
             raise ValueError(f"with every alias written out it has more than {_MOST_VALUES} values")
     sizes[id(node)] = total

@@ -72,21 +72,21 @@ def test_a_preset_from_the_command_line_to_the_exported_model(
         for phase in rehearsal.phases(name, models, tmp_path):
             assert phase.run() == 0, phase.name
 
-    found = steps(run)
-    assert [line["step"] for line in found] == [1, 2]
+    lines = steps(run)
+    assert [line["step"] for line in lines] == [1, 2]
     assert json.loads((run / "evaluation" / "again.json").read_text())
     assert json.loads((tmp_path / "compared" / "results.json").read_text())
     for role in rehearsal.learners_of(name):
-        assert all(math.isfinite(line.get(f"learner/{role}/loss", 0.0)) for line in found)
+        assert all(math.isfinite(line.get(f"learner/{role}/loss", 0.0)) for line in lines)
         if settings.rollout.top_p == 1:
-            assert max(line.get(f"learner/{role}/mismatch/max", 0.0) for line in found) < 1e-4
+            assert max(line.get(f"learner/{role}/mismatch/max", 0.0) for line in lines) < 1e-4
         # Where no group had a difference, nobody learned.
-        learned = any(line.get(f"learner/{role}/grad_norm", 0.0) > 0 for line in found)
+        learned = any(line.get(f"learner/{role}/grad_norm", 0.0) > 0 for line in lines)
         assert learned or settings.choice.env != "corea-deferral"
         final = run / "final" / role
         if settings.agents[role].tuning == "lora":
             own = load_file(final / "adapter_model.safetensors")
-            assert learned == any(one.any() for key, one in own.items() if "lora_B" in key)
+            assert learned == any(tensor.any() for key, tensor in own.items() if "lora_B" in key)
         else:
             weights = AutoModelForCausalLM.from_pretrained(final).state_dict()
             old = AutoModelForCausalLM.from_pretrained(models[role]).state_dict()
@@ -105,11 +105,11 @@ def test_a_presets_problems_are_read_as_they_stand(name: str, tmp_path: Path) ->
         rows = ({"id": i, "problem": f"Add {i}.", "answer": i} for i in range(10))
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         settings = replace(settings, eval=(*settings.eval[:2], str(path)))
-    found = prepare(settings)
-    size = found.train.source.size
+    problems = prepare(settings)
+    size = problems.train.source.size
     assert size is not None
     assert 0 < size <= (settings.limit or ROWS_OF_A_SET)
-    assert len(found.evaluation) >= min(settings.held_out or 1, 10)
+    assert len(problems.evaluation) >= min(settings.held_out or 1, 10)
 
 
 def test_a_model_whose_code_comes_with_it_is_refused_until_that_is_trusted(

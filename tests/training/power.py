@@ -80,11 +80,11 @@ class ForgetfulDisk:
         entries = dict(folder.kept)
         for change in folder.since[: random.randint(0, len(folder.since))]:
             change(entries)
-        for name, one in entries.items():
-            if one in self._folders:
-                self._write(one, target / name, random)
+        for name, inner in entries.items():
+            if inner in self._folders:
+                self._write(inner, target / name, random)
                 continue
-            kept, since = self._files[one].kept, self._files[one].since
+            kept, since = self._files[inner].kept, self._files[inner].since
             content = random.choice([kept, *since])
             if random.random() < 0.3:
                 # Half of what was written came; what stood before it is as it was.
@@ -102,12 +102,12 @@ class ForgetfulDisk:
                 return do(path, *rest, **options)
             self._look()
             self._moment()
-            found = do(path, *rest, **options)
+            result = do(path, *rest, **options)
             if name in ("rename", "replace"):
                 self._renamed(path, Path(rest[0]))
             self._look()
             self._moment()
-            return found
+            return result
 
         return wrapped
 
@@ -125,9 +125,9 @@ class ForgetfulDisk:
         self._moment()
         number = os.fstat(descriptor).st_ino
         for kind in (self._folders, self._files):
-            if (one := kind.get(number)) is not None:
-                one.kept = dict(one.now) if isinstance(one, Folder) else one.now
-                one.since.clear()
+            if (node := kind.get(number)) is not None:
+                node.kept = dict(node.now) if isinstance(node, Folder) else node.now
+                node.since.clear()
         self._moment()
 
     def _look(self) -> None:
@@ -139,7 +139,7 @@ class ForgetfulDisk:
                 folder.do(lambda entries, name=name: entries.pop(name, None) and None)
             for name, number in there.items():
                 if folder.now.get(name) != number:
-                    folder.do(lambda entries, one=(name, number): entries.update([one]))
+                    folder.do(lambda entries, entry=(name, number): entries.update([entry]))
             for name in files:
                 file = self._files.setdefault(there[name], File())
                 content = (Path(path) / name).read_bytes()
@@ -160,6 +160,6 @@ def _rmtree(path: Path, ignore_errors: bool = False) -> None:
     """By whole paths, which can be watched."""
     if not path.exists() and ignore_errors:
         return
-    for one in sorted(path.rglob("*"), reverse=True):
-        os.rmdir(one) if one.is_dir() else os.unlink(one)
+    for inner in sorted(path.rglob("*"), reverse=True):
+        os.rmdir(inner) if inner.is_dir() else os.unlink(inner)
     os.rmdir(path)

@@ -12,10 +12,10 @@ from coterie.training.session import Session
 
 @pytest.mark.parametrize("flags", [(), ("--seed", "7", "--threads", "1", "--eval.every", "9")])
 def test_beside_a_run_that_was_told_nothing_else(flags: tuple[str, ...]) -> None:
-    found = baseline(parse(flags))
-    assert found.metrics["pass@1/bob"] > found.metrics["pass@1/alice"] > 0.5
-    assert found.sentence.endswith(found.command)
-    assert f"mean of {len(found.seeds)} seeds" in found.sentence
+    alone = baseline(parse(flags))
+    assert alone.metrics["pass@1/bob"] > alone.metrics["pass@1/alice"] > 0.5
+    assert alone.sentence.endswith(alone.command)
+    assert f"mean of {len(alone.seeds)} seeds" in alone.sentence
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,8 @@ def test_an_environment_says_what_follows_from_who_learns() -> None:
     env = ["--env", "corea-deferral"]
     assert parse(env).env.learners == ("small",)
     assert parse([*env, "--train-role", "large"]).env.learners == ("large",)
-    told = [*env, "--train-role", "small", "large", "--env.learners", "small"]
-    assert parse(told).env.learners == ("small",)
+    flags = [*env, "--train-role", "small", "large", "--env.learners", "small"]
+    assert parse(flags).env.learners == ("small",)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_help_shows_the_length_that_a_run_takes(capsys: pytest.CaptureFixture[st
 
 
 def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    told = said(["--env", "core-teaching", "--env.k-colt", "3"], capsys)
-    assert told.startswith("train.py: unknown option --env.k-colt; did you mean --env.k-cold")
+    error = said(["--env", "core-teaching", "--env.k-colt", "3"], capsys)
+    assert error.startswith("train.py: unknown option --env.k-colt; did you mean --env.k-cold")
 
 
 @pytest.mark.parametrize(

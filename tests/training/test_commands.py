@@ -59,8 +59,8 @@ def test_a_signal_is_taken_care_of_before_anything_large_is_imported() -> None:
     code = """import sys, coterie.train; from coterie.training.commands import run_command
 print('numpy' in sys.modules)"""
     command = [sys.executable, "-c", code]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout == "False\n"
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert process.stdout == "False\n"
 
 
 def test_a_task_that_was_struck_is_not_told_of(

@@ -47,9 +47,9 @@ def test_what_is_printed_is_read_back(
 ) -> None:
     file = tmp_path / "run.toml"
     file.write_text(printed(argv, capsys), encoding="utf-8")
-    told = parse(argv)
+    settings = parse(argv)
     # Where a run is written is this one's alone.
-    without = dataclasses.replace(told, run=dataclasses.replace(told.run, run_dir=None))
+    without = dataclasses.replace(settings, run=dataclasses.replace(settings.run, run_dir=None))
     assert parse(["--config", str(file)]) == without
 
 
@@ -68,9 +68,11 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path: Path) ->
     assert read.agents["alice"] == paper.agents["alice"]
     assert (read.agents["bob"].model, read.agents["bob"].trained) == ("tiny:bob", False)
     assert read.run.run_dir == Path("there")
-    told = parse([*argv, "--learner.lr", "0.25", "--algo", "grpo", "--preset", "core-qwen-gsm8k"])
-    assert (told.learner.lr, told.choice.algo) == (0.25, "grpo")
-    assert told.choice.preset == "core-qwen-gsm8k"
+    settings = parse(
+        [*argv, "--learner.lr", "0.25", "--algo", "grpo", "--preset", "core-qwen-gsm8k"]
+    )
+    assert (settings.learner.lr, settings.choice.algo) == (0.25, "grpo")
+    assert settings.choice.preset == "core-qwen-gsm8k"
 
 
 @pytest.mark.parametrize(
@@ -92,9 +94,9 @@ def test_a_mistake_is_told_by_file_and_name(
     text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert train.main(config(tmp_path, text)) == 2
-    told = capsys.readouterr().err
-    assert f"--config {tmp_path / 'run.toml'}: {said}" in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert f"--config {tmp_path / 'run.toml'}: {said}" in error
+    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize("flag", ["--resume", "--evaluate"])

@@ -57,9 +57,9 @@ def test_settings(
     plain = parse([]).plain()
     (tmp_path / "config.json").write_text(json.dumps(changed(plain, place, value)))
     assert train.main(["--resume", str(tmp_path)]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"train.py: {tmp_path / 'config.json'} is damaged")
-    assert sentence in told
+    error = capsys.readouterr().err
+    assert error.startswith(f"train.py: {tmp_path / 'config.json'} is damaged")
+    assert sentence in error
 
 
 @pytest.mark.parametrize("content", ["[]", "null", "{", "[" * 100_000])

@@ -30,12 +30,12 @@ RUNS += [pytest.param(way, "cuda", id=f"{way}-gpu", marks=GPU) for way in WAYS]
 
 
 def on(device: str, way: str) -> list[str]:
-    found = list(WAYS[way])
+    flags = list(WAYS[way])
     for role in ("alice", "bob"):
-        found += [f"--agents.{role}.device", device]
+        flags += [f"--agents.{role}.device", device]
         if way == "adapters":
-            found += [f"--agents.{role}.tuning", "lora"]
-    return found
+            flags += [f"--agents.{role}.tuning", "lora"]
+    return flags
 
 
 @pytest.mark.parametrize(("way", "device"), RUNS)
@@ -43,25 +43,25 @@ def test_a_run_learns_what_it_samples_and_goes_on(
     opened: Callable[..., Any], train: Callable[..., Any], way: str, device: str
 ) -> None:
     session = opened(*on(device, way))
-    assert {one.handle.device.type for one in session.team.loaded.values()} == {device}
+    assert {role.handle.device.type for role in session.team.loaded.values()} == {device}
     metrics = train(session)
     dtype = session.team.loaded["alice"].handle.dtype
     assert dtype == (torch.float32 if device == "cpu" or way == "float32" else torch.bfloat16)
     # What is sampled after an update has the learner's probabilities, up to rounding.
     bound = 1e-4 if dtype == torch.float32 else 5e-2
-    for one in metrics:
+    for step in metrics:
         for role in ("alice", "bob"):
-            assert one[f"learner/{role}/mismatch/mean"] < bound
-            assert math.isfinite(one[f"learner/{role}/loss"])
-            assert one[f"learner/{role}/skipped_steps"] == 0
-    assert max(one["learner/alice/grad_norm"] for one in metrics) > 0
-    assert max(one["learner/alice/distillation/rows"] for one in metrics) > 0
+            assert step[f"learner/{role}/mismatch/mean"] < bound
+            assert math.isfinite(step[f"learner/{role}/loss"])
+            assert step[f"learner/{role}/skipped_steps"] == 0
+    assert max(step["learner/alice/grad_norm"] for step in metrics) > 0
+    assert max(step["learner/alice/distillation/rows"] for step in metrics) > 0
     settings = parse(["--resume", str(session.run.path), "--steps", "3"])
     session.__exit__()
     with open_session(settings, preflight(settings)) as again:
-        for role, one in again.team.loaded.items():
+        for role, role_again in again.team.loaded.items():
             before = session.team.loaded[role].handle.parameters()
-            for name, weight in one.handle.parameters().items():
+            for name, weight in role_again.handle.parameters().items():
                 assert weight.device.type == device
                 assert torch.equal(weight, before[name])
         assert train(again)[-1]["learner/alice/mismatch/mean"] < bound
@@ -74,5 +74,5 @@ def test_a_gpu_samples_in_float32_what_a_cpu_samples(opened: Callable[..., Any])
     for device in ("cpu", "cuda"):
         batch = opened(*on(device, "float32")).sample(1)
         rows.append([row.tokens.tolist() for e in batch.episodes for row in e.trajectories])
-    same = sum(one == other for one, other in zip(*rows))
+    same = sum(ours == other for ours, other in zip(*rows))
     assert same > 0.9 * len(rows[0])  # rounding decides a few tokens

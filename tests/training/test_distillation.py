@@ -83,9 +83,9 @@ def test_a_run_that_is_resumed_is_the_run_that_was_not(tuning: str, tmp_path: Pa
     files = sorted(path.relative_to(whole) for path in whole.glob("final/*/*.safetensors"))
     assert len(files) == 2
     for file in files:
-        one, two = load_file(whole / file), load_file(parts / file)
-        assert one.keys() == two.keys()
-        assert all((one[name] == two[name]).all() for name in one)
+        first, second = load_file(whole / file), load_file(parts / file)
+        assert first.keys() == second.keys()
+        assert all((first[name] == second[name]).all() for name in first)
     steps = [json.loads(line) for line in (parts / "metrics.jsonl").read_text().splitlines()]
     faded = [step["learner/alice/distillation/beta"] for step in steps]
     assert faded == pytest.approx([1, 2 / 3, 1 / 3])

@@ -27,13 +27,13 @@ def test_the_policy_learns_and_its_expert_does_not(
 ) -> None:
     session = opened(*EAPO, "--algo", "grpo", "--agents.expert.model", expert)
     before = {
-        role: torch.cat([p.detach().flatten() for p in one.handle.module.parameters()])
-        for role, one in session.team.loaded.items()
+        role: torch.cat([p.detach().flatten() for p in loaded.handle.module.parameters()])
+        for role, loaded in session.team.loaded.items()
     }
     lines = train(session)
     assert list(session.team.trained) == ["policy"]
-    for role, one in session.team.loaded.items():
-        after = torch.cat([p.detach().flatten() for p in one.handle.module.parameters()])
+    for role, loaded in session.team.loaded.items():
+        after = torch.cat([p.detach().flatten() for p in loaded.handle.module.parameters()])
         assert torch.equal(after, before[role]) == (role == "expert")
     last = lines[-1]
     # Four problems, eight replicas; experts' rows are compared with nobody.

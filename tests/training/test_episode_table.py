@@ -18,12 +18,14 @@ def test_there_and_back(opened: Callable[..., Session], train: Any, tmp_path: Pa
     lines = (session.run.path / "episodes.jsonl").read_text().splitlines()
     stored = [json.loads(line) for line in lines]
     table = read(session.run.path)
-    assert len(table) == sum(len(one["trajectories"]) for one in stored)
+    assert len(table) == sum(len(episode["trajectories"]) for episode in stored)
     assert as_records(table) == stored
-    assert any("token_bonus" in row for one in stored for row in one["trajectories"])
+    assert any("token_bonus" in row for episode in stored for row in episode["trajectories"])
     # As a table of datasets', it can be filtered, stored and read.
     right = table.filter(lambda row: row["agent"] == "alice_0")
-    assert {row["agent"] for one in as_records(right) for row in one["trajectories"]} == {"alice_0"}
+    assert {row["agent"] for episode in as_records(right) for row in episode["trajectories"]} == {
+        "alice_0"
+    }
     table.to_parquet(tmp_path / "episodes.parquet")
     assert as_records(type(table).from_parquet(str(tmp_path / "episodes.parquet"))) == stored
     game = [{**stored[0], "problem_shown": False}]

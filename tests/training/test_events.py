@@ -10,9 +10,9 @@ from coterie.training.events import EventFile
 
 
 def read(folder: Path) -> EventAccumulator:
-    found = EventAccumulator(str(folder))
-    found.Reload()
-    return found
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    return events
 
 
 def write(folder: Path, first: int, last: int, value: float) -> None:
@@ -25,12 +25,12 @@ def write(folder: Path, first: int, last: int, value: float) -> None:
 
 def test_tensorboard_reads_it(tmp_path: Path) -> None:
     write(tmp_path / "tb", 1, 3, 0.5)
-    found = read(tmp_path / "tb")
-    assert [(e.step, e.value) for e in found.Scalars("reward/alice")] == [
+    events = read(tmp_path / "tb")
+    assert [(e.step, e.value) for e in events.Scalars("reward/alice")] == [
         (i, 0.5) for i in (1, 2, 3)
     ]
-    assert len(found.Scalars("loss")) == 3
-    (text,) = found.Tensors("transcript/text_summary")
+    assert len(events.Scalars("loss")) == 3
+    (text,) = events.Tensors("transcript/text_summary")
     assert (text.step, text.tensor_proto.string_val[0]) == (3, b"**x**")
 
 
@@ -42,7 +42,7 @@ def test_what_a_resumed_run_does_again_is_shown_once_whatever_the_clock_says(
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + jump)
     write(tmp_path, 3, 5, 0.75)
-    found = read(tmp_path).Scalars("reward/alice")
-    assert [(e.step, e.value) for e in found] == [
+    events = read(tmp_path).Scalars("reward/alice")
+    assert [(e.step, e.value) for e in events] == [
         (1, 0.5), (2, 0.5), (3, 0.75), (4, 0.75), (5, 0.75),
     ]  # fmt: skip

@@ -32,8 +32,8 @@ def files(tmp_path: Path) -> dict[str, str]:
             for n in range(6)
         ],
     }
-    for kind, some in rows.items():
-        (tmp_path / f"{kind}.jsonl").write_text("\n".join(map(json.dumps, some)))
+    for kind, contents in rows.items():
+        (tmp_path / f"{kind}.jsonl").write_text("\n".join(map(json.dumps, contents)))
     return {kind: str(tmp_path / f"{kind}.jsonl") for kind in rows}
 
 
@@ -45,10 +45,10 @@ def refused(tmp_path: Path, *flags: str) -> str:
 
 def test_problems_that_nobody_can_grade_are_refused(files: dict[str, str], tmp_path: Path) -> None:
     for kind, flag in (("code", "--scoring.programs"), ("judged", "--scoring.judge")):
-        held = ("--problems.held-out", "2")
-        assert flag in refused(tmp_path, "--problems.train", files[kind], *held)
+        flags = ("--problems.held-out", "2")
+        assert flag in refused(tmp_path, "--problems.train", files[kind], *flags)
         # In evaluation alone, too.
-        assert f"of kind {kind}" in refused(tmp_path, "--problems.eval", files[kind], *held)
+        assert f"of kind {kind}" in refused(tmp_path, "--problems.eval", files[kind], *flags)
 
 
 @pytest.mark.parametrize(

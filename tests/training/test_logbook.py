@@ -30,8 +30,8 @@ def test_rewards_and_headline_of_every_role_in_one_line(tmp_path):
 
 
 def test_what_failed_is_a_dash_and_a_single_role_is_not_named(tmp_path):
-    found = logged(tmp_path, dict(zip(HEADLINE[1:], (1, 0.5, 1))), width=80)
-    assert "alice, bob: reward – 1.00  correct .50 1.00" in found
+    shown = logged(tmp_path, dict(zip(HEADLINE[1:], (1, 0.5, 1))), width=80)
+    assert "alice, bob: reward – 1.00  correct .50 1.00" in shown
     alone = logged(tmp_path / "alone", {"reward/alice": 2, "rollout/rounds": 3}, width=80,
                    headline=("reward/alice", "rollout/rounds"))  # fmt: skip
     assert alone.startswith("step 1/330  reward 2.00  rollout/rounds 3.00  ")
@@ -40,7 +40,7 @@ def test_what_failed_is_a_dash_and_a_single_role_is_not_named(tmp_path):
 def test_a_terminal_of_80_columns_shows_all_of_it(tmp_path):
     metrics = dict(zip(HEADLINE, (-0.25, 1.671, 0.5, 1.0)))
     said = logged(tmp_path, metrics, width=80, force_terminal=True, color_system=None)
-    line = next(one for one in said.splitlines() if "1/330" in one)
+    line = next(row for row in said.splitlines() if "1/330" in row)
     for part in (
         "1/330   0:00:0",
         " + ",

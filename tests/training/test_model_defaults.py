@@ -170,16 +170,16 @@ def test_a_line_says_what_was_chosen_and_the_file_shows_it(
     real: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = run_of("core-teaching", real, "--env.k-cold", "3")
-    told = sentence(run)
-    assert "\n" not in told
-    assert "135 million weights" in told
+    line = sentence(run)
+    assert "\n" not in line
+    assert "135 million weights" in line
     for flag in ("--learner.lr 0.0002", "--problems.train gsm8k", "--problems.held-out 80"):
-        assert flag in told
-    assert "--env.k-cold" not in told
+        assert flag in line
+    assert "--env.k-cold" not in line
     with pytest.raises(SystemExit):
         run_of("core-teaching", real, "--env.k-cold", "3", "--print-config")
     printed = capsys.readouterr().out
-    assert printed.startswith(f"# {told}\n[choice]")
+    assert printed.startswith(f"# {line}\n[choice]")
     assert 'prompt_style = "answer"' in printed
 
 
@@ -188,11 +188,11 @@ def test_the_line_says_nothing_of_what_was_named_and_stays_a_line(
 ) -> None:
     named = ["--learner.lr=2e-4", "--problems.held-out", "160"]
     words = ["--env", "solo", "--agents.solver.model", real, *named]
-    told = sentence(parse(words), words)
-    assert "--learner.lr" not in told
-    assert "--problems.held-out" not in told
-    assert "--problems.train gsm8k" in told
-    assert "\n" not in told  # the prompt has two of them
+    line = sentence(parse(words), words)
+    assert "--learner.lr" not in line
+    assert "--problems.held-out" not in line
+    assert "--problems.train gsm8k" in line
+    assert "\n" not in line  # the prompt has two of them
     with pytest.raises(SystemExit):
         parse([*words, "--print-config"])
     shown = capsys.readouterr().out

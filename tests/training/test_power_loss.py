@@ -70,9 +70,9 @@ class Run:
         for _ in range(CUTS):
             self._cuts += 1
             self.disk.after_a_cut(self._after / f"{self._cuts}", self._random)
-            self.found(self._after / f"{self._cuts}" / "x")
+            self.note(self._after / f"{self._cuts}" / "x")
 
-    def found(self, path: Path) -> None:
+    def note(self, path: Path) -> None:
         """Whoever resumes finds at least what was saved."""
         if not self.began:
             return

@@ -15,22 +15,24 @@ Train = Callable[[Session], list[dict[str, float]]]
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("qwen3", "phi3"), ("llama", "mistral")], ids=["qwen3-phi3", "llama-mistral"]
+    ("first", "second"),
+    [("qwen3", "phi3"), ("llama", "mistral")],
+    ids=["qwen3-phi3", "llama-mistral"],
 )
 @pytest.mark.parametrize("tuning", ["full", "lora"])
 def test_a_team_of_different_architectures_trains(
-    opened: Opened, train: Train, checkpoint: Checkpoint, one: str, other: str, tuning: str
+    opened: Opened, train: Train, checkpoint: Checkpoint, first: str, second: str, tuning: str
 ) -> None:
     session = opened(
-        *("--agents.alice.model", str(checkpoint(one)), "--agents.alice.tuning", tuning),
-        *("--agents.bob.model", str(checkpoint(other)), "--agents.bob.tuning", tuning),
+        *("--agents.alice.model", str(checkpoint(first)), "--agents.alice.tuning", tuning),
+        *("--agents.bob.model", str(checkpoint(second)), "--agents.bob.tuning", tuning),
         # Their random answers are all wrong: pay for looking like the answer, so that rewards vary.
         *("--preset", "core-tiny", "--env.alpha", "1"),
         *("--env.partial-on-numbers", "--env.max-new-tokens", "12"),
         *("--env.explore-mode", "mean-pairwise", "--env.no-explore-correct-only"),
         *("--env.delta", "0", "--algo", "grpo"),
     )
-    for role, name in (("alice", one), ("bob", other)):
+    for role, name in (("alice", first), ("bob", second)):
         assert session.team.loaded[role].handle.causal_lm.config.model_type == name
         assert session.team.loaded[role].codec.open("7 + 8 =")[-1:] != []
     steps = train(session)

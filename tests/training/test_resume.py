@@ -64,16 +64,16 @@ def without_timings(run: Path) -> list[dict[str, object]]:
     ]
 
 
-def assert_equal_runs(one: Path, other: Path) -> None:
+def assert_equal_runs(first: Path, second: Path) -> None:
     last = f"checkpoints/step-{STEPS:06d}"
     for role in ("alice", "bob"):
         for file in ("model.safetensors", "optimizer.safetensors"):
-            a, b = load_file(one / last / role / file), load_file(other / last / role / file)
+            a, b = load_file(first / last / role / file), load_file(second / last / role / file)
             assert a.keys() == b.keys()
             assert all(a[name].equal(b[name]) for name in a), f"{role}/{file}"
-    assert (one / "episodes.jsonl").read_bytes() == (other / "episodes.jsonl").read_bytes()
-    assert without_timings(one) == without_timings(other)
-    ends = [json.loads((run / "summary.json").read_text()) for run in (one, other)]
+    assert (first / "episodes.jsonl").read_bytes() == (second / "episodes.jsonl").read_bytes()
+    assert without_timings(first) == without_timings(second)
+    ends = [json.loads((run / "summary.json").read_text()) for run in (first, second)]
     for key in ("before", "after", "steps", "sampled_tokens"):
         assert ends[0][key] == ends[1][key]
 
@@ -149,10 +149,10 @@ def test_a_clock_that_jumps_changes_nothing(
     monkeypatch.setattr(time, "time", lambda: now() + (-1) ** next(moments) * 40 * 365 * 86400)
     assert train.main(["--run-dir", str(tmp_path / "two"), "--steps", "2", *small]) == 0
     assert train.main(["--resume", str(tmp_path / "two"), "--steps", "3"]) == 0
-    one, two = (
+    first, second = (
         load_file(tmp_path / run / "final/alice/model.safetensors") for run in ("one", "two")
     )
-    assert all(one[name].equal(two[name]) for name in one)
+    assert all(first[name].equal(second[name]) for name in first)
     assert without_timings(tmp_path / "one") == without_timings(tmp_path / "two")
     assert next(moments)
 

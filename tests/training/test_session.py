@@ -25,14 +25,14 @@ def test_two_updates_of_every_pair_reach_every_role(
 ) -> None:
     session = opened("--env", env, "--algo", algo)
     start = {
-        role: {name: p.detach().clone() for name, p in one.loaded.handle.parameters().items()}
-        for role, one in session.team.trained.items()
+        role: {name: p.detach().clone() for name, p in trained.loaded.handle.parameters().items()}
+        for role, trained in session.team.trained.items()
     }
     steps = train(session)
     assert len(steps) == 2
-    for role, one in session.team.trained.items():
+    for role, trained in session.team.trained.items():
         assert all(step[f"learner/{role}/grad_norm"] > 0 for step in steps)
-        now = one.loaded.handle.parameters()
+        now = trained.loaded.handle.parameters()
         assert any(not torch.equal(now[name], value) for name, value in start[role].items())
 
 

@@ -13,8 +13,10 @@ from coterie.datatypes.pulse import ANSWERED, ENDED, LEARNED, LOADED, Pulse, Sha
 from coterie.training.stage import Lines, checking, learning, loading, stage, stage_of_step
 
 
-def run(console: Console, parts: int = 20, each: float = 5.0, total: float = 100.0, **how: float):
-    with stage(console, "evaluating", total, **how):  # type: ignore[arg-type]
+def run(
+    console: Console, parts: int = 20, each: float = 5.0, total: float = 100.0, **options: float
+):
+    with stage(console, "evaluating", total, **options):  # type: ignore[arg-type]
         for _ in range(parts):
             ANSWERED.add(each)
             time.sleep(0.02)
@@ -33,7 +35,7 @@ def test_a_pipe_has_a_line_at_the_start_and_at_every_tenth() -> None:
     assert lines[0] == "evaluating: 100 answers"
     done = [int(re.search(r": (\d+)/100 answers", line)[1]) for line in lines[1:]]  # type: ignore
     assert done == sorted(done)
-    assert len({one // 10 for one in done}) == len(done) > 3
+    assert len({count // 10 for count in done}) == len(done) > 3
     assert re.fullmatch(r"evaluating: \d+/100 answers  \d+ s, \d+ s left", lines[1])
 
 
@@ -89,11 +91,11 @@ class Clock:
         return self.now
 
 
-def watch(title: str, said: list[str], clock: Clock, until: float, **how: float) -> list[float]:
+def watch(title: str, said: list[str], clock: Clock, until: float, **options: float) -> list[float]:
     """Watch a stage of 1,000 parts that does one in a second, four times in each; when it wrote."""
-    lines = Lines(said.append, title, 1000, "answers", clock=clock, **how)
+    lines = Lines(said.append, title, 1000, "answers", clock=clock, **options)
     start, wrote = clock.now, []
-    if not how:
+    if not options:
         lines.begin()
         wrote.append(start)
     while clock.now < until:

@@ -12,7 +12,7 @@ from coterie.datatypes import Episode, Trajectory
 from coterie.training.command_line import parse
 from coterie.training.symptoms import (
     PAGE,
-    Answers,
+    AnswerCounts,
     Observer,
     Subject,
     at_start,
@@ -65,10 +65,10 @@ def test_answers_are_counted() -> None:
             "s", row("s", "alice", **right), dataclasses.replace(row("s", "alice"), status="x")
         ),
     ]
-    found = count(episodes, ["alice"], "problem+role")
-    assert found == Answers(7, unstated=2, broken_off=1, groups=3, all_right=1, all_wrong=1)
+    counts = count(episodes, ["alice"], "problem+role")
+    assert counts == AnswerCounts(7, unstated=2, broken_off=1, groups=3, all_right=1, all_wrong=1)
     # An environment that reads no answers has none that are not stated.
-    assert count([episode("p", row("p", "me"))], ["me"], "problem+role") == Answers(1)
+    assert count([episode("p", row("p", "me"))], ["me"], "problem+role") == AnswerCounts(1)
 
 
 @pytest.fixture
@@ -77,72 +77,74 @@ def settings() -> Subject:
 
 
 @pytest.mark.parametrize(
-    ("found", "sentence"),
+    ("counts", "sentence"),
     [
         (
-            Answers(96, unstated=94),
+            AnswerCounts(96, unstated=94),
             "94 of 96 answers state none that the checker reads: --env.prompt-style is plain; "
             "answer asks for it (docs/my-model-does-not-learn.md#format)",
         ),
         (
-            Answers(192, broken_off=149),
+            AnswerCounts(192, broken_off=149),
             "149 of 192 answers broke off at 48 tokens: --env.max-new-tokens 256 gives them room "
             "(docs/my-model-does-not-learn.md#length)",
         ),
         (
-            Answers(64, groups=16, all_right=2, all_wrong=13),
+            AnswerCounts(64, groups=16, all_right=2, all_wrong=13),
             "15 of 16 groups have no signal (2 all right, 13 all wrong): name easier problems than "
             "--problems.train chains, or warm the model up, --warmup.steps 100 "
             "(docs/my-model-does-not-learn.md#signal)",
         ),
         (
-            Answers(64, groups=16, all_right=15),
+            AnswerCounts(64, groups=16, all_right=15),
             "15 of 16 groups have no signal (15 all right, 0 all wrong): name harder problems than "
             "--problems.train chains (docs/my-model-does-not-learn.md#signal)",
         ),
     ],
 )
 def test_each_symptom_names_the_flag_that_mends_it(
-    settings: Subject, found: Answers, sentence: str
+    settings: Subject, counts: AnswerCounts, sentence: str
 ) -> None:
-    assert list(symptoms(found, settings).values()) == [sentence]
+    assert list(symptoms(counts, settings).values()) == [sentence]
 
 
 @pytest.mark.parametrize(
-    "found",
+    "counts",
     [
-        Answers(96, unstated=47, broken_off=23, groups=32, all_right=14, all_wrong=14),
-        Answers(15, unstated=15, broken_off=15, groups=7, all_wrong=7),
-        Answers(),
+        AnswerCounts(96, unstated=47, broken_off=23, groups=32, all_right=14, all_wrong=14),
+        AnswerCounts(15, unstated=15, broken_off=15, groups=7, all_wrong=7),
+        AnswerCounts(),
     ],
 )
-def test_below_the_thresholds_nothing_is_said(settings: Subject, found: Answers) -> None:
+def test_below_the_thresholds_nothing_is_said(settings: Subject, counts: AnswerCounts) -> None:
     # A half of 96 is 48 and a quarter 24; nine tenths of 32 are 28.8; fewer than 16 say nothing.
-    assert symptoms(found, settings) == {}
+    assert symptoms(counts, settings) == {}
 
 
 def test_groups_of_which_traces_are_read_again_have_a_signal() -> None:
     usual = subject([])
     assert usual.distils
-    assert symptoms(Answers(96, groups=32, all_right=10, all_wrong=22), usual) == {}
+    assert symptoms(AnswerCounts(96, groups=32, all_right=10, all_wrong=22), usual) == {}
     # Nobody is right, so there is nothing to read them behind.
-    assert "alike" in symptoms(Answers(96, groups=32, all_wrong=32), usual)
+    assert "alike" in symptoms(AnswerCounts(96, groups=32, all_wrong=32), usual)
 
 
 def test_a_style_that_asks_in_vain_is_answered_by_imitation() -> None:
     asks = subject(["--env.prompt-style", "answer"])
-    assert "--warmup.steps 100" in symptoms(Answers(96, unstated=94), asks)["unstated"]
+    assert "--warmup.steps 100" in symptoms(AnswerCounts(96, unstated=94), asks)["unstated"]
 
 
 def test_each_thing_is_said_once(settings: Subject) -> None:
-    told: list[str] = []
-    observer = Observer(settings, ["alice"], "problem+role", told.append)
+    sentences: list[str] = []
+    observer = Observer(settings, ["alice"], "problem+role", sentences.append)
     none = [episode("p", *(row("p", "alice", correct=False, answer=None) for _ in range(16)))]
     observer.look_at(none)
     observer.look_at(none, "step 1: ")
-    assert len(told) == 1
+    assert len(sentences) == 1
     observer.look_at([episode("p", *(row("p", "alice", "length") for _ in range(16)))], "step 2: ")
-    assert [one.startswith("step 2: 16 of 16 answers broke off") for one in told] == [False, True]
+    assert [
+        sentence.startswith("step 2: 16 of 16 answers broke off") for sentence in sentences
+    ] == [False, True]
 
 
 def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +185,7 @@ def test_a_run_of_random_weights_says_each_of_them(
     flags += ["--env.prompt-style", "plain", "--env.max-new-tokens", "12", "--learner.lr", "1e-2"]
     flags += ["--rollout.problems-per-step", "1", "--agents.alice.dtype", "float32"]
     assert train.main([*models, *flags, "--run-dir", str(tmp_path / "run")]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for sentence in (
         "--learner.lr is 0.01, which breaks models of this size",
         "alice compute in float32 on a processor that is faster in bfloat16",
@@ -191,14 +193,14 @@ def test_a_run_of_random_weights_says_each_of_them(
         "answers broke off at 12 tokens: --env.max-new-tokens 256",
         "groups have no signal (0 all right, ",
     ):
-        assert told.count(sentence) == 1, sentence
+        assert output.count(sentence) == 1, sentence
     # And all of it before the first step.
-    assert told.index("groups have no signal") < told.index("step 1/1")
-    lines = [line for line in told.splitlines() if line.startswith("evaluating before training:")]
+    assert output.index("groups have no signal") < output.index("step 1/1")
+    lines = [line for line in output.splitlines() if line.startswith("evaluating before training:")]
     # 8 problems, 4 traces of 2 roles, twice.
     assert lines[0] == "evaluating before training: 128 answers"
-    assert f"loading {random_model}: 2 roles" in told
-    assert told.splitlines()[1] == "checking settings, models and problems"
+    assert f"loading {random_model}: 2 roles" in output
+    assert output.splitlines()[1] == "checking settings, models and problems"
 
 
 def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
@@ -214,13 +216,13 @@ def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
     monkeypatch.setattr("coterie.training.stage.PERIOD_S", 0.005)
     problems = tmp_path / "sums.jsonl"
     sums = [{"question": f"{n}+1?", "answer": n + 1, "solution": f"{n}+1"} for n in range(9)]
-    problems.write_text("".join(json.dumps(one) + "\n" for one in sums))
+    problems.write_text("".join(json.dumps(row) + "\n" for row in sums))
     flags = ["--env", "solo", "--agents.solver.model", random_model, "--eval.every", "1"]
     flags += ["--problems.train", str(problems), "--problems.held-out", "2", "--steps", "2"]
     flags += ["--env.max-new-tokens", "4", "--env.eval-answers", "1", "--warmup.steps", "1"]
     flags += ["--rollout.problems-per-step", "2"]
     assert train.main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for part in (
         f"loading {random_model}: 0/1 roles",
         "evaluating before training: 0/2 answers",
@@ -233,4 +235,4 @@ def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
         "step 2: saving: ",
         "step 2: keeping the trained models: ",
     ):
-        assert f"\n{part}" in told, part
+        assert f"\n{part}" in output, part

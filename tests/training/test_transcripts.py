@@ -63,7 +63,7 @@ def test_nothing_becomes_an_element(text: str, place: str) -> None:
 @given(st.text(max_size=40), st.sampled_from(PLACES))
 def test_no_text_becomes_an_element(text: str, place: str) -> None:
     # A name of white space alone has nothing to make bold.
-    assert [one for one in elements(text, place) if one != "strong"] == ["h3", "p", "pre"]
+    assert [tag for tag in elements(text, place) if tag != "strong"] == ["h3", "p", "pre"]
 
 
 def test_a_name_reads_as_it_is() -> None:

@@ -200,12 +200,12 @@ def test_a_run_that_is_killed_in_its_warm_up_ends_as_if_nothing_had_happened(
         assert (whole / log).read_bytes() == (broken / log).read_bytes()
     weights = "model" if tuning == "full" else "adapter_model"
     for name in (weights, "optimizer"):
-        one, other = (
+        first, second = (
             load_file(run / f"checkpoints/step-000002/solver/{name}.safetensors")
             for run in (whole, broken)
         )
-        assert one.keys() == other.keys()
-        assert all(one[key].equal(other[key]) for key in one)
+        assert first.keys() == second.keys()
+        assert all(first[key].equal(second[key]) for key in first)
     ends = [json.loads((run / "summary.json").read_text()) for run in (whole, broken)]
     for key in ("before", "warmed_up", "after"):
         assert ends[0][key] == ends[1][key]

@@ -35,8 +35,8 @@ def written(tmp_path: Path, text: str, name: str = "run.yaml") -> list[str]:
 def test_a_file_says_what_flags_would(tmp_path: Path, name: str) -> None:
     flags = ["--train-role", "alice", "--learner.lr", "5e-4", "--agents.bob.model", "tiny:carol"]
     more = ["--steps", "7", "--seed", "10", "--run-dir", "runs/no"]
-    found = parse(written(tmp_path, RUN, name))
-    assert found == parse(["--roles", "alice", "bob", *flags, *more])
+    settings = parse(written(tmp_path, RUN, name))
+    assert settings == parse(["--roles", "alice", "bob", *flags, *more])
     assert parse([*written(tmp_path, RUN, name), "--steps", "8"]).run.steps == 8
 
 
@@ -109,13 +109,13 @@ def test_a_mistake_is_one_sentence(
     text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert train.main(written(tmp_path, text)) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"train.py: --config {tmp_path / 'run.yaml'}: ")
-    assert said in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"train.py: --config {tmp_path / 'run.yaml'}: ")
+    assert said in error
+    assert error.count("\n") == 1
 
 
 def test_toml_says_how_yaml_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train.main(written(tmp_path, "run:\n  steps: 3\n", "run.toml")) == 2
-    assert "is no TOML: " in (told := capsys.readouterr().err)
-    assert "(YAML is read from files called .yaml)" in told
+    assert "is no TOML: " in (error := capsys.readouterr().err)
+    assert "(YAML is read from files called .yaml)" in error

@@ -37,7 +37,7 @@ def meeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "meeting.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("coterie.comparison.pictures.draw_rows", lambda found, path, title: path)
+    monkeypatch.setattr("coterie.comparison.pictures.draw_rows", lambda rows, path, title: path)
 
 
 def test_from_the_check_to_the_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,9 +60,9 @@ def test_from_the_check_to_the_benchmark(capsys: pytest.CaptureFixture[str]) -> 
     teams = ("--teams", "ours=run", "anybody=scripted:random", "--suite", NAME)
     few = ("--questions", "16", "--samples", "4", "--resamples", "50", "--out", "out")
     assert benchmark.main([*teams, *few]) == 0
-    (found,) = json.loads(Path("out/results.json").read_text())["suites"].values()
+    (suite,) = json.loads(Path("out/results.json").read_text())["suites"].values()
     # Who takes any of the legal moves meets half of the time: 64 games, three deviations of 1/16.
-    assert found["rows"]["anybody"]["avg"]["value"] == pytest.approx(0.5, abs=3 / 16)
+    assert suite["rows"]["anybody"]["avg"]["value"] == pytest.approx(0.5, abs=3 / 16)
 
 
 def test_without_it_the_refusal_comes_before_any_model(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ def trained(path: Path, *flags: str) -> tuple[dict[str, Any], list[dict[str, Any
     """The summary, and every stored episode."""
     assert main([*GAME, *flags, *SMALL, "--run-dir", str(path)]) == 0
     episodes = (path / "episodes.jsonl").read_text().splitlines()
-    return json.loads((path / "summary.json").read_text()), [json.loads(one) for one in episodes]
+    return json.loads((path / "summary.json").read_text()), [json.loads(line) for line in episodes]
 
 
 def test_a_frozen_opponent(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_frozen_opponent(tmp_path: Path) -> None:
 
 def test_self_play_trains_one_policy(tmp_path: Path) -> None:
     summary, _ = trained(tmp_path / "run", "--roles", "player")
-    assert [one.name for one in (tmp_path / "run/final").iterdir()] == ["player"]
+    assert [folder.name for folder in (tmp_path / "run/final").iterdir()] == ["player"]
     assert "measured/player/lost" in summary["after"]
 
 
