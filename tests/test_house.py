@@ -71,6 +71,7 @@ DONE = (
     "problems",
     "rollouts",
     "teams",
+    "training",
     "vllm",
 )
 

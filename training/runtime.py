@@ -160,14 +160,14 @@ def _assemble(
     backend: Backend | None = None
     players: Players | None = None
     for host in hosts():
-        held, played = host.build(
+        hosted, played = host.build(
             getattr(settings, host.section),
             agents,
             vllm=vllm,
             threads=run.threads,
             directory=directory,
         )
-        backend, players = backend or held, players or played
+        backend, players = backend or hosted, players or played
     with loading(console, [agent.model for agent in agents.values()], lines=subject.large):
         team = build_team(
             agents,
