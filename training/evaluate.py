@@ -133,7 +133,7 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
         fit = fitted(defaults(choice), settings.agents)
         settings = dataclasses.replace(settings, choice=choice, env=fit.env)
     roles = dataclasses.make_dataclass(
-        "Agents", [(r, AgentSettings, field) for r, field in settings.agents.items()], frozen=True
+        "Agents", [(r, AgentSettings, agent) for r, agent in settings.agents.items()], frozen=True
     )
     parts = {n: getattr(settings, n) for n in ("problems", "scoring", "vllm", "eval")}
     parts |= {"agents": roles()} | ({} if settings.env is None else {"env": settings.env})
