@@ -34,7 +34,7 @@ def show_help(
         description: the first paragraph.
     """
     sections = sorted(sections, key=_place)
-    shown = sections if ALL in args else [name for name in sections if name[0] in _FIRST]
+    shown = sections if ALL in args else [section for section in sections if section[0] in _FIRST]
     try:
         kind = dataclasses.make_dataclass("Settings", shown, frozen=True)
         parse_flags(kind, ["--help"], prog=prog, description=description)
