@@ -50,7 +50,8 @@ class Relay(ParallelEnv[str, dict[str, Any], str]):
     def step(self, actions: dict[str, str]) -> tuple[Any, ...]:
         """Show the reader what was written; then pay both if the reader names the word."""
         if "writer_0" in actions and not self._written:
-            observations, infos = self._show(reader=f"{actions['writer_0'][:80]}\nThe word: ")
+            written = str(actions["writer_0"])[:80]
+            observations, infos = self._show(reader=f"{written}\nThe word: ")
             return observations, dict.fromkeys(self.agents, 0.0), *self._ended(False), infos
         right = float(self._word in str(actions.get("reader_0", "")))
         rewards = dict.fromkeys(self.agents, right)

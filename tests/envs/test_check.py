@@ -55,7 +55,7 @@ BROKEN = [
      "step() raised ValueError: could not convert string to float"),
     ("def infos(self): return {agent: 'abc' for agent in self.agents}", 2, "me_0 is 'abc': it"),
     ("def infos(self): return {agent: {'max_new_tokens': 'abc'} for agent in self.agents}", 2,
-     "max_new_tokens of me_0 is 'abc': it must be an int of at least 1; mend it"),
+     "max_new_tokens of me_0 is 'abc': it must be an int of at least 1; fix it"),
     ("def infos(self): return {agent: {'reward_terms': 'x'} for agent in self.agents}", 2,
      "reward_terms of me_0 is 'x': it must be a dictionary of finite numbers"),
     ("def infos(self): return {agent: {'groups': 3} for agent in self.agents}", 2,

@@ -179,7 +179,7 @@ def test_agents_that_are_no_list(agents: Any) -> None:
             self.agents = agents
             return result
 
-    sentence = f"Nobody: after reset() agents is {agents!r}: it must be a list of names; mend it"
+    sentence = f"Nobody: after reset() agents is {agents!r}: it must be a list of names; fix it"
     with pytest.raises(UserError, match=re.escape(sentence)):
         played(Nobody())
 

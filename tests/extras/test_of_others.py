@@ -85,7 +85,7 @@ def test_its_programs_comparisons_and_flags(coterie) -> None:
     assert coterie("greet", "you").stdout == "hello you\n"
     assert "\n  names              how long names are\n" in coterie("benchmark", "--help").stdout
     assert coterie("benchmark", "names", "--name", "bob").stdout == "3\n"
-    assert "--mine.loud, --mine.no-loud" in coterie("train", "--env", "solo", "--help").stdout
+    assert "--mine.loud, --mine.no-loud" in coterie("train", "--env", "solo", "--help-all").stdout
     refused = coterie("train", "--mine.loud", "--steps", "2")
     assert refused.returncode == 2
     assert refused.stderr == "coterie train: --mine.loud is for one step; say --steps 1\n"

@@ -132,7 +132,7 @@ FLAGS = (
 
 def shown_help(capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit):
-        parse(["--env", "core-teaching", "--help"])
+        parse(["--env", "core-teaching", "--help-all"])
     return capsys.readouterr().out
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from coterie.envs.eapo_consultation.messages import (
     Call,
-    Entry,
+    ReturnEntry,
     parse_calls,
     training_prompt,
     write_returns,
@@ -60,7 +60,9 @@ def test_prompts_and_returns_are_those_of_the_environment() -> None:
     )
     replies = [(1, "7 + 8 = 5\nAnswer: 5"), (3, None), (2, "4")]
     entries = [
-        Entry("UNAVAILABLE", "", expert) if reply is None else Entry("OK", reply, expert)
+        ReturnEntry("UNAVAILABLE", "", expert)
+        if reply is None
+        else ReturnEntry("OK", reply, expert)
         for expert, reply in replies
     ]
     assert returns(replies) == write_returns(entries)

@@ -185,7 +185,7 @@ def test_files_that_come_and_go_are_told_too(tmp_path: Path, change: str) -> Non
         (path / "a" / "adapter.json").write_text("{}")
     else:
         sums.write_text("" if change == "empty" else sums.read_text().split("\n", 1)[1])
-    with pytest.raises(UserError, match="not what SHA256SUMS says"):
+    with pytest.raises(UserError, match="does not match its checksum"):
         load(path, {"a": Role(1.0)})
 
 

@@ -139,7 +139,7 @@ def test_a_checkpoint_is_looked_at_before_any_model_is_loaded(
     settings = parse(["--resume", str(session.run.path)])
     monkeypatch.setattr("coterie.training.runtime.build_team", lambda *_, **__: pytest.fail("late"))
     with pytest.raises(
-        UserError, match=r"damaged \(alice/model.safetensors: not what SHA256SUMS"
+        UserError, match=r"damaged \(alice/model.safetensors: does not match its checksum"
     ) as kept:
         open_session(settings, preflight(settings))
     run = RunDirectory.reopen(session.run.path)

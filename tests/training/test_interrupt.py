@@ -51,4 +51,4 @@ def test_a_signal_at_any_other_time_says_how_to_go_on(
 
     monkeypatch.setattr(program, work, struck)
     assert program.main([]) == 130
-    assert "goes on" in capsys.readouterr().err
+    assert "continue" in capsys.readouterr().err

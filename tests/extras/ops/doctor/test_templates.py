@@ -49,8 +49,8 @@ def test_appended_turns_are_those_of_the_template(checked: Checked) -> None:
 
 
 def test_a_codec_of_another_template_is_wrong(checked: Checked) -> None:
-    assert "opens" in checked(PLAIN, WITH_SYSTEM).measured
-    assert "follows" in checked(PLAIN, LOUD).measured
+    assert "begins" in checked(PLAIN, WITH_SYSTEM).measured
+    assert "continues" in checked(PLAIN, LOUD).measured
     assert checked(PLAIN, WITH_SYSTEM).verdict == checked(PLAIN, LOUD).verdict == "wrong"
 
 
