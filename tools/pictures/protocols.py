@@ -57,7 +57,7 @@ def peer_distillation() -> Picture:
     draw.arrow((80, 150), (80, 296), tone="blue")
     draw.card(
         24, 298, 592,
-        ["Alice's past weights read her failure again, behind it"],
+        ["Alice's past weights score her wrong answer after it"],
         "violet", height=104,
     )  # fmt: skip
     for place, token in enumerate(("7", "+", "3", "=", "0", "#", "6", "=", "4")):
