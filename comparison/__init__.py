@@ -1,7 +1,8 @@
 """Systems side by side: ask, store, score, table.
 
-:mod:`coterie.comparison.plan` says who is asked what, :mod:`coterie.comparison.ask` asks for what
-:mod:`coterie.comparison.responses` has not stored, which then reads it back as arrays.
+:mod:`coterie.comparison.plan` decides which policies answer which problems,
+:mod:`coterie.comparison.ask` samples the responses that are missing, and
+:mod:`coterie.comparison.responses` stores them and reads them back as arrays.
 A comparison (``suite``, ``corea``, ``eapo``) is a list of systems over those responses;
-``compare``, ``seeds`` and ``sweep`` hand what finished runs have stored to the same tables.
+``compare``, ``seeds`` and ``sweep`` show the stored results of finished runs in the same tables.
 """

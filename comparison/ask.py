@@ -1,4 +1,4 @@
-"""Ask for the responses that are not stored yet, and store them as they come."""
+"""Sample the responses that are not stored yet, and store each batch when it completes."""
 
 import asyncio
 import dataclasses
@@ -38,17 +38,17 @@ from coterie.teams.team import Team, build_team
 from coterie.training.asking_defaults import are_tiny
 from coterie.training.stage import loading, stage
 
-# What stands for a token where a policy speaks bytes: English has about four to one.
+# Bytes that count as one token for a byte-level policy: English has about four per token.
 BYTES_PER_TOKEN = 4
 _LIMITS = ("max_new_tokens", "eval_max_new_tokens", "reply_tokens")
 _MAX_NEW_TOKENS = 256
 
 
 def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
-    """Sample all that is missing, with as few models in memory at a time as that needs.
+    """Sample all missing responses, with as few models in memory at a time as possible.
 
-    A response depends on its problem and number, not on what else is asked for: more of either can
-    be added later. Failures are not stored, so that they are asked for again.
+    A response depends only on its problem and sample number, so that problems and samples can be
+    added later. Failed episodes are not stored; the next call samples them again.
     """
     groups: dict[tuple[frozenset[str], bool], list[Job]] = {}
     for job in jobs:
@@ -66,7 +66,7 @@ def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
                     seed=settings.seed,
                     together=together,
                 )
-            # One loop for all: connections to servers live in theirs.
+            # One event loop for the whole group: server connections belong to their loop.
             asyncio.run(_ask_team(team, group, settings, scorer, console))
     finally:
         scorer.close()
@@ -102,13 +102,15 @@ async def sample(
     scorer: AnswerScorer,
     console: Console,
 ) -> str | None:
-    """Play an episode for every (problem, number of the episode) of ``wanted``; why one failed, if
-    any did."""
+    """Play one episode for each (problem, episode number) in ``wanted`` and store the responses.
+
+    Returns the reason of the last failure, or None.
+    """
     lineup = job.lineup
     roles = lineup.roles or envs.spec(lineup.env).roles
     codecs = {role: team.codecs[own[0].name] for role, own in lineup.policies.items()}
     heard = lineup.role if lineup.role in codecs else next(iter(codecs))
-    # The silent ones speak like whoever is heard.
+    # Silent roles use the codec of the role that answers.
     spoken = {role: codecs.get(role, codecs[heard]) for role in roles}
     timed = {role: _Timed(_policy(lineup, role, team, spoken[role])) for role in lineup.policies}
     silent = ScriptedPolicy(ScriptedSettings("silent"), codecs[heard])
@@ -133,7 +135,7 @@ async def sample(
     )
     failure: str | None = None
     answers = len(wanted) * lineup.answers
-    # Tiny ones answer so soon that nobody need be shown how far it is.
+    # Tiny models answer too fast to need a progress display.
     slow = not are_tiny([one.model for one in lineup.needed.values()])
     with stage(console, job.title, answers, lines=slow):
         for start in range(0, len(wanted), settings.batch):
@@ -168,7 +170,7 @@ async def sample(
 
 
 class _Nobody:
-    """Refuses to let the environment ask a role that nobody plays."""
+    """Raises an error if the environment asks a role without a policy."""
 
     def __init__(self, role: str, title: str) -> None:
         self._sentence = why_unplayed(role, title)
@@ -178,7 +180,7 @@ class _Nobody:
 
 
 class _Timed:
-    """Remembers how long each call was waited for."""
+    """Records the duration of each call to a policy."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -191,30 +193,30 @@ class _Timed:
         return completion
 
     def take(self, agent: str, seed: int) -> float:
-        """Seconds of the call; it is forgotten."""
+        """Return the call's duration in seconds and delete it; 0 if there was none."""
         return self._seconds.pop((agent, seed), 0.0)
 
 
 def _policy(lineup: Lineup, role: str, team: Team, codec: TokenCodec) -> Policy:
-    """Whoever plays ``role``, its agents in turn."""
+    """The policy of ``role``; several policies take its agents in turn."""
     if lineup.told is not None and role != lineup.role:
         return StoredPolicy(lineup.told, codec)
     own = lineup.policies[role]
     if len(own) == 1:
         return team.interpreter(own[0].name, codec)
-    # By place: one policy may have several.
+    # Keyed by place: one policy may occur several times.
     return ExpertPool(
         {str(place): team.interpreter(one.name, codec) for place, one in enumerate(own)}
     )
 
 
 def tokens_per_count(codec: TokenCodec) -> int:
-    """How many of the codec's units make a token."""
+    """Number of codec units per token."""
     return BYTES_PER_TOKEN if isinstance(codec, BytesCodec) else 1
 
 
 def _in_units(settings: Any, spoken: Mapping[str, TokenCodec], role: str) -> Any:
-    """The settings with their limits in the units that are spoken."""
+    """The settings with token limits converted to codec units."""
     if settings is None:
         return None
     factors: dict[str, int] = dict.fromkeys(_LIMITS, tokens_per_count(spoken[role]))
@@ -226,7 +228,7 @@ def _in_units(settings: Any, spoken: Mapping[str, TokenCodec], role: str) -> Any
 
 
 def _seconds_waited(task: Task, episode: Episode, timed: Mapping[str, _Timed]) -> dict[str, float]:
-    """Agent -> seconds that it was waited for."""
+    """Agent -> total seconds of its calls."""
     waited: dict[str, float] = {}
     turn: Counter[str] = Counter()
     for row in episode.trajectories:
@@ -246,13 +248,13 @@ def _record(
     spoken: Mapping[str, TokenCodec],
     waited: Mapping[str, float],
 ) -> Record:
-    # Of several responses of one episode each costs its own tokens.
+    # With several responses per episode, each is charged its own tokens and the helpers'.
     helpers = [
         one
         for one in episode.trajectories
         if one.role in lineup.policies and (lineup.answers == 1 or one.role != lineup.role)
     ]
-    # Helpers answer side by side, before the answer is given.
+    # Helpers answer in parallel, before the answering role.
     others = {one.agent for one in helpers} - {row.agent}
     longest = max((waited.get(agent, 0.0) for agent in others), default=0.0)
     confidence = row.info.get("confidence")
@@ -281,14 +283,14 @@ def _record_of_team(
     spoken: Mapping[str, TokenCodec],
     waited: Mapping[str, float],
 ) -> Record:
-    # Of an agent whose context began anew there are several rows, each with all that it earned.
+    # An agent whose context was reset has several rows, each with its full reward.
     rows = [row for row in episode.trajectories if row.role in lineup.policies]
     last = {row.agent: row for row in rows}
     own = [row.info for row in last.values() if row.role == lineup.role]
     right = [float(info["correct"]) for info in own if info.get("correct") is not None]
     turns: dict[str, float] = {}
     for agent, row in last.items():
-        # Those of one role answer side by side, roles one after the other.
+        # Agents of one role answer in parallel; roles answer in sequence.
         turns[row.role] = max(turns.get(row.role, 0.0), waited.get(agent, 0.0))
     return {
         "problem": episode.problem_id,
@@ -311,14 +313,14 @@ def _record_of_team(
 def _used(
     rows: Sequence[Trajectory], lineup: Lineup, spoken: Mapping[str, TokenCodec]
 ) -> dict[str, list[float]]:
-    """Policy -> prompt and sampled tokens."""
+    """Policy -> [prompt tokens, sampled tokens]."""
     used: dict[str, list[float]] = {}
     for one in rows:
         own = lineup.policies[one.role]
         unit = tokens_per_count(spoken[one.role])
         spent = used.setdefault(own[_place(one.agent) % len(own)].name, [0.0, 0.0])
         for start, end in one.turns:
-            # Every call is given its whole context, as servers bill it.
+            # Each call is charged its whole context, as servers bill it.
             spent[0] += start / unit
             spent[1] += (end - start) / unit
     return used

@@ -1,4 +1,4 @@
-"""What a run, or a preset, brings to a benchmark: the words and limits that its models know."""
+"""Prompt settings and token limits that a benchmark takes from a run or a preset."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from coterie.training.rundir import RunDirectory
 from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
 
 _LIMIT = "max_new_tokens"
-# How an environment puts its questions; token limits go with a model into any environment.
+# Prompt settings of an environment; token limits go with a model into any environment.
 _PROMPTING = (
     "prompt_style",
     "opens_thinking",
@@ -30,23 +30,23 @@ _PROMPTING = (
 
 @dataclass(frozen=True)
 class Brought:
-    """How one run's models, or a paper's, are asked."""
+    """Evaluation settings of one run or of one paper's preset."""
 
     source: str
-    """The run's directory, or the preset."""
+    """The run's directory or the preset's name."""
     env: str
     roles: tuple[str, ...]
     settings: Mapping[str, Any]
-    """The environment's, by their names."""
+    """Environment settings by name."""
     limit: int | None
-    """Longest answer in evaluation."""
+    """Token limit of an answer in evaluation."""
     temperature: float
-    """In evaluation, as is ``top_p``."""
+    """Used in evaluation, like ``top_p``."""
     top_p: float
 
 
 def bring(runs: Sequence[Path | None], preset_name: str) -> list[Brought]:
-    """What these runs and the preset bring; a preset is the last word.
+    """The settings of these runs; a preset replaces them all.
 
     Raises:
         UserError: an unknown preset, or a run whose settings cannot be read.
@@ -54,20 +54,20 @@ def bring(runs: Sequence[Path | None], preset_name: str) -> list[Brought]:
     if preset_name:
         return [_brought(f"preset {preset_name}", preset_settings(preset_name))]
     found = {run: _run_settings(run) for run in runs if run is not None}
-    # A trained folder that says nothing of it brings nothing.
+    # A trained folder without recorded settings adds nothing.
     return [_brought(str(run), settings) for run, settings in found.items() if settings]
 
 
 def preset_settings(name: str) -> TrainSettings:
-    """What ``train.py --preset`` would start with."""
+    """The settings that ``train.py --preset`` starts with."""
     chosen = preset_called(name)
     roles = tuple(envs.spec(chosen.env).roles)
     return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 
 
 def sampling(found: Sequence[Brought], given: Collection[str] = ()) -> dict[str, float]:
-    """``temperature`` and ``top_p`` that all of them bring; ``given`` are flags of the command
-    line, about which they need not agree.
+    """The common ``temperature`` and ``top_p``. Flags in ``given`` are left out, so the sources
+    may differ in them.
 
     Raises:
         UserError: they differ.
@@ -94,13 +94,13 @@ def prompting(
     *,
     whole: bool = False,
 ) -> dict[str, Any]:
-    """The settings of environment ``env`` that they bring. Words come from runs in that
-    environment alone, and token limits from all others too where there is none.
+    """The settings for environment ``env``. Prompt settings come only from runs in that
+    environment; token limits come from the other runs if there is no such run.
 
     Args:
-        given: flags of the command line, about which they need not agree.
-        flag: a setting's name -> what decides it.
-        whole: whether all settings of runs in that environment are brought, not its words alone.
+        given: flags on the command line; the sources may differ in them.
+        flag: maps a setting's name to the flag that decides it.
+        whole: take all settings of runs in that environment, not only the prompt settings.
 
     Raises:
         UserError: they differ.
@@ -120,15 +120,15 @@ def prompting(
 
 
 def roles_of_runs(found: Sequence[Brought], env: str) -> tuple[str, ...]:
-    """The roles that runs in environment ``env`` had, where all had the same and not its own."""
+    """The custom roles of the runs in ``env``; () if no run has any or runs differ in them."""
     roles = {one.roles for one in found if one.env == env} - {envs.spec(env).roles}
     return roles.pop() if len(roles) == 1 else ()
 
 
 def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
-    """Settings of the class ``kind`` from flags. Where it can tell what runs and presets bring
-    (``brought``), that is laid over its defaults, and flags over both. What nobody has named then
-    is what its models ask for (``fitting``), which a line says."""
+    """Parse flags into settings of class ``kind``. If it has ``brought``, the settings of runs and
+    presets override its defaults, and flags override both. If it has ``fitting``, the remaining
+    settings follow the models; a printed line names them."""
     parsed = parse_flags(kind, argv, prog=prog)
     given = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
     values = parsed.brought(given) if hasattr(parsed, "brought") else {}
@@ -154,7 +154,7 @@ def _agreed(
     given: Collection[str],
     flag: str,
 ) -> bool:
-    """Whether there is something to take; False where a flag decides."""
+    """Whether all sources agree; False if a flag decides, UserError if they differ."""
     if flag in given:
         return False
     first, *others = found
@@ -168,7 +168,7 @@ def _agreed(
 
 
 def _run_settings(run: Path) -> TrainSettings | None:
-    """What ``train.py`` ran with; None where the folder is not its own."""
+    """The settings of a ``train.py`` run; None if ``run`` is not such a run."""
     if not (run / "config.json").is_file():
         return None
     config = RunDirectory.reopen(run).config()

@@ -1,5 +1,5 @@
-"""All pairings of competitors over the roles of an environment: who plays well with whom, and in
-games who wins and how strong everybody is.
+"""Cross-play: all pairings of competitors over an environment's roles, with the score of each
+pairing, and for games win rates and ratings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,16 +37,16 @@ def cross_play(
     settings: Any,
     console: Console,
 ) -> None:
-    """Sample what is missing, score it, show and write it.
+    """Sample missing responses, score all pairings, print the tables and write the results.
 
     Args:
         opened: suites with their questions.
-        teams: who changes seats; one called ``team`` plays the roles that do not change hands.
-        prices: of everybody, or of nobody.
+        teams: the competitors; the team named ``team`` plays the fixed roles.
+        prices: for all policies or for none.
         settings: a ``SuiteComparison``.
 
     Raises:
-        UserError: one player or one seat alone, or too many pairings.
+        UserError: only one player or only one seat, or too many pairings.
     """
     fixed = next((one for one in teams if one.name == "team"), NamedTeam("team", {}))
     players = [one for one in teams if one is not fixed]
@@ -98,10 +98,10 @@ def cross_play(
 
 
 def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
-    """What changes hands in a suite.
+    """The seats of a suite that competitors exchange.
 
     Raises:
-        UserError: one seat alone.
+        UserError: fewer than two seats, or agents that are not numbered.
     """
     env = envs.make(suite.env, settings=settings_of(suite), roles=suite.roles or None)
     agents = list(env.possible_agents)
@@ -134,7 +134,7 @@ def _job(
 ) -> Job:
     who = seats.lineup(players, fixed)
     name = "+".join(one.name for one in players)
-    # The same deal and luck in every pairing.
+    # Every pairing shares the same random stream.
     lineup = lineup_of(suite, name, who, ("cross-play",), team=True)
     folder = settings.out / "completions" / f"{suite.name}-cross-play"
     return make_job(

@@ -1,4 +1,4 @@
-"""What is said of pairings, and of who was in them, from stored responses; samples nothing."""
+"""Scores of pairings and of competitors, from stored responses; nothing is sampled."""
 
 # S seats, Q questions, N samples of each, K competitors, R resamples
 
@@ -31,21 +31,21 @@ _POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 
 @dataclass(frozen=True)
 class Seats:
-    """Places that change hands: roles, or where one role alone does, its agents."""
+    """The seats that competitors exchange: roles, or the agents of a single role."""
 
     names: tuple[str, ...]
     fixed: Mapping[str, str]
-    """Role -> who plays it throughout."""
+    """Role -> the policy that plays it in every pairing."""
     role: str = ""
-    """The one role whose agents they are."""
+    """The role whose agents are the seats; empty if the seats are roles."""
 
     def of(self, agent: str) -> int | None:
-        """The seat of an agent; None if it has none of these."""
+        """The index of an agent's seat; None if it has no seat."""
         name = agent if self.role else role_of(agent)
         return self.names.index(name) if name in self.names else None
 
     def means(self, values: Mapping[str, float]) -> Floats:
-        """(S,) of what the agents in a seat have, its mean; NaN where nobody has anything."""
+        """(S,) mean value of the agents in each seat; NaN for a seat without values."""
         found: list[list[float]] = [[] for _ in self.names]
         for agent, value in values.items():
             if (place := self.of(agent)) is not None:
@@ -53,10 +53,10 @@ class Seats:
         return np.array([float(np.mean(some)) if some else np.nan for some in found])
 
     def lineup(self, players: Sequence[NamedTeam], team: NamedTeam) -> dict[str, Any]:
-        """Role -> who plays it where these sit in order."""
+        """Role -> its policies, with ``players`` in the order of the seats."""
         found: dict[str, Any] = team.lineup(tuple(self.fixed))
         if self.role:
-            # Agents are numbered from anywhere: whoever plays number i is i modulo their count.
+            # Numbers may start anywhere: agent number i takes place i modulo the number of agents.
             order = [int(name.rpartition("_")[2]) % len(players) for name in self.names]
             seated = [players[order.index(place)].player(self.role) for place in range(len(order))]
             return {**found, self.role: tuple(seated)}
@@ -68,20 +68,20 @@ class Played:
     """One pairing."""
 
     names: tuple[str, ...]
-    """Who has which seat."""
+    """Competitors in the order of the seats."""
     responses: Responses
-    """Scored as the pairing is."""
+    """Responses with the score of the pairing."""
     points_SQN: Floats
-    """In games, seat by seat."""
+    """Points of each seat; NaN outside games."""
     earned_SQN: Floats
-    """Rewards, seat by seat; in a game of general sum they say more than its points."""
+    """Rewards of each seat; in a general-sum game they carry more information than points."""
 
 
 def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
-    """(S,) what a game is worth to each seat, by its outcome or else by what was earned.
+    """(S,) points of each seat, from the game's outcome or, without one, from the rewards.
 
     Raises:
-        UserError: an outcome that is none.
+        UserError: an outcome other than win, draw or loss.
     """
     said, earned = record["outcome"], record["earned"]
     if wrong := set(said.values()) - set(_POINTS):
@@ -92,13 +92,13 @@ def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
         won = found == best
         found = np.where(won, 0.5 if won.sum() > 1 else 1.0, 0.0)
     elif len(found) == 2 and np.isnan(found).any():
-        # It was over before the other one had to move.
+        # The game ended before the other player moved.
         found = np.where(np.isnan(found), 1 - np.nansum(found), found)
     return found
 
 
 def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games: bool) -> Played:
-    """One pairing on all sets of questions."""
+    """The results of one pairing on all sets of questions."""
 
     def worth(record: Mapping[str, Any]) -> float:
         if games:
@@ -183,8 +183,8 @@ def score(
 
 
 def _summary(by_name: Mapping[str, Mapping[str, Any]], games: bool, priced: bool) -> Table:
-    """A line per competitor."""
-    # Sign of each figure; two intervals have room in 80 columns, results.json has them all.
+    """A table with one line per competitor."""
+    # Sign of each figure. 80 columns fit two intervals; results.json has all of them.
     shown: dict[str, str | None] = {"self": "", "others": "", "difference": "+"}
     if games:
         shown = {"win": "", "draw": None, "loss": None, "earned": None, "strength": "+"}
@@ -212,7 +212,7 @@ def meaning(games: bool, seats: Seats) -> str:
 
 
 def _team(name: str, played: Sequence[Played]) -> dict[str, Floats]:
-    """(Q,) what a competitor scores in all seats, and together with others."""
+    """(Q,) scores of a competitor: alone in all seats, and with others."""
     alone, others = (
         [mean_at_n(one.responses.correct_QN) for one in played if name in one.names and among(one)]
         for among in (lambda one: len(set(one.names)) == 1, lambda one: len(set(one.names)) > 1)
@@ -222,8 +222,8 @@ def _team(name: str, played: Sequence[Played]) -> dict[str, Floats]:
 
 
 def _game(name: str, played: Sequence[Played]) -> dict[str, Floats]:
-    """(Q,) how often a competitor wins, draws and loses against others, whatever its seat, and
-    what it earns."""
+    """(Q,) a competitor's rates of win, draw and loss against others over all seats, and its mean
+    reward."""
     nothing = np.full_like(played[0].responses.correct_QN, np.nan)
     own = [
         both
@@ -241,15 +241,15 @@ def _game(name: str, played: Sequence[Played]) -> dict[str, Floats]:
 def strengths(
     names: Sequence[str], played: Sequence[Played], *, resamples: int, seed: int
 ) -> list[Resampled]:
-    """Everybody's strength, with the questions resampled; two seats of a game are one comparison,
-    and as every pairing is played in every order, moving first favours nobody."""
+    """Each competitor's Bradley-Terry strength, with questions resampled. Every two seats of a game
+    are one comparison. Every pairing is played in every order, so the first move gives no bias."""
     questions = len(played[0].responses.correct_QN)
     wins_QKK = np.zeros((questions, len(names), len(names)))
     for one in played:
         for s, first in enumerate(one.names):
             for t, second in enumerate(one.names):
                 if first != second:
-                    # A draw is half a win; what was not played is nothing.
+                    # A draw counts as half a win; a missing game counts as nothing.
                     lead_QN = one.points_SQN[s] - one.points_SQN[t]
                     won_QN = np.nan_to_num(np.sign(lead_QN) / 2 + 0.5)
                     wins_QKK[:, names.index(first), names.index(second)] += won_QN.sum(axis=1)
@@ -260,8 +260,8 @@ def strengths(
 
 
 def _costs(name: str, played: Sequence[Played], prices: Prices) -> dict[str, Any]:
-    """Of an episode, by competitor for each of its seats: tokens that were sampled, and money for a
-    thousand."""
+    """A competitor's cost per seat: sampled tokens of one episode, and money for a thousand. An
+    empty ``name`` means all competitors."""
     own = f"{name}." if name else ""
     seats = sum(one.names.count(name) if name else 1 for one in played)
     used = [

@@ -1,4 +1,4 @@
-"""What is said of every row, with intervals: over all questions, and over sets of problems."""
+"""Figures of every system with intervals: over all questions, and over sets of problems."""
 
 # Q questions, R resamples, M rows, S sets, K numbers of samples
 
@@ -23,33 +23,33 @@ Sets = Sequence[Sequence[System]]
 
 @dataclass(frozen=True)
 class Figures:
-    """What is said of one system over all sets."""
+    """Figures of one system over all sets."""
 
     system: System
-    """As it stands on the first set."""
+    """The system on the first set."""
     micro: Resampled
-    """Over all questions."""
+    """Mean over all questions."""
     macro: Resampled
-    """Over sets, each counted once."""
+    """Mean over sets with equal weights."""
     over_best: Resampled
-    """``micro`` less that of the best single policy. Every resample has a best one of its own, so
-    that the interval knows that it was chosen."""
+    """``micro`` minus that of the best single policy. The best policy is chosen anew in each
+    resample, so the interval accounts for the choice."""
     tokens: float
-    """Sampled for one answer, by all policies together."""
+    """Sampled tokens per answer, summed over policies."""
     money: float | None
-    """For a thousand answers."""
+    """Cost of a thousand answers; None without prices."""
     seconds: float
-    """Waited for one answer."""
+    """Seconds per answer."""
 
     @property
     def marked(self) -> bool:
-        """Whether the interval of the difference leaves out 0."""
+        """Whether the interval of the difference excludes 0."""
         low, high = self.over_best.interval()
         return low > 0 or high < 0
 
 
 def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> list[Figures]:
-    """A figure for every row; sets are resampled question by question, each by itself."""
+    """Figures of every row; the questions of each set are resampled independently."""
     micro, macro = resampled(
         [np.stack([one.score_Q for one in systems], axis=1) for systems in sets],
         resamples=resamples,
@@ -69,7 +69,7 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
         for part in parts:
             for name, used in part.used.items():
                 spent.setdefault(name, []).append(used)
-        # A set that a policy was not asked on costs nothing of it.
+        # A policy has no cost on a set where it was not asked.
         questions = sum(len(part.score_Q) for part in parts)
         per_answer = {
             name: np.nansum(np.concatenate(used), axis=0) / max(1, questions)
@@ -92,7 +92,7 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
 def resampled(
     columns: Sequence[Floats], *, resamples: int, seed: int
 ) -> tuple[list[Resampled], list[Resampled]]:
-    """(micro, macro) of each of M columns over S sets of (Q_s, M) values."""
+    """(micro, macro) means of M columns; ``columns`` has (Q_s, M) values for each of S sets."""
     point_SM = np.stack([mean_present(values_QM, axis=0) for values_QM in columns])
     drawn_SRM = np.stack(
         [
@@ -124,21 +124,21 @@ def _money(per_answer: Mapping[str, Floats], prices: Prices) -> float | None:
 
 @dataclass(frozen=True)
 class PassAtK:
-    """Pass@k without bias, of every policy and of the team."""
+    """Unbiased pass@k of every policy and of the team."""
 
     policies: Mapping[str, Sequence[Resampled]]
     """Policy -> pass@1 .. pass@N."""
     team: Sequence[Resampled]
-    """Team Pass@k, k of each policy (CoRe, arXiv:2601.21600), k = 1 .. N; empty where scores are
-    not right or wrong, as is all that follows."""
+    """Team Pass@k, k of each policy (CoRe, arXiv:2601.21600), k = 1 .. N. This and the
+    following fields are empty if scores are not binary."""
     control: Sequence[Resampled]
-    """The best policy alone with as many candidates; as long as there are enough samples."""
+    """The best single policy with as many candidates, for every k with enough samples."""
     gain: Sequence[Resampled]
-    """Team less control."""
+    """Team minus control."""
 
 
 def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> PassAtK:
-    """Over all questions of all sets."""
+    """Pass@k over all questions of all sets."""
     policies = list(sets[0])
     samples = min(own.samples for answered in sets for own in answered.values())
     columns: list[Floats] = []
@@ -164,18 +164,18 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
 
 
 def are_binary(sets: Sequence[Mapping[str, Responses]]) -> bool:
-    """Whether every answer is right or wrong, and nothing between."""
+    """Whether every score is 0 or 1."""
     return all(is_binary(own.correct_QN) for answered in sets for own in answered.values())
 
 
 @dataclass(frozen=True)
 class Pair:
-    """How far the errors of two policies differ, one response each."""
+    """How far the errors of two policies differ, with one response each."""
 
     first: str
     second: str
     measured: Mapping[str, Resampled]
-    """By the names of :class:`coterie.evaluation.metrics.complementarity.Complementarity`."""
+    """Keys: fields of :class:`coterie.evaluation.metrics.complementarity.Complementarity`."""
 
 
 def pairs(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> list[Pair]:

@@ -1,4 +1,4 @@
-"""How every comparison writes: tables for a terminal, JSON for scripts."""
+"""Output of every comparison: tables for a terminal, JSON for scripts."""
 
 import json
 import math
@@ -32,14 +32,14 @@ class Figure(Protocol):
 def make_table(
     title: str, first: str, headings: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]
 ) -> Table:
-    """A line per system: its label, and a cell under each heading. Title and headings are plain
-    text, since users name what stands there; labels and cells may hold markup."""
+    """A table with one line per system: its label and a cell per heading. Title and headings are
+    plain text, since they contain names from the user; labels and cells may contain markup."""
     shown = escape(title)
     table = Table(box=None, pad_edge=False, header_style="bold", title=shown, title_justify="left")
     lines = list(lines)
     words = [word for label, _ in lines for word in Text.from_markup(label).plain.split()]
     longest = max(map(len, (*words, *first.split())), default=1)
-    # In a narrow terminal it is the labels that break, between words, and never the numbers.
+    # In a narrow terminal labels wrap between words; numbers never wrap.
     table.add_column(escape(first), overflow="fold", min_width=min(longest, _LABEL))
     for heading in headings:
         table.add_column(escape(heading), justify="right", no_wrap=True)
@@ -49,7 +49,7 @@ def make_table(
 
 
 def with_legend(table: Table, *lines: str) -> Table:
-    """``table`` with what its headings mean below it."""
+    """Put the meanings of the headings below ``table``."""
     table.caption, table.caption_justify = "\n".join(lines), "left"
     return table
 
@@ -63,7 +63,7 @@ def make_tables(
     *,
     wide: int,
 ) -> Iterator[Table]:
-    """A cell for every row and column; ``wide`` columns to a table, as 80 letters have room for."""
+    """Tables of all rows with at most ``wide`` columns each, to fit 80 characters."""
     for start in range(0, len(columns), wide):
         part = columns[start : start + wide]
         headings = [one if isinstance(one, str) else " + ".join(one) for one in part]
@@ -72,31 +72,31 @@ def make_tables(
 
 
 def short_label(label: str, limit: int = _LABEL) -> str:
-    """At most ``limit`` characters of it; brackets mean brackets."""
+    """``label`` cut to ``limit`` characters, with brackets escaped from markup."""
     return escape(label if len(label) <= limit else f"{label[: limit - 1]}…")
 
 
 def figure_cell(value: float | None, decimals: int = 3, sign: str = "") -> str:
-    """A share without its leading zero: .913, 1.000, +.02; what is undefined is a dash."""
+    """Format a share without its leading zero: .913, 1.000, +.02; a dash if undefined."""
     if value is None or math.isnan(value):
         return "–"
     return without_zero(value, decimals, sign)
 
 
 def interval_cell(figure: Figure, sign: str = "") -> str:
-    """Its interval, with two decimals."""
+    """The interval of ``figure`` with two decimals."""
     return f"\\[{figure_cell(figure.low, 2, sign)} {figure_cell(figure.high, 2, sign)}]"
 
 
 def figure_with_interval(figure: Figure | None, sign: str = "") -> str:
-    """Both; empty where there is none."""
+    """The value and its interval; empty for None."""
     if figure is None or math.isnan(figure.value):
         return ""
     return f"{figure_cell(figure.value, 3, sign)} {interval_cell(figure, sign)}"
 
 
 def mean_over_seeds(found: Figure, sign: str = "") -> str:
-    """A mean and the half width of its interval, which a single seed does not have."""
+    """A mean and the half width of its interval; a single seed has no interval."""
     if math.isnan(found.value):
         return "undefined"
     if math.isnan(found.low):
@@ -105,10 +105,10 @@ def mean_over_seeds(found: Figure, sign: str = "") -> str:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> Path:
-    """Write ``content`` (figures, arrays, dataclasses of numbers), whole or not at all.
+    """Write ``content`` (figures, arrays, dataclasses of numbers) atomically.
 
     Raises:
-        UserError: the disk does not take it; the sentence says where it is kept.
+        UserError: the file cannot be written; the message says where the content is kept.
     """
     write_or_keep(path, json.dumps(as_json(content), indent=1), "--out")
     return path

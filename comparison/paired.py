@@ -1,4 +1,4 @@
-"""What runs stored of their evaluations, compared: ``benchmark.py compare runs/a runs/b``."""
+"""Compare the stored evaluations of runs: ``benchmark.py compare runs/a runs/b``."""
 
 import json
 import math
@@ -23,8 +23,8 @@ from coterie.evaluation.evaluation import Outcomes, Resampled, Row, difference, 
 from coterie.training.rundir import RunDirectory
 
 Runs = Mapping[str, Mapping[str, Resampled]]
-"""Label -> metric -> value with its bootstrap; all from the same problems and seed, so that
-resamples pair up."""
+"""Label -> metric -> value with its bootstrap. All use the same problems and seed, so that
+resamples are paired."""
 
 _MARKS = {"better": "[green]*[/green]", "worse": "[red]*[/red]", "other": "*", "": " "}
 
@@ -48,10 +48,10 @@ class PairedComparison:
 
 
 def compare(settings: PairedComparison) -> None:
-    """Read, pair, show.
+    """Read the evaluations, pair them by problem and print the tables.
 
     Raises:
-        UserError: runs that have no such evaluation, or none of the same problems.
+        UserError: runs without such an evaluation, or evaluations on different problems.
     """
     check_positive(settings, "resamples")
     if len(settings.runs) < 2:
@@ -69,7 +69,7 @@ def compare(settings: PairedComparison) -> None:
     measured: dict[str, Mapping[str, Resampled]] = {}
     for name, path in zip(names, runs):
         try:
-            # One seed for all of them: resamples pair up.
+            # All runs share one seed, so that resamples are paired.
             measured[name] = evaluation.estimate(outcomes[name], settings.resamples, 0)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise UserError(
@@ -79,7 +79,7 @@ def compare(settings: PairedComparison) -> None:
     rows = evaluation.table(first["roles"], *measured.values())
     console = Console()
     count = len(outcomes[names[0]]["problems"])
-    # Two runs fit into 80 columns: each of the others has a table of its own.
+    # 80 columns fit two runs: each run after the first has a separate table.
     for other in names[1:]:
         shown = {name: measured[name] for name in (names[0], other)}
         title = f"{first['env']}, {count} problems, {settings.evaluation} training"
@@ -90,14 +90,14 @@ def compare(settings: PairedComparison) -> None:
 
 
 def read_choice(path: Path) -> dict[str, Any]:
-    """What a run was, as its ``config.json`` says.
+    """The choice of environment and algorithm in a run's ``config.json``.
 
     Raises:
-        UserError: it does not.
+        UserError: the file does not contain it.
     """
     try:
         choice: dict[str, Any] = RunDirectory.reopen(path).config()["choice"]
-        # As JSON has it: roles are a list.
+        # In JSON form: roles are a list.
         good = fits((choice["env"], choice["roles"]), tuple[str, list[str]])
     except (KeyError, TypeError):
         good, choice = False, {}
@@ -107,8 +107,8 @@ def read_choice(path: Path) -> dict[str, Any]:
 
 
 def _table(runs: Runs, rows: Sequence[Row], title: str) -> Table:
-    """A line per metric: the first run's value, then the other's with its lead over the first;
-    ``*`` where the interval leaves out 0."""
+    """One line per metric: the first run's value, the other's, and the difference from the first;
+    ``*`` if the interval excludes 0."""
     first, other = runs
 
     def cells(row: Row) -> list[str]:
@@ -124,7 +124,7 @@ def _table(runs: Runs, rows: Sequence[Row], title: str) -> Table:
 
 
 def _content(runs: Runs, rows: Sequence[Row]) -> dict[str, Any]:
-    """Every metric of every run, and every difference from the first run."""
+    """All metrics of all runs, and all differences from the first run."""
     first, *others = runs
     labels = {row.metric: row for row in rows}
 
@@ -156,7 +156,7 @@ def _change(change: Resampled) -> str:
 
 
 def _short_names(paths: tuple[Path, ...]) -> list[str]:
-    """The shortest ends of the paths that tell them apart."""
+    """The shortest path suffixes that are distinct."""
     if len({path.resolve() for path in paths}) < len(paths):
         raise UserError("a run is named twice")
     whole = [path.resolve().parts for path in paths]

@@ -1,4 +1,4 @@
-"""Pictures of comparisons, as a paper would print them."""
+"""Figures of comparisons in the style of a paper."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ from coterie.evaluation.evaluation import Resampled
 
 @contextmanager
 def drawing(path: Path, rows: int = 1, columns: int = 1, **more: Any) -> Iterator[Any]:
-    """The axes of a picture that is written to ``path``.
+    """Yield the axes of a picture and write it to ``path``.
 
     Raises:
-        UserError: the disk does not take it.
+        UserError: the file cannot be written.
     """
     import matplotlib
 
@@ -40,15 +40,15 @@ def drawing(path: Path, rows: int = 1, columns: int = 1, **more: Any) -> Iterato
 
 
 def draw_rows(found: Sequence[Figures], path: Path, title: str) -> Path:
-    """Accuracy with its interval beside the tokens of one answer, the best on top; coloured by
-    whose answers they are, grey where several policies answer; oracles apart, hollow, below."""
+    """Plot accuracy with its interval beside the tokens per answer, best system on top. The colour
+    shows the answering policy, grey means several; oracles are hollow, in a group below."""
     shown = rows_by_rank(found)
     agents = sorted({name for one in shown if (name := _whose(one))})
     size = (10, 1.5 + 0.32 * len(shown))
     with drawing(path, 1, 2, figsize=size, sharey=True, width_ratios=(3, 2)) as (left, right):
         oracles = sum(one.system.oracle for one in shown)
         for place, one in enumerate(shown):
-            # A gap keeps what looks at the gold answer apart.
+            # A gap separates systems that use the gold answer.
             y = -place - 0.6 * one.system.oracle
             colour = f"C{agents.index(_whose(one)) % 10}" if _whose(one) else "0.45"
             face = "none" if one.system.oracle else colour
@@ -75,19 +75,19 @@ def draw_rows(found: Sequence[Figures], path: Path, title: str) -> Path:
 
 
 def rows_by_rank(found: Sequence[Figures]) -> list[Figures]:
-    """The best first, oracles behind all others."""
+    """Rows with the best first; oracles follow all others."""
     return sorted(found, key=lambda one: (one.system.oracle, -one.micro.value))
 
 
 def _whose(one: Figures) -> str:
-    """The only policy that answers; empty where several do."""
+    """The only policy that answers; empty if several do."""
     return next(iter(one.system.used)) if len(one.system.used) == 1 else ""
 
 
 def draw_bars(found: Mapping[str, Resampled], path: Path, x_label: str) -> Path:
-    """A bar per system with its interval."""
+    """Draw one bar per system with its interval."""
     labels = list(found)[::-1]
-    # A bootstrap interval need not hold its own value.
+    # A bootstrap interval need not contain the point estimate.
     low = [max(0.0, found[label].value - found[label].low) for label in labels]
     high = [max(0.0, found[label].high - found[label].value) for label in labels]
     with drawing(path, figsize=(6, 0.8 + 0.35 * len(labels))) as axis:
@@ -101,7 +101,7 @@ def draw_bars(found: Mapping[str, Resampled], path: Path, x_label: str) -> Path:
 def draw_matrix(
     cells: Mapping[tuple[str, ...], float], seats: Sequence[str], path: Path, meaning: str
 ) -> Path:
-    """A cell for every pairing: who has the first seat in a line, all others in a column."""
+    """Draw a cell per pairing: rows are the first seat, columns all other seats."""
     rows = list(dict.fromkeys(names[0] for names in cells))
     columns = list(dict.fromkeys(names[1:] for names in cells))
     values = np.array([[cells[row, *column] for column in columns] for row in rows])

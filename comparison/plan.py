@@ -1,4 +1,4 @@
-"""What has to be sampled: who plays what in which environment, on which problems, stored where."""
+"""What to sample: the policy of each role, the environment, the problems and the file."""
 
 import hashlib
 import json
@@ -21,29 +21,29 @@ from coterie.problems.source import ProblemSet
 from coterie.problems.split import hold_out, sample
 from coterie.training.plain import to_plain
 
-# Nothing is trained here, so a set may be measured as a whole.
+# Nothing is trained here, so no problem has to be kept for training.
 _NOBODY = ProblemSet("nobody trains", ())
 
 
 @dataclass(frozen=True)
 class Questions:
-    """What is asked of one set of problems."""
+    """The questions from one set of problems."""
 
     name: str
     """The set, as the user named it."""
     problems: tuple[Problem, ...]
     fingerprint: str
-    """Of the source, whatever part of it is used."""
+    """Fingerprint of the whole source, whichever part is used."""
 
     @property
     def folder(self) -> str:
-        """A name for files; names of sets may hold slashes and question marks."""
+        """A safe file name; names of sets may contain slashes and question marks."""
         readable = re.sub(r"[^A-Za-z0-9.]+", "-", self.name).strip("-.")[:60]
         return f"{readable}-{hashlib.sha256(self.name.encode()).hexdigest()[:6]}"
 
 
 def open_questions(names: Sequence[str], settings: Asking) -> list[Questions]:
-    """The first questions of every set; more of them are the same ones and further ones.
+    """The first questions of every set; a larger number extends the same list.
 
     Raises:
         UserError: a set that cannot be opened, or is named twice.
@@ -62,8 +62,8 @@ def open_questions(names: Sequence[str], settings: Asking) -> list[Questions]:
 def further_questions(
     scored: Sequence[Questions], source: str, count: int, settings: Asking
 ) -> Questions | None:
-    """``count`` questions that are not scored: of ``source``, or where that is empty of the scored
-    sets themselves; fewer where there are not as many, None where there are none."""
+    """At most ``count`` questions that are not scored, from ``source`` or, if that is empty, from
+    the scored sets; fewer if there are not enough, None if there are none."""
     taken = {problem_key(problem) for one in scored for problem in one.problems}
     found: dict[str, Problem] = {}
     names = [source] if source else [one.name for one in scored]
@@ -84,39 +84,39 @@ def further_questions(
 
 @dataclass(frozen=True)
 class Lineup:
-    """Who plays which role of an environment, and whose answers are the responses."""
+    """The policies of an environment's roles, and the role whose answers are the responses."""
 
     name: str
-    """Its file is called after it."""
+    """Also the name of the file of responses."""
     env: str
     settings: Any
-    """The environment's."""
+    """Settings of the environment."""
     mode: str
-    """The environment's."""
+    """Mode of the environment."""
     policies: Mapping[str, tuple[NamedPolicy, ...]]
-    """Role -> who plays it, its agents in turn; a role without policies is silent."""
+    """Role -> its policies, which take its agents in turn; a role without policies is silent."""
     role: str
-    """Whose answers are the responses; of a team it may be nobody's."""
+    """The role whose answers are the responses; may be empty for a team."""
     stream: tuple[str, ...] = ()
-    """Lineups that share it share their luck."""
+    """Key of the random stream; lineups with the same key share their seeds."""
     answers: int = 1
-    """Responses of one episode."""
+    """Responses per episode."""
     keeps: tuple[str, ...] = ()
-    """What is stored of a response besides: what the environment reports of it by name, and
-    ``probability`` and ``tokens``."""
+    """Extra values to store with a response: names that the environment reports, ``probability``
+    and ``tokens``."""
     told: Mapping[str, Sequence[str]] | None = None
-    """Problem id -> what the experts say in the order of their seats, in place of being asked."""
+    """Problem id -> fixed replies of the experts in seat order; the experts are not sampled."""
     silent: tuple[str, ...] | None = None
-    """Roles that say nothing when they are asked; of other roles than these and the policies' the
-    first that is asked is refused. None: all other roles are silent."""
+    """Roles that answer with nothing. Asking any other role without a policy is an error. None: all
+    roles without a policy are silent."""
     roles: tuple[str, ...] = ()
-    """The environment's roles, where a run was told other ones than its own."""
+    """Custom roles of the environment; empty: its default roles."""
     team: bool = False
-    """Whether all who play are scored together, and what each earned is stored."""
+    """Whether all policies are scored together and the reward of each agent is stored."""
 
     @property
     def needed(self) -> dict[str, NamedPolicy]:
-        """Everybody who plays, by name."""
+        """All policies of the lineup by name."""
         return {one.name: one for own in self.policies.values() for one in own}
 
 
@@ -131,12 +131,12 @@ class Job:
     stored: Completions
 
     def read(self) -> dict[tuple[str, int], Record]:
-        """What is stored of it."""
+        """The stored records."""
         return self.stored.read()
 
     def missing(self) -> list[tuple[Problem, int]]:
-        """(problem, episode) of what is not, episode by episode, so that an early end leaves whole
-        samples."""
+        """(problem, episode) of missing responses, ordered by episode, so that an interruption
+        leaves complete samples."""
         found, each = self.read(), self.lineup.answers
         return [
             (problem, episode)
@@ -153,11 +153,11 @@ class Job:
         policies: Sequence[str] = (),
         score: Callable[[Mapping[str, Any]], float] | None = None,
     ) -> Responses:
-        """What is stored of it, as arrays; ``policies`` are those whose use is told, by default
-        its own, and ``score`` says what a team's episode is worth.
+        """The stored responses as arrays. ``policies`` selects whose token use is included; the
+        default is the lineup's. ``score`` maps a team's record to its score.
 
         Raises:
-            UserError: nothing was answered at all.
+            UserError: there is no response at all.
         """
         names, records = policies or list(self.lineup.needed), self.read()
         if self.lineup.team:
@@ -179,13 +179,13 @@ def make_job(
     samples: int | None = None,
     keyed: bool = False,
 ) -> Job:
-    """A job with the place of its responses.
+    """A job with the path of its responses.
 
     Args:
-        folder: where they are stored.
-        samples: of each question; by default the settings'.
-        keyed: whether responses that were sampled otherwise may lie beside these, and not be
-            refused.
+        folder: folder of the responses.
+        samples: samples per question (default: from ``settings``).
+        keyed: put a hash of the sampling settings into the file name, so that responses sampled
+            with other settings get another file instead of an error.
     """
     who = {role: [[one.name, one.identity] for one in own] for role, own in lineup.policies.items()}
     identity = {
@@ -208,7 +208,7 @@ def make_job(
 
 
 def why_unplayed(role: str, title: str) -> str:
-    """Why a role that is asked and that nobody plays ends a comparison."""
+    """The error message for a role that is asked but has no policy."""
     return (
         f"{title}: {role} has no model there; name one with --team {role}=WHAT, or list it "
         f'as silent in the suite\'s file: "silent": ["{role}"]'
@@ -216,14 +216,14 @@ def why_unplayed(role: str, title: str) -> str:
 
 
 def ask_missing(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
-    """Sample what the jobs lack.
+    """Sample the missing responses of the jobs.
 
     Raises:
-        UserError: what is stored was sampled otherwise, or is damaged.
+        UserError: stored responses were sampled with other settings, or are damaged.
     """
     missing = [job for job in jobs if job.missing()]
     if missing:
-        # Torch and transformers wait until something has to be sampled.
+        # Import torch and transformers only if something has to be sampled.
         from coterie.comparison.ask import ask
 
         ask(missing, settings, console)

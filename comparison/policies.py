@@ -1,4 +1,4 @@
-"""Who is compared: from ``NAME=WHAT`` to something that can be loaded and told apart.
+"""Competitors: parse ``NAME=WHAT`` into policies and teams that can be loaded and identified.
 
 A policy plays one role; a team plays them all.
 """
@@ -22,9 +22,9 @@ from coterie.teams.models import check_models, model_spec
 from coterie.teams.settings import AgentSettings
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
-"""What names of suites and policies look like: files are called after them."""
+"""Valid names of suites and policies; they are used as file names."""
 
-# Names of rows, which policies' rows stand beside.
+# Reserved: names of other rows in the same tables.
 _TAKEN = ("vote", "agreement", "routing", "cascade", "verifier")
 
 
@@ -34,26 +34,26 @@ class NamedPolicy:
 
     name: str
     model: str
-    """A folder, a hub id, ``tiny:NAME``, or a player."""
+    """A folder, a hub id, ``tiny:NAME`` or a player."""
     identity: Any
-    """Tells its answers apart from others': weights by their hash, everything else by its name."""
+    """Identifies the source of its answers: the hash of its weights, or else its name."""
     run: Path | None = None
     """Directory of the run that trained it."""
 
     @property
     def settings(self) -> AgentSettings:
-        """What loads it."""
+        """The settings that load it."""
         return AgentSettings(self.model, trained=False)
 
 
 def find_policy(name: str, what: str, role: str = "") -> NamedPolicy:
-    """What ``what`` names, checked, nothing loaded.
+    """Resolve and check the policy that ``what`` names, without loading it.
 
-    A run's directory stands for the ``role`` (``name`` without one) that it trained, or its only
-    one.
+    A run's directory means the policy that it trained for ``role`` (default: ``name``), or its only
+    trained policy.
 
     Raises:
-        UserError: a run that has not ended, or a model that cannot be had.
+        UserError: a run that has not ended, or a model that is not available.
     """
     members, run = pool_members(what), None
     if is_player(what):
@@ -72,37 +72,37 @@ class NamedTeam:
 
     name: str
     players: Mapping[str, str]
-    """Role -> what plays it; under ``""`` what plays every other role: a run, or one model."""
+    """Role -> its model or run; the key ``""`` stands for every other role."""
     frozen: bool = True
-    """Whether a run comes with the roles that were frozen in it; without, what it trained plays."""
+    """Whether a run's frozen roles keep their frozen models; if not, its trained policy plays."""
 
     @property
     def runs(self) -> list[Path]:
-        """Runs that it comes from."""
+        """Paths of its players: runs or models."""
         return [user_path(what) for what in self.players.values() if not is_player(what)]
 
     def player(self, role: str) -> NamedPolicy | None:
-        """Who plays ``role``; None: nobody.
+        """The policy of ``role``, or None.
 
         Raises:
-            UserError: a run that has not ended or does not know the role, or a model that cannot
-                be had.
+            UserError: a run that has not ended or does not know the role, or a model that is not
+                available.
         """
         everybody = self.players.get("")
         what = self.players.get(role) or (_frozen(everybody, role) if self.frozen else everybody)
         return find_policy(f"{self.name}.{role}", what, role) if what else None
 
     def lineup(self, roles: Sequence[str]) -> dict[str, tuple[NamedPolicy, ...]]:
-        """Role -> who plays it, as far as somebody does."""
+        """Role -> its policy, without roles that have none."""
         found = {role: self.player(role) for role in roles}
         return {role: (one,) for role, one in found.items() if one}
 
 
 def read_policies(texts: Sequence[str]) -> list[NamedPolicy]:
-    """The policies that ``NAME=WHAT`` name.
+    """Parse policies from ``NAME=WHAT``.
 
     Raises:
-        UserError: a name that cannot be, or a model that cannot be had.
+        UserError: an invalid or repeated name, or a model that is not available.
     """
     found = [find_policy(*_name_and_what(text)) for text in texts]
     if len({policy.name for policy in found}) < len(found):
@@ -111,12 +111,12 @@ def read_policies(texts: Sequence[str]) -> list[NamedPolicy]:
 
 
 def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> list[NamedTeam]:
-    """The teams that ``NAME=RUN`` or ``RUN`` name; ``taken`` are names of others.
+    """Parse teams from ``NAME=RUN`` or ``RUN``; ``taken`` are names already in use.
 
     Raises:
-        UserError: a name that cannot be.
+        UserError: an invalid or repeated name.
     """
-    # A path alone is called after its last part.
+    # The default name is the last part of the path.
     named = [
         _name_and_what(text if "=" in text else f"{re.split('[/:|]', text.rstrip('/'))[-1]}={text}")
         for text in texts
@@ -128,10 +128,10 @@ def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> li
 
 
 def read_team(texts: Sequence[str]) -> dict[str, str]:
-    """Role -> what plays it, of ``ROLE=WHAT``.
+    """Parse ``ROLE=WHAT`` into a mapping from role to model or run.
 
     Raises:
-        UserError: another form, or a role that is named twice.
+        UserError: another form, or a repeated role.
     """
     found: dict[str, str] = {}
     for text in texts:
@@ -145,10 +145,10 @@ def read_team(texts: Sequence[str]) -> dict[str, str]:
 
 
 def read_verifier(text: str, policies: Sequence[NamedPolicy]) -> NamedPolicy | None:
-    """One of the policies by its name, or another one; None without any.
+    """The verifier: a policy by name, or a new policy as ``NAME=WHAT``; None for an empty text.
 
     Raises:
-        UserError: as for policies, or another one of a name that is taken.
+        UserError: as for policies, or a new policy whose name is in use.
     """
     if not text:
         return None
@@ -174,7 +174,7 @@ def _name_and_what(text: str) -> tuple[str, str]:
 
 
 def _frozen(what: str | None, role: str) -> str | None:
-    """The model that played ``role`` in the run ``what`` without learning; ``what`` elsewhere."""
+    """The frozen model of ``role`` in the run ``what``; else ``what`` itself."""
     path = user_path(what or "") / "config.json"
     if not what or is_player(what) or not path.is_file():
         return what
@@ -212,7 +212,7 @@ def _identity(model: str) -> str:
 
 
 def _fingerprint(folder: Path) -> str:
-    """SHA-256 of a model's weights; large ones are read once."""
+    """SHA-256 of a model's weights, cached because files are large."""
     paths = sorted(folder.glob("*.safetensors"))
     return _digest(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in paths))
 
@@ -229,19 +229,19 @@ def _digest(files: tuple[tuple[Path, int, int], ...]) -> str:
 
 
 Prices = Mapping[str, tuple[float, float]]
-"""Policy -> money per million prompt tokens, and per million sampled tokens."""
+"""Policy -> (price per million prompt tokens, price per million sampled tokens)."""
 
 
 def read_prices(texts: Sequence[str], policies: Sequence[str]) -> Prices:
-    """``NAME=IN,OUT``, or a JSON file ``{"NAME": [IN, OUT]}``; none or one for every policy.
+    """Parse ``NAME=IN,OUT`` or a JSON file ``{"NAME": [IN, OUT]}``.
 
     Raises:
-        UserError: anything else.
+        UserError: another form, an unknown name, or prices for only some of the policies.
     """
     found: dict[str, tuple[float, float]] = {}
     for text in texts:
         for named, pair in _priced(text):
-            # A team's name stands for all who play in it.
+            # A team's name stands for all its policies.
             of_team = [one for one in policies if one.startswith(f"{named}.")]
             if named not in policies and not of_team:
                 raise UserError(f"--prices names {named}; the policies are {', '.join(policies)}")

@@ -1,8 +1,8 @@
-"""What was answered: stored line by line, and read back as arrays.
+"""Responses: stored as JSON lines, read back as arrays.
 
-A store has one JSON line for each response, appended as they come and read back whatever happened.
-Its first line says what was sampled from whom and how; everything behind it was sampled so. A kill
-leaves at most a torn last line, which is cut off before anything is added.
+A store has one JSON line per response, appended on arrival. Its first line records what was
+sampled from which policies and how; this holds for all lines after it. A killed process leaves at
+most an incomplete last line, which the next append cuts off.
 """
 
 # Q questions, N samples of each; NaN marks a sample that does not exist
@@ -25,22 +25,22 @@ from coterie.training.disk import make_folder, sync
 
 Record = dict[str, Any]
 """``problem``, ``sample``, ``correct``, ``answer``, ``confidence``, ``text``, ``used`` (policy ->
-prompt and sampled tokens) and ``seconds``, and whatever a plan keeps besides."""
+prompt and sampled tokens), ``seconds`` and the extra values of the lineup."""
 
 
 @dataclass(frozen=True)
 class Completions:
-    """The completions of one lineup to one set of problems."""
+    """The stored completions of one lineup on one set of problems."""
 
     path: Path
     identity: Mapping[str, Any]
-    """Whatever decides how a given problem is answered, as JSON data."""
+    """All settings that determine the response to a given problem, as JSON data."""
 
     def read(self) -> dict[tuple[str, int], Record]:
-        """(problem, sample) -> its record; the first one, should there be two.
+        """(problem, sample) -> its record; the first of duplicates counts.
 
         Raises:
-            UserError: the file was sampled otherwise, or is damaged.
+            UserError: the file was sampled with other settings, or is damaged.
         """
         lines = self._whole_lines()
         if not lines:
@@ -56,17 +56,17 @@ class Completions:
         return found
 
     def append(self, records: Iterable[Record]) -> None:
-        """Add records behind the last whole line; the disk holds them from here on."""
+        """Append records after the last complete line and sync them to disk."""
         make_folder(self.path.parent)
         whole = sum(len(line) + 1 for line in self._whole_lines())
         added = list(records) if whole else [{"identity": dict(self.identity)}, *records]
-        # json, not orjson: a model may write lone surrogates.
+        # json, not orjson: model output may contain lone surrogates.
         text = "".join(json.dumps(record) + "\n" for record in added)
         with self.path.open("ab") as file:
             if file.tell() > whole:
                 os.truncate(self.path, whole)
             file.write(text.encode("ascii"))
-        # The folder too: it may not know the file's name yet.
+        # Sync the folder too: the entry of a new file may not be on disk yet.
         sync(self.path, self.path.parent)
 
     def _whole_lines(self) -> list[bytes]:
@@ -84,7 +84,7 @@ class Completions:
             )
 
 
-# Policy -> (Q, 2) prompt and sampled tokens.
+# Policy -> (Q, 2) prompt and sampled tokens
 Used = Mapping[str, Floats]
 
 _NOT_MEASURED = {"problem", "sample", "answer", "text", "used", "tokens", "earned", "outcome"}
@@ -92,20 +92,20 @@ _NOT_MEASURED = {"problem", "sample", "answer", "text", "used", "tokens", "earne
 
 @dataclass(frozen=True)
 class Responses:
-    """One lineup's responses to one set of problems."""
+    """The responses of one lineup to one set of problems."""
 
     correct_QN: Floats
     confidence_QN: Floats
-    """NaN also where none was stated."""
+    """(Q, N) stated confidences; NaN also if none was stated."""
     votes: Sequence[Sequence[str | None]]
-    """(Q, N) answers in normal form; None where there is none."""
+    """(Q, N) answers in normal form; None if there is no answer."""
     seconds_QN: Floats
     used_QN2: Mapping[str, Floats]
     """Policy -> (Q, N, 2) prompt and sampled tokens."""
     measured: Mapping[str, Floats] = field(default_factory=dict)
-    """Whatever else was measured of each, (Q, N) by name."""
+    """Name -> (Q, N) other measured values."""
     records: Sequence[Sequence[Mapping[str, Any] | None]] = ()
-    """(Q, N) as they are stored."""
+    """(Q, N) stored records."""
 
     @property
     def samples(self) -> int:
@@ -113,11 +113,11 @@ class Responses:
 
     @property
     def has_answers(self) -> bool:
-        """Whether they were asked for answers that can be told apart; a team need not be."""
+        """Whether records contain answers that can be compared; those of a team may not."""
         return not self.records or any("answer" in r for row in self.records for r in row if r)
 
     def of(self, chosen_Q: npt.NDArray[np.bool_]) -> "Responses":
-        """Those to the chosen questions."""
+        """The responses to the chosen questions."""
         places = np.flatnonzero(chosen_Q).tolist()
         return Responses(
             self.correct_QN[chosen_Q],
@@ -130,23 +130,23 @@ class Responses:
         )
 
     def used_by(self, count: int) -> Used:
-        """What ``count`` responses cost on average."""
+        """Policy -> (Q, 2) mean tokens of ``count`` responses."""
         return {name: count * mean_present(u, axis=1) for name, u in self.used_QN2.items()}
 
     def sampled_tokens(self) -> float:
-        """Tokens of one response, on average."""
+        """Mean number of sampled tokens per response."""
         return float(sum(mean_present(used[..., 1]) for used in self.used_QN2.values()))
 
     def slowest_Q(self, count: int) -> Floats:
-        """(Q,) seconds of the slowest of ``count`` responses: they are drawn side by side."""
+        """(Q,) seconds of the slowest of ``count`` responses, which are sampled in parallel."""
         seconds_QN = self.seconds_QN[:, :count]
         missing = np.isnan(seconds_QN)
         slowest_Q = np.where(missing, -np.inf, seconds_QN).max(axis=1)
         return np.where(missing.all(axis=1), np.nan, slowest_Q)
 
     def agreement_QN(self) -> Floats:
-        """Share of the question's other samples that give the same answer; NaN without an answer,
-        or without others."""
+        """(Q, N) share of the question's other samples with the same answer; NaN without an answer
+        or without other samples."""
         given = np.array([[v is not None for v in row] for row in self.votes], dtype=bool)
         same_QN = np.array(
             [[sum(v == w for w in row) - 1 for v in row] for row in self.votes], dtype=np.float64
@@ -162,7 +162,7 @@ def responses(
     samples: int,
     policies: Sequence[str],
 ) -> Responses:
-    """The first ``samples`` records of each problem, as arrays."""
+    """Convert the first ``samples`` records of each problem to arrays."""
     rows = [[records.get((problem.id, n)) for n in range(samples)] for problem in problems]
 
     def table(key: str) -> Floats:
@@ -190,11 +190,11 @@ def responses(
 
 
 def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
-    """Whether ``role``'s answer to a team's episode is right; without a role the mean reward of
-    its roles, as a run's own table has it.
+    """Whether ``role``'s answer in a team's episode is right; without a role, the mean reward over
+    roles, as in a run's table.
 
     Raises:
-        UserError: nobody says whether an answer is right, or it was played for a win.
+        UserError: the record does not say whether the answer is right, or the game has wins and losses.
     """
     if role and record["correct"] is None:
         raise UserError(
@@ -209,7 +209,7 @@ def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
 
 
 def mean_reward(record: Mapping[str, Any]) -> float:
-    """Over roles; of a role over its agents."""
+    """Mean over roles of the mean reward of each role's agents."""
     by_role: dict[str, list[float]] = {}
     for agent, reward in record["earned"].items():
         by_role.setdefault(role_of(agent), []).append(reward)
@@ -217,13 +217,13 @@ def mean_reward(record: Mapping[str, Any]) -> float:
 
 
 def pool(parts: Sequence[Responses]) -> Responses:
-    """The responses to several sets, one below the other."""
+    """Concatenate the responses to several sets."""
     if len(parts) == 1:
         return parts[0]
 
     def joined(tables: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
         shapes = {name: table.shape[1:] for some in tables for name, table in some.items()}
-        # What somebody was not asked on costs nothing of it.
+        # A policy has no cost on questions where it was not asked.
         return {
             name: np.concatenate(
                 [

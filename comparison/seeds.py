@@ -26,29 +26,29 @@ from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
 
 _TOKENS = "rollout/learner_tokens_total"
 _Values = dict[str, float | None]
-"""A metric -> its value; null where nothing was measured."""
+"""Metric -> value; None if it was not measured."""
 _FEW = 24
-"""Points of a curve up to which each is marked."""
+"""A curve with at most this many points gets a marker per point."""
 _EARLIER = {"before": "before", "warmed_up": "warmed up"}
-"""A moment of a run's summary before the last, as the table calls it."""
+"""Earlier moments in a run's summary -> their names in the table."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """One run."""
+    """A finished run."""
 
     path: str
     seed: int
     after: Mapping[str, float | None]
     """Metric -> value on held-out problems."""
     tokens: float
-    """Sampled by the roles that learn."""
+    """Tokens sampled by the learning roles."""
     steps: Sequence[Mapping[str, float]]
-    """What was logged of each training step."""
+    """Logged metrics of each training step."""
     evaluated: Sequence[Mapping[str, float]]
-    """What was measured between steps; empty without ``--eval.every``."""
+    """Evaluations between steps; empty without ``--eval.every``."""
     earlier: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
-    """Moment before the last -> what was measured then."""
+    """Earlier moment -> its metrics."""
 
 
 Systems = Mapping[str, Sequence[Finished]]
@@ -69,7 +69,7 @@ class SeedsComparison:
 
 
 def compare(settings: SeedsComparison) -> None:
-    """Read the runs, show the table, write results and picture.
+    """Read the runs, print the table, write results and picture.
 
     Raises:
         UserError: a run that has not ended, or runs of different environments.
@@ -109,17 +109,17 @@ def compare(settings: SeedsComparison) -> None:
 
 
 def over_seeds(runs: Sequence[Finished], metric: str, when: str = "after") -> Estimate:
-    """The metric's mean over runs, after training or at an earlier moment."""
+    """The mean of a metric over runs, after training or at an earlier moment."""
     return t_interval([_value(run, metric, when) for run in runs])
 
 
 def gain(runs: Sequence[Finished], metric: str, since: str) -> Estimate:
-    """What the metric has gained in each run since an earlier moment, over runs."""
+    """The mean over runs of a metric's gain since an earlier moment."""
     return t_interval([_value(run, metric) - _value(run, metric, since) for run in runs])
 
 
 def lead(ours: Sequence[Finished], other: Sequence[Finished], metric: str) -> Estimate | None:
-    """``ours - other``, seed by seed; None where their seeds differ."""
+    """Mean of ``ours - other``, paired by seed; None if their seeds differ."""
     by_seed = [{run.seed: _value(run, metric) for run in runs} for runs in (ours, other)]
     if by_seed[0].keys() != by_seed[1].keys():
         return None
@@ -127,7 +127,7 @@ def lead(ours: Sequence[Finished], other: Sequence[Finished], metric: str) -> Es
 
 
 def _cells(systems: Systems, metric: str) -> list[str]:
-    """Every system's mean, and the first one's lead over each other."""
+    """The mean of each system, and the first system's lead over each of the others."""
     first, *others = systems
     leads = [lead(systems[first], systems[other], metric) for other in others]
     return [
@@ -137,14 +137,14 @@ def _cells(systems: Systems, metric: str) -> list[str]:
 
 
 def _moments(runs: Sequence[Finished]) -> list[str]:
-    """Moments before the last that were measured in all of these runs."""
+    """Earlier moments that were measured in all runs."""
     return [when for when in _EARLIER if all(run.earlier.get(when) for run in runs)]
 
 
 def _course(
     name: str, runs: Sequence[Finished], moments: Sequence[str], rows: Sequence[Row]
 ) -> Table:
-    """One system from moment to moment, and its change since the last of them."""
+    """A table of one system at each moment, and its change since the last earlier moment."""
     since = moments[-1]
     lines = [
         (
@@ -163,7 +163,7 @@ def _course(
 
 
 def _content(systems: Systems, metrics: Sequence[str]) -> dict[str, Any]:
-    """Every value behind the table; differences are from the first system."""
+    """All values of the table; differences are relative to the first system."""
     first, *others = systems
     return {
         "systems": {
@@ -200,8 +200,8 @@ def _content(systems: Systems, metrics: Sequence[str]) -> dict[str, Any]:
 
 
 def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
-    """One panel per curve over the learners' tokens: runs thin, the mean of a system thick; a run
-    that stands for itself is said to, and where points are few each is marked."""
+    """Draw one panel per curve over the learners' tokens: runs thin, the mean of a system thick.
+    The legend gives the number of runs, and curves with few points have markers."""
     size = (3.2 * len(curves), 2.8)
     with drawing(path, 1, len(curves), figsize=size, squeeze=False, layout="constrained") as axes:
         for axis, curve in zip(axes[0], curves):
@@ -220,11 +220,11 @@ def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
                     )
                 lengths = {len(x) for x, _ in lines}
                 if len(lines) > 1 and len(lengths) == 1 and max(lengths) <= _FEW:
-                    # The mean of few points is drawn at these, not in between.
+                    # With few points, draw the mean only at these points.
                     mean = np.mean(lines, axis=0)
                     axis.plot(*mean, color=f"C{colour}", linewidth=1.8, marker="o")
                 elif len(lines) > 1:
-                    # A mean of fewer runs further on would jump where one ends.
+                    # Average only where all runs have points: the mean would jump where a run ends.
                     ends = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
                     grid = np.linspace(*ends, 60)
                     mean = np.mean([np.interp(grid, x, y) for x, y in lines], axis=0)
@@ -238,7 +238,7 @@ def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
 
 
 def _line(run: Finished, curve: str) -> tuple[Any, Any]:
-    """Tokens in thousands and values, where there are any."""
+    """(tokens in thousands, values) of the points where ``curve`` was measured."""
     tokens = {int(line["step"]): line[_TOKENS] / 1000 for line in run.steps}
     lines = [line for line in (*run.steps, *run.evaluated) if line.get(curve) is not None]
     points = [(tokens[int(line["step"])], line[curve]) for line in lines]
@@ -271,7 +271,7 @@ def _run(path: Path) -> Finished:
                 (list(found.steps), list(found.evaluated)), tuple[list[_Values], list[_Values]]
             )
             and all(fits(line[_TOKENS], float) for line in found.steps)
-            # Curves are drawn over the tokens of training steps.
+            # Curves use the token counts of training steps.
             and {line["step"] for line in found.evaluated} <= {line["step"] for line in found.steps}
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

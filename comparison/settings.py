@@ -1,4 +1,4 @@
-"""What every comparison that asks can be told, and the checks of it."""
+"""Settings of every comparison that samples, and their checks."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from coterie.teams.settings import ScoringSettings
 from coterie.training.settings import check_resamples, check_temperature
 
 _FOLDERS = ("completions", "responses")
-"""Where comparisons put the answers."""
+"""Folder names that comparisons use for responses."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Asking:
         check_literals(self, "--")
 
     def check(self, *positive: str) -> None:
-        """Refuse what cannot be; ``positive`` names more settings that must be at least 1.
+        """Reject invalid settings; ``positive`` names further settings that must be at least 1.
 
         Raises:
             UserError: one sentence that names the flag.
@@ -61,7 +61,7 @@ class Asking:
         check_folder(self.out, "--out", files=("results.json",), folders=_FOLDERS)
 
     def check_engine(self, *policies: NamedPolicy) -> None:
-        """Refuse engines that cannot sample for these policies.
+        """Reject engines that cannot sample from these policies.
 
         Raises:
             UserError: one sentence that names the flag.

@@ -110,19 +110,19 @@ class SuiteComparison(Asking):
     """Folder for responses, results.json and pictures; responses in it are used again."""
 
     def brought(self, given: Collection[str]) -> dict[str, Any]:
-        """Sampling as the runs or the preset have it."""
+        """The sampling settings of the runs or the preset."""
         return sampling(self.sources(), given)
 
     def sources(self) -> list[Brought]:
-        """Who brings settings."""
+        """The runs or the preset that provide settings."""
         runs = [one.run for one in read_policies(self.policies)]
         return bring([*runs, *(run for one in self.named_teams() for run in one.runs)], self.preset)
 
     def named_teams(self) -> list[NamedTeam]:
-        """All teams; in cross-play those that change seats, and last who plays the other roles.
+        """All teams; in cross-play the competitors, then the team that plays the fixed roles.
 
         Raises:
-            UserError: flags that do not go together, or a name that cannot be.
+            UserError: incompatible flags or an invalid name.
         """
         if self.cross_play and (self.policies or self.teams or self.verifier):
             raise UserError(
@@ -135,17 +135,17 @@ class SuiteComparison(Asking):
 
     @property
     def how(self) -> ThresholdChoice:
-        """The cascade's threshold."""
+        """How the cascade's threshold is chosen."""
         return ThresholdChoice(
             self.threshold, self.accuracy_loss, self.cost_share, self.fixed_threshold
         )
 
 
 def compare(settings: SuiteComparison) -> None:
-    """Sample what is missing, score everything, show and write it.
+    """Sample missing responses, score everything, print the tables and write the results.
 
     Raises:
-        UserError: a setting or a model that cannot be, before any model is loaded.
+        UserError: an invalid setting or model; raised before any model is loaded.
     """
     console = Console()
     settings.check("verifier_tokens")
@@ -222,8 +222,8 @@ def compare(settings: SuiteComparison) -> None:
 
 
 def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
-    """The suite as its models, runs, the preset and the flags change it; and a line on what
-    follows from the models."""
+    """The suite as changed by its models, runs, preset and flags, and a line that names the
+    settings that follow from the models."""
     found = settings.sources()
     given = {_decided_by("max_new_tokens")} if settings.max_new_tokens else set()
     given |= {_decided_by(name) for name in suite.settings}
@@ -234,7 +234,7 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
         if name not in suite.settings and hasattr(settings_of(suite), name)
     }
     if settings.max_new_tokens:
-        # The mode may have a limit of its own, which is then the same.
+        # A separate limit for this mode gets the same value.
         limits = ("max_new_tokens", "eval_max_new_tokens")
         known = settings_of(suite)
         brought |= {n: settings.max_new_tokens for n in limits if hasattr(known, n)}
@@ -264,7 +264,7 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
             f"suite {suite.name}: say with --role whose answers count, one of {', '.join(roles)}; "
             "or name whole teams with --teams"
         )
-    # Its own checks of settings and modes are the best ones.
+    # The environment checks its settings and modes itself.
     env = envs.make(suite.env, settings=settings_of(suite), roles=suite.roles or None)
     for mode in {suite.mode, suite.workflow or suite.mode}:
         env.reset(seed=0, options={"mode": mode})
@@ -273,7 +273,7 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
 
 
 def _models(suite: Suite, settings: SuiteComparison) -> list[str]:
-    """Everybody who plays or judges."""
+    """The models of all players and of the verifier."""
     policies, teams = read_policies(settings.policies), settings.named_teams()
     players = [one for team in teams for (one,) in team.lineup(_roles(suite, teams)).values()]
     verifier = read_verifier(settings.verifier, policies)
@@ -284,7 +284,7 @@ def _roles(suite: Suite, teams: Sequence[NamedTeam] = ()) -> tuple[str, ...]:
     """The environment's roles.
 
     Raises:
-        UserError: a team that has a player for another one.
+        UserError: a team has a player for an unknown role.
     """
     roles = suite.roles or envs.spec(suite.env).roles
     if unknown := [role for team in teams for role in team.players if role not in ("", *roles)]:
@@ -295,12 +295,12 @@ def _roles(suite: Suite, teams: Sequence[NamedTeam] = ()) -> tuple[str, ...]:
 
 
 def _decided_as(name: str, value: Any) -> str:
-    """A setting as the user would name it."""
+    """A setting in the form that the user writes."""
     return as_flag(name, value) if hasattr(SuiteComparison, name) else f"{name} {value}"
 
 
 def _decided_by(name: str) -> str:
-    """What says how a suite's models are asked."""
+    """The flag or file entry that decides a setting."""
     if name == "max_new_tokens":
         return "--max-new-tokens"
     return f"a suite's file, as settings: {name}"
@@ -313,13 +313,13 @@ def _jobs(
     teams: Sequence[NamedTeam],
     settings: SuiteComparison,
 ) -> Iterator[Job]:
-    """Everybody alone, teams, then workflows."""
+    """The jobs of single policies, then teams, then workflows."""
     folder, place = settings.out / "completions" / suite.name, f"{suite.name}, {questions.name}"
     alone = {one.name: {suite.role: (one,)} for one in policies}
     together = {one.name: one.lineup(_roles(suite, teams)) for one in teams}
     for name, who in {**alone, **together}.items():
         check_played(suite, who, questions.problems[0])
-        # Policies that share weights must not share their luck.
+        # Policies with the same weights need different random streams.
         team = suite.bare or name in together
         lineup = lineup_of(suite, name, who, ("suite", name), team=team)
         yield make_job(lineup, questions, settings, folder, title=f"{place}: {name}")

@@ -1,4 +1,4 @@
-"""From stored responses to a suite's tables and JSON; samples nothing."""
+"""A suite's tables and JSON from stored responses; nothing is sampled."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,24 +47,24 @@ from coterie.evaluation.metrics.passk import shapley_shares, subset_unions
 
 @dataclass(frozen=True)
 class Answered:
-    """A set of problems, and who answered it how."""
+    """The responses of all systems to one set of problems."""
 
     suite: str
     questions: Questions
     alone: Mapping[str, Responses]
-    """Policy -> its own answers."""
+    """Policy -> its responses alone."""
     workflows: Mapping[str, Responses]
-    """Policy -> its answers after all others had answered."""
+    """Policy -> its responses after all others had answered."""
     verifier: Job | None = None
     counted: str = " policy"
-    """Who is sampled, and what counts."""
+    """For titles: what is sampled, and what counts as the score."""
 
     @classmethod
     def of(cls, suite: str, questions: Questions, jobs: Sequence[Job]) -> "Answered":
-        """What the jobs have stored.
+        """Read the stored responses of the jobs.
 
         Raises:
-            UserError: somebody has answered nothing at all.
+            UserError: a job has no response at all.
         """
         names = list(dict.fromkeys(name for job in jobs for name in job.lineup.needed))
         alone: dict[str, Responses] = {}
@@ -94,9 +94,9 @@ class Scored:
 def score(
     answered: Sequence[Answered], prices: Prices, how: ThresholdChoice, settings: Asking
 ) -> Scored:
-    """One suite, from everything that was answered there."""
+    """The results of one suite."""
     found = [_systems(one, prices, how) for one in answered]
-    # A row that some set lacks (no answers to vote on) has no figure over all of them.
+    # A row that is missing on some set (no answers to vote on) has no figure over all sets.
     common = set.intersection(*({one.name for one in some} for some in found))
     found = [[one for one in some if one.name in common] for some in found]
     drawn = {"resamples": settings.resamples, "seed": settings.seed}
@@ -144,7 +144,7 @@ def score(
 def overall(
     scored: Sequence[Scored], prices: Prices, settings: Asking
 ) -> tuple[Table, Mapping[str, Any]]:
-    """The rows that all suites have, over all sets of all of them."""
+    """The rows common to all suites, over all their sets."""
     sets = [some for one in scored for some in one.sets]
     common = set.intersection(*({one.name for one in some} for some in sets))
     shared = [[one for one in some if one.name in common] for some in sets]
@@ -186,14 +186,14 @@ _MEASURES: Mapping[str, Callable[[Floats, Floats], float]] = {
     "aurc": area_under_risk_coverage,
     "accuracy_at_80%": accuracy_at_coverage,
 }
-"""Of all responses together, without intervals."""
+"""Computed over all responses together, without intervals."""
 
 
 def reliability(
     sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
 ) -> dict[str, dict[str, Any]]:
-    """Policy -> variance of its scores, and calibration of what it states (``stated``) and of how
-    often it agrees with itself (``agreement``), where there are any."""
+    """Policy -> variance of its scores, and calibration of its stated confidence (``stated``) and
+    of its self-agreement (``agreement``), if available."""
     found: dict[str, dict[str, Any]] = {}
     for name in sets[0]:
         correct_QN = np.concatenate([answered[name].correct_QN for answered in sets])
@@ -232,8 +232,8 @@ def _calibration(
 
 
 def shares(sets: Sequence[Mapping[str, Responses]]) -> dict[str, dict[str, Any]]:
-    """``unions``: every subset of policies -> share of questions that one answer of each holds a
-    right one to; ``shapley``: policy -> its part in that of all, from the first answer of each."""
+    """``unions``: subset of policies -> share of questions that at least one of them solves with
+    one answer each; ``shapley``: policy -> its part of the full union, from first answers."""
     correct = {
         name: np.concatenate([answered[name].correct_QN for answered in sets]) for name in sets[0]
     }

@@ -1,4 +1,4 @@
-"""A suite's results for a terminal of 80 columns."""
+"""Tables of a suite's results for a terminal of 80 columns."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +19,9 @@ from coterie.evaluation.evaluation import Resampled
 
 
 def accuracy_table(found: Sequence[Figures], title: str, *, sets: int) -> Table:
-    """One line per system: deployable ones, then oracles, which look at the gold answer."""
+    """One line per system: deployable systems, then oracles, which use the gold answer."""
     priced = any(one.money is not None for one in found)
-    # There is no room for both; results.json has them.
+    # Only one of them fits; results.json has both.
     macro = sets > 1 and not priced
     headings = [
         *("avg", "95 %", *(["macro"] if macro else []), "over best policy", "tokens"),
@@ -56,7 +56,7 @@ def accuracy_table(found: Sequence[Figures], title: str, *, sets: int) -> Table:
 
 
 def pass_table(found: PassAtK, title: str) -> Table:
-    """Pass@k at powers of two and at the end."""
+    """Pass@k at powers of two and at the largest k."""
     samples = max(map(len, found.policies.values()))
     chosen = sorted({*(2**i for i in range(12) if 2**i < samples), samples})
     lines: dict[str, tuple[Sequence[Resampled], str]] = {
@@ -85,7 +85,7 @@ def pass_table(found: PassAtK, title: str) -> Table:
 
 
 def pair_table(found: Sequence[Pair], title: str) -> Table:
-    """How far the errors of each pair differ."""
+    """How far the errors of each pair of policies differ."""
     names = {
         "union": "either right",
         "gain": "gain",
@@ -116,7 +116,7 @@ def pair_table(found: Sequence[Pair], title: str) -> Table:
 
 
 def calibration_tables(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Table]:
-    """Confidences, stated and from agreement, policy by policy; and variance."""
+    """Calibration of stated confidence and of agreement for each policy, and variance."""
     lines: list[tuple[str, list[str]]] = []
     for name, one in found.items():
         for place, kind in enumerate(k for k in ("stated", "agreement") if k in one):

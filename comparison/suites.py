@@ -1,4 +1,4 @@
-"""What a suite is, and the ones that are known by name: data, nothing more."""
+"""The definition of a suite, and the registered suites."""
 
 import dataclasses
 import json
@@ -32,20 +32,20 @@ class Suite:
     problems: tuple[str, ...]
     """Sets of problems, each named as for ``train.py``."""
     role: str = ""
-    """Whom a single policy plays, and whose answer counts of a team; empty: teams alone play, and
-    what they earn counts."""
+    """The role of a single policy, and the role whose answer counts for a team. Empty: only teams
+    play, and their reward counts."""
     silent: tuple[str, ...] = ()
-    """Roles that say nothing when they are asked and nobody plays them."""
+    """Roles that answer with nothing if they have no policy."""
     mode: str = "eval"
-    """Mode of the environment in which a single policy is asked once, and cold."""
+    """Mode of the environment in which a single policy is asked once, without earlier replies."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """The environment's settings, by their names, over those that ``train.py`` trains with."""
+    """Environment settings by name; they override the defaults of ``train.py``."""
     workflow: str | None = None
-    """Mode in which the role ``expert`` answers first; the policy has its replies before it."""
+    """Mode in which the role ``expert`` answers first and the policy sees its replies."""
     roles: tuple[str, ...] = ()
-    """The environment's roles; empty: its own."""
+    """Custom roles of the environment; empty: its default roles."""
     bare: bool = False
-    """Whether it is an environment and nothing else: runs bring all settings that they had."""
+    """Whether the suite is just an environment; it then takes all settings of the runs."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -72,11 +72,11 @@ SUITES: Mapping[str, Suite] = {
 
 
 def suite_called(name: str) -> Suite:
-    """The suite of that name, the one that a JSON file with a suite's fields describes, or the
-    environment of that name with the problems that a run in it trains on.
+    """Find a suite: a registered suite, a JSON file with a suite's fields, or an environment with
+    its default problems.
 
     Raises:
-        UserError: none of these.
+        UserError: none of these fits, or the file is invalid.
     """
     if name in SUITES:
         return SUITES[name]
@@ -117,8 +117,8 @@ def _bare(env: str) -> Suite:
 
 
 def fitting(suite: Suite, models: Collection[str]) -> dict[str, Any]:
-    """What ``models`` ask for in place of what suits tiny ones, by the names of settings: those of
-    the environment, and ``problems`` of a suite of ours or of an environment."""
+    """Settings for ``models`` that replace the defaults for tiny models, by name: environment
+    settings, and ``problems`` for a registered suite or a bare environment."""
     if are_tiny(models):
         return {}
     ours = suite.bare or (suite.name in SUITES and suite.problems == SUITES[suite.name].problems)
@@ -128,10 +128,10 @@ def fitting(suite: Suite, models: Collection[str]) -> dict[str, Any]:
 
 
 def check_played(suite: Suite, played: Collection[str], problem: Problem) -> None:
-    """Play ``problem`` once with an answer that says nothing, before any model is loaded.
+    """Play ``problem`` once with an empty answer, before any model is loaded.
 
     Raises:
-        UserError: a role is asked that nobody plays, or nothing is said of what counts.
+        UserError: a role without a policy is asked, or the score is not reported.
     """
     scorer = AnswerScorer()
     env = envs.make(
@@ -166,7 +166,7 @@ def lineup_of(
     *,
     team: bool,
 ) -> Lineup:
-    """Who plays what in a suite."""
+    """The lineup of a suite with the given policies."""
     return Lineup(
         name,
         suite.env,
@@ -182,10 +182,10 @@ def lineup_of(
 
 
 def settings_of(suite: Suite) -> Any:
-    """The environment's settings: its class's, what a run in it does by default, the suite's.
+    """The environment's settings: class defaults, then training defaults, then the suite's.
 
     Raises:
-        UserError: a setting that the environment does not have, or a value that it cannot take.
+        UserError: an unknown setting or an invalid value.
     """
     kind: Any = SoloSettings
     defaults: Mapping[str, Any] = {}
@@ -206,7 +206,7 @@ def settings_of(suite: Suite) -> Any:
 
 
 def _tuples(value: Any) -> Any:
-    """JSON has no tuples."""
+    """Convert JSON lists to tuples."""
     if isinstance(value, dict):
         return {key: _tuples(one) for key, one in value.items()}
     return tuple(_tuples(one) for one in value) if isinstance(value, list) else value

@@ -1,7 +1,7 @@
-"""Every way to get one answer from the stored responses of several policies.
+"""Systems that select one answer from the stored responses of several policies.
 
-What can be deployed looks at answers, confidences and votes; an oracle also looks at the gold
-answer, and is a bound. Scores are per question, so that any two systems can be compared in pairs.
+A deployable system uses answers, confidences and votes; an oracle also uses the gold answer and
+is an upper bound. Scores are per question, so that any two systems can be compared by pairs.
 """
 
 # Q questions, N samples of one policy, M policies, S pairs of samples
@@ -25,47 +25,47 @@ Prices = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Deferral:
-    """What a cascade does with its questions."""
+    """The decisions of a cascade."""
 
     cascade: Cascade
     deferred_QS: npt.NDArray[Any]
-    """Whether, or with what probability, the last policy answers."""
+    """Whether the last policy answers, or with what probability."""
     threshold_Q: Floats | None = None
-    """Where there is one; a curve can then be drawn."""
+    """Threshold of each question, if any; it allows a curve."""
 
     def of(self, chosen_Q: Mask) -> "Deferral":
-        """The same on the chosen questions."""
+        """The decisions on the chosen questions."""
         threshold_Q = None if self.threshold_Q is None else self.threshold_Q[chosen_Q]
         return Deferral(self.cascade.of(chosen_Q), self.deferred_QS[chosen_Q], threshold_Q)
 
     def mixed(self, kept_QS: Floats, moved_QS: Floats) -> Floats:
-        """What a question comes to, of what it comes to kept and deferred."""
+        """Mix the values of kept and deferred questions by the probability of deferral."""
         return kept_QS + as_floats(self.deferred_QS) * (moved_QS - kept_QS)
 
 
 @dataclass(frozen=True)
 class System:
-    """One row: how well and for how much one set of questions is answered."""
+    """One row: scores and costs of a system on one set of questions."""
 
     name: str
-    """Tells rows apart, the same on every set."""
+    """Identifies the row on every set."""
     label: str
     score_Q: Floats
     """Probability that the answer is right."""
     used: Used
     seconds_Q: Floats
-    """Samples of one policy are drawn side by side."""
+    """Samples of one policy are drawn in parallel."""
     oracle: bool = False
-    """Whether it looks at the gold answer."""
+    """Whether it uses the gold answer."""
     alone: bool = False
     """Whether it is one response of one policy."""
     responses: Responses | None = None
-    """Whose answers they are, where one lineup gives them all."""
+    """The responses, if one lineup gives all answers."""
     deferral: Deferral | None = None
-    """How it decides, where it is a cascade."""
+    """The decisions, if it is a cascade."""
 
     def of(self, chosen_Q: Mask) -> "System":
-        """The system on the chosen questions, with the thresholds that it has."""
+        """The system on the chosen questions, with unchanged thresholds."""
         return replace(
             self,
             score_Q=self.score_Q[chosen_Q],
@@ -83,14 +83,14 @@ def systems(
     threshold: ThresholdChoice,
     workflows: Mapping[str, Responses] = MappingProxyType({}),
 ) -> Iterator[System]:
-    """Every row that these responses allow.
+    """All rows that these responses allow.
 
     Args:
-        answered: policy -> responses, cheap and weak policies first: cascade and routing ask the
-            first one first, and the last one where they must.
-        prices: what the cascade's threshold is chosen by; without any, sampled tokens.
-        threshold: how it is chosen.
-        workflows: policy -> what it answered after the others had.
+        answered: policy -> responses, cheap and weak policies first: cascade and routing start with
+            the first policy and fall back to the last.
+        prices: costs for the choice of the cascade's threshold; default: sampled tokens.
+        threshold: how the threshold is chosen.
+        workflows: policy -> its responses after the others had answered.
     """
     for name, own in answered.items():
         yield alone(name, name, own)
@@ -107,14 +107,14 @@ def systems(
             yield best_of(name, own, own.samples)
     binary = all(is_binary(own.correct_QN) for own in answered.values())
     for size in range(2, len(answered) + 1) if binary else ():
-        # All pairs, and the whole team.
+        # all pairs, and the whole team
         if size in (2, len(answered)):
             for members in combinations(answered, size):
                 yield any_of({name: answered[name] for name in members})
 
 
 def alone(name: str, label: str, own: Responses, *, is_alone: bool = True) -> System:
-    """One response."""
+    """One response of one lineup."""
     return System(
         name,
         label,
@@ -127,7 +127,7 @@ def alone(name: str, label: str, own: Responses, *, is_alone: bool = True) -> Sy
 
 
 def best_of(name: str, own: Responses, k: int) -> System:
-    """Whether one of k responses is right."""
+    """Oracle: whether one of k responses is right."""
     return System(
         f"best/{name}",
         f"{name}, best of {k}",
@@ -139,7 +139,7 @@ def best_of(name: str, own: Responses, k: int) -> System:
 
 
 def any_of(answered: Mapping[str, Responses]) -> System:
-    """Whether one response each holds a right one: the oracle of independently trained models."""
+    """Oracle of independently trained models: whether one of M responses, one each, is right."""
     solved = {name: mean_at_n(own.correct_QN) for name, own in answered.items()}
     return System(
         f"any/{'+'.join(answered)}",
@@ -154,8 +154,8 @@ def any_of(answered: Mapping[str, Responses]) -> System:
 def affordable(answered: Mapping[str, Responses]) -> tuple[dict[str, int], dict[str, int]]:
     """(samples of each policy alone, samples of each in a team) for equally many sampled tokens.
 
-    The budget is what the cheapest policy's samples cost together, to the nearest sample. The team
-    takes one of each in turn while it can; each policy has one vote at least.
+    The budget is the cost of all samples of the cheapest policy, to the nearest sample. The team
+    takes one sample of each policy in turn within the budget; each policy has at least one vote.
     """
     cost = {name: own.sampled_tokens() for name, own in answered.items()}
     most = min(own.samples for own in answered.values())
@@ -187,7 +187,7 @@ def _votes(answered: Mapping[str, Responses]) -> Iterator[System]:
 def _voted(
     name: str, label: str, answered: Mapping[str, Responses], counts: Mapping[str, int]
 ) -> System:
-    """The answer that most samples give; ties are broken at random."""
+    """Majority vote over samples; ties are broken at random."""
     scores = [
         majority_vote(
             {a: answered[a].votes[q][:n] for a, n in counts.items()},
@@ -205,7 +205,7 @@ def _voted(
 
 
 def _most_agreed(answered: Mapping[str, Responses], counts: Mapping[str, int]) -> System:
-    """The vote of whichever policy agrees most with itself: agreement as confidence."""
+    """The vote of the policy that agrees most with itself; agreement acts as confidence."""
     scores: list[float] = []
     for q in range(_questions(answered)):
         polls: list[tuple[float, float]] = []
@@ -239,7 +239,7 @@ def _selections(
 
 
 def _routed(answered: Mapping[str, Responses], first: str, second: str, last: str) -> System:
-    """Two cheap answers; where they differ, the last policy's."""
+    """Two cheap answers; if they differ, the last policy's answer."""
     one, two, judge = answered[first], answered[second], answered[last]
     samples = min(own.samples for own in answered.values())
     shift = 1 if first == second else 0
@@ -274,10 +274,10 @@ def _cascade(
     threshold: ThresholdChoice,
     prices: Prices,
 ) -> System:
-    """The first policy's answer where it is sure enough, else the last one's."""
+    """The first policy's answer if its confidence is high enough, else the last policy's."""
     small, large = answered[first], answered[last]
     score_QN = small.confidence_QN if states else small.agreement_QN()
-    # Whoever asks for agreement pays for every sample.
+    # Agreement requires every sample.
     calls = 1 if states else small.samples
     cascade = Cascade(_answers(small, prices, calls), _answers(large, prices, 1), score_QN)
     threshold_Q = cascade.thresholds(threshold)
@@ -303,18 +303,18 @@ def cascaded(
     calls: int = 1,
     oracle: bool = False,
 ) -> System:
-    """``small``'s answer where it is kept, else ``large``'s; what the first one's ``calls`` and
-    the second one's share of the questions take."""
+    """A cascade: ``small``'s answer if it is kept, else ``large``'s. The cost is ``calls``
+    responses of ``small``, plus ``large``'s share of the questions."""
     deferred_QS = as_floats(deferral.deferred_QS)
     deferred_Q = deferred_QS.mean(axis=1)
     mixed_QS = deferral.mixed(small.correct_QN, large.correct_QN)
-    # Who does not answer may have failed.
+    # A failure of the policy that is not used does not matter.
     score_QN = np.where(deferred_QS == 0, small.correct_QN, mixed_QS)
     score_QN = np.where(deferred_QS == 1, large.correct_QN, score_QN)
     first = small.used_by(calls)
     waited_Q = mean_present(small.seconds_QN, axis=1) if calls == 1 else small.slowest_Q(calls)
     if not deferral.cascade.small_always:
-        # The question is routed before the small one answers.
+        # The question is routed before the small policy answers.
         first = {name: used * (1 - deferred_Q[:, None]) for name, used in first.items()}
         waited_Q = waited_Q * (1 - deferred_Q)
     extra = {name: used * deferred_Q[:, None] for name, used in large.used_by(1).items()}
@@ -330,7 +330,7 @@ def cascaded(
 
 
 def _answers(own: Responses, prices: Prices, calls: int) -> ScoredResponses:
-    """For the choice of a threshold: a failed response is wrong, silent and free."""
+    """Scores for the choice of a threshold; a failed response is wrong, silent and free."""
     cost_QN = np.zeros_like(own.correct_QN)
     for name, used_QN2 in own.used_QN2.items():
         price = prices.get(name, (0.0, 1.0))
@@ -339,7 +339,7 @@ def _answers(own: Responses, prices: Prices, calls: int) -> ScoredResponses:
 
 
 def _known(scores: Sequence[float], whose: Sequence[Responses]) -> Floats:
-    """NaN where one of those who were to answer has not answered at all."""
+    """``scores``, with NaN for questions that one of the policies has not answered at all."""
     lacking = [np.isnan(own.correct_QN).all(axis=1) for own in whose]
     return np.where(np.any(lacking, axis=0), np.nan, as_floats(scores))
 
@@ -349,7 +349,7 @@ def _questions(answered: Mapping[str, Responses]) -> int:
 
 
 def total_used(parts: Sequence[Used]) -> Used:
-    """Policy by policy."""
+    """Sum of token use for each policy."""
     total: dict[str, Floats] = {}
     for part in parts:
         for name, used in part.items():

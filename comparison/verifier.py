@@ -1,5 +1,4 @@
-"""The answer that a verifier trusts most: every different answer, put to it as a problem of its
-own."""
+"""Select the answer that a verifier trusts most; each distinct answer is a separate problem."""
 
 # Q questions
 
@@ -25,23 +24,23 @@ Proposed answer: {answer}
 
 Check the proposed answer step by step. Then output the probability (0.0-1.0) that it is correct \
 within \\confidence{}."""
-# A longer one is no answer.
+# Characters of an answer: a longer text is not an answer, and is cut.
 _LONGEST = 512
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What a verifier said of one answer to one question."""
+    """A verifier's judgement of one answer to one question."""
 
     trust: float
-    """Probability that it is right; NaN where it said nothing valid."""
+    """Probability that the answer is right; NaN if the verifier gave no valid one."""
     used: tuple[float, float]
-    """Its prompt and sampled tokens."""
+    """Prompt and sampled tokens of the verifier."""
     seconds: float
 
 
 Judgements = Sequence[Mapping[str, Judged]]
-"""Question by question: answer in normal form -> what the verifier said of it."""
+"""For each question: answer in normal form -> its judgement."""
 
 
 def verifying(
@@ -55,7 +54,7 @@ def verifying(
 ) -> Job:
     """The verifier's job on one set, after the policies have answered.
 
-    A scripted oracle is told 1 for right answers and 0 for wrong ones.
+    A scripted oracle gets the solution 1 for right answers and 0 for wrong answers.
     """
     problems: dict[str, Problem] = {}
     for own in answered.values():
@@ -84,7 +83,7 @@ def verifying(
 
 
 def judgements(job: Job, questions: Questions, votes: Mapping[str, Responses]) -> Judgements:
-    """What the verifier has said, question by question."""
+    """The stored judgements of each question."""
     found = job.read()
     (verifier,) = job.lineup.needed
     said: list[dict[str, Judged]] = []
@@ -102,9 +101,9 @@ def judgements(job: Job, questions: Questions, votes: Mapping[str, Responses]) -
 
 
 def verified(answered: Mapping[str, Responses], said: Judgements, verifier: str) -> System:
-    """The most trusted of the answers that a team's vote would count; ties are broken at random.
+    """The most trusted answer among those in a team's vote; ties are broken at random.
 
-    Every different answer costs one judgement. An answer without a valid one is trusted least.
+    Each distinct answer costs one judgement. An answer without a valid judgement has least trust.
     """
     _, counts = affordable(answered)
     scores: list[float] = []
@@ -133,7 +132,7 @@ def verified(answered: Mapping[str, Responses], said: Judgements, verifier: str)
 
 
 def _chosen(candidates: Mapping[str, Sequence[float]], judged: Mapping[str, Judged]) -> float:
-    """Expected correctness of a random one among the most trusted."""
+    """Expected correctness of a random choice among the most trusted answers."""
     if not candidates:
         return 0.0
 
@@ -142,12 +141,12 @@ def _chosen(candidates: Mapping[str, Sequence[float]], judged: Mapping[str, Judg
         return -1.0 if np.isnan(known) else float(known)
 
     most = max(map(trust, candidates))
-    # An answer is as right as the first that gave it.
+    # The first sample with an answer decides its correctness.
     return float(np.mean([right[0] for vote, right in candidates.items() if trust(vote) == most]))
 
 
 def _asked(problem: Problem, vote: str, answer: str, correct: int) -> Problem:
-    # Not str.format: both texts are full of braces.
+    # Not str.format: both texts contain many braces.
     before, _, after = _QUESTION.partition("{question}")
     middle, _, after = after.partition("{answer}")
     question = f"{before}{problem.question}{middle}{answer[:_LONGEST]}{after}"
