@@ -1,4 +1,4 @@
-"""Systems side by side: ask, store, score, table.
+"""Comparison of systems: sample responses, store them, score them, show tables.
 
 :mod:`coterie.comparison.plan` decides which policies answer which problems,
 :mod:`coterie.comparison.ask` samples the responses that are missing, and

@@ -194,7 +194,7 @@ def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
     roles, as in a run's table.
 
     Raises:
-        UserError: the record does not say whether the answer is right, or the game has wins and losses.
+        UserError: nothing says whether the answer is right, or the game has wins and losses.
     """
     if role and record["correct"] is None:
         raise UserError(
