@@ -47,7 +47,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def available(meminfo: Path, what: str = "MemAvailable") -> int | None:
-    """The line ``what`` of ``meminfo`` in bytes, by default the available memory; None if missing."""
+    """The line ``what`` of ``meminfo`` in bytes, by default available memory; None if missing."""
     try:
         lines = meminfo.read_text(encoding="ascii").splitlines()
     except OSError:
