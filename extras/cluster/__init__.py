@@ -1,4 +1,4 @@
-"""Models and episodes in processes of their own: of this machine, or on the nodes of a cluster."""
+"""Run models and episodes in separate processes, on this machine or on the nodes of a cluster."""
 
 from coterie.datatypes.extras import Extra
 

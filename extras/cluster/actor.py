@@ -1,4 +1,4 @@
-"""Ray, and no more of it than is needed: a cluster to join, places on it, workers as actors."""
+"""A thin layer over Ray: join a cluster, reserve places, run workers as actors."""
 
 import asyncio
 import logging
@@ -19,23 +19,23 @@ from coterie.extras.cluster.worker import BaseWorker, Worker
 from coterie.teams.backend import Died
 
 _PATIENCE_S = 10.0
-"""Seconds for a place that should be free; only a cluster that others use too needs them."""
+"""Seconds to wait for a place that should be free; matters on clusters with other users."""
 
 
 def died(name: str) -> str:
-    """What is said of the process ``name``."""
+    """The message for the death of the process ``name``."""
     return f"{name} has died, or its node has"
 
 
 def beforehand(address: str) -> dict[str, str]:
-    """What Ray's environment says before Ray is imported, which reads it once: of a cluster that is
-    started here also what keeps it to this machine, and to this user."""
+    """Environment variables to set before Ray is imported, because it reads them once. For a
+    local cluster they also restrict access to this machine and this user."""
     said = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
     if address != "local":
         return said
     said |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    # Ray's own switch for "this machine alone": it listens on the loopback interface then.
-    # And its processes would wait for everybody else's on this machine.
+    # Ray's switch for local use: it then listens on the loopback interface only.
+    # The niceness: by default Ray's processes yield to all others on this machine.
     return said | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
 
 
@@ -46,7 +46,7 @@ class Cluster:
         """Start Ray on this machine, or join a cluster.
 
         Raises:
-            UserError: there is no cluster at the address.
+            UserError: no cluster can be joined at the address.
         """
         said = beforehand(settings.address)
         refuse(
@@ -66,7 +66,7 @@ class Cluster:
         if settings.address == "local":
             more["include_dashboard"] = False
         try:
-            # Ray itself would try for minutes.
+            # Test the connection first: Ray would retry for minutes.
             host, _, port = settings.address.rpartition(":")
             if host:
                 socket.create_connection((host, int(port)), _PATIENCE_S).close()
@@ -88,10 +88,10 @@ class Cluster:
         return ray.cluster_resources().get("GPU", 0) > 0
 
     def reserve(self, needs: Mapping[str, Mapping[str, float]]) -> None:
-        """Hold a place for each process, by name, spread over the nodes.
+        """Reserve a place for each process, spread over the nodes; ``needs`` maps names to needs.
 
         Raises:
-            UserError: the cluster cannot hold them.
+            UserError: the cluster has too little room.
         """
         import ray
         from ray.util.placement_group import placement_group
@@ -105,7 +105,7 @@ class Cluster:
             raise no_room(where, needs, ray.available_resources(), there)
 
     def place(self, place: int, need: Mapping[str, float]) -> dict[str, Any]:
-        """Options of the actor that takes the place of that number."""
+        """Options for the actor at place number ``place``."""
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
         return {
@@ -115,14 +115,14 @@ class Cluster:
         }
 
     def keep(self, value: Any) -> Any:
-        """A reference to it, which can be given to actors any number of times; Ray writes to disk
-        what finds no room in its store."""
+        """Put ``value`` into Ray's store; return a reference that any number of calls can take.
+        Ray spills values to disk if the store is full."""
         import ray
 
         return ray.put(value)
 
     def meeting(self) -> str:
-        """Where ranks of one learner find each other: a store that this process holds."""
+        """A new meeting point for the ranks of a learner: a TCP store in this process."""
         import ray
         from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
@@ -132,7 +132,7 @@ class Cluster:
         return f"{host}:{store.port}"
 
     def close(self) -> None:
-        """Give the places back, and end what :meth:`__init__` started."""
+        """Release the places, and end what :meth:`__init__` started."""
         import ray
         from ray.util.placement_group import remove_placement_group
 
@@ -144,29 +144,29 @@ class Cluster:
 
 @dataclass(eq=False)
 class Actor:
-    """A worker in a process of its own, which can be started again."""
+    """A worker in a separate process, which can be restarted."""
 
     name: str
     roles: Sequence[str]
     arguments: tuple[Any, ...] = ()
-    """Of :attr:`worker`, without its name."""
+    """Arguments of :attr:`worker` after its name."""
     more: Mapping[str, Any] = field(default_factory=dict)
     worker: type[BaseWorker] = Worker
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of its place."""
+    """Options of its place."""
     restarts: int = 0
-    """How often another one took its place."""
+    """How often it has been replaced."""
     handle: Any = None
     row: dict[str, str] = field(default_factory=dict)
-    """Of the table of who sits where."""
+    """Its row in the table of processes and their nodes."""
 
     @property
     def processes(self) -> "Sequence[Actor]":
-        """Itself, or those that learn as one under its name."""
+        """Itself, or the ranks that learn together under its name."""
         return [self]
 
     def start(self) -> None:
-        """Begin to start it, or another one in its place."""
+        """Start the process without waiting for it; replace one that runs."""
         import ray
 
         self.stop()
@@ -174,20 +174,20 @@ class Actor:
         self.handle = made.remote(self.name, *self.arguments, **self.more)
 
     def begin(self, verb: str, *arguments: Any) -> Any:
-        """Have a method run; :meth:`result` waits for it."""
+        """Start a method call; :meth:`result` waits for it."""
         return getattr(self.handle, verb).remote(*arguments)
 
     def reference(self, begun: Any) -> Any:
-        """What was begun, as an argument of what another process is to do with it."""
+        """The result of a call, as an argument for a call of another process."""
         return begun
 
     def result(self, begun: Any) -> Any:
-        """What the method gave.
+        """Wait for a call and return its result.
 
         Raises:
-            Died: the process or its node has gone.
-            PolicyFailure: it could not answer.
-            UserError: what the method raised, or one sentence with this process's name.
+            Died: the process or its node has died.
+            PolicyFailure: the policy could not answer.
+            UserError: the method raised it, or failed; the message then names this process.
         """
         import ray
         from ray.exceptions import RayActorError, RayError, RayTaskError
@@ -206,11 +206,11 @@ class Actor:
             raise UserError(f"{self.name} cannot be asked: {reason_of(error)}") from error
 
     def future(self, begun: Any) -> Future[Any]:
-        """Of what was begun: done when it is, with an exception where it failed."""
+        """A future for a call: done when the call is, with its exception if it failed."""
         return begun.future()
 
     async def wait(self, begun: Any) -> Any:
-        """As :meth:`result`, and others may work meanwhile."""
+        """Like :meth:`result`, without blocking the event loop."""
         with suppress(Exception):
             await asyncio.wrap_future(self.future(begun))
         return self.result(begun)
@@ -220,10 +220,10 @@ class Actor:
         return self.result(self.begin(verb, *arguments))
 
     def locate(self) -> None:
-        """Note where it is.
+        """Record the node, address and device of the process.
 
         Raises:
-            Died: it is nowhere.
+            Died: the process has died.
         """
         node, address, gpus = self.ask("where")
         device = ", ".join(f"GPU {gpu}" for gpu in gpus) or "CPU"
@@ -231,7 +231,7 @@ class Actor:
                 "address": address, "device": device}  # fmt: skip
 
     def stop(self) -> None:
-        """End the process; nothing to do where there is none."""
+        """End the process, if there is one."""
         import ray
 
         if self.handle is not None:

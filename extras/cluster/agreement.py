@@ -1,4 +1,4 @@
-"""What the processes of a run must have in common: their code, and the disk that they write to."""
+"""Check that all processes of a run have the same code and write to the same disk."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,11 +9,11 @@ from coterie.extras.cluster.worker import code_mark
 
 
 def check_code(processes: Sequence[Actor]) -> None:
-    """Refuse processes that run other code than this one.
+    """Refuse processes whose code differs from the code of this one.
 
     Raises:
-        UserError: it names one of them.
-        Died: one of them has gone.
+        UserError: a process has different code; the message names it.
+        Died: a process has died.
     """
     mark = code_mark()
     for process, begun in [(one, one.begin("code")) for one in processes]:
@@ -25,11 +25,11 @@ def check_code(processes: Sequence[Actor]) -> None:
 
 
 def check_disk(processes: Sequence[Actor], file: Path) -> None:
-    """Refuse processes that do not see ``file`` as it is here.
+    """Refuse processes that do not read the same content from ``file`` as this one.
 
     Raises:
-        UserError: it names one of them.
-        Died: one of them has gone.
+        UserError: a process reads something else; the message names it.
+        Died: a process has died.
     """
     known, path = file.read_bytes(), file.resolve()
     for process, begun in [(one, one.begin("seen", path)) for one in processes]:

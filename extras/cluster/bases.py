@@ -1,4 +1,4 @@
-"""Who lives together in other processes, in which of them, and who of them is asked what."""
+"""Plan the processes of each base model, and route requests to its engines."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -29,34 +29,33 @@ class Base:
     roles: Sequence[str]
     learner: Actor | None
     engines: Sequence[Actor]
-    """Who answers: at least one process, the learner where there is no other."""
+    """Processes that sample, at least one; the learner if there is no other."""
     sent: dict[str, Any] = field(default_factory=dict)
-    """Role -> what engines apart answer with: a reference to the weights, or their version."""
+    """Role -> what separate engines sample with: a reference to the weights, or their version."""
     done: list[tuple[Any, ...]] = field(default_factory=list)
-    """What the learner was asked since it was last saved, in order: whoever takes its place does
-    it again."""
+    """The learner's calls since its last checkpoint, in order; a replacement repeats them."""
     transfer: Transfer | None = None
-    """How they get them from GPU to GPU; None: through main memory."""
+    """Sends weights from GPU to GPU; None: they go through main memory."""
     lock: Any = field(default_factory=threading.RLock)
-    """Held while a process is replaced; bases learn side by side."""
+    """Held while a process is replaced, because bases learn in parallel."""
 
     @cached_property
     def apart(self) -> list[Actor]:
-        """Engines that weights are sent to."""
+        """Engines other than the learner, which sends them its weights."""
         return [engine for engine in self.engines if engine is not self.learner]
 
     @property
     def beside(self) -> Actor | None:
-        """The learner, where its own process answers."""
+        """The learner, if its process also samples."""
         return self.learner if self.learner in self.engines else None
 
     @property
     def actors(self) -> list[Actor]:
-        """All of them, the one that learns first."""
+        """All actors, the learner first."""
         return ([self.learner] if self.learner else []) + self.apart
 
     def engine_for(self, request: Request, load: Mapping[str, int]) -> Actor:
-        """Who is asked, beside what each has to answer already."""
+        """The engine for ``request``, given the requests in flight at each."""
         name = choose(request.tokens, [one.name for one in self.engines], load)
         return next(one for one in self.engines if one.name == name)
 
@@ -72,17 +71,17 @@ def plan_bases(
     gpus: bool,
     **more: Any,
 ) -> list[Base]:
-    """Every base and its processes, none of which runs yet.
+    """Plan every base and its processes, without starting any.
 
     Args:
-        models: settings by role.
-        learns: the roles that do.
-        learning: how.
-        kind: of process.
+        models: role -> settings.
+        learns: the roles that learn.
+        learning: settings of the learners.
+        kind: class of the processes.
         meeting: see :class:`coterie.extras.cluster.group.Group`.
-        vllm: how engines are run; None: they are this program's own sampler.
-        gpus: whether there are any.
-        more: goes to every :class:`Worker`.
+        vllm: settings of the vLLM engines; None: the built-in sampler.
+        gpus: whether there are GPUs.
+        more: further arguments of every :class:`Worker`.
     """
     specs = {role: model_spec(one) for role, one in models.items()}
     keys = {role: base_key(one) if one.lora else None for role, one in specs.items()}
@@ -116,7 +115,7 @@ def plan_bases(
 
 
 def cores_and_gpus(actor: Actor, *, cpus: float, gpus: bool) -> dict[str, float]:
-    """What a process needs: a GPU where it computes on one, as many as an engine spans."""
+    """Resources of a process: CPU cores, and a GPU if it uses one, or all that its engine spans."""
     mine: Mapping[str, AgentSettings] = actor.arguments[0]
     several = 0
     for one in mine.values():
@@ -131,14 +130,14 @@ def _on_gpu(settings: AgentSettings, gpus: bool) -> bool:
 
 
 def _answers_on_gpu(settings: AgentSettings, gpus: bool) -> bool:
-    """Of its vLLM engine."""
+    """Whether the role's vLLM engine runs on a GPU."""
     if settings.engine_device == "auto":
         return _on_gpu(settings, gpus) or settings.tensor_parallel > 1
     return settings.engine_device == "cuda"
 
 
 def _engine_alone(settings: AgentSettings, gpus: bool) -> AgentSettings:
-    """Of an engine's process, which holds what it was sent in main memory, and vLLM on the GPU."""
+    """Settings of an engine process: received weights in main memory, vLLM on the GPU if any."""
     if not _answers_on_gpu(settings, gpus):
         return replace(settings, device="cpu", engine_device="cpu")
     dtype = "bfloat16" if settings.dtype == "auto" else settings.dtype

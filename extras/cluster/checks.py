@@ -1,4 +1,4 @@
-"""What can be found wrong before a process is started."""
+"""Checks of the settings before any process starts."""
 
 import pickle
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ def check_cluster(
     moments: str,
     doctor: bool,
 ) -> None:
-    """Refuse what cannot run on a cluster, or in processes of this machine; ``vllm``: how its
-    engines are run, None without.
+    """Refuse settings that cannot run on a cluster, or in processes of this machine. ``vllm``:
+    settings of the vLLM engines; None without vLLM.
 
     Raises:
-        UserError: one sentence that names the flag.
+        UserError: a setting is refused; the message names the flag.
     """
     for role, agent in agents.items():
         asked = f"--agents.{role}.engine-replicas"
@@ -79,17 +79,17 @@ def check_cluster(
 def check_episode_workers(
     settings: ClusterSettings, env: str, judge: str, handed: Any, *, doctor: bool
 ) -> None:
-    """Refuse what other processes cannot play.
+    """Refuse settings with which episode workers cannot play.
 
     Args:
-        settings: how many there are.
-        env: the environment's name.
-        judge: the model that grades answers, if any.
-        handed: what they are sent.
-        doctor: whether models are examined.
+        settings: the cluster settings, with the number of workers.
+        env: name of the environment.
+        judge: the model that grades answers; empty without one.
+        handed: the object that is pickled for the workers.
+        doctor: whether the run is ``--doctor``.
 
     Raises:
-        UserError: one sentence that names the flag.
+        UserError: a setting is refused; the message names the flag.
     """
     if not settings.episode_workers:
         return

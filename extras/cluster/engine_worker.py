@@ -1,4 +1,4 @@
-"""A worker whose roles vLLM answers for: the engines of a run in one process, inside a worker's."""
+"""A worker that samples with vLLM: it owns the engines of its roles."""
 
 import asyncio
 import os
@@ -18,12 +18,12 @@ from coterie.extras.cluster.worker import About, Stamp, Weights, Worker
 from coterie.teams.vllm import VllmBackend
 
 NOBODYS = -1
-"""A version that nobody asks for."""
+"""A version that no request asks for."""
 
 
 @contextmanager
 def _needed() -> Iterator[None]:
-    """A process whose engine has died ends, and another one takes its place."""
+    """End this process if its engine has died, so that a new process replaces it."""
     try:
         yield
     except EngineDied:
@@ -31,12 +31,12 @@ def _needed() -> Iterator[None]:
 
 
 class EngineWorker(Worker):
-    """Whoever asks awaits what it gives; requests run side by side in its event loop. Weights come
-    as to any other worker, and reach the engine as they do in a run without a cluster."""
+    """Its methods are coroutines; requests run concurrently in its event loop. It receives weights
+    like any other worker and passes them to the engine as in a run without a cluster."""
 
     async def load(self) -> dict[str, About]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Load the models and start their engine."""
-        # What vLLM starts imports the main module of this process, and would outlive it otherwise.
+        # vLLM's child processes import the main module; this one makes them end with their parent.
         sys.modules["__main__"].__spec__ = find_spec(processes.__name__)
         about = super().load()
         await self.backend.start()
@@ -63,7 +63,7 @@ class EngineWorker(Worker):
     async def update(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, role: str, arguments: bytes
     ) -> tuple[Any, Stamp]:
-        """See :meth:`Worker.update`; what is being answered needs the event loop meanwhile."""
+        """See :meth:`Worker.update`; runs in a thread, so that the event loop can sample."""
         return await asyncio.to_thread(super().update, role, arguments)
 
     async def take(self, role: str, weights: Weights) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -72,7 +72,7 @@ class EngineWorker(Worker):
         await self.refresh()
 
     async def prepare(self, role: str) -> None:
-        """Answer nobody until :meth:`announce`, and see that the engine lives: see
+        """Answer no request until :meth:`announce`, and check that the engine is alive. See
         :class:`coterie.extras.cluster.transfer.Transfer`."""
         self.models.loaded[role].handle.version = NOBODYS
         await self.refresh()
@@ -80,27 +80,27 @@ class EngineWorker(Worker):
             await self._engine(role).forget_prefixes()
 
     async def join(self, role: str, meeting: dict[str, Any]) -> None:
-        """Have the engine meet a learner that sends it weights."""
+        """Have the engine join the group in which the learner sends weights."""
         with _needed():
             await self._engine(role).join(meeting)
 
     async def receive(self, role: str, described: dict[str, Any]) -> None:
-        """Take over weights that are sent meanwhile."""
+        """Receive the weights that the learner sends at the same time."""
         with _needed():
             await self._engine(role).receive(described)
 
     async def announce(self, role: str, version: int) -> None:
-        """All have received the weights of that version: answer with them."""
+        """All engines have received the weights of this version: sample with them."""
         self.models.loaded[role].handle.version = version
         await self.refresh()
 
     async def refresh(self) -> None:
-        """Have the engine answer with the newest weights that this process holds."""
+        """Update the engine to the newest weights of this process."""
         with _needed():
             await self.backend.refresh()
 
     async def rest(self) -> None:
-        """Leave the device to the learner."""
+        """Free the device for the learner."""
         await self.backend.rest()
 
     def close(self) -> None:

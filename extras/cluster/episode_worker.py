@@ -1,4 +1,4 @@
-"""What one episode worker holds: environments and a scorer; who answers is asked elsewhere."""
+"""An episode worker: it holds environments and a scorer; other processes sample the answers."""
 
 import asyncio
 import pickle
@@ -13,17 +13,17 @@ from coterie.teams.graders import build_scorer
 from coterie.teams.recipe import EnvRecipe
 
 Given = tuple[int, Task | None, list[TurnAnswers]]
-"""(number of an episode, what is to be played, what its first turns were answered); None: it is
-being played, and its turn is answered."""
+"""(episode number, task, answers of its first turns); a task of None means that the episode is
+in progress and this answers its current turn."""
 Turn = tuple[Sequence[AgentRequest], float | None]
-"""Of an episode: whom it asks what, and within how many seconds."""
+"""One turn of an episode: (requests to agents, time limit in seconds)."""
 Reply = tuple[dict[int, Turn], dict[int, Episode]]
-"""By the numbers of episodes: what they ask now, and those that have ended."""
+"""(episode number -> its open turn, episode number -> finished episode)."""
 
 
 class EpisodeWorker(BaseWorker):
-    """Plays and scores; whoever asks awaits what it gives. An episode depends on its task and on
-    what it was answered, so that another worker can play it from its beginning."""
+    """Plays and scores episodes. An episode depends only on its task and on the answers, so another
+    worker can replay it from its start."""
 
     def __init__(self, name: str, recipe: EnvRecipe, *, threads: int) -> None:
         super().__init__(name, threads)
@@ -33,7 +33,7 @@ class EpisodeWorker(BaseWorker):
         self._asked: dict[int, Turn] = {}
 
     def load(self) -> dict[str, About]:
-        """Build the scorer, and an environment to see that there is one here."""
+        """Build the scorer, and check that the environment can be built here."""
         scorer, self._graders = build_scorer(self._recipe.scoring)
         make_env = partial(self._recipe.make, scorer)
         make_env().close()
@@ -41,8 +41,8 @@ class EpisodeWorker(BaseWorker):
         return {}
 
     async def play(self, sampling: Sampling, deadlines: Deadlines, given: bytes) -> bytes:
-        """Play on with ``given`` (:data:`Given`, pickled), until every episode has ended or waits
-        for an answer: a pickled :data:`Reply`."""
+        """Continue with ``given`` (a pickled list of :data:`Given`) until every episode has ended
+        or waits for an answer. Returns a pickled :data:`Reply`."""
         self._collector.sampling, self._collector.deadlines = sampling, deadlines
         news: list[Given] = pickle.loads(given)
         for number, task, answers in news:

@@ -1,4 +1,4 @@
-"""Episodes that other processes play and score, while the command has their questions answered."""
+"""Worker processes play and score episodes; this process samples the answers."""
 
 import asyncio
 import pickle
@@ -28,22 +28,22 @@ class EpisodeWorkers:
     def __init__(
         self, settings: ClusterSettings, agents: Mapping[str, AgentSettings], *, vllm: bool
     ) -> None:
-        """``vllm``: whether its engines answer.
+        """``vllm``: whether vLLM engines sample.
 
         Raises:
-            UserError: they find no room on this machine.
+            UserError: this machine has no room for the workers.
         """
         self._settings, self._open = settings, False
         players = [member for one in agents.values() for member in pool_members(one.model)]
         self.lock_step = not vllm and not any(one.startswith(SERVER) for one in players)
-        """Whether all have to wait for an answer before anybody is asked: a sampler that answers
-        in batches then has the batches that it has without workers."""
+        """Whether sampling starts only when all episodes wait for an answer. A batching sampler
+        then gets the same batches as without workers."""
         kind = Actor if settings.used else Process
         self.actors = [
             kind(f"episode worker {i + 1}", list(agents), worker=EpisodeWorker)
             for i in range(settings.episode_workers)
         ]
-        if not has_processes(settings, agents):  # otherwise a pool has places for them
+        if not has_processes(settings, agents):  # otherwise the pool gives them places
             with closing(Machine()) as machine:
                 give_places(machine, [(one, {"CPU": settings.cpus}) for one in self.actors])
 
@@ -53,10 +53,10 @@ class EpisodeWorkers:
         return [actor.row for actor in self.actors]
 
     def open(self, recipe: EnvRecipe, threads: int) -> None:
-        """Start them.
+        """Start the workers.
 
         Raises:
-            UserError: a node has other code, or no such environment.
+            UserError: a node has different code or lacks the environment.
         """
         for actor in self.actors:
             actor.arguments = (recipe,)
@@ -64,26 +64,26 @@ class EpisodeWorkers:
         self.start()
 
     def start(self) -> None:
-        """Start those that do not run."""
+        """Start the workers that do not run yet."""
         self._open = True
         idle = [actor for actor in self.actors if actor.handle is None]
         start(idle, most=self._settings.restarts)
 
     def close(self) -> None:
-        """End them; none takes their place any more."""
+        """End the workers and do not replace them."""
         self._open = False
         for actor in self.actors:
             actor.stop()
 
     def collector(self, *how: Any, **more: Any) -> Collector:
-        """A :class:`Collector` whose episodes they play; arguments as of that."""
+        """A :class:`Collector` whose episodes the workers play; it takes the same arguments."""
         return _DealingCollector(self, *how, **more)
 
     async def play_on(
         self, actor: Actor, how: tuple[Any, Any], news: list["_Played"], all_of_it: list["_Played"]
     ) -> Reply:
-        """What comes of ``news``; where the worker has died, another one plays ``all_of_it`` again
-        up to there."""
+        """Have a worker continue the episodes of ``news``. If it has died, a new worker replays
+        ``all_of_it`` up to the same point."""
         given: list[Given] = [
             (one.number, None if one.answers else one.task, one.answers[-1:]) for one in news
         ]
@@ -106,12 +106,12 @@ class _Played:
     number: int
     task: Task
     group: int
-    """Episodes of one group are played by one worker."""
+    """The same worker plays all episodes of a group."""
     answers: list[TurnAnswers] = field(default_factory=list)
-    """By turn."""
+    """One entry per turn."""
 
     def dealt(self, actors: Sequence[Actor]) -> Actor:
-        """Who plays it."""
+        """The worker that plays this episode."""
         return actors[self.group % len(actors)]
 
 
@@ -143,7 +143,7 @@ class _DealingCollector(Collector):
         try:
             await together(self._play(*part, self.concurrency // len(parts), end) for part in parts)
         except BaseException:
-            workers.close()  # what they are in the middle of is nobody's any more
+            workers.close()  # drop the episodes in progress
             raise
         return [episodes[number] for number in range(len(tasks))]
 
@@ -154,8 +154,8 @@ class _DealingCollector(Collector):
         concurrency: int,
         end: Callable[[int, Episode], None],
     ) -> None:
-        """Have ``actors`` play; with several of them, all wait for an answer before anybody is
-        asked, and are told what all were answered."""
+        """Have ``actors`` play ``todo``. In lock step, sampling starts when all episodes wait, and
+        play continues when all answers are there."""
         ahead, how = iter(todo), (self.sampling, self.deadlines)
         until = asyncio.ALL_COMPLETED if self._workers.lock_step else asyncio.FIRST_COMPLETED
         playing: dict[int, _Played] = {}
@@ -176,7 +176,7 @@ class _DealingCollector(Collector):
                         )
                         for actor in actors
                     )
-                    # One that was begun again asks what it has asked before.
+                    # A restarted episode repeats requests that are already in flight.
                     under_way = {one.number for one in asked.values()}
                     for ask, ended in replies:
                         turns |= {n: turn for n, turn in ask.items() if n not in under_way}
@@ -184,7 +184,7 @@ class _DealingCollector(Collector):
                             del playing[number]
                             end(number, episode)
                     answered = []
-                    continue  # others may begin in the place of those that have ended
+                    continue  # new episodes may start in place of those that ended
                 for number, turn in sorted(turns.items()):
                     call = asyncio.create_task(ask_policies(self.policies, *turn))
                     asked[call] = playing[number]

@@ -1,4 +1,4 @@
-"""Processes that learn as one: each has a shard of the same weights."""
+"""A learner of several processes, each with a shard of the same weights."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
@@ -11,16 +11,16 @@ from coterie.extras.cluster.worker import Rank
 from coterie.teams.backend import Died
 
 NOTICED_S = 20.0
-"""Until it is known that a process has died, of which another has lost the connection."""
+"""Seconds until a death is known after another process has lost its connection."""
 
 
 @dataclass(eq=False)
 class Group(Actor):
-    """Ranks, each of which does what all are asked; the first one's answer is theirs."""
+    """Ranks that all run each call; the result of the first rank counts."""
 
     ranks: Sequence[Actor] = ()
     meeting: Callable[[], str] = str
-    """Names a place where ranks find each other, another one at every call."""
+    """Returns a new meeting point for the ranks at every call."""
 
     @property
     def processes(self) -> Sequence[Actor]:
@@ -28,7 +28,7 @@ class Group(Actor):
         return self.ranks
 
     def start(self) -> None:
-        """Begin to start all of them, or others in their place."""
+        """Start all ranks without waiting for them; replace those that run."""
         meeting = self.meeting()
         for number, rank in enumerate(self.ranks):
             rank.more = {**rank.more, "rank": Rank(number, len(self.ranks), meeting)}
@@ -36,7 +36,7 @@ class Group(Actor):
         self.handle = self.ranks[0].handle
 
     def begin(self, verb: str, *arguments: Any) -> Sequence[Any]:
-        """Have all run a method; what is given is what each has begun."""
+        """Start a method call on all ranks; return their calls."""
         return [rank.begin(verb, *arguments) for rank in self.ranks]
 
     def reference(self, begun: Sequence[Any]) -> Any:
@@ -44,10 +44,10 @@ class Group(Actor):
         return begun[0]
 
     def result(self, begun: Sequence[Any]) -> Any:
-        """What the method gave.
+        """Wait for a call and return the result of the first rank.
 
         Raises:
-            Died: one of the processes or its node has gone; the others wait for nobody.
+            Died: a rank or its node has died; no other rank waits for it.
             UserError: see :meth:`coterie.extras.cluster.actor.Actor.result`.
         """
         waiting = [rank.future(one) for rank, one in zip(self.ranks, begun)]
@@ -56,23 +56,23 @@ class Group(Actor):
         return self.ranks[0].result(begun[0])
 
     def locate(self) -> None:
-        """Note where they are.
+        """Record the node, address and device of each rank.
 
         Raises:
-            Died: one of them is nowhere; the others may wait for it.
+            Died: a rank has died; the others may still wait for it.
         """
         self.ask("where")
         for rank in self.ranks:
             rank.locate()
 
     def stop(self) -> None:
-        """End all of them."""
+        """End all ranks."""
         for rank in self.ranks:
             rank.stop()
         self.handle = None
 
     def _explain(self, begun: Sequence[Any], waiting: Sequence[Future[Any]]) -> None:
-        """Raise what went wrong first: who loses a connection blames the one that has died."""
+        """Raise the first cause: a death comes before the connection errors that it causes."""
         wait(waiting, NOTICED_S)
         errors: list[UserError] = []
         for actor, one, future in zip(self.ranks, begun, waiting):

@@ -1,4 +1,4 @@
-"""The cluster as the core sees it: what it takes of a run, refuses, and builds."""
+"""The interface between core and cluster: what it hosts, checks and builds for a run."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ from coterie.training.train_settings import TrainSettings
 
 
 class ClusterHost(Host):
-    """Processes of this machine or of a cluster hold models, and play episodes."""
+    """Hosts models and episodes in processes of this machine or of a cluster."""
 
     section = "cluster"
 
     def holds_models(self, settings: TrainSettings) -> bool:
-        """See :class:`Host`, as of all methods."""
+        """See :class:`Host` for this and all other methods."""
         return has_processes(settings.section(ClusterSettings), settings.agents)
 
     def check(self, settings: TrainSettings) -> None:
@@ -83,8 +83,10 @@ HOST = ClusterHost()
 
 
 def check_fits(settings: TrainSettings) -> None:
-    """Raises:
-    UserError: this machine has no room for so many processes.
+    """Check the room on this machine.
+
+    Raises:
+        UserError: it has no room for so many processes.
     """
     check_room(settings.section(ClusterSettings), settings.agents)
 
@@ -100,15 +102,15 @@ class Placement:
 
 
 def placement(agent: AgentSettings) -> Placement:
-    """Of a role that has been trained."""
+    """The placement in a role's settings."""
     return Placement(agent.engine_replicas, agent.learner_devices)
 
 
 def replaced(
     agents: Mapping[str, AgentSettings], placements: Mapping[str, Placement], *, leaves: bool
 ) -> dict[str, AgentSettings]:
-    """``agents`` with their processes elsewhere; a run that ``leaves`` its cluster has no engines
-    apart, unless it is told how many."""
+    """``agents`` with new placements. A run that ``leaves`` its cluster has no separate engines,
+    unless their number was changed explicitly."""
     found = {}
     for role, agent in agents.items():
         placed = asdict(placements[role])

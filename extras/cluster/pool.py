@@ -1,10 +1,9 @@
-"""The processes of one run: who answers for whom, and what happens where one dies.
+"""The processes of one run: which process serves which role, and how dead ones are replaced.
 
-A base has a learner for the roles on it, which is one process or several ranks among which its
-weights lie in shards, and any number of engines that answer for them; with none of these the
-learner answers too. Beside several ranks, and where nobody learns, there is one at least. Weights
-go from the learner to all engines before anybody is asked, and never meanwhile, so that no request
-sees two versions.
+Each base model has a learner for its trained roles: one process, or several ranks that shard the
+weights. It also has any number of engines that sample; without engines the learner samples too.
+A base with several ranks, or without a learner, has at least one engine. The learner sends its
+weights to all engines before sampling begins and never during it, so no request sees two versions.
 """
 
 import pickle
@@ -31,12 +30,11 @@ from coterie.teams.settings import AgentSettings
 T = TypeVar("T")
 
 _LET_GO_S = 20.0
-"""For engines to end what they have started."""
+"""Seconds that engines get to end the processes that they started."""
 
 
 class Pool:
-    """Implements :class:`coterie.teams.backend.Backend` by processes of this machine, or of a
-    cluster."""
+    """A :class:`coterie.teams.backend.Backend` of processes on this machine or a cluster."""
 
     def __init__(
         self,
@@ -47,9 +45,9 @@ class Pool:
         folder: Path | None = None,
         beside: Sequence[Actor] = (),
     ) -> None:
-        """``threads``: of each process; 0: as many as it has cores. ``vllm``: how engines are run;
-        None: they are this program's own sampler. ``folder``: the run's, which learners
-        write into; None: this process does. ``beside``: who is given a place, too."""
+        """``threads``: threads of each process; 0 means its number of cores. ``vllm``: settings of
+        the vLLM engines; None means the built-in sampler. ``folder``: run directory that learners
+        write to; None means that this process writes. ``beside``: more actors that need places."""
         self._settings, self._vllm = settings, vllm
         self._folder, self._beside = folder, beside
         self._threads = threads or settings.cores
@@ -58,9 +56,9 @@ class Pool:
         self._trained: dict[str, RemoteRole] = {}
         self._about: dict[str, About] = {}
         self._handed: dict[str, Stamp] = {}
-        """What is answered with."""
+        """Role -> stamp of the weights that the engines sample with."""
         self._load: Counter[str] = Counter()
-        """Requests of one answer each that are under way, by engine."""
+        """Engine name -> number of requests in flight."""
         self._restore: RestorePoint | None = None
 
     def load(
@@ -70,11 +68,11 @@ class Pool:
         learning: LearningSetup | None,
         seed: int,
     ) -> Models:
-        """Start every process and load the models there; arguments as of
+        """Start every process and load the models there. For the arguments see
         :meth:`coterie.teams.backend.Backend.load`.
 
         Raises:
-            UserError: the cluster cannot hold them, runs other code, or a model cannot be loaded.
+            UserError: the cluster is too small or has different code, or a model fails to load.
         """
         try:
             return self._open(models, learns, learning, seed)
@@ -117,7 +115,7 @@ class Pool:
         """Nothing to do: :meth:`load` has started everything."""
 
     async def refresh(self) -> None:
-        """Have every engine answer with the newest weights; no request may be under way."""
+        """Update every engine to the newest weights. No request may be in flight."""
         for base in self._bases:
             if base.beside is not None:
                 if self._vllm is not None:
@@ -127,7 +125,7 @@ class Pool:
             self._handed |= {role: self._trained[role].stamp for role in self._learning(base)}
 
     async def rest(self) -> None:
-        """Leave devices to the learners whose own process answers."""
+        """Free the device for each learner that shares its process with an engine."""
         for base in self._bases:
             if self._vllm is not None and base.beside is not None:
                 self._ask(base.beside, "rest")
@@ -160,7 +158,7 @@ class Pool:
         return [process.row for actor in self._actors for process in actor.processes]
 
     def close(self) -> None:
-        """End all processes, and Ray where it was started."""
+        """End all processes, and Ray if this run started it."""
         if self._cluster is None:
             return
         engines = [a for a in self._actors if a.worker is EngineWorker and a.handle]
@@ -185,10 +183,10 @@ class Pool:
         about, here = self._about, self._folder is not None
         return {r: RemoteRole(r, ask, about[r], shared=here) for r in base.roles if r in learns}
 
-    # Who is asked
+    # Sampling
 
     def _answer(self, asked: list[Asked]) -> list[Completion]:
-        """All engines at the same time."""
+        """Sample a batch on all engines in parallel."""
         parts: dict[tuple[str, str], list[int]] = {}
         load: Counter[str] = Counter()
         for place, (role, _, request) in enumerate(asked):
@@ -212,7 +210,7 @@ class Pool:
         return [completions[place] for place in range(len(asked))]
 
     async def _answer_one(self, asked: Asked) -> Completion:
-        """As soon as it is there; engines batch by themselves."""
+        """Sample one completion; the engines do the batching."""
         role, *request = asked
         engine = self._base_of(role).engine_for(asked[2], self._load)
         wanted = pickle.dumps([tuple(request)])
@@ -230,7 +228,7 @@ class Pool:
             self._load[engine.name] -= 1
 
     def _ask(self, actor: Actor, verb: str, *arguments: Any) -> Any:
-        """What it answers; where it has died, another one in its place."""
+        """Call a method of ``actor`` and return its result; replace the actor if it has died."""
         while True:
             handle = actor.handle
             try:
@@ -239,7 +237,7 @@ class Pool:
                 self._replace(actor, handle, error)
 
     def _learn(self, base: Base, verb: str, role: str, *arguments: Any) -> Any:
-        """Ask the learner, and note what has changed it."""
+        """Call the learner, and log calls that change its weights."""
         assert base.learner is not None
         assert self._cluster is not None
         if verb == "update":
@@ -252,8 +250,8 @@ class Pool:
     # Weights
 
     def _newest(self, base: Base) -> dict[str, Any]:
-        """References by role: weights go from process to process, and not through this one; their
-        versions, where they go from GPU to GPU."""
+        """Role -> reference to the newest weights, so that they do not pass through this process;
+        if NCCL sends them from GPU to GPU, role -> version."""
         learner = base.learner
         if learner is None or not base.apart:
             return {}
@@ -265,7 +263,7 @@ class Pool:
     def _give(
         self, base: Base, engines: Sequence[Actor], sent: Mapping[str, Any]
     ) -> dict[str, UserError]:
-        """Have ``engines`` answer with these weights; who would not, by name."""
+        """Send these weights to ``engines``; return the errors by engine name."""
         if base.transfer is not None:
             return base.transfer.give(engines, sent[base.transfer.role])
         begun = [
@@ -282,12 +280,12 @@ class Pool:
         return failed
 
     def _publish(self, base: Base) -> None:
-        """Hand the newest weights to all engines of ``base``, or to none: where one has died or
-        refuses, the others go back to what they had (or answer nobody, where they cannot), and
-        another one takes its place.
+        """Send the newest weights to all engines of ``base``, or to none. If an engine dies or
+        fails, the others return to their earlier weights (or stop sampling if they kept no copy),
+        and a new process replaces it.
 
         Raises:
-            UserError: it refuses again.
+            UserError: an engine fails twice.
         """
         newest, refused = self._newest(base), set[str]()
         while failed := self._give(base, base.apart, newest):
@@ -295,7 +293,7 @@ class Pool:
                 others = [engine for engine in base.apart if engine.name not in failed]
                 self._give(base, others, base.sent)
             else:
-                base.sent = newest  # nobody has a copy of what they had
+                base.sent = newest  # no engine keeps a copy of its earlier weights
             if self._has_died(base):
                 newest = self._newest(base)
                 continue
@@ -310,11 +308,11 @@ class Pool:
                 self._replace(engine, engine.handle, error)
         base.sent = newest
 
-    # Who has died
+    # Replacing dead processes
 
     def _has_died(self, base: Base) -> bool:
-        """Whether the learner has, and could not send what others were to take; there is another
-        one now."""
+        """Whether the learner died, so that engines could not get its weights. If so, replace
+        it."""
         assert base.learner is not None
         handle = base.learner.handle
         try:
@@ -325,15 +323,15 @@ class Pool:
         return False
 
     def _replace(self, actor: Actor, handle: Any, error: UserError) -> None:
-        """Another process in the place of ``actor``, whose ``handle`` answers no more.
+        """Replace ``actor``, whose ``handle`` no longer answers.
 
         Raises:
-            UserError: ``error``, where it has died too often.
+            UserError: ``error``, if the actor has died too often.
         """
         base = self._base_of(actor.roles[0])
         with base.lock:
             if actor.handle is not handle:
-                return  # somebody else was faster
+                return  # another thread has replaced it
 
             def begin() -> None:
                 start([actor], self._folder)
@@ -345,8 +343,7 @@ class Pool:
             start_again(actor, error, self._settings.restarts, begin)
 
     def _learn_again(self, base: Base) -> None:
-        """Bring a learner to where the one before it stood: from the newest checkpoint, by the
-        updates since."""
+        """Restore a new learner from the newest checkpoint and repeat the updates since then."""
         assert base.learner is not None
         if self._restore is not None:
             self._restore(self._roles(base, base.learner.ask))
@@ -356,11 +353,11 @@ class Pool:
             base.beside.ask("refresh")
 
     def _catch_up(self, base: Base, engine: Actor) -> None:
-        """Have an engine that is new answer with what the others answer with."""
+        """Send a new engine the weights that the other engines sample with."""
         failed = self._give(base, [engine], base.sent)
         if failed and not isinstance(failed[engine.name], Died):
-            # They may have gone with the learner's node. It has not learned since, or what is
-            # asked for is another version, which is refused.
+            # The weights may be lost with the learner's node. Its version is still the requested
+            # one; otherwise the engine refuses the requests.
             self._has_died(base)
             base.sent = self._newest(base)
             failed = self._give(base, [engine], base.sent)

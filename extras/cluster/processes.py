@@ -1,4 +1,4 @@
-"""The processes of a run on this machine alone, without Ray: the same workers, spawned."""
+"""Run the workers as spawned processes of this machine, without Ray."""
 
 import asyncio
 import inspect
@@ -25,25 +25,25 @@ from coterie.teams.backend import Died
 
 
 class Machine:
-    """This machine in the place of a :class:`coterie.extras.cluster.actor.Cluster`."""
+    """This machine, with the methods of :class:`coterie.extras.cluster.actor.Cluster`."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="coterie-ranks-")
         self._meetings = 0
         self._gpus: list[list[int]] = []
-        """By the number of a place."""
+        """GPU indices of each place."""
 
     def has_gpus(self) -> bool:
-        """Whether there is one."""
+        """Whether this machine has a GPU."""
         import torch
 
         return torch.cuda.is_available()
 
     def reserve(self, needs: Mapping[str, Mapping[str, float]]) -> None:
-        """A GPU for each process that needs one.
+        """Assign GPUs to the processes that need them.
 
         Raises:
-            UserError: there are fewer, or fewer cores.
+            UserError: the machine has too few GPUs or cores.
         """
         import torch
 
@@ -56,20 +56,20 @@ class Machine:
         ]
 
     def place(self, place: int, need: Mapping[str, float]) -> dict[str, Any]:
-        """Options of the process that takes the place of that number."""
+        """Options for the process at place number ``place``."""
         return {"gpus": self._gpus[place]}
 
     def keep(self, value: Any) -> Any:
-        """It is in this process already."""
+        """Return ``value`` unchanged; it is already in this process."""
         return value
 
     def meeting(self) -> str:
-        """Where ranks find each other: see :func:`coterie.models.shards.join_ranks`."""
+        """A new meeting point for ranks; see :func:`coterie.models.shards.join_ranks`."""
         self._meetings += 1
         return f"{self._folder.name}/{self._meetings}"
 
     def close(self) -> None:
-        """Delete what :meth:`meeting` named."""
+        """Delete the meeting points."""
         self._folder.cleanup()
 
 
@@ -78,14 +78,14 @@ class _Running:
     process: BaseProcess
     pipe: Connection
     asker: ThreadPoolExecutor
-    """Sends what is asked, in order."""
+    """Sends calls in order."""
     asked: dict[int, Future[Any]] = field(default_factory=dict)
-    """By number, what no answer has come to."""
+    """Call number -> future of each unanswered call."""
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
 
 class Process(Actor):
-    """A worker in a process of this machine."""
+    """A worker in a spawned process of this machine."""
 
     def start(self) -> None:
         """See :meth:`Actor.start`."""
@@ -93,7 +93,7 @@ class Process(Actor):
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         what = (theirs, self.options["gpus"], self.worker, self.name, self.arguments, self.more)
-        # What has processes of its own must not be a daemon.
+        # A process that starts child processes must not be a daemon.
         process = context.Process(target=_serve, args=what, daemon=self.worker is Worker)
         with no_interrupts():
             process.start()
@@ -104,7 +104,7 @@ class Process(Actor):
     def begin(self, verb: str, *arguments: Any) -> Future[Any]:
         """See :meth:`Actor.begin`."""
         found: Future[Any] = Future()
-        found.set_running_or_notify_cancel()  # an answer comes, even where nobody waits any more
+        found.set_running_or_notify_cancel()  # it gets a result even if its waiter has gone
         self.handle.asker.submit(self._send, self.handle, found, verb, arguments)
         return found
 
@@ -130,7 +130,7 @@ class Process(Actor):
         try:
             given = [one.result() if isinstance(one, Future) else one for one in arguments]
         except UserError as error:
-            # It is to be given what another process could not find.
+            # An argument is the result of another process, which failed.
             found.set_exception(UserError(f"the request to {self.name} could not be sent: {error}"))
             return
         number = next(to.numbers)
@@ -153,16 +153,16 @@ class Process(Actor):
         to.pipe.close()
 
     def _end(self, to: _Running) -> None:
-        """Nothing that was asked is answered any more."""
+        """Fail all unanswered calls with :class:`Died`."""
         while to.asked:
-            with suppress(KeyError):  # that the other thread was faster with
+            with suppress(KeyError):  # the other thread popped the last item
                 to.asked.popitem()[1].set_exception(Died(died(self.name)))
 
 
 def _serve(
     pipe: Connection, gpus: list[int], kind: type[BaseWorker], name: str, arguments: Any, more: Any
 ) -> None:
-    """The life of such a process."""
+    """The main function of a spawned process."""
     seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     names = seen.split(",") if seen else []
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names[i] if names else str(i) for i in gpus)
@@ -171,7 +171,7 @@ def _serve(
 
 
 async def _answer(pipe: Connection, worker: BaseWorker, name: str) -> None:
-    """In the order in which it is asked, but for what waits meanwhile."""
+    """Serve calls in order; coroutines run concurrently."""
 
     async def answer(number: int, verb: str, given: list[Any]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""A role whose learner, or whose sampler, lives in another process: the same verbs as here."""
+"""Proxies for a learner or a sampler in another process, with the same methods."""
 
 import pickle
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,14 +19,14 @@ Asked = tuple[str, str, Request]
 
 
 class RemoteRole:
-    """Implements :class:`coterie.teams.backend.RoleLearner`: a learner in other processes."""
+    """A :class:`coterie.teams.backend.RoleLearner` that runs in other processes."""
 
     def __init__(self, role: str, ask: Callable[..., Any], about: About, *, shared: bool) -> None:
-        """``ask`` is given a method of :class:`coterie.extras.cluster.worker.Worker`, the role and
-        more; ``shared``: its process sees this process's folders."""
+        """``ask`` takes a method of :class:`coterie.extras.cluster.worker.Worker`, the role and
+        arguments; ``shared``: the other process sees this process's folders."""
         self._role, self._ask, self._shared = role, ask, shared
         self.context, self.stamp = about.context, about.stamp
-        """Changes whenever the weights do."""
+        """Changes whenever the weights change."""
         self.token_bonus: dict[int, npt.NDArray[np.float64]] = {}
         """See :class:`coterie.teams.backend.RoleLearner`."""
 
@@ -85,10 +85,10 @@ class RemoteRole:
 
 
 class RemotePolicy:
-    """Implements :class:`coterie.datatypes.Policy`: a sampler in another process.
+    """A :class:`coterie.datatypes.Policy` that samples in another process.
 
-    Without vLLM all roles of a team share one batch, so that their engines work at the same time;
-    the event loop stands still meanwhile, as it does where this process samples.
+    Without vLLM all roles of a team share one batch, so that their engines work in parallel.
+    This blocks the event loop, as sampling in this process does.
     """
 
     def __init__(
@@ -106,12 +106,12 @@ class RemotePolicy:
 def share_batch(
     answer: Callable[[list[Asked]], Sequence[Completion]],
 ) -> Coalescer[Asked, Completion]:
-    """One batch for all roles, whatever the order in which they ask."""
+    """Combine the requests of all roles into one batch that does not depend on their order."""
     return Coalescer(answer, key=lambda asked: (asked[0], asked[1], asked[2].seed))
 
 
 def live_together(bases: Mapping[str, Any]) -> list[list[str]]:
-    """Roles by what they share: those of equal keys together, those without one alone."""
+    """Group roles with equal keys; a role whose key is None is alone."""
     groups: dict[Any, list[str]] = {}
     for role, key in bases.items():
         groups.setdefault((role, None) if key is None else (None, key), []).append(role)

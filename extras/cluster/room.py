@@ -1,4 +1,4 @@
-"""Whether a machine or a cluster can hold the processes of a run; what is said where it cannot."""
+"""Check whether a machine or a cluster has room for the processes of a run."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
 
 _PROCESS_BYTES = 200 << 20
-"""Of main memory, before a process holds anything: Python and torch."""
+"""Main memory of an empty process with Python and torch, in bytes."""
 
 
 def has_room(
@@ -19,8 +19,8 @@ def has_room(
     there: Mapping[str, float],
     nodes: Sequence[Mapping[str, float]],
 ) -> bool:
-    """Whether processes with these needs can be where so much is there in all, each of them on one
-    of the nodes."""
+    """Whether the total ``there`` covers the needs of all processes, and some node covers the needs
+    of each."""
     return all(_sum(needs, kind) <= there.get(kind, 0) for kind in ("CPU", "GPU")) and all(
         any(all(node.get(kind, 0) >= amount for kind, amount in need.items()) for node in nodes)
         for need in needs.values()
@@ -33,7 +33,7 @@ def no_room(
     free: Mapping[str, float],
     there: Mapping[str, float],
 ) -> UserError:
-    """What is said where there is none."""
+    """The error for a lack of room ``where``."""
     kinds = Counter(re.sub(r" \d+\b", "", name, count=1) for name in needs)
     return UserError(
         f"{where} cannot hold this run: {_named(kinds)} need "
@@ -46,11 +46,11 @@ def no_room(
 
 
 def check_room(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> None:
-    """Refuse more processes than this machine can hold, where they are to be on it; a cluster that
-    is joined says so itself, and devices are counted when torch is there.
+    """Refuse more local processes than this machine can hold. A joined cluster is checked when the
+    run reserves its places, and GPUs are counted after torch is imported.
 
     Raises:
-        UserError: one sentence that names the flags.
+        UserError: the machine is too small; the message names the flags.
     """
     if settings.address not in ("none", "local"):
         return
@@ -73,8 +73,7 @@ def check_room(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -
 
 
 def _least(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> Counter[str]:
-    """How many processes of each kind there will be at least: roles with adapters may share
-    theirs."""
+    """The minimum number of processes of each kind; roles with adapters may share processes."""
     counts = Counter({"episode worker": settings.episode_workers})
     if has_processes(settings, agents):
         shared: dict[str, tuple[int, int]] = {}

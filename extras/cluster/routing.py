@@ -1,5 +1,5 @@
-"""Which engine is asked: the one that has read the prompt's beginning, as long as it is not busier
-than its share (consistent hashing with bounded loads, arXiv:1608.01350)."""
+"""Route each request to an engine that has its prompt's prefix cached, unless that engine is
+overloaded (consistent hashing with bounded loads, arXiv:1608.01350)."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -9,25 +9,24 @@ from typing import Any
 import numpy.typing as npt
 
 PREFIX = 256
-"""Tokens of a prompt that decide which engine is asked: requests that begin alike share its work
-on them."""
+"""Prompt tokens that decide the engine: requests with the same prefix share its cached work."""
 SPARE = 1.25
-"""How many times its share of all requests an engine may hold before another one is asked."""
+"""An engine takes no more requests above this multiple of its fair share."""
 FEW = 8
-"""Requests that an engine may hold in any case: they take hardly longer than one."""
+"""An engine always takes this many requests: they take hardly longer than a single request."""
 
 
 def choose(prompt: npt.NDArray[Any], engines: Sequence[str], load: Mapping[str, int]) -> str:
-    """The engine for a prompt.
+    """Choose the engine for a prompt.
 
-    Rendezvous hashing orders the engines: the same beginning always has the same order, whichever
-    other engines there are. The first of them that is below ``SPARE`` times its share, or has only
-    a ``FEW``, answers.
+    Rendezvous hashing ranks the engines: the same prefix always gives the same ranking, whatever
+    other engines exist. The request goes to the first engine with fewer requests than ``SPARE``
+    times its fair share, or than ``FEW``.
 
     Args:
-        prompt: its tokens.
-        engines: their names, at least one.
-        load: requests that each has to answer already; none where it is not named.
+        prompt: token ids, shape (T,).
+        engines: engine names, at least one.
+        load: engine name -> requests in flight; 0 if the name is missing.
     """
     total = 1 + sum(load.get(name, 0) for name in engines)
     most = max(FEW, ceil(SPARE * total / len(engines)))
@@ -37,5 +36,5 @@ def choose(prompt: npt.NDArray[Any], engines: Sequence[str], load: Mapping[str, 
 
 
 def _weight(beginning: bytes, name: str) -> bytes:
-    # Not a CRC: it is linear, and gives one of three engines half of all prompts.
+    # Not a CRC: CRCs are linear and would send half of all prompts to one of three engines.
     return hashlib.blake2b(name.encode(), digest_size=8, key=beginning).digest()

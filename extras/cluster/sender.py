@@ -1,4 +1,4 @@
-"""A learner whose full weights go from its GPU to those of engines apart from it, by NCCL."""
+"""A learner that sends its full weights by NCCL to the GPUs of separate engines."""
 
 import asyncio
 import os
@@ -11,12 +11,12 @@ from coterie.models.stored import StoredWeights
 
 T = TypeVar("T")
 _LET_GO_S = 10.0
-"""For whoever waits in a group to notice that it has been given up."""
+"""Seconds for a waiting thread to notice that its group was abandoned."""
 
 
 class Sender(Worker):
-    """Whoever asks awaits what it gives: while it waits for a process that has died, it can be told
-    so. Weights change and are sent in turn."""
+    """Its methods are coroutines, so :meth:`abandon` can run while another waits for a dead
+    process. A lock keeps updates and transfers apart."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         """See :class:`Worker`."""
@@ -32,14 +32,14 @@ class Sender(Worker):
         return await self._alone(super().update, role, arguments)
 
     async def meet(self) -> tuple[str, int]:
-        """Where a group can meet, once nothing else is done here: an address of this node, and a
-        port that is free."""
+        """An address of this node and a free port, where a group can meet. Waits for earlier
+        work."""
         node, address, _ = self.where()
         return await self._alone(_free_port, "127.0.0.1" if node == "here" else address)
 
     async def connect(self, role: str, host: str, port: int, size: int) -> dict[str, Any]:
-        """Be the first of ``size`` ranks that meet there; gives what engines are told of the
-        weights."""
+        """Join a group of ``size`` ranks as its first; return the description of the weights that
+        engines need."""
         handle = self.models.loaded[role].handle
         weights = StoredWeights(handle.causal_lm, handle.dtype)
 
@@ -51,7 +51,7 @@ class Sender(Worker):
         return describe((one.name, one) for one in weights.metadata())
 
     async def send(self, role: str) -> int:
-        """Send all weights to whoever has met; gives how many updates they have seen."""
+        """Send all weights to the group; return their version, the number of updates."""
 
         def send() -> int:
             self._group.send_weights()
@@ -60,8 +60,8 @@ class Sender(Worker):
         return await self._alone(send)
 
     async def abandon(self) -> None:
-        """Leave a group of which somebody has died. Where this process goes on waiting for them, it
-        ends, and another one takes its place."""
+        """Leave a group with a dead member. If this process still waits for that member, it exits,
+        and a new process replaces it."""
         waiting = self._waiting
         await asyncio.to_thread(self._leave)
         if waiting is not None and (await asyncio.wait([waiting], timeout=_LET_GO_S))[1]:

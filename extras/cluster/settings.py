@@ -1,4 +1,4 @@
-"""Where a run's models live, other than in this process."""
+"""Settings for models and episodes in other processes."""
 
 import re
 from collections.abc import Mapping
@@ -47,12 +47,12 @@ class ClusterSettings:
 
     @property
     def used(self) -> bool:
-        """Whether there is a cluster at all."""
+        """Whether the run uses a Ray cluster."""
         return self.address != "none"
 
     @property
     def cores(self) -> int:
-        """Threads of each process, unless told otherwise."""
+        """Default number of threads of each process."""
         return max(1, int(self.cpus))
 
     @property
@@ -63,7 +63,7 @@ class ClusterSettings:
 
 
 def has_processes(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> bool:
-    """Whether models live in processes of their own, on a cluster or on this machine."""
+    """Whether models run in separate processes, on a cluster or on this machine."""
     return settings.used or any(
         agent.learner_devices > 1 or agent.engine_replicas > 0 for agent in agents.values()
     )

@@ -1,4 +1,4 @@
-"""Processes that are given their places and started, and others in the place of those that died."""
+"""Give processes their places, start them, and replace those that die."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,16 +15,17 @@ from coterie.extras.cluster.worker import About
 from coterie.teams.backend import Died
 
 _ATTEMPTS, _PAUSE_S = 8, 5.0
-"""To start a process again: Ray takes half a minute to see that a node has gone."""
+"""Attempts to restart a process, and seconds between them: Ray needs half a minute to notice
+that a node is gone."""
 
 
 def give_places(
     cluster: Cluster | Machine, needs: Sequence[tuple[Actor, Mapping[str, float]]]
 ) -> None:
-    """Give each process, none of which runs yet, a place with what it needs.
+    """Give each process a place that meets its needs, before any of them runs.
 
     Raises:
-        UserError: they find no room.
+        UserError: there is not enough room.
     """
     cluster.reserve({actor.name: need for actor, need in needs})
     for number, (actor, need) in enumerate(needs):
@@ -34,16 +35,16 @@ def give_places(
 def start(
     actors: Sequence[Actor], folder: Path | None = None, *, most: int | None = None
 ) -> dict[str, About]:
-    """Start these where this code runs, or others in their place, and have them load.
+    """Start actors, check their code and disk, and have them load their models.
 
     Args:
-        actors: whom.
-        folder: the run's, which all see; None: nobody has to.
-        most: how often each may die meanwhile, another one taking its place; None: never.
+        actors: the actors to start.
+        folder: the run directory, which all must see; None: skip this check.
+        most: how often each may die and be replaced meanwhile; None: never.
 
     Raises:
-        Died: one of them has gone.
-        UserError: a node has other code or another disk, or something cannot be loaded.
+        Died: an actor has died.
+        UserError: a node has different code or another disk, or loading fails.
     """
     for actor in actors:
         actor.start()
@@ -68,14 +69,14 @@ def start(
         start_again(actors[number], error, most or 0, begin)
     about: dict[str, About] = {}
     for number in range(len(actors)):
-        # The first of a base is the one that learns, where one does.
+        # The learner of a base comes first, if it has one.
         about = loaded[number] | about
     return about
 
 
 @contextmanager
 def _noting(lost: dict[int, Died], number: int, most: int | None) -> Iterator[None]:
-    """Who dies inside is noted, where another one may take its place."""
+    """Record a death in ``lost`` if the actor may be replaced."""
     try:
         yield
     except Died as error:
@@ -87,16 +88,16 @@ def _noting(lost: dict[int, Died], number: int, most: int | None) -> Iterator[No
 def start_again(
     actor: Actor, error: UserError, most: int, begin: Callable[[], Any] | None = None
 ) -> None:
-    """Another process in the place of ``actor``.
+    """Replace ``actor`` with a new process.
 
     Args:
-        actor: it answers no more.
-        error: why.
+        actor: the actor that no longer answers.
+        error: the reason.
         most: how often it may die.
-        begin: starts another one, and brings it to where this one stood.
+        begin: starts the new process and restores its state.
 
     Raises:
-        UserError: ``error``, where it has died too often.
+        UserError: ``error``, if the actor has died too often.
     """
     actor.restarts += 1
     if actor.restarts > most:

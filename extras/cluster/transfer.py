@@ -1,9 +1,9 @@
-"""Full weights on their way from a learner's GPU to those of engines apart from it, by NCCL.
+"""Send full weights by NCCL from a learner's GPU to the GPUs of separate engines.
 
-Rank 0 of a group is the learner (of its own ranks the first), and behind it stand the GPUs of one
-engine after another. A group of which somebody has died, or does not answer, is given up: whoever
-waits in it is replaced, and those who are there then meet anew. Engines keep no copy of what they
-answered with before, and none answers until all have received.
+Rank 0 of a group is the learner (the first of its own ranks); the GPUs of the engines follow,
+engine by engine. If a member dies or does not answer, the group is abandoned: members that still
+wait in it are replaced, and then all form a new group. Engines keep no copy of their earlier
+weights, and none samples until all have received the new ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,41 +17,41 @@ from coterie.extras.cluster.group import NOTICED_S
 from coterie.teams.backend import Died
 
 _PATIENCE_S = 600.0
-"""For all to meet, or to send and receive."""
+"""Seconds for all to join a group, or to send and receive."""
 _ABANDON_S = 30.0
-"""For a learner to leave a group, or to end."""
+"""Seconds for a learner to leave a group, or to end."""
 
 
 @dataclass
 class Transfer:
-    """From one learner to its engines, or some of them."""
+    """Transfers from one learner to all or some of its engines."""
 
     role: str
     learner: Actor
     span: int
     """GPUs of each engine."""
     _group: dict[str, Any] = field(default_factory=dict)
-    """Name -> handle of everybody who has met."""
+    """Name -> handle of each member of the group."""
     _described: dict[str, Any] = field(default_factory=dict)
-    """What engines are told of the weights."""
+    """Description of the weights for the engines."""
     _stuck: dict[str, Any] = field(default_factory=dict)
-    """Name -> handle of engines that wait for somebody who has died."""
+    """Name -> handle of engines that wait for a dead process."""
     _blamed: bool = False
-    """Whether the learner was the last that failed, though it has not died."""
+    """Whether the learner caused the last failure without dying."""
 
     def give(self, engines: Sequence[Actor], version: int) -> dict[str, UserError]:
-        """Have ``engines`` answer with the learner's weights, if they are ``version``; who would
-        not, by name. Where there is anybody, none of them answers until they are given again.
+        """Send the learner's weights of this ``version`` to ``engines``; return errors by name. If
+        any engine fails, none of them samples until the next successful call.
 
         Raises:
-            UserError: the learner cannot send, or has other weights.
+            UserError: the learner cannot send, or has another version.
         """
         failed: dict[str, UserError] = {
             one.name: _waits(one)
             for one in engines
             if one.name in self._stuck and self._stuck[one.name] is one.handle
         }
-        # Who has died before is not waited for by anybody.
+        # Find dead engines first, so that no member waits for them.
         failed = failed or self._ask(engines, "prepare")
         if failed:
             return failed
@@ -80,7 +80,7 @@ class Transfer:
         return self._settle({one: one.begin(verb, self.role, *arguments) for one in engines})[0]
 
     def _meet(self, engines: Sequence[Actor]) -> dict[str, UserError]:
-        """Have the learner and ``engines`` make a group; who could not, by name."""
+        """Form a group of the learner and ``engines``; return errors by name."""
         host, port = self.learner.ask("meet")
         size = 1 + self.span * len(engines)
         begun = {self.learner: self.learner.begin("connect", self.role, host, port, size)}
@@ -92,8 +92,8 @@ class Transfer:
         return failed
 
     def _settle(self, begun: Mapping[Actor, Any]) -> tuple[dict[str, UserError], Any]:
-        """Which engines have failed and why, and what the learner has answered; nobody waits for
-        ever for somebody who has died."""
+        """Wait for calls; return the engines' errors by name and the learner's result. A dead
+        process cannot block the others forever."""
         threads = ThreadPoolExecutor(len(begun))
         doing = {actor: threads.submit(actor.result, one) for actor, one in begun.items()}
         threads.shutdown(wait=False)

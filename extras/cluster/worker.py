@@ -1,7 +1,7 @@
-"""What one process of a cluster holds: a base, the roles that share it, and their learners.
+"""One worker process of a cluster: a base model, the roles that share it, and their learners.
 
-A plain class: Ray makes an actor of it (:mod:`coterie.extras.cluster.actor`), a test calls it
-as it is.
+A worker is a plain class: Ray wraps it in an actor (:mod:`coterie.extras.cluster.actor`), and
+tests call it directly.
 """
 
 import hashlib
@@ -31,15 +31,15 @@ from coterie.teams.trained import TrainedRole
 from coterie.teams.vllm import VllmBackend
 
 Stamp = tuple[int, int]
-"""Changes whenever a role's weights do; begins with the number of updates."""
+"""Changes whenever a role's weights change; the first number counts updates."""
 Files = dict[str, bytes]
 Weights = tuple[Mapping[str, Tensor], int]
-"""By name, and the number of updates that they have seen."""
+"""(name -> weight, number of updates so far)."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What the driver knows of a role's model."""
+    """What the driver knows about a role's model."""
 
     codec: TokenCodec
     context: int
@@ -49,7 +49,7 @@ class About:
 
 @dataclass(frozen=True)
 class Rank:
-    """Which of those that learn as one a process is."""
+    """The place of one process in a group of ranks that learn together."""
 
     number: int = 0
     size: int = 1
@@ -58,7 +58,7 @@ class Rank:
 
 
 class BaseWorker:
-    """What every process of a run is asked."""
+    """Methods that every process of a run has."""
 
     def __init__(self, name: str, threads: int) -> None:
         fix_threads(threads)
@@ -68,11 +68,11 @@ class BaseWorker:
         return self._name
 
     def code(self) -> str:
-        """Names the code that runs here: a digest of all its files."""
+        """A digest of all code files in this process; see :func:`code_mark`."""
         return code_mark()
 
     def where(self) -> tuple[str, str, list[str]]:
-        """(node, its address, GPUs) of this process."""
+        """(node, address, GPUs) of this process."""
         ray: Any = sys.modules.get("ray")
         if ray is None or not ray.is_initialized():
             seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
@@ -83,7 +83,7 @@ class BaseWorker:
 
 
 class Worker(BaseWorker):
-    """Loads roles that live together; learns for those that are trained, answers for all."""
+    """Loads roles that share a process; trains those that learn and samples for all."""
 
     def __init__(
         self,
@@ -97,8 +97,8 @@ class Worker(BaseWorker):
         rank: Rank = Rank(),
         vllm: VllmSettings | None = None,
     ) -> None:
-        """``learning``: None where the learner is elsewhere, and weights are taken from it.
-        ``vllm``: how engines are run that answer, for
+        """``learning``: None if the learner is another process, which sends the weights.
+        ``vllm``: settings of the vLLM engines, for
         :class:`coterie.extras.cluster.engine_worker.EngineWorker`."""
         super().__init__(name, threads)
         self.rank = rank
@@ -106,7 +106,7 @@ class Worker(BaseWorker):
         self._load = partial(self.backend.load, models, learns, learning, seed)
 
     def load(self) -> dict[str, About]:
-        """Load the models, with the other ranks; by role."""
+        """Load the models, together with the other ranks; return a description of each role."""
         if self.rank.size > 1:
             join_ranks(self.rank.number, self.rank.size, self.rank.meeting)
         self.models = self._load()
@@ -121,10 +121,10 @@ class Worker(BaseWorker):
         }
 
     def sample(self, role: str, requests: bytes, version: int | None) -> bytes:
-        """Completions of pickled (agent, request) pairs, pickled.
+        """Sample a completion for each (agent, request) pair; input and output are pickled.
 
         Raises:
-            RuntimeError: it would not answer with the weights of ``version``.
+            RuntimeError: the weights here do not have this ``version``.
         """
         policy, own = (
             cast(LocalPolicy, self.models.policies[role]),
@@ -137,14 +137,14 @@ class Worker(BaseWorker):
         return pickle.dumps(policy.answer(pickle.loads(requests)))
 
     def learn(self, role: str, verb: str, arguments: bytes) -> tuple[Any, Stamp]:
-        """What a method of :class:`coterie.teams.trained.TrainedRole` gives, and where the weights
-        stand after it. What it is given comes pickled: Ray's own arrays cannot be written to."""
+        """Call a method of :class:`coterie.teams.trained.TrainedRole`; return its result and the
+        new stamp. The arguments are pickled, because arrays from Ray are read-only."""
         trained = cast(TrainedRole, self.models.trained[role])
         result = getattr(trained, verb)(*pickle.loads(arguments))
         return result, trained.loaded.handle.stamp
 
     def update(self, role: str, arguments: bytes) -> tuple[Any, Stamp]:
-        """As :meth:`learn`, with what was added to each row's advantages, by its place."""
+        """Like :meth:`learn`; also return the bonus on each row's advantages, by row index."""
         trained = cast(TrainedRole, self.models.trained[role])
         rows, advantage_B = pickle.loads(arguments)
         metrics, bonus = trained.update(rows, advantage_B), trained.token_bonus
@@ -152,26 +152,26 @@ class Worker(BaseWorker):
         return (metrics, by_place), trained.loaded.handle.stamp
 
     def seen(self, path: Path) -> bytes:
-        """What stands in a file; nothing where it is not there."""
+        """The content of a file; empty if it does not exist."""
         return path.read_bytes() if path.is_file() else b""
 
     def write(self, role: str, verb: str, there: Path | None) -> tuple[Any, Files]:
-        """What ``save`` or ``export`` gives, and the files that it writes, unless they are to lie
-        ``there``.
+        """Call ``save`` or ``export``; return its result and the files that it wrote. If ``there``
+        is a folder, the files stay there instead.
 
         Raises:
             FileNotFoundError: this process does not see that folder.
         """
         trained = cast(TrainedRole, self.models.trained[role])
         if there is not None:
-            # A folder that is made here would be another one than the command's.
+            # A folder created here would not be the one that the main process uses.
             return getattr(trained, verb)(there.resolve(strict=True)), {}
         with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
             result = getattr(trained, verb)(Path(folder))
             return result, {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
     def read(self, role: str, files: Files | Path, plain: dict[str, Any]) -> Stamp:
-        """Restore what :meth:`write` gave for ``save``, or the folder where it lies."""
+        """Restore a checkpoint that :meth:`write` saved: its files, or the folder with them."""
         trained = cast(TrainedRole, self.models.trained[role])
         if isinstance(files, Path):
             trained.load(files, plain)
@@ -183,21 +183,21 @@ class Worker(BaseWorker):
         return trained.loaded.handle.stamp
 
     def weights(self, role: str) -> Weights:
-        """What the role trains; of several ranks the first has it."""
+        """The role's trained weights on the CPU; of several ranks, only the first has them."""
         handle = self.models.loaded[role].handle
         tensors = {name: weight.cpu() for name, weight in gather(handle.parameters()).items()}
         return tensors, handle.version
 
     def take(self, role: str, weights: Weights) -> None:
-        """Answer with these from now on."""
+        """Sample with these weights from now on."""
         self.models.loaded[role].handle.take(*weights)
 
 
 def code_mark() -> str:
-    """A digest of every file of the package, and of torch's version."""
+    """A digest of every Python file of the package and of the torch version."""
     import coterie
 
-    # Folders of a checkout are links, which rglob does not follow.
+    # Some folders of a checkout are symbolic links, which rglob does not follow.
     folders = os.walk(Path(coterie.__file__).parent, followlinks=True)
     paths = sorted(Path(at, name) for at, _, names in folders for name in names)
     digests = sha256_of(path for path in paths if path.suffix == ".py")

@@ -1,4 +1,4 @@
-"""Around a run: will it fit, is it healthy, who watches it, and where its models go afterwards."""
+"""Tools around a run: plan its memory, check its health, track it, push and serve its models."""
 
 from coterie.datatypes.extras import Extra, Program
 

@@ -1,4 +1,4 @@
-"""What is refused before a run: trackers that are not there, models that do not fit."""
+"""Checks before a run: trackers that are not installed, models that do not fit."""
 
 from coterie.extras.ops.trackers import check_trackers
 from coterie.models.locate import hub_snapshot, local_folder
@@ -9,17 +9,19 @@ from coterie.training.hosts import lives_elsewhere
 from coterie.training.train_settings import TrainSettings
 
 _SMALL = 256 << 20
-"""Bytes of weights below which nobody need reckon whether a run fits."""
+"""Bytes of weights below which a run is assumed to fit."""
 
 
 def check(settings: TrainSettings) -> None:
-    """Raises:
-    UserError: one sentence that names the flag.
+    """Check the trackers and the memory.
+
+    Raises:
+        UserError: a check fails; the message names the flag.
     """
     check_trackers(settings.run.track)
     here = {} if lives_elsewhere(settings) else local_models(settings.agents)
     if not all(_is_small(model_spec(agent)) for agent in here.values()):
-        # It takes torch, which nobody has waited for until here.
+        # This imports torch, which is slow, so it comes last.
         from coterie.extras.ops.plan_report import check_plan
 
         check_plan(settings)

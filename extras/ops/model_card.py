@@ -1,4 +1,4 @@
-"""The page of trained models on the hub: what they are, what they can do, how they came about."""
+"""The model card of trained models on the hub: what they are, their results, their training."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from coterie.evaluation.table import HEADINGS
 from coterie.models.checksums import NAME as SUMS
 
 _SHIPPED = "apache-2.0"
-"""The licence of the tiny models, which come with the repository."""
+"""Licence of the tiny models that ship with the repository."""
 
 
 def model_card(
@@ -22,16 +22,16 @@ def model_card(
     environment: Mapping[str, Any],
     licence: str | None,
 ) -> str:
-    """A README.md with the hub's front matter.
+    """The text of a README.md with the hub's front matter.
 
     Args:
-        run: which has ended.
+        run: data of a finished run.
         repo: ``ORG/NAME``.
-        folders: role -> its folder in there; empty where that is the repository's root.
-        adapters: whether they are LoRA adapters.
-        environment: what the run noted of its surroundings.
-        licence: the hub's name of it; without one tiny models have the repository's, and others
-            that of what they come from.
+        folders: role -> its folder in the repository; empty for the root.
+        adapters: whether the models are LoRA adapters.
+        environment: the run's record of its packages and problems.
+        licence: the hub's licence identifier. Default: tiny models have the licence of this
+            repository, others that of their base models.
     """
     choice = run.config["choice"]
     bases = {role: name_of(str(run.config["agents"][role]["model"])) for role in folders}
@@ -148,6 +148,6 @@ def _licence(licence: str | None, bases: Mapping[str, str]) -> str:
 
 
 def name_of(model: str) -> str:
-    """A model's name; of a folder, where nobody else has it, the last part."""
+    """A model's name; for a local folder, the last part of its path."""
     is_folder = model.startswith((".", "/", "~")) or model.count("/") > 1
     return model.rstrip("/").rpartition("/")[2] if is_folder else model

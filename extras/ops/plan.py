@@ -1,7 +1,7 @@
-"""What a run will take, before anything is loaded: bytes on each device, and hours.
+"""Plan the resources of a run before anything is loaded: bytes on each device, and hours.
 
-:func:`plan` reads the settings and each model's ``config.json`` alone. Everything is reckoned at
-its limit: the longest prompt that is let in, and answers that end where they must.
+:func:`plan` reads only the settings and each model's ``config.json``. It assumes the worst case:
+the longest allowed prompt, and answers of maximum length.
 """
 
 import dataclasses
@@ -32,19 +32,19 @@ When = Literal["always", "sampling", "learning"]
 GIB = 2**30
 
 PROMPT = 512
-"""Tokens of a prompt where nobody says."""
+"""Tokens of a prompt if the settings have no limit."""
 _PROGRAM = {"cpu": int(0.6 * GIB), "cuda": int(0.6 * GIB)}
-"""Python with torch and transformers, or CUDA's context."""
+"""Bytes of Python with torch and transformers, or of CUDA's context."""
 _SPARE = 0.95
-"""Share of a card that can be filled: allocators leave gaps."""
+"""Usable share of a card: allocators leave gaps."""
 _FUSED_AT_MOST, _CPU_CACHE, _LOGITS = 4 << 30, 2 << 30, 1 << 29
-"""Of the sampler in this process: :mod:`coterie.models.sampler`."""
+"""Limits of the sampler in this process, in bytes: :mod:`coterie.models.sampler`."""
 _PREFILL = 1 << 14
 _GAPS = {"an adapter": 0.25, "16 bits": 0.5}
-"""On a CPU, what malloc keeps between blocks: small results beside large ones, and the blocks below
-32 MiB that 16 bits make of larger ones. Shares of an update."""
+"""On a CPU, memory that malloc wastes between blocks, as shares of an update: small results beside
+large ones, and blocks that 16 bits shrink to below 32 MiB."""
 _KERNELS_16 = 450 << 20
-"""On a CPU: what oneDNN compiles and keeps for products in 16 bits."""
+"""On a CPU, bytes of the kernels that oneDNN compiles for products in 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,16 @@ class Part:
 
 @dataclass(frozen=True)
 class DevicePlan:
-    """What stands on one device."""
+    """The memory plan of one device."""
 
     device: str
     card: int | None
-    """Bytes that there are; None where nobody says."""
+    """Memory of the device in bytes; None if unknown."""
     parts: tuple[Part, ...]
 
     @property
     def most(self) -> int:
-        """Bytes in the moment that takes most."""
+        """Peak memory in bytes, over sampling and learning."""
         always, *moments = (
             sum(part.size for part in self.parts if part.when == when)
             for when in ("always", "sampling", "learning")
@@ -77,19 +77,19 @@ class DevicePlan:
 
     @property
     def fits(self) -> bool:
-        """On a CPU gaps are the system's to fill, so only what is clearly beyond does not fit."""
+        """Whether the peak fits. On a CPU no share is spared for gaps; the system can fill them."""
         spare = 1.0 if self.device == "cpu" else _SPARE
         return self.card is None or self.most <= spare * self.card
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Of a whole run."""
+    """The plan of a whole run."""
 
     devices: tuple[DevicePlan, ...]
     roles: Mapping[str, RolePlan]
     hours: float
-    """Of sampling and learning at most, every answer at its limit; see
+    """Upper bound on the hours of sampling and learning; see
     :mod:`coterie.extras.ops.plan_hours`."""
 
     @property
@@ -98,15 +98,15 @@ class Plan:
 
 
 def plan(settings: TrainSettings, card: float | None = None, prompt: int | None = None) -> Plan:
-    """The plan of a run: a function of the settings, and of this machine where ``card`` is None.
+    """Plan a run from its settings, and from this machine if ``card`` is None.
 
     Args:
-        settings: as ``train.py`` would parse them (:func:`coterie.training.command_line.parse`).
-        card: GiB of every GPU; models go to one where settings say ``auto``. None: what is here.
+        settings: as parsed by ``train.py`` (:func:`coterie.training.command_line.parse`).
+        card: GiB of every GPU; device ``auto`` then means a GPU. None: use this machine's devices.
         prompt: tokens of the longest prompt; None: the limit of the settings, or 512.
 
     Raises:
-        UserError: a model's ``config.json`` cannot be had, or transformers cannot build it.
+        UserError: a ``config.json`` cannot be loaded, or transformers cannot build the model.
     """
     roles = {
         role: _role(settings, role, agent, card, prompt)
@@ -117,11 +117,11 @@ def plan(settings: TrainSettings, card: float | None = None, prompt: int | None 
 
 
 def config_of(spec: ModelSpec) -> Any:
-    """The ``config.json`` of a model, as transformers reads it: of a folder, of what the hub's
-    client has on this disk, of a model that a paper names, or of the hub.
+    """The ``config.json`` of a model, as transformers reads it: from a folder, the hub's cache on
+    this disk, the built-in configurations of models in papers, or the hub.
 
     Raises:
-        UserError: it cannot be had.
+        UserError: it cannot be loaded.
     """
     from transformers import AutoConfig
 
@@ -145,7 +145,7 @@ def _role(
     spec = model_spec(agent)
     device = place(agent.device, card)
     cpu = device == "cpu"
-    devices = 1 if cpu else agent.learner_devices  # on a CPU, shards share one memory
+    devices = 1 if cpu else agent.learner_devices  # on a CPU, all shards are in the same memory
     owner = spec.model if spec.lora else role
     dtype = getattr(torch, number_format_of(dataclasses.replace(spec, device=device)).name)
     config = config_of(spec)
@@ -186,7 +186,7 @@ def _role(
 
 
 def place(device: str, card: float | None) -> str:
-    """Where ``device`` is, on this machine or on one with a card of so many GiB."""
+    """Resolve ``device``, for this machine or for one with a card of ``card`` GiB."""
     if device == "auto":
         import torch
 
@@ -218,7 +218,7 @@ def _devices(
 def _engine_apart(
     settings: TrainSettings, mine: Mapping[str, RolePlan], card: int | None
 ) -> DevicePlan:
-    """What answers for roles whose learner lies in shards: the whole model, on a GPU of its own."""
+    """The engine of roles with a sharded learner: it holds the whole model on a separate GPU."""
     frozen = {
         role: dataclasses.replace(one, trained=False, devices=1) for role, one in mine.items()
     }
@@ -232,12 +232,12 @@ def _program(device: str) -> int:
 
 
 def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Part]:
-    """What the roles' models are in this process, and what their learning adds."""
+    """Memory of the roles' models in this process, and of their training."""
     bases: set[Any] = set()
     for role, one in mine.items():
         found, lora = one.found, one.spec.lora
         if settings.run.engine == "vllm" and not one.trained:
-            continue  # Its engine has them alone.
+            continue  # Only its engine holds the weights.
         key = (one.spec.model, one.spec.revision, one.spec.dtype) if lora else role
         if key not in bases:
             yield Part(f"weights, {role}", found.weights // one.devices)
@@ -267,7 +267,7 @@ def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Par
 
 
 def _gathered(one: RolePlan) -> int:
-    """What is whole on a rank as it computes: all around the blocks, two of these, a gradient."""
+    """Bytes that a rank gathers unsharded: weights outside the blocks, two blocks, a gradient."""
     found, text = one.found, config_of(one.spec).get_text_config()
     held = found.weights + found.trained * (one.spec.lora is not None)
     size = held - found.layers + 3 * found.layers // text.num_hidden_layers
@@ -275,7 +275,7 @@ def _gathered(one: RolePlan) -> int:
 
 
 def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[Part]:
-    """What this process needs to sample from them."""
+    """Memory that this process needs to sample from these models."""
     most, whose = 0, ""
     for role, one in mine.items():
         found = one.found
@@ -304,7 +304,7 @@ def _itemsize(one: RolePlan) -> int:
 def _engine_devices(
     settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
 ) -> dict[str, str]:
-    """Role -> where its engine runs; none without engines."""
+    """Role -> device of its engine; empty without engines."""
     if settings.run.engine != "vllm":
         return {}
     named = {role: settings.agents[role].engine_device for role in roles if role in settings.agents}
@@ -317,7 +317,7 @@ def _engine_devices(
 def engine_keys(
     roles: Mapping[str, RolePlan], engines: Mapping[str, str]
 ) -> dict[tuple[Any, ...], list[str]]:
-    """Each engine, and the roles that it answers for: frozen ones and adapters share a base."""
+    """Engine key -> roles that it serves; frozen roles and adapters share a base."""
     found: dict[tuple[Any, ...], list[str]] = {}
     for role, device in engines.items():
         one = roles[role]
@@ -334,7 +334,7 @@ def _engines(
     device: str,
     card: int | None,
 ) -> Iterator[Part]:
-    """What vLLM takes of a device: its share of a GPU, or weights and cache on a CPU."""
+    """Memory that vLLM takes: its share of a GPU, or weights and cache on a CPU."""
     vllm, here = settings.vllm, []
     for key, names in engine_keys(roles, engines).items():
         if key[1] != device:
@@ -354,7 +354,7 @@ def _engines(
 
 
 def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
-    """Flags that make a run smaller, the mildest first, and the settings with each of them."""
+    """Flags that reduce memory, the mildest first, each with the settings that it gives."""
     learner, vllm = settings.learner, settings.vllm
     learners = {r: a for r, a in settings.agents.items() if a.trained}
     for role, agent in learners.items():

@@ -1,7 +1,6 @@
-"""What a step has, and roughly how long a run takes: arithmetic and memory traffic over what cards
-of its size do.
+"""Estimate how long a run takes: operations and memory traffic divided by the speed of the card.
 
-No model answers as long as it may every time, so this is the most; evaluation is not counted.
+The estimate is an upper bound, as every answer has its maximum length; evaluation is left out.
 """
 
 import math
@@ -21,46 +20,46 @@ CARDS = (
     (100, "an A100", 312e12, 2.0e12),
     (math.inf, "an H200", 989e12, 4.8e12),
 )
-"""(GiB at most, name, bfloat16 operations a second, bytes a second), by the makers' data sheets,
-without sparsity."""
+"""(maximum GiB, name, bfloat16 operations per second, bytes per second), from the makers' data
+sheets, without sparsity."""
 _CPU = ("two CPU cores", 1e11, 2e10)
 _OF_PEAK, _OF_BANDWIDTH = 0.4, 0.6
-"""Shares of those that a learner and a decoder get."""
+"""Shares of these peaks that a learner and a decoder reach."""
 
 
 @dataclass(frozen=True)
 class RolePlan:
-    """What one model of the run does in a step."""
+    """The work of one model in a training step."""
 
     rows: int
-    """0 where training does not ask it."""
+    """Rows per step; 0 if the role takes no part in training."""
     prompt: int
     """Tokens of the longest prompt."""
     longest: int
     """Tokens of the longest row."""
     answer: int
-    """Tokens that it may write."""
+    """Maximum tokens of an answer."""
     found: Footprint
     device: str
     spec: ModelSpec
     trained: bool
     devices: int = 1
-    """GPUs over which its learner lies in shards."""
+    """GPUs over which its learner is sharded."""
     bits: int = 32
-    """Of a number that it computes with."""
+    """Bits per number in its computations."""
     imitated: int = 0
-    """Worked solutions in a step of the warm-up."""
+    """Worked solutions per warm-up step."""
 
 
 def hours(
     settings: TrainSettings, roles: Mapping[str, RolePlan], cards: Mapping[str, int | None]
 ) -> float:
-    """Hours of a run.
+    """Upper bound on the hours of a run.
 
     Args:
-        settings: of the run.
-        roles: its models.
-        cards: device -> bytes.
+        settings: settings of the run.
+        roles: role -> its model's work per step.
+        cards: device -> memory in bytes.
     """
     sampling = learning = imitating = 0.0
     for one in roles.values():
@@ -68,18 +67,18 @@ def hours(
         found = one.found
         if not one.rows:
             continue
-        # Chen et al., arXiv:1604.06174, and Kaplan et al., arXiv:2001.08361: 2 operations a weight
-        # and token forward, 2 for gradients of activations, 2 for those of weights.
+        # Chen et al., arXiv:1604.06174, and Kaplan et al., arXiv:2001.08361: 2 operations per
+        # weight and token forward, 2 for gradients of activations, 2 for those of weights.
         if one.trained:
             once = 2 + 2 + 2 * (one.spec.lora is None) + 2 * found.recomputes
             each = once * settings.learner.epochs + 2 * _readings(settings)
             work = one.rows * one.longest * each * found.parameters
             speed = _OF_PEAK * peak * one.devices
             learning += work / speed
-            # A worked solution is as long as an answer at most, and is read once.
+            # A worked solution is at most as long as an answer, and is read once.
             imitating += one.imitated * one.longest * once * found.parameters / speed
         side = min(one.rows, settings.vllm.max_sequences)
-        # Every token reads the weights once for all rows, and each row's own cache.
+        # Each decoding step reads the weights once for all rows, and the cache of each row.
         read = found.parameters * (4 if one.device == "cpu" else 2)
         read += side * one.longest / 2 * found.cache_per_token
         passes = math.ceil(one.rows / side) * one.answer
@@ -90,17 +89,17 @@ def hours(
 
 
 def _readings(settings: TrainSettings) -> float:
-    """How often a step computes a row's log-probabilities without learning it, at most."""
+    """Maximum forward passes over a row per step that compute log-probabilities only."""
     algo = settings.algo
-    # Of the weights before several updates, and of the reference; of both for the reward.
+    # By the weights before several updates, and by the reference; by both for the reward.
     often = (settings.learner.optimizer_steps > 1) + (algo.kl_coefficient > 0)
     often += 2 * (algo.kl_in_reward > 0)
-    # Behind the other context, and behind the row's own, until that has faded.
+    # Given the other context and given the row's own, until distillation has faded.
     return often + 2 * (algo.distillation.beta > 0) * (algo.distillation.fade or 1.0)
 
 
 def card_name(device: str, card: int | None) -> str:
-    """Whose speed is taken for a device of so many bytes."""
+    """Name of the card whose speed stands for a device with ``card`` bytes."""
     return _speeds(device, card)[0]
 
 
@@ -112,7 +111,7 @@ def _speeds(device: str, card: int | None) -> tuple[str, float, float]:
 
 
 def rows_of(settings: TrainSettings, role: str) -> tuple[int, float]:
-    """(rows of one step, different prompts a row)."""
+    """(rows per step, different prompts per row)."""
     choice = settings.choice
     env = envs.make(
         choice.env,
@@ -121,7 +120,7 @@ def rows_of(settings: TrainSettings, role: str) -> tuple[int, float]:
     )
     agents = sum(role_of(agent) == role for agent in env.possible_agents)
     replicas = settings.rollout.replicas or int(env.metadata.get("replicas", 1))
-    # Who is asked the same at the beginning shares it, and replicas do.
+    # Agents with the same first prompt share it, and so do replicas.
     first, _ = env.reset(seed=0)
     asked_first = Counter(
         seen["tokens"].tobytes()

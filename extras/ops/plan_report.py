@@ -1,4 +1,4 @@
-"""A plan in words: a table of 80 columns, and the flags that would make a run fit."""
+"""Print a plan as a table of 80 columns, with the flags that would make the run fit."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,8 +13,8 @@ _MOMENTS = {"always": "", "sampling": "while sampling: ", "learning": "while lea
 
 
 def show_plan(settings: TrainSettings, _: Callable[[], PreparedProblems] | None = None) -> int:
-    """Print the plan, for which no problem is opened; returns the exit code: 0 it fits, 1 it does
-    not."""
+    """Print the plan without opening any problems. Returns the exit code: 0 if the run fits,
+    else 1."""
     card = settings.run.card
     found = plan(settings, card)
     print(describe(settings, found))
@@ -80,11 +80,11 @@ def why_not(settings: TrainSettings, found: Plan, card: float | None = None) -> 
 
 
 def make_fit(settings: TrainSettings, card: float | None, found: Plan) -> tuple[list[str], int]:
-    """Flags with which a run fits and what it then takes on its fullest device; no flags where
-    there are none."""
+    """(flags that make a run fit, bytes on its fullest device with them); the list is empty if no
+    flags are enough."""
     chosen: dict[str, str] = {}
     while not found.fits:
-        # The mildest that is enough, or else the one that helps most.
+        # The mildest flag that is enough, or else the flag that saves most.
         best: tuple[str, TrainSettings, Plan] | None = None
         for flag, less in ways_out(settings):
             now = plan(less, card)
@@ -108,11 +108,11 @@ def _over(found: Plan) -> int:
 
 
 def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
-    """Refuse a run that cannot fit, before its models are loaded; says so and goes on where nobody
-    can tell.
+    """Refuse a run that cannot fit, before its models are loaded. If this cannot be known, print
+    so and continue.
 
     Raises:
-        UserError: one sentence that names the flags which would make it fit.
+        UserError: the run does not fit; the message names the flags that would make it fit.
     """
     try:
         found = plan(settings, None, prompt)

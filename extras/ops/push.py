@@ -1,7 +1,7 @@
-"""Trained models to the Hugging Face Hub: ``coterie push runs/x ORG/NAME``.
+"""Push trained models to the Hugging Face Hub: ``coterie push runs/x ORG/NAME``.
 
-Nothing is ever sent without this command. What it sends lies in the run's folder ``hub`` first,
-where ``--dry-run`` leaves it.
+Only this command uploads anything. It first writes all files to the run's folder ``hub``; with
+``--dry-run`` it stops there.
 """
 
 import json
@@ -51,7 +51,7 @@ class Push:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit code: 0 sent or written, 2 the user's mistake, 130 interrupted."""
+    """Run the command. Returns the exit code: 0 success, 2 user error, 130 interrupted."""
     return run_command(
         lambda: _push(parse_flags(Push, argv, prog="coterie push")),
         program="coterie push",
@@ -82,10 +82,10 @@ def _push(settings: Push) -> int:
 
 
 def write_folder(run: RunData, repo: str, licence: str | None) -> Path:
-    """Lay out in the run's folder ``hub`` what the repository is to hold.
+    """Write the content of the repository to the run's folder ``hub``.
 
     Raises:
-        UserError: the run has not ended, or its models are not what it wrote.
+        UserError: the run has not ended, or its models have changed since.
     """
     settings = read_settings(run.path)
     roles = [role for role, agent in settings.agents.items() if agent.trained]
@@ -123,10 +123,10 @@ def write_folder(run: RunData, repo: str, licence: str | None) -> Path:
 
 
 def send(folder: Path, repo: str, *, private: bool) -> str:
-    """Make the repository, where there is none, and add one commit; gives its address.
+    """Create the repository if it does not exist, and add one commit. Returns its URL.
 
     Raises:
-        UserError: nobody is logged in, may not write there, or the hub cannot be reached.
+        UserError: there is no login or no write access, or the hub cannot be reached.
     """
     import httpx2
     from huggingface_hub import HfApi, get_token
@@ -149,11 +149,11 @@ def send(folder: Path, repo: str, *, private: bool) -> str:
 
 
 def _complete_adapter(agent: AgentSettings, place: Path) -> None:
-    """Name its base as others find it, and lay the base's tokenizer beside it, unless the base has
-    gone from this machine."""
+    """Replace the local path of the adapter's base model by its public name, and add the base's
+    tokenizer if the base is still on this machine."""
     config = place / "adapter_config.json"
     content = json.loads(config.read_text(encoding="utf-8"))
-    config.unlink()  # the run's own, where it is a link
+    config.unlink()  # it may be a hard link to the run's own file
     content["base_model_name_or_path"] = name_of(agent.model)
     config.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     spec = model_spec(agent)
@@ -165,7 +165,7 @@ def _complete_adapter(agent: AgentSettings, place: Path) -> None:
 
 
 def _link(source: str | Path, target: str | Path) -> None:
-    """Weights need no second place on the disk, if it is the same disk."""
+    """Hard-link a file, so that weights take no extra space; copy it to another file system."""
     try:
         os.link(os.path.realpath(source), target)
     except OSError:

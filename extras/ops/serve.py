@@ -21,8 +21,8 @@ from coterie.agents.engine.processes import end_with_parent
 from coterie.datatypes import UserError, check_literals, reason_of, refuse, user_path
 from coterie.datatypes.flags import parse_flags
 
-# A prompt that is read in parts costs its request a number of its stream, which vLLM then winds
-# back: something that generators on a CPU cannot do, and the server ends.
+# With chunked prefill vLLM draws one random number too many and then rewinds the generator.
+# Generators on a CPU cannot rewind, and the server would crash.
 _ON_CPU = ["--enforce-eager", "--no-enable-chunked-prefill"]
 
 
@@ -66,7 +66,7 @@ class ServeSettings:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until Ctrl-C; returns the exit code: 0 ended, 2 the user's mistake."""
+    """Serve until Ctrl-C. Returns the exit code: 0 ended, 2 user error."""
     argv = sys.argv[1:] if argv is None else argv
     try:
         settings = parse_flags(ServeSettings, argv, prog="coterie serve")
@@ -83,10 +83,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def check_serving(settings: ServeSettings) -> None:
-    """Refuse what cannot work, or what opens the model to others without being asked to.
+    """Refuse invalid settings, and those that expose the model to others without ``--public``.
 
     Raises:
-        UserError: one sentence that names the flag.
+        UserError: a setting is refused; the message names the flag.
     """
     s = settings
     refuse(
@@ -118,7 +118,7 @@ def served_name(settings: ServeSettings) -> str:
 
 
 def player(settings: ServeSettings, *, chat: bool) -> str:
-    """What ``--agents.ROLE.model`` is given; without a chat template contexts are continued."""
+    """The value for ``--agents.ROLE.model``; without a chat template it uses plain completions."""
     host = settings.host
     if host in ("0.0.0.0", "::"):
         host = socket.gethostname()
@@ -129,11 +129,11 @@ def player(settings: ServeSettings, *, chat: bool) -> str:
 
 
 def arguments(settings: ServeSettings, folder: str, *, gpu: bool) -> list[str]:
-    """What follows ``vllm serve`` for a model in ``folder`` (or a hub id)."""
+    """Arguments of ``vllm serve`` for a model in ``folder`` (or a hub id)."""
     s = settings
     said = ["--model", folder, "--served-model-name", served_name(s)]
     said += ["--host", s.host, "--port", str(s.port), "--max-num-seqs", str(s.max_sequences)]
-    # Nothing that a request leaves open is taken from the checkpoint's generation settings.
+    # Parameters missing from a request do not come from the checkpoint's generation settings.
     said += ["--generation-config", "vllm"]
     said += ["--dtype", s.dtype if gpu else _format_on_cpu(s)]
     said += ["--gpu-memory-utilization", str(s.gpu_memory)] if gpu else _ON_CPU
@@ -163,11 +163,11 @@ def _check_free(host: str, port: int) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
-            # A port whose last connections are still fading is free.
+            # A port whose last connections are in TIME_WAIT counts as free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except (OSError, TypeError, ValueError) as error:
-        # Not only what is taken: a machine without IPv6, a host that no name can be.
+        # Other causes than a used port: a machine without IPv6, or an invalid host name.
         reason = getattr(error, "strerror", None) or error
         raise UserError(
             f"cannot listen on {host[:80]}:{port} ({reason}); choose another --port or --host"
@@ -175,7 +175,7 @@ def _check_free(host: str, port: int) -> None:
 
 
 def _serve(settings: ServeSettings) -> None:
-    # What takes time to import waits until everything that can be checked has been.
+    # Slow imports come after all checks.
     import torch
 
     from coterie.agents.engine.processes import engine_environment, memory_folder
@@ -213,7 +213,7 @@ def _serve(settings: ServeSettings) -> None:
 
 
 def _wide_enough(source: Path, folder: Path) -> str:
-    """The checkpoint, or a copy with heads that vLLM's attention on a CPU has kernels for."""
+    """The checkpoint, or a copy with a head width that vLLM's CPU attention supports."""
     import json
 
     from coterie.agents.engine.export import cpu_width, export_checkpoint
@@ -243,12 +243,12 @@ def _has_template(spec: Any, name: str) -> bool:
 
 
 def _announce(settings: ServeSettings, chat: bool) -> None:
-    """Say how the model is named, once it answers."""
+    """Print how to use the model, once the server answers."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
     place = f"[{host}]" if ":" in host else host
     while True:
         try:
-            # Whatever proxy the environment names, this machine is asked directly.
+            # Ignore proxies from the environment: the server is on this machine.
             opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
             with opener.open(f"http://{place}:{settings.port}/health", timeout=5):
                 break
@@ -262,7 +262,7 @@ def _announce(settings: ServeSettings, chat: bool) -> None:
 
 
 def _run_vllm(said: list[str]) -> None:
-    """vLLM's server in this process, so that whoever ends this process ends the server."""
+    """Run vLLM's server in this process, so that it ends with the process."""
     import uvloop  # pyright: ignore[reportMissingImports]
     from vllm.entrypoints.launchers.cli_args import (  # pyright: ignore[reportMissingImports]
         make_arg_parser,
@@ -273,7 +273,7 @@ def _run_vllm(said: list[str]) -> None:
     from vllm.utils.argparse_utils import FlexibleArgumentParser  # pyright: ignore[reportMissingImports]
 
     cli_env_setup()
-    # Where vLLM is installed, its types say that this may be None; it never is.
+    # vLLM's types allow None here; it never is.
     parsed: Any = make_arg_parser(FlexibleArgumentParser(prog="vllm serve")).parse_args(said)
     validate_parsed_serve_args(parsed)
     try:
@@ -284,7 +284,7 @@ def _run_vllm(said: list[str]) -> None:
         ) from error
 
 
-if __name__ == "__mp_main__":  # what the processes that vLLM starts call this module
+if __name__ == "__mp_main__":  # the name of this module in processes that vLLM starts
     end_with_parent()
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,7 +1,7 @@
-"""Where a run's numbers go beside TensorBoard: ``--track wandb trackio``.
+"""Track a run with other services than TensorBoard: ``--track wandb trackio``.
 
-A tracker gets what TensorBoard gets, and the episodes of a step as a table wherever TensorBoard has
-a transcript. It watches: one that fails is told of once, and left out from there on.
+A tracker gets the same scalars as TensorBoard, and a table of episodes at each step where
+TensorBoard gets a transcript. If a tracker fails, one message says so and the run goes on without.
 """
 
 import contextlib
@@ -23,8 +23,10 @@ _COLUMNS = ("problem", "gold", "agent", "status", "reward", "advantage", "text")
 
 
 def check_trackers(names: Sequence[str]) -> None:
-    """Raises:
-    UserError: one whose package is not installed.
+    """Check that the packages of all trackers are installed.
+
+    Raises:
+        UserError: a package is missing.
     """
     for name in names:
         if find_spec(name) is None:
@@ -41,11 +43,11 @@ def open_trackers(
 def episode_rows(
     episodes: Sequence[Episode], advantages: Mapping[int, float]
 ) -> list[list[str | float | None]]:
-    """A row for each trajectory; what it read and wrote is Unicode, whoever wrote it.
+    """One row per trajectory; all text is valid Unicode.
 
     Args:
-        episodes: what was played.
-        advantages: ``id(trajectory)`` -> advantage, for those that entered a loss.
+        episodes: finished episodes.
+        advantages: ``id(trajectory)`` -> advantage, for trajectories that entered a loss.
     """
     return [
         as_unicode(
@@ -58,15 +60,15 @@ def episode_rows(
 
 
 class Trackers:
-    """All of one run's."""
+    """All trackers of one run."""
 
     def __init__(
         self, names: Sequence[str], run: RunDirectory, tell: Callable[[str], None]
     ) -> None:
-        """Begin, or go on with what an earlier part of the run began; ``tell`` shows a sentence."""
+        """Start tracking, or continue after a resume; ``tell`` shows a message to the user."""
         self._tell = tell
         self._open: dict[str, tuple[Any, Any]] = {}
-        """Name -> its package, and the run in it."""
+        """Name -> (package, its run object)."""
         if (known := run.read_json(_ID)) is None:
             run.write_json(_ID, known := {"id": secrets.token_hex(4)})
         for name in names:
@@ -75,18 +77,18 @@ class Trackers:
                 self._open[name] = package, _BEGIN[name](package, run, known["id"])
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """Numbers by their names."""
+        """Log scalars; ``values`` maps names to numbers."""
         self._log(step, lambda _: dict(values))
 
     def episodes(
         self, step: int, episodes: Sequence[Episode], advantages: Mapping[int, float]
     ) -> None:
-        """A step's episodes, as a table."""
+        """Log the episodes of a step as a table."""
         columns, data = list(_COLUMNS), episode_rows(episodes, advantages)
         self._log(step, lambda package: {"episodes": package.Table(columns=columns, data=data)})
 
     def close(self) -> None:
-        """Wait for what is still to be written or sent."""
+        """Wait until all data is written or sent."""
         for name, (_, run) in list(self._open.items()):
             with self._watched(name):
                 run.finish()
@@ -99,7 +101,7 @@ class Trackers:
 
     @contextlib.contextmanager
     def _watched(self, name: str):  # type: ignore[no-untyped-def]
-        """What it prints is dropped; what it raises ends it, and nothing else."""
+        """Drop the tracker's output; switch it off if it raises an exception."""
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 yield
@@ -110,8 +112,8 @@ class Trackers:
 
 
 def _begin_wandb(wandb: Any, run: RunDirectory, name: str) -> Any:
-    """Online where somebody is logged in or ``WANDB_MODE`` says so; else its files lie in the run,
-    and ``wandb sync`` sends them."""
+    """Start online if there is a login or ``WANDB_MODE`` says so; otherwise write files to the run
+    directory, which ``wandb sync`` uploads."""
     mode = None if "WANDB_MODE" in os.environ or wandb.login(prompt=False) else "offline"
     return wandb.init(
         project="coterie",
@@ -126,7 +128,7 @@ def _begin_wandb(wandb: Any, run: RunDirectory, name: str) -> Any:
 
 
 def _begin_trackio(trackio: Any, run: RunDirectory, name: str) -> Any:
-    """On this machine, in ``TRACKIO_DIR``, unless ``TRACKIO_SPACE_ID`` names a space."""
+    """Track on this machine, in ``TRACKIO_DIR``, unless ``TRACKIO_SPACE_ID`` names a space."""
     return trackio.init(
         project="coterie",
         name=f"{run.path.name}-{name}",

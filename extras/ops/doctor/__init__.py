@@ -1,5 +1,5 @@
-"""``python train.py ... --doctor``: what is wrong with a configuration, found in a minute.
+"""``python train.py ... --doctor``: find errors in a configuration within a minute.
 
-Its episodes, policies, learners and engines are those of a training run; nothing is written, and
-weights and optimisers are left as they were.
+The doctor uses the episodes, policies, learners and engines of a training run. It writes nothing
+and restores all weights and optimisers.
 """

@@ -9,7 +9,7 @@ _FLAG = "--doctor"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 nothing is wrong, 1 something is, 2 the user's mistake."""
+    """Run the doctor. Returns the exit code: 0 no errors found, 1 errors found, 2 user error."""
     argv = sys.argv[1:] if argv is None else argv
     return train.main(argv if _FLAG in argv else [*argv, _FLAG])
 

@@ -1,4 +1,4 @@
-"""The contract of trajectories: the learner's tokens are those that the policy saw and sampled."""
+"""Check the contract of trajectories: they hold exactly what the policy read and sampled."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ _WAY_OUT = (
 
 
 def faults(row: Trajectory, *, blind: bool) -> Iterator[str]:
-    """What is wrong with one row.
+    """Yield the faults of one row.
 
     Args:
-        row: as a rollout gives it.
-        blind: whether its policy may leave log-probabilities out (NaN).
+        row: a trajectory from a rollout.
+        blind: whether its policy may omit log-probabilities (NaN).
     """
     length = len(row.tokens)
     if len(row.mask) != length or len(row.logprobs) != length:
@@ -51,7 +51,7 @@ def faults(row: Trajectory, *, blind: bool) -> Iterator[str]:
 
 
 def unseen(observed: Observed, role: str) -> int:
-    """Turns whose context or tokens are not what the policy was asked and answered."""
+    """Number of turns whose context and tokens match no call of the policy."""
     known = {
         (one.prompt.agent, one.prompt.tokens.tobytes(), one.completion.tokens.tobytes())
         for one in observed.asked.get(role, ())
@@ -64,7 +64,7 @@ def unseen(observed: Observed, role: str) -> int:
 
 
 def check_contract(observed: Observed, role: str, *, blind: bool) -> Finding:
-    """One role's rows; see :func:`faults` for ``blind``."""
+    """Check the rows of one role; see :func:`faults` for ``blind``."""
     rows = observed.rows(role)
     turns = sum(len(row.turns) for row in rows)
     if not turns:
@@ -81,7 +81,7 @@ def check_contract(observed: Observed, role: str, *, blind: bool) -> Finding:
 
 
 def check_answers(observed: Observed, role: str) -> Finding:
-    """Whether a model answered whenever it was asked."""
+    """Check that a model answered every request."""
     rows = observed.rows(role)
     failed = Counter(row.status for row in rows if row.status != "ok")
     measured = f"{len(rows) - failed.total()} of {len(rows)} rows"

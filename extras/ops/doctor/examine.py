@@ -1,4 +1,4 @@
-"""The whole examination, from settings to an exit code."""
+"""Run all checks of the doctor, from settings to an exit code."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ from coterie.training.runtime import assemble
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
 
-# An update shows in log-probabilities that move by so many tolerances.
+# An update counts if it moves log-probabilities by this many tolerances.
 _CLEARLY = 3.0
 _PARITY, _WOKEN, _UPDATED = "parity", "parity after sleep", "parity after an update"
 _SAME_WEIGHTS = (
@@ -45,8 +45,8 @@ _OLD_WEIGHTS = (
 
 
 def examine(settings: TrainSettings, checked: Callable[[], PreparedProblems]) -> int:
-    """Print what is wrong; ``checked`` checks the settings and returns the problems. Returns the
-    exit code: 0 nothing, 1 something, 130 interrupted."""
+    """Print all findings. ``checked`` checks the settings and returns the problems. Returns the
+    exit code: 0 no errors found, 1 errors found, 130 interrupted."""
     problems = checked()
     try:
         return _examine(settings, problems)
@@ -55,7 +55,7 @@ def examine(settings: TrainSettings, checked: Callable[[], PreparedProblems]) ->
 
 
 def _examine(settings: TrainSettings, problems: PreparedProblems) -> int:
-    # Nothing is ever written to it.
+    # No file is ever written to this directory.
     nowhere = RunDirectory(Path("doctor"))
     runtime = assemble(settings, problems, nowhere, settings.plain())
     session = Examined(runtime, settings)
@@ -73,10 +73,10 @@ def _examine(settings: TrainSettings, problems: PreparedProblems) -> int:
 
 
 def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
-    """Every check of one session; weights and optimisers are afterwards as before."""
+    """Run every check on a session; restores weights and optimisers afterwards."""
     settings, team = session.settings, session.team
     rollout = settings.rollout
-    # What engines give up in their sleep is the learner's to take.
+    # The memory that sleeping engines free is available to the learner.
     session.run_async(team.backend.rest())
     free = memory.free_by_device(team)
     sampling = rollout.sampling()
@@ -97,7 +97,7 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
     scored = _scored(session, observed)
     findings += _parity(session, scored, _PARITY, _SAME_WEIGHTS)
     if settings.vllm.sleep_level and _engines(team) is not None:
-        # Engines have slept since, and nothing has been handed to them.
+        # Engines have slept since, and have received no weights.
         woken = session.ask(observe(session, problems, policies, name="woken"))
         findings += _parity(session, _scored(session, woken), _WOKEN, _LOST_IN_SLEEP)
     filtered = rollout.top_p < 1 or rollout.top_k > 0
@@ -115,12 +115,12 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
 
 
 def _engines(team: Team) -> Fleet | None:
-    """What answers beside this process, if anything does."""
+    """The vLLM engines, if there are any."""
     return team.backend.fleet if isinstance(team.backend, VllmBackend) else None
 
 
 def _texts(session: Examined, observed: Observed) -> list[Finding]:
-    """Chat templates and tokenizers."""
+    """Check chat templates and tokenizers."""
     findings = []
     for role, one in session.team.loaded.items():
         chat = session.settings.agents[role].chat
@@ -146,10 +146,10 @@ def _trajectories(session: Examined, observed: Observed) -> list[Finding]:
 
 
 def _scored(session: Examined, observed: Observed) -> dict[str, Scored | None]:
-    """Each model's rows, by the learner's forward pass; None for one that it cannot score."""
+    """Score each model's rows with the learner's forward pass; None where that is impossible."""
     scored = {}
     for role, one in session.team.loaded.items():
-        # An engine has the weights of a frozen role to itself.
+        # Only an engine holds the weights of some frozen roles.
         here = one.handle.device.type != "meta"
         scored[role] = _rescored(session, observed, role) if here else None
     return scored
@@ -184,8 +184,8 @@ def _updated(
     observed: Observed,
     took: dict[str, int | None],
 ) -> list[Finding]:
-    """Update every learner, sample with the new weights, and put the old ones back; ``took`` is
-    told what they took of memory."""
+    """Update every learner, sample with the new weights, and restore the old ones. Fills ``took``
+    with the bytes that each update took."""
     team = session.team
     rows = [row for row in observed.rows() if row.loss_weight > 0 or row.role in team.trained]
     findings = []
@@ -208,7 +208,7 @@ def _updated(
                 least=_CLEARLY * _tolerance(session, role),
             )
         broken = any(change is not None and np.isnan(change.mean) for change in moved.values())
-        # Nobody can sample from weights that are no numbers.
+        # Weights that are NaN cannot be sampled from.
         sampled = None if broken else observe(session, problems, policies, name="after")
         after = session.ask(sampled) if sampled else None
         for role, change in moved.items():
@@ -279,13 +279,13 @@ def _memory(
         devices = [spec.device for spec in fleet.specs]
         if size := memory.engine_needs(devices, settings.vllm.cpu_cache_gb):
             found.setdefault("cpu", {})["engines' caches"] = size
-    # A device that has nothing but frozen roles' engines on it was measured by the engines.
+    # Devices with only engines of frozen roles are left out: the engines checked their memory.
     return [memory.check_memory(place, found[place], free.get(place)) for place in sorted(found)]
 
 
 def _update_bytes(session: Examined, observed: Observed, role: str, took: int | None) -> int:
-    """What a micro-batch of the longest rows takes: planned, and corrected by what the update of
-    the observed ones took."""
+    """Bytes that a micro-batch of the longest rows takes: the plan, corrected by the measured
+    update on the observed rows."""
     settings, handle = session.settings, session.team.loaded[role].handle
     agent, mine = settings.agents[role], observed.rows(role)
     if not mine:
@@ -305,7 +305,7 @@ def _update_bytes(session: Examined, observed: Observed, role: str, took: int | 
 
 
 def _tolerance(session: Examined, role: str) -> float:
-    """Of two that compute in different formats, the coarser one decides."""
+    """The tolerance of the coarser number format, of learner and sampler."""
     fleet = _engines(session.team)
     own = session.team.loaded[role].handle.dtype
     return max(tolerance(own), tolerance(own if fleet is None else fleet.dtype_of(role)))

@@ -1,4 +1,4 @@
-"""What one check found."""
+"""The result of one check."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _STYLES = {"ok": "green", "wrong": "bold red", "not measured": "yellow"}
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of the doctor's table."""
+    """A row of the doctor's table."""
 
     check: str
     role: str
@@ -23,14 +23,14 @@ class Finding:
 
 
 def judge(check: str, role: str, measured: str, *, wrong: bool, way_out: str) -> Finding:
-    """``ok``, or ``wrong`` with its way out."""
+    """A finding with verdict ``wrong`` and its way out, or ``ok`` without."""
     if wrong:
         return Finding(check, role, measured, "wrong", way_out)
     return Finding(check, role, measured, "ok")
 
 
 def table(findings: Sequence[Finding]) -> Table:
-    """All findings. What models and servers wrote is shown as it is, never as markup."""
+    """A table of all findings. Text from models and servers is never read as markup."""
     drawn = Table()
     names = ["check", "role", "measured", "verdict"]
     helped = any(one.way_out for one in findings)

@@ -1,4 +1,4 @@
-"""Will a training step fit?"""
+"""Check that a training step fits into memory."""
 
 import os
 import subprocess
@@ -17,25 +17,25 @@ from coterie.teams.team import Team
 from coterie.teams.trained import TrainedRole
 
 _GIB = 2**30
-# Of a step's batches, see coterie.models.sampler.batches.
+# Limit for the cache of a batch; see coterie.models.sampler.batches.
 _CPU_CACHE_BYTES = 2 << 30
 _TELLING = 256 << 20
-"""Bytes of a probe below which what else happens in a process hides it."""
+"""Probes below this many bytes drown in the other allocations of a process."""
 
 
 def optimiser_bytes(trainable_bytes: int, moments: str = "float32") -> dict[str, int]:
-    """What training adds to weights in float32; moments in pages need not be on the device."""
+    """Bytes that training adds to float32 weights; paged moments need not be on the device."""
     share = {"float32": 2.0, "8bit": 0.5}.get(moments, 0.0)
     return {"gradients": trainable_bytes, "moments": int(share * trainable_bytes)}
 
 
 def cache_bytes(config: Any, rows: int, longest: int, itemsize: int) -> int:
-    """Keys and values of rows that are sampled side by side."""
+    """Bytes of the key-value cache of rows that are sampled together."""
     return rows * longest * config.num_hidden_layers * cache_width(config) * itemsize
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Memory that nobody uses; None where nobody says."""
+    """Free memory in bytes; None if unknown."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     try:
@@ -47,7 +47,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def available(meminfo: Path, what: str = "MemAvailable") -> int | None:
-    """The kernel's own estimate, in bytes; or another line of that file."""
+    """The line ``what`` of ``meminfo`` in bytes, by default available memory; None if missing."""
     try:
         lines = meminfo.read_text(encoding="ascii").splitlines()
     except OSError:
@@ -57,8 +57,8 @@ def available(meminfo: Path, what: str = "MemAvailable") -> int | None:
 
 
 def found_card(device: str) -> int | None:
-    """Bytes of a device of this machine; None where nobody says. A GPU is asked from outside:
-    torch would take memory of it, and processes could no longer fork."""
+    """Total memory of a local device in bytes; None if unknown. For a GPU this calls nvidia-smi:
+    torch would allocate memory on it, and processes could no longer fork."""
     if device == "cpu":
         return available(Path("/proc/meminfo"), "MemTotal")
     number = int(device.partition(":")[2] or 0) if device.startswith("cuda:") else 0
@@ -77,7 +77,7 @@ def found_card(device: str) -> int | None:
 
 
 def free_by_device(team: Team) -> dict[str, int | None]:
-    """What is free where models are; models and engines are loaded already."""
+    """Free bytes of each device with models, after models and engines are loaded."""
     return {
         str(device): free_bytes(device)
         for device in {one.handle.device for one in team.loaded.values()}
@@ -87,8 +87,8 @@ def free_by_device(team: Team) -> dict[str, int | None]:
 
 @contextmanager
 def most_taken(device: torch.device) -> Iterator[list[int]]:
-    """Afterwards holds the most bytes that were taken inside, beyond those of before; nothing where
-    nobody says."""
+    """Yield a list. On exit it gets the peak bytes allocated inside, beyond those before; it stays
+    empty if they are unknown."""
     found: list[int] = []
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
@@ -98,7 +98,7 @@ def most_taken(device: torch.device) -> Iterator[list[int]]:
         return
     status = Path("/proc/self/status")
     try:
-        # The process's high-water mark falls to what it has now (proc(5)).
+        # Reset the process's high-water mark to its current memory (proc(5)).
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
         start = _high_water(status)
     except OSError:
@@ -114,12 +114,12 @@ def _high_water(status: Path) -> int | None:
 
 
 def corrected(planned: int, probe: Footprint, took: int | None) -> int:
-    """A planned update's bytes, by what a probe took and what was planned of that.
+    """Scale an update's planned bytes by the ratio of measured to planned bytes of a probe.
 
     Args:
-        planned: of the longest rows.
-        probe: planned of the probe's rows; its moments came with it.
-        took: what it took beside the loaded model.
+        planned: plan for the longest rows.
+        probe: plan for the probe's rows, which also allocated gradients and moments.
+        took: measured bytes of the probe beside the loaded model.
     """
     held = probe.gradients + probe.moments
     if took is None or held + probe.update < _TELLING:
@@ -130,12 +130,12 @@ def corrected(planned: int, probe: Footprint, took: int | None) -> int:
 def needs(
     team: Team, *, updates: Mapping[str, int], rows: Mapping[str, tuple[int, int]]
 ) -> dict[str, dict[str, int]]:
-    """device -> what for -> bytes that a training step takes beside the loaded models.
+    """Device -> purpose -> bytes that a training step takes beside the loaded models.
 
     Args:
-        team: loaded.
-        updates: role that learns -> bytes of a micro-batch.
-        rows: role -> (rows in a step, tokens of the longest).
+        team: the loaded team.
+        updates: trained role -> bytes of a micro-batch.
+        rows: role -> (rows per step, tokens of the longest row).
     """
     total: dict[str, dict[str, int]] = {}
     for role, one in team.loaded.items():
@@ -147,7 +147,7 @@ def needs(
             trainable = sum(p.numel() * p.element_size() for p in handle.parameters().values())
             moments = learns.learner.settings.moments
             found = optimiser_bytes(trainable, moments)
-            # Learners take turns, and so do samplers in this process.
+            # Learners run one after another, and so do samplers in this process.
             found["a micro-batch"] = updates[role]
         policy = team.policies[role]
         if isinstance(policy, LocalPolicy):
@@ -164,12 +164,12 @@ def needs(
 
 
 def engine_needs(devices: Sequence[str], cpu_cache_gb: int) -> int:
-    """Bytes that CPU engines will fill their caches with; a GPU engine takes its share at once."""
+    """Cache bytes that CPU engines will still allocate; GPU engines allocate theirs at start."""
     return sum(device == "cpu" for device in devices) * cpu_cache_gb * _GIB
 
 
 def check_memory(device: str, needed: Mapping[str, int], free: int | None) -> Finding:
-    """One device."""
+    """Compare the needs of one device with its free bytes."""
     total = sum(needed.values())
     parts = ", ".join(f"{name} {_size(size)}" for name, size in needed.items() if size)
     measured = f"{_size(total)} more ({parts})"

@@ -1,6 +1,4 @@
-"""A few episodes of a run, played as in training, with notes of what passes between environments
-and policies.
-"""
+"""Play a few episodes as in training, and record what environments and policies exchange."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +28,7 @@ Tokens = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Asked:
-    """One call of a policy that was answered."""
+    """An answered call of a policy."""
 
     prompt: Prompt
     sampling: Sampling
@@ -38,7 +36,7 @@ class Asked:
 
 
 class WatchedPolicy:
-    """Implements :class:`coterie.datatypes.Policy`: another one, with what it was asked."""
+    """A :class:`coterie.datatypes.Policy` that wraps another policy and records its calls."""
 
     def __init__(self, policy: Policy) -> None:
         self.asked: list[Asked] = []
@@ -51,7 +49,7 @@ class WatchedPolicy:
 
 
 class WatchedEnv:
-    """A token environment, with the agents whose context was not continued at its end."""
+    """Wraps a token environment and records agents whose context did not continue the last one."""
 
     def __init__(self, env: Any, broken: list[str]) -> None:
         self.agents: list[str] = []
@@ -91,18 +89,18 @@ _PROBLEMS, _REPLICAS = 8, 4
 
 @dataclass(frozen=True)
 class Observed:
-    """What was played."""
+    """Records of the played episodes."""
 
     episodes: Sequence[Episode]
     asked: Mapping[str, Sequence[Asked]]
-    """By role, in the order of the answers."""
+    """Role -> answered calls, in order of the answers."""
     broken: Sequence[str]
-    """Agents whose context was not continued at its end, once for each time."""
+    """Agents whose context did not continue the last one, one entry per event."""
     outside: str = ""
-    """The first observation that was not in its author's own space."""
+    """Message about the first observation outside its declared space."""
 
     def rows(self, role: str | None = None) -> list[Trajectory]:
-        """One role's rows, or all."""
+        """The rows of one role, or of all roles."""
         return [
             row
             for episode in self.episodes
@@ -112,17 +110,17 @@ class Observed:
 
 
 class Examined(Session):
-    """A session about which the doctor knows everything."""
+    """A session with the settings and the runtime parts that the doctor needs."""
 
     def __init__(self, runtime: Runtime, settings: TrainSettings) -> None:
-        """``settings``: what ``runtime`` was built from."""
+        """``settings``: the settings from which ``runtime`` was built."""
         super().__init__(runtime)
         self.settings, self.make_env = settings, runtime.make_env
         self.group_key, self.replicas = runtime.sampler.group_key, runtime.sampler.replicas
 
 
 def few(session: Examined, problems: Sequence[Problem]) -> tuple[Sequence[Problem], int]:
-    """(as many of a step's problems as tell enough, episodes of each)."""
+    """(the problems to play, episodes per problem), at most those of a training step."""
     count = min(_PROBLEMS, session.settings.rollout.problems_per_step)
     return problems[:count], min(_REPLICAS, session.replicas)
 
@@ -130,7 +128,7 @@ def few(session: Examined, problems: Sequence[Problem]) -> tuple[Sequence[Proble
 async def observe(
     session: Examined, problems: Sequence[Problem], policies: Mapping[str, Policy], *, name: str
 ) -> Observed:
-    """Play the first ``problems`` of training; ``name`` seeds what is sampled."""
+    """Play the first of ``problems``; ``name`` seeds the sampling."""
     rollout = session.settings.rollout
     taken, replicas = few(session, problems)
     watched = {role: WatchedPolicy(policy) for role, policy in policies.items()}

@@ -1,4 +1,4 @@
-"""Do sampler and learner give the same token the same log-probability, and nothing between them?
+"""Check that sampler and learner agree on log-probabilities, and that no filter biases sampling.
 
 Legend: N tokens.
 """
@@ -20,10 +20,10 @@ _LIMIT = 4.0
 
 @dataclass(frozen=True)
 class Parity:
-    """How far two log-probabilities of the same tokens lie apart."""
+    """The difference between two sets of log-probabilities of the same tokens."""
 
     mean: float
-    """Of the absolute differences (nats)."""
+    """Mean absolute difference (nats)."""
     largest: float
     k3: float
     """Estimate of KL(sampler || learner), never negative."""
@@ -37,7 +37,7 @@ class Parity:
 
 
 def parity(sampler_N: Floats, learner_N: Floats) -> Parity | None:
-    """Compare where the sampler could tell; None where it nowhere could."""
+    """Compare log-probabilities where the sampler's are known; None if none is."""
     known_N = ~np.isnan(sampler_N)
     if not known_N.any():
         return None
@@ -50,12 +50,12 @@ def parity(sampler_N: Floats, learner_N: Floats) -> Parity | None:
 
 
 def tolerance(dtype: torch.dtype) -> float:
-    """Mean difference above which something is wrong."""
+    """Largest acceptable mean difference (nats) for a number format."""
     return 1e-3 if dtype == torch.float32 else 5e-2
 
 
 def check_parity(check: str, role: str, scored: Scored, limit: float, *, way_out: str) -> Finding:
-    """Sampler against learner, the same weights."""
+    """Compare sampler and learner, which should have the same weights."""
     found = parity(scored.sampler_N, scored.learner_N)
     if found is None:
         return Finding(
@@ -72,20 +72,20 @@ def check_parity(check: str, role: str, scored: Scored, limit: float, *, way_out
 def surplus_z(logp_N: Floats, entropy_N: Floats, variance_N: Floats) -> float:
     """z of the sampled tokens' log-probabilities against their expectation.
 
-    Where tokens are drawn from p, E[log p + H] = 0 and Var[log p + H] = Var_p[log p] at each
-    position given its context: z = sum(log p + H) / sqrt(sum Var_p[log p]). Likelier tokens than
-    p's own (a filter, a lower temperature) give z > 0, unlikelier ones (a penalty, a higher
-    temperature) z < 0.
+    If tokens are drawn from p, E[log p + H] = 0 and Var[log p + H] = Var_p[log p] at each
+    position given its context: z = sum(log p + H) / sqrt(sum Var_p[log p]). If sampling favours
+    likely tokens (a filter, a lower temperature), z > 0; if it favours unlikely ones (a penalty,
+    a higher temperature), z < 0.
     """
     return float(np.sum(logp_N + entropy_N) / np.sqrt(np.sum(variance_N)))
 
 
 def check_neutrality(role: str, scored: Scored, *, filtered: bool) -> Finding:
-    """Whether tokens are as likely as tokens drawn from the learner's distribution are.
+    """Check that tokens are as likely as draws from the learner's distribution.
 
     Args:
-        role: whose tokens.
-        scored: by the learner, at the sampling temperature.
+        role: the role of the tokens.
+        scored: the learner's scores, at the sampling temperature.
         filtered: whether top-p or top-k is on.
     """
     check = "neutral sampling"

@@ -1,4 +1,4 @@
-"""Does everybody answer who is played by a server or a pool?"""
+"""Check that all roles played by a server or a pool answer."""
 
 import asyncio
 import time
@@ -16,25 +16,25 @@ from coterie.teams.team import Team
 
 QUESTION = Problem("doctor", "7 + 8 - 3 =", "12", "number")
 _CHECK = "expert"
-# A doctor does not wait as long as a run may.
+# The doctor waits less long than a run may.
 _PATIENCE_S = 30.0
 
 
 def asked_experts(agents: Mapping[str, AgentSettings]) -> list[str]:
-    """Roles that a server or a pool plays."""
+    """Roles played by a server or a pool."""
     return [role for role, one in agents.items() if one.model.startswith((SERVER, POOL))]
 
 
 async def check_expert(
     role: str, team: Team, sampling: Sampling, *, deadline_s: float | None
 ) -> list[Finding]:
-    """Put one short question to every seat of a role.
+    """Ask every expert of a role one short question.
 
     Args:
         role: a role of :func:`asked_experts`.
-        team: where its policy is.
-        sampling: the run's.
-        deadline_s: seconds that a call may take; None: as long as a doctor waits.
+        team: the team with the role's policy.
+        sampling: the run's sampling settings.
+        deadline_s: time limit of a call in seconds; None: the doctor's default.
     """
     policy = team.policies[role]
     seats: Mapping[str, Policy] = policy.experts if isinstance(policy, ExpertPool) else {"": policy}
@@ -66,7 +66,7 @@ async def check_expert(
 
 
 def check_calls(role: str, team: Team) -> Finding:
-    """What failed while episodes were played, by kind."""
+    """Count the failed calls during the episodes, by kind."""
     counted = player_counters({role: team.policies[role]})
     failed = {
         name.removeprefix(f"player/{role}/"): int(n)

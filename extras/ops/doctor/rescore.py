@@ -1,6 +1,6 @@
-"""The learner's own view of tokens that were sampled.
+"""Score sampled tokens with the learner.
 
-Legend: B rows, T tokens, N scored positions, C those of a chunk, H model width, V vocabulary.
+Legend: B rows, T tokens, N scored positions, C positions of a chunk, H model width, V vocabulary.
 """
 
 from collections.abc import Sequence
@@ -22,30 +22,30 @@ _LOGITS_AT_ONCE = 1 << 24
 
 @dataclass(frozen=True)
 class Scored:
-    """Sampled tokens of one role, all (N,)."""
+    """Scores of one role's sampled tokens, all (N,)."""
 
     sampler_N: Floats
-    """The sampler's log-probabilities; NaN where it could not tell."""
+    """The sampler's log-probabilities; NaN where unknown."""
     learner_N: Floats
-    """The learner's."""
+    """The learner's log-probabilities."""
     entropy_N: Floats
-    """Of the learner's distribution at that position."""
+    """Entropy of the learner's distribution at each position."""
     variance_N: Floats
-    """Of log p under that distribution."""
+    """Variance of log p under that distribution."""
 
 
 @torch.no_grad()
 def rescore(
     handle: ModelHandle, rows: Sequence[Trajectory], *, temperature: float, budget: int
 ) -> Scored | None:
-    """One forward pass of the learner over ``rows``, in an order that depends on lengths alone;
-    None where nothing was sampled.
+    """Run the learner's forward pass over ``rows``, in an order that depends on lengths only.
+    Returns None if no token was sampled.
 
     Args:
         handle: the role's model.
         rows: the role's rows.
-        temperature: what they were sampled at.
-        budget: tokens in one forward pass.
+        temperature: sampling temperature of the rows.
+        budget: tokens per forward pass.
     """
     use = [row for row in rows if row.trainable and scored_tokens(row)]
     if not use:
@@ -68,7 +68,7 @@ def variance(hidden_NH: Tensor, head: Head, *, temperature: float) -> Tensor:
     parts = []
     for hidden_CH in hidden_NH.split(size):
         logp_CV = (head(hidden_CH).float() / temperature).log_softmax(-1)
-        # A probability of 0 has log -inf; its share is 0, not NaN.
+        # The log of a probability of 0 is -inf; its contribution must be 0, not NaN.
         p_CV, logp_CV = logp_CV.exp(), logp_CV.clamp(min=-1e4)
         mean_C1 = (p_CV * logp_CV).sum(-1, keepdim=True)
         parts.append((p_CV * (logp_CV - mean_C1) ** 2).sum(-1))

@@ -1,4 +1,4 @@
-"""Is there anything to learn from: who is asked, what is paid, and whether it differs."""
+"""Check for a learning signal: whether roles act, and whether rewards and episodes differ."""
 
 from coterie.datatypes import Trajectory
 from coterie.extras.ops.doctor.finding import Finding, judge
@@ -8,13 +8,13 @@ _LOOK = "docs/tiny-team.md says what the tiny models read"
 
 
 def check_signal(observed: Observed, role: str, key: str, *, trained: bool) -> list[Finding]:
-    """What one role is paid, and in how many groups this differs.
+    """Check the rewards of a role, and in how many groups they differ.
 
     Args:
-        observed: episodes of several problems and several replicas of each.
-        role: whose rows.
-        key: whose groups are compared.
-        trained: whether the role learns, so that it has to be asked.
+        observed: episodes of several problems, with several replicas of each.
+        role: the role.
+        key: the grouping whose groups are compared.
+        trained: whether the role learns; it is then an error if it never acts.
     """
     agents = {(row.member, row.agent): row for row in observed.rows(role)}
     if not agents:
@@ -44,7 +44,7 @@ def check_signal(observed: Observed, role: str, key: str, *, trained: bool) -> l
 
 
 def check_variety(observed: Observed) -> Finding:
-    """Whether episodes of different problems begin differently."""
+    """Check that episodes of different problems have different first prompts."""
     first = {
         (episode.problem_id, _prompt(episode.trajectories[0]))
         for episode in observed.episodes
@@ -65,7 +65,7 @@ def check_variety(observed: Observed) -> Finding:
 
 
 def check_spaces(observed: Observed) -> Finding:
-    """Whether an environment from elsewhere shows what its own spaces hold."""
+    """Check that the observations of a third-party environment lie in its declared spaces."""
     return judge(
         "observation spaces",
         "all",

@@ -1,4 +1,4 @@
-"""Chat templates, tokenizers, and stop strings: is what is read and sampled what it looks like?"""
+"""Check chat templates, tokenizers and stop strings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,17 +24,17 @@ _THOUGHT = f"<think>\n7 and 8\n</think>\n\n{_SAID}"
 
 
 def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> Finding:
-    """Two turns, appended and rendered as one.
+    """Compare two turns that the codec appends with the template's rendering of both.
 
-    Contexts are appended to and never rendered anew, so a template that rewrites its history
-    changes nothing in training; a server that renders each conversation shows the model something
-    else.
+    Contexts only grow and are never rendered again, so a template that rewrites earlier turns
+    does not matter in training. A server that renders each conversation anew shows the model a
+    different text.
 
     Args:
-        role: whose codec it is.
-        codec: what contexts are written with.
-        tokenizer: the model's.
-        chat: the role's setting; ``plain`` uses no template.
+        role: the role of the codec.
+        codec: the codec that writes contexts.
+        tokenizer: the model's tokenizer.
+        chat: the role's chat setting; ``plain`` uses no template.
     """
     if chat == "plain" or not tokenizer.chat_template:
         why = "--agents.*.chat plain" if chat == "plain" else "the tokenizer has none"
@@ -63,12 +63,12 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
 
 
 def check_round_trip(role: str, codec: HFCodec, text: str) -> Finding:
-    """Whether what an environment shows survives the tokenizer.
+    """Check that text of an environment survives encoding and decoding.
 
     Args:
-        role: who is shown it.
-        codec: the role's.
-        text: a context, or a piece of one.
+        role: the role that reads the text.
+        codec: the role's codec.
+        text: a context, or part of it.
     """
     lost = codec.unknown_tokens(text)
     same = codec.decode(codec.extend(text)) == text
@@ -89,7 +89,7 @@ def check_round_trip(role: str, codec: HFCodec, text: str) -> Finding:
 
 def _ids(tokenizer: Any, text: str) -> list[int]:
     backend = tokenizer.backend_tokenizer
-    # A codec switches this on to spell control tokens in a user's text out.
+    # A codec switches this on to encode control tokens in user text as plain characters.
     backend.encode_special_tokens = False
     return backend.encode(text, add_special_tokens=False).ids
 
@@ -99,26 +99,25 @@ def _text(tokenizer: Any, ids: list[int]) -> str:
 
 
 def middle(text: str) -> str:
-    """A short string from the middle of ``text`` that decoding shows unaltered; empty if there is
-    none."""
+    """A short string from the middle of ``text``; empty if it is blank or decodes badly."""
     start = len(text) // 2
     found = text[start : min(start + _LONGEST, len(text) - 1)]
     return "" if "\ufffd" in found or not found.strip() else found
 
 
 def through(tokens: Tokens, stop: str, decode: Decode) -> int:
-    """How many tokens it takes until their text holds ``stop``; 0 if it never does."""
+    """Number of tokens until their text contains ``stop``; 0 if it never does."""
     return next((n for n in range(1, len(tokens) + 1) if stop in decode(tokens[:n])), 0)
 
 
 async def check_stops(
     role: str, policy: Policy, codec: TokenCodec, asked: Sequence[Asked]
 ) -> Finding:
-    """Sample an answer once more, with the same seed and a stop string from its middle."""
+    """Sample an answer again with the same seed and a stop string from its middle."""
     for one in asked:
         tokens = one.completion.tokens
         stop = middle(codec.decode(tokens))
-        # A string that the last token completes would end the answer in any case.
+        # A string that ends with the last token would test nothing.
         if stop and 0 < through(tokens, stop, codec.decode) < len(tokens):
             break
     else:

@@ -1,5 +1,5 @@
-"""One real update of every learner, after which everything is as it was; does it move the weights,
-or is it rounded away?
+"""Make one real update of every learner and undo it: does it move the weights, or is it rounded
+away?
 """
 
 import math
@@ -26,13 +26,13 @@ _ATTEMPTS, _FACTOR = 8, 4.0
 
 @dataclass(frozen=True)
 class Movement:
-    """What one update did to the weights that a gradient reached."""
+    """The effect of one update on the weights that a gradient reached."""
 
     reached: int
     moved: int
-    """Those of them that are another number now."""
+    """Number of these weights whose value changed."""
     size: float
-    """Their mean magnitude before it."""
+    """Their mean magnitude before the update."""
     lr: float
     dtype: torch.dtype
 
@@ -42,23 +42,23 @@ class Movement:
 
     @property
     def next_number(self) -> float:
-        """How far the next number lies from one of :attr:`size`."""
+        """Distance from a number of magnitude :attr:`size` to the next in this format."""
         return torch.finfo(self.dtype).eps * 2.0 ** math.floor(math.log2(self.size))
 
 
 @dataclass(frozen=True)
 class Moved:
-    """What updates did to one role."""
+    """The effect of updates on one role."""
 
     updates: int
     lr: float
-    """Of the last one."""
+    """Learning rate of the last update."""
     mean: float
-    """|change| of the log-probabilities of the tokens that were trained on."""
+    """Mean |change| of the log-probabilities of the trained tokens."""
     movement: Movement
-    """What the first one did to the weights."""
+    """Effect of the first update on the weights."""
     took: int | None = None
-    """Most bytes that the updates took beside the loaded model; None where nobody says."""
+    """Peak bytes of the first update beside the loaded model; None if unknown."""
 
 
 Weights = Mapping[str, torch.Tensor]
@@ -66,8 +66,8 @@ Weights = Mapping[str, torch.Tensor]
 
 @contextmanager
 def starting_weights(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str, Weights]]:
-    """Weights, optimisers, counters and torch's generator are afterwards what they are now; gives
-    the weights of each role, by name."""
+    """Yield role -> name -> weights, and restore weights, optimisers, counters and torch's
+    generator on exit."""
     generator = torch.get_rng_state()
     weights = {
         role: {name: p.detach().to("cpu", copy=True) for name, p in parameters(one).items()}
@@ -90,12 +90,12 @@ def _copied(tensors: Weights, plain: dict[str, Any]) -> tuple[dict[str, torch.Te
 
 
 def parameters(one: TrainedRole) -> dict[str, torch.nn.Parameter]:
-    """What the role trains, by name."""
+    """Name -> trained parameter of the role."""
     return one.loaded.handle.parameters()
 
 
 def made_up(advantage_B: Floats) -> Floats:
-    """``advantage_B``, or, where nothing differs, +1 and -1 in turn."""
+    """``advantage_B``, shape (B,); alternating +1 and -1 if all its entries are zero."""
     if np.any(np.abs(advantage_B) > 1e-9):
         return advantage_B
     return np.where(np.arange(len(advantage_B)) % 2 == 0, 1.0, -1.0)
@@ -110,17 +110,17 @@ def learn(
     temperature: float,
     least: float,
 ) -> Moved | None:
-    """Update until log-probabilities have moved by ``least``, so that an old copy of the weights
-    shows: once with the run's own learning rate after its warm-up, then with higher ones. None
-    without rows.
+    """Update until log-probabilities have moved by ``least``, so that stale weights would show.
+    The first update has the run's learning rate after warm-up, later ones have higher rates.
+    Returns None without rows.
 
     Args:
         one: the role that learns.
-        rows: its own.
-        advantage_B: theirs.
-        start: its weights as they are.
-        temperature: what they were sampled at.
-        least: mean change that is enough.
+        rows: the role's rows.
+        advantage_B: advantages of the rows, shape (B,).
+        start: the current weights by name.
+        temperature: sampling temperature of the rows.
+        least: sufficient mean change, in nats.
     """
     learner, handle = one.learner, one.loaded.handle
     settings = learner.settings
@@ -130,7 +130,7 @@ def learn(
         return None
     updates, mean, movement, took = 0, 0.0, None, None
     try:
-        # Negated, so that weights that are not finite any more end it.
+        # NaN, from weights that are no longer finite, ends the loop too.
         while updates < _ATTEMPTS and not (mean >= least or np.isnan(mean)):
             lr = settings.lr * _FACTOR**updates
             learner.settings = replace(settings, lr=lr, warmup=0.0, schedule="constant")
@@ -140,7 +140,7 @@ def learn(
                     learner.update(rows, made_up(advantage_B))
                 except NotFinite:
                     mean = np.nan
-            # Moments come with the first one.
+            # The first update allocates the moments.
             took = took if updates > 1 else max(taken, default=None)
             movement = movement or measure_movement(one, start, lr=lr)
             if np.isnan(mean):
@@ -160,11 +160,11 @@ _CHECK = "weights that move"
 
 
 def measure_movement(one: TrainedRole, start: Mapping[str, torch.Tensor], *, lr: float) -> Movement:
-    """Compare a role's weights with those of before its newest update.
+    """Compare a role's weights with those before its newest update.
 
     Args:
         one: the role.
-        start: its weights before, by name.
+        start: weights before the update, by name.
         lr: the learning rate of the update.
     """
     parameters = one.loaded.handle.parameters()
@@ -180,11 +180,11 @@ def measure_movement(one: TrainedRole, start: Mapping[str, torch.Tensor], *, lr:
 
 
 def check_movement(role: str, found: Movement) -> Finding:
-    """Wrong where less than half of the weights move.
+    """Check that at least half of the weights with a gradient move.
 
     Args:
-        role: who learns.
-        found: by one update at the run's own learning rate.
+        role: the role that learns.
+        found: effect of one update at the run's learning rate.
     """
     if not found.reached:
         return Finding(_CHECK, role, "no weight has a gradient", "not measured")
