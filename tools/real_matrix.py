@@ -70,7 +70,7 @@ class Seen:
     seconds: dict[str, float] = field(default_factory=dict)
     """Stage -> how long it took."""
     silence_s: float = 0.0
-    """The longest time without a line through the pipe, while training."""
+    """Longest time without a line through the pipe while training, in seconds."""
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Cell:
         return seen
 
     def flags(self, run: Path, problems: Path) -> list[str]:
-        """Of train.py."""
+        """Return the flags for train.py."""
         words = ["--env", self.env, *_FEW[self.env], *_SHORT, "--problems.train", str(problems)]
         for role, name in zip(ROLES[self.env], TEAMS[self.team]):
             words += [f"--agents.{role}.model", str(weights_file(name))]
@@ -150,13 +150,13 @@ class Cell:
 
 
 def weights_file(name: str) -> Path:
-    """Where the file of weights ``name`` is, or would be."""
+    """Return the path of the weights ``name``, whether or not the file exists."""
     named = os.environ.get("COTERIE_WEIGHTS")
     return (Path(named) if named else cache_folder() / "weights") / WEIGHTS[name].file
 
 
 def write_problems(folder: Path) -> Path:
-    """Sums with worked solutions."""
+    """Write sums with worked solutions."""
     path = folder / "problems.jsonl"
     sums = [
         {"question": f"What is {n} + 2?", "answer": str(n + 2), "solution": f"{n} + 2 = {n + 2}"}
@@ -251,7 +251,7 @@ def _json(path: Path) -> Any:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run what is asked for; 1 where something failed."""
+    """Run the selected cells; return 1 if one failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

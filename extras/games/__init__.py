@@ -1,6 +1,6 @@
-"""Environments that other packages bring, by name: ``pettingzoo:classic/tictactoe_v3`` and so on.
+"""Environments of other packages, by name: ``pettingzoo:classic/tictactoe_v3`` and so on.
 
-``discrete:`` takes an environment of the user's own by the name that ``--env`` takes.
+``discrete:`` loads the user's own environment, by the name that ``--env`` takes.
 """
 
 from coterie.datatypes.extras import EnvironmentKind, Extra

@@ -1,4 +1,4 @@
-"""Actions that are integers, in words: what a prompt says of them, and what an answer means."""
+"""Integer actions as text: how a prompt describes them and how an answer is parsed."""
 
 import enum
 import re
@@ -16,18 +16,18 @@ _INTEGER = r"(?<!\w)-\d{1,18}|\d{1,18}"
 
 
 class Actions:
-    """What one player may do, entry by entry; a ``Discrete`` space has a single entry."""
+    """The actions of one player, entry by entry; a ``Discrete`` space has a single entry."""
 
     def __init__(self, space: Space[Any], names: Any = None, *, title: str) -> None:
         """
         Args:
-            space: of integers, see :func:`coterie.envs.adapt.is_of_integers`.
-            names: of the actions of a ``Discrete`` space: number -> name, or a list from the
-                first action on; numbers alone without any.
-            title: what messages begin with.
+            space: an integer space, see :func:`coterie.envs.adapt.is_of_integers`.
+            names: names of the actions of a ``Discrete`` space: number -> name, or a list that
+                starts at the first action. Without names, actions are plain numbers.
+            title: prefix of error messages.
 
         Raises:
-            UserError: another space, or names that do not name its actions.
+            UserError: the space is not supported, or the names do not match its actions.
         """
         if not is_of_integers(space):
             raise UserError(
@@ -42,13 +42,13 @@ class Actions:
         self._read = re.compile(found, re.IGNORECASE)
 
     def listed(self, seen: Any, info: Mapping[str, Any]) -> list[str]:
-        """The legal moves by number; none where an answer is several numbers."""
+        """Return the legal moves by number; empty if an answer consists of several numbers."""
         if not isinstance(self.space, spaces.Discrete):
             return []
         return [str(number) for number in self._legal(mask_of(seen, info))[0]]
 
     def told(self, seen: Any, info: Mapping[str, Any]) -> str:
-        """What a prompt says of the actions before it lists the moves; empty where that is all."""
+        """Return the prompt's text about the actions, without the list of moves; may be empty."""
         legal = self._legal(mask_of(seen, info))
         if isinstance(self.space, spaces.Discrete):
             return "\n".join(f"{k} {self._names[k]}" for k in legal[0] if k in self._names)
@@ -59,7 +59,7 @@ class Actions:
         return f"{numbers}: {', '.join(ranges)}"
 
     def read(self, answer: str, seen: Any, info: Mapping[str, Any]) -> Any:
-        """The action that the first names or numbers of an answer are; None without a legal one."""
+        """Parse an answer's first names or numbers as an action; None if it is not legal."""
         legal = self._legal(mask_of(seen, info))
         words = [match[0] for match in self._read.finditer(answer)][: len(legal)]
         by_name = {name.casefold(): number for number, name in self._names.items()}
@@ -71,7 +71,7 @@ class Actions:
         return np.array(values, self.space.dtype).reshape(self.space.shape or ())
 
     def _legal(self, mask: Any) -> list[Sequence[int]]:
-        """The legal values of each entry."""
+        """Return the legal values of each entry."""
         values = [range(low, high + 1) for low, high in zip(self._low, self._high)]
         if mask is None:
             return list(values)
@@ -111,10 +111,10 @@ class Actions:
 
 
 def names_in(env: Any, player: str) -> Any:
-    """The names of a player's actions where an environment gives them, for :class:`Actions`.
+    """Return the names that an environment gives a player's actions, for :class:`Actions`.
 
-    It may do so by ``get_action_meanings()``, ``Actions`` or ``actions`` (an ``IntEnum``),
-    ``action_names`` (also by player) or ``metadata["action_names"]``; the first of these counts.
+    The first of these that exists counts: ``get_action_meanings()``, ``Actions`` or ``actions``
+    (an ``IntEnum``), ``action_names`` (also by player), ``metadata["action_names"]``.
     """
     if callable(meanings := getattr(env, "get_action_meanings", None)):
         return meanings()
@@ -129,7 +129,7 @@ def names_in(env: Any, player: str) -> Any:
 
 
 def _bounds(space: Any) -> tuple[list[int], list[int]]:
-    """The least and the greatest value of each entry."""
+    """Return the smallest and the largest value of each entry."""
     if isinstance(space, spaces.Discrete):
         return [int(space.start)], [int(space.start + space.n - 1)]
     if isinstance(space, spaces.MultiDiscrete):

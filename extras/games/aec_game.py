@@ -7,12 +7,12 @@ from coterie.extras.games.game import ILLEGAL_REWARD, Game
 
 
 class AECGame(Game):
-    """Who moves, what they see and what they are paid; a subclass tells it and reads answers."""
+    """Tracks turns, observations and rewards; a subclass writes prompts and parses answers."""
 
     def __init__(self, env: Any) -> None:
         """
         Args:
-            env: an ``AECEnv``.
+            env: a PettingZoo ``AECEnv``.
         """
         self.env = env
         self.players: Sequence[str] = list(env.possible_agents)
@@ -24,7 +24,7 @@ class AECGame(Game):
         self._paid, self._over = dict.fromkeys(self.players, 0.0), False
 
     def turn(self) -> str | None:
-        # What a player was paid is told when it would move again, its last sum when it is dead.
+        # A player's reward is known when it would move again; its last sum, when it is dead.
         while not self._over and self.env.agents:
             player = self.env.agent_selection
             _, _, ended, cut, _ = self.env.last(observe=False)
@@ -35,30 +35,30 @@ class AECGame(Game):
         return None
 
     def position(self) -> tuple[Any, Mapping[str, Any]]:
-        """The observation and the info of the player whose move it is."""
+        """Return the observation and the info of the player to move."""
         return self.env.observe(self.env.agent_selection), self.env.last(observe=False)[4]
 
     def act(self, action: Any) -> None:
-        """Make a move of the package's own."""
+        """Make a move, given as an action of the package."""
         self._collect()
         self.env.step(action)
 
     def forfeit(self) -> None:
-        """End the game at the cost of the player whose move it is."""
+        """End the game as a loss for the player to move."""
         self._paid[self.env.agent_selection] += ILLEGAL_REWARD
         self._over = True
 
     def rewards(self) -> Mapping[str, float]:
-        # A game that was cut off owes what nobody came to collect.
+        # A truncated game still has rewards that no player has collected.
         owed = self.env._cumulative_rewards if self.env.agents else {}
         return {player: paid + float(owed.get(player, 0)) for player, paid in self._paid.items()}
 
     def _collect(self) -> None:
-        """Book what the player at hand was paid since it last moved."""
+        """Add the current player's reward since its last move."""
         self._paid[self.env.agent_selection] += float(self.env.last(observe=False)[1])
 
 
 def mask_of(seen: Any, info: Mapping[str, Any]) -> Any:
-    """Which actions are legal, as an observation or else an info says; None where neither does."""
+    """Return the mask of legal actions from the observation, else the info; None without one."""
     seen = seen if isinstance(seen, Mapping) else {}
     return seen.get("action_mask", info.get("action_mask"))

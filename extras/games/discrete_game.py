@@ -1,6 +1,6 @@
-"""``discrete:pkg.module:Env``: a PettingZoo environment of one's own whose actions are integers.
+"""``discrete:pkg.module:Env``: the user's own PettingZoo environment with integer actions.
 
-An answer that is no legal action ends the episode, with -1 for who gave it.
+An illegal answer ends the episode, with reward -1 for its player.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ class DiscreteSettings(GameSettings):
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """The spec of ``discrete:IDENTITY``."""
+    """Return the spec of ``discrete:IDENTITY``."""
 
     title = f"env {name!r}"
 
@@ -53,15 +53,15 @@ def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
 
 
 class TurnsGame(AECGame):
-    """An ``AECEnv``: one player at a time."""
+    """An ``AECEnv``: one player moves at a time."""
 
     contest = False
 
     def __init__(self, env: Any, actions: Mapping[str, Actions]) -> None:
         """
         Args:
-            env: an ``AECEnv``.
-            actions: player -> what it may do.
+            env: a PettingZoo ``AECEnv``.
+            actions: player -> its actions.
         """
         super().__init__(env)
         self._actions = actions
@@ -82,10 +82,10 @@ class TurnsGame(AECGame):
 
 
 class TogetherGame(Game):
-    """A ``ParallelEnv``: everyone who lives is asked at once.
+    """A ``ParallelEnv``: all living players are asked at once.
 
-    It moves on when all have answered. If an answer is illegal the game ends there: whoever
-    gave one pays, and nobody's action is carried out.
+    The environment steps when all have answered. An illegal answer ends the game: the players who
+    gave one pay for it, and no action is carried out.
     """
 
     contest = False
@@ -93,8 +93,8 @@ class TogetherGame(Game):
     def __init__(self, env: Any, actions: Mapping[str, Actions]) -> None:
         """
         Args:
-            env: a ``ParallelEnv``.
-            actions: player -> what it may do.
+            env: a PettingZoo ``ParallelEnv``.
+            actions: player -> its actions.
         """
         self.env = env
         self.players = list(env.possible_agents)
@@ -138,7 +138,7 @@ class TogetherGame(Game):
         return self._paid
 
     def _finish(self, chosen: Mapping[str, Any]) -> None:
-        """What comes of everyone's action; None is an illegal one."""
+        """Step with every player's action; None marks an illegal one."""
         if illegal := [player for player, action in chosen.items() if action is None]:
             for player in illegal:
                 self._paid[player] += ILLEGAL_REWARD
@@ -153,7 +153,7 @@ class TogetherGame(Game):
 
 
 def _shown(actions: Actions, seen: Any, info: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
-    """An observation without its mask and what the actions are called; and the legal moves."""
+    """Return (the observation without its mask plus the actions' description, legal moves)."""
     shown = seen
     if isinstance(seen, Mapping) and "action_mask" in seen:
         shown = {key: part for key, part in seen.items() if key != "action_mask"}

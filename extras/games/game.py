@@ -1,8 +1,8 @@
-"""A game of somebody else's, played in text: whose turn it is, what they see, what they may do.
+"""A game from another package, played as text: turns, observations and legal moves.
 
-A position begins its reader's context anew, so that a context is as long as a position and no
-longer. The last line but one of a prompt lists the legal moves (``Moves: 0 2 5``) wherever the
-game names them.
+Each position starts the reader's context anew, so a context is only as long as one position.
+If the game lists its legal moves, the second-to-last line of a prompt holds them
+(``Moves: 0 2 5``).
 """
 
 import re
@@ -21,49 +21,49 @@ from coterie.envs.guarded import describe
 from coterie.envs.turns import Ask, Conversation, Outcome, Turn
 
 ILLEGAL_REWARD = -1.0
-"""What an answer costs that is no legal move, where the package has no word on it."""
+"""Penalty for an answer that is not a legal move, where the package defines none."""
 _NUMBER = re.compile(r"\d{1,9}")
 _MODEL = {"model": "tiny:dora"}  # the one of the tiny models that explores most
 _EVERYONE = "player"  # the role that plays every seat, as the pages call it
 
 
 class Game(ABC):
-    """One game, played again and again; any call may raise what the package raises."""
+    """One game, played repeatedly; any method may raise the package's own exceptions."""
 
     players: Sequence[str]
-    """Number of players; 0: two, or as few as the game needs."""
+    """Names of the players."""
     contest: bool = True
-    """Whether who is paid most has won; not where all are paid alike, or nobody knows."""
+    """Whether the highest reward wins; False if all rewards are equal or no winner is known."""
 
     @abstractmethod
     def reset(self, seed: int) -> None:
-        """Begin another one."""
+        """Start a new game."""
 
     @abstractmethod
     def turn(self) -> str | None:
-        """Whose move it is; None when the game is over."""
+        """Return the player to move; None when the game is over."""
 
     @abstractmethod
     def view(self) -> str:
-        """What the player whose move it is sees."""
+        """Return the observation of the player to move, as text."""
 
     @abstractmethod
     def moves(self) -> Sequence[str]:
-        """The legal moves as they are written; empty where the game does not list them."""
+        """Return the legal moves as text; empty if the game does not list them."""
 
     def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
-        """Everyone who moves at once, in the order of :meth:`play` -> what they see and their legal
-        moves; nobody when the game is over."""
+        """Return the observation and legal moves of each player who moves now, in the order of
+        :meth:`play`; empty when the game is over."""
         player = self.turn()
         return {} if player is None else {player: (self.view(), self.moves())}
 
     @abstractmethod
     def play(self, answer: str) -> bool:
-        """Make the move that an answer names; whether it was a legal one."""
+        """Make the move that an answer names; return whether it was legal."""
 
     @abstractmethod
     def rewards(self) -> Mapping[str, float]:
-        """What each player was paid since the reset."""
+        """Return each player's total reward since the reset."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class TextArenaSettings(GameSettings):
 class GameEnv(ConversationEnv):
     """Any :class:`Game` as a text environment.
 
-    Each player is a role of its own; one role alone, ``--roles player``, plays every seat.
+    Each player is a separate role; the single role of ``--roles player`` plays every seat.
     """
 
     metadata = {**ConversationEnv.metadata, "name": "game_v0"}  # noqa: RUF012
@@ -121,10 +121,10 @@ class GameEnv(ConversationEnv):
     ) -> None:
         """
         Args:
-            name: as the user writes it.
-            make_game: settings -> the game.
+            name: the name as the user writes it.
+            make_game: function from settings to the game.
             settings: a :class:`GameSettings`.
-            services: ``roles`` and ``render_mode``, as :class:`ConversationEnv` takes them.
+            services: ``roles`` and ``render_mode``, as for :class:`ConversationEnv`.
         """
         self.title = name
         self.game = make_game(settings)
@@ -174,9 +174,9 @@ class GameEnv(ConversationEnv):
 
 
 def result(player: str, paid: Mapping[str, float]) -> dict[str, Any]:
-    """How a game of several ended for one of them; nothing of a game for one.
+    """Return one player's result in a game of several players; empty for a single player.
 
-    Who was paid most wins; several who were are drawn.
+    The player with the highest reward wins; several with the same highest reward draw.
     """
     best = max((value for other, value in paid.items() if other != player), default=None)
     if best is None:
@@ -192,7 +192,7 @@ _RATES = {"won": "win", "drawn": "draw", "lost": "loss"}
 
 
 def read_move(answer: str, moves: Sequence[str]) -> str | None:
-    """The one of ``moves`` that an answer is, or that its first number is; None without."""
+    """Return the move that equals an answer, or its first number; None if there is none."""
     text = answer.strip()
     number = _NUMBER.search(text)
     found = text if text in moves else number[0] if number else None
@@ -202,10 +202,10 @@ def read_move(answer: str, moves: Sequence[str]) -> str | None:
 def game_spec(
     name: str, make_game: Callable[[Any], Game], settings: type = GameSettings
 ) -> EnvSpec:
-    """The spec of a game: a role for each player, all of which tiny models play by default.
+    """Return the spec of a game: one role per player, all played by tiny models by default.
 
     Raises:
-        UserError: the package cannot make it.
+        UserError: the package cannot create the game.
     """
     try:
         players = tuple(make_game(settings()).players)

@@ -1,7 +1,7 @@
-"""``gymnasium:ID``: an environment of one player with discrete actions or text.
+"""``gymnasium:ID``: a single-player environment with discrete actions or text.
 
-Gymnasium knows no illegal answer: one that names no action ends the episode, with -1 on top of what
-was paid so far.
+Gymnasium has no illegal actions. Here an answer that names no action ends the episode, with -1
+added to the rewards so far.
 """
 
 import warnings
@@ -22,25 +22,25 @@ _PLAYER = "player"
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """The spec of ``gymnasium:IDENTITY``."""
+    """Return the spec of ``gymnasium:IDENTITY``."""
     return game_spec(name, lambda settings: GymnasiumGame(name, identity, options))
 
 
 class GymnasiumGame(Game):
-    """One episode at a time of a Gymnasium environment."""
+    """A Gymnasium environment, one episode at a time."""
 
     players = (_PLAYER,)
 
     def __init__(self, name: str, identity: str, options: Mapping[str, str]) -> None:
         """
         Args:
-            name: what messages begin with.
+            name: prefix of error messages.
             identity: a registered id, ``FrozenLake-v1``, or ``module:ID`` that registers itself.
-            options: keywords of the environment's own, as the user wrote them.
+            options: keywords of the environment, as the user wrote them.
 
         Raises:
-            UserError: no such environment, a keyword that it does not take, or actions that no
-                text can name.
+            UserError: the environment does not exist, does not take a keyword, or has actions
+                that text cannot name.
         """
         if ":" not in identity and identity not in gymnasium.registry:
             near = suggest(identity, gymnasium.registry)
@@ -93,16 +93,16 @@ class GymnasiumGame(Game):
 
 
 def _cut(max_episode_steps: int | None = None) -> None:
-    """What ``gymnasium.make`` takes for itself, and games may be told."""
+    """Signature of the keywords that ``gymnasium.make`` itself takes and users may set."""
 
 
 def _entry(identity: str) -> Any:
-    """Who makes it."""
+    """Return the callable that creates the environment."""
     return gymnasium.spec(identity).entry_point
 
 
 def tell(seen: Any) -> str:
-    """An observation in text: itself if it is text, its parts by name, its numbers in a row."""
+    """Format an observation: text as it is, a dict's parts by name, numbers in a row."""
     if isinstance(seen, str):
         return seen
     if isinstance(seen, Mapping):

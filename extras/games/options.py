@@ -1,4 +1,4 @@
-"""What stands behind the question mark of a name, read as the parameters that it is for."""
+"""Parses the options after the question mark of a name, by the parameters they set."""
 
 import ast
 import importlib
@@ -17,15 +17,15 @@ _NAMED = {"true": True, "false": False, "none": None}
 def read_parameters(
     texts: Mapping[str, str], *takers: Callable[..., Any], title: str
 ) -> dict[str, Any]:
-    """``texts`` as keywords of ``takers``, each as its parameter's annotation or default says.
+    """Parse ``texts`` as keywords of ``takers``, by each parameter's annotation or default.
 
     Args:
-        texts: what the user wrote, by parameter.
-        takers: who is given them; of two with one parameter the first decides.
-        title: what messages begin with.
+        texts: parameter -> what the user wrote.
+        takers: callables that receive the keywords; the first that has a parameter decides.
+        title: prefix of error messages.
 
     Raises:
-        UserError: a parameter that none of them has, or a value that is not of its type.
+        UserError: no taker has the parameter, or the value has the wrong type.
     """
     known, takes_all = dict[str, inspect.Parameter](), False
     for taker in takers:
@@ -46,11 +46,11 @@ def read_parameters(
 
 
 def check_mode(env: Any, given: Mapping[str, Any], *, title: str) -> None:
-    """Refuse a way of drawing that ``env``, made with the keywords ``given``, does not know:
-    packages take any.
+    """Refuse a render mode that ``env``, created with the keywords ``given``, does not support;
+    packages accept any.
 
     Raises:
-        UserError: it does not.
+        UserError: the mode is not supported.
     """
     mode, known = given.get("render_mode"), env.metadata.get("render_modes", ())
     if mode is not None and mode not in known:
@@ -60,8 +60,8 @@ def check_mode(env: Any, given: Mapping[str, Any], *, title: str) -> None:
 
 
 def creator(entry: str | Callable[..., Any]) -> Callable[..., Any]:
-    """What a registry's entry, ``module:attribute``, names; behind a function of PettingZoo's that
-    hands everything on, who takes it."""
+    """Return the object of a registry entry ``module:attribute``; for a PettingZoo function that
+    only forwards its arguments, the callable that receives them."""
     if not isinstance(entry, str):
         return entry
     place, _, attribute = entry.partition(":")
@@ -74,7 +74,7 @@ def creator(entry: str | Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_value(text: str) -> Any:
-    """A number, a truth value, a list or None as Python writes them, case aside; else the text."""
+    """Parse a Python number, bool, list or None, ignoring case; else return the text."""
     if text.casefold() in _NAMED:
         return _NAMED[text.casefold()]
     try:
@@ -84,7 +84,7 @@ def read_value(text: str) -> Any:
 
 
 def _read(text: str, parameter: inspect.Parameter | None) -> Any:
-    """``text`` as ``parameter`` takes it; a ValueError says what it must be."""
+    """Parse ``text`` for ``parameter``; a ValueError says what it must be."""
     kinds, optional = _kinds(parameter) if parameter is not None else (set[type](), True)
     if optional and text.casefold() == "none":
         return None
@@ -102,17 +102,17 @@ def _read(text: str, parameter: inspect.Parameter | None) -> Any:
 
 
 def _kinds(parameter: inspect.Parameter) -> tuple[set[type], bool]:
-    """(truth, number or text, or nothing where it may be anything; whether it may be None)."""
+    """Return (accepted types among bool, number and text, or none if any; whether None is)."""
     hint, default = parameter.annotation, parameter.default
     inner = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = {kind for kind in inner if kind is not NoneType}
-    if isinstance(hint, str):  # of a module whose annotations are not evaluated
+    if isinstance(hint, str):  # the module's annotations are not evaluated
         words = {word.strip() for word in hint.split("|")}
         kinds = {_BY_NAME.get(word, object) for word in words - {"None"}}
     if not kinds <= {bool, int, float, str}:
         kinds = set()
         if hint is parameter.empty and type(default) in (bool, int, float, str):
-            # A whole number as a default says little of what else may stand there.
+            # An integer default says little about the other values that are allowed.
             kinds = {int, float} if type(default) is int else {type(default)}
     return kinds, default is None or NoneType in inner or (isinstance(hint, str) and "None" in hint)
 

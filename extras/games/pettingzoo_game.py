@@ -1,8 +1,8 @@
-"""``pettingzoo:classic/NAME``: PettingZoo's board and card games, told in digits.
+"""``pettingzoo:classic/NAME``: PettingZoo's board and card games, with positions in digits.
 
-An illegal move has the consequence that the package gives it: the classic games end with -1 for
-who made it and 0 for all others. Where every move of the space is legal (``rps_v2``) an answer that
-is none has the same one.
+The package decides what an illegal move costs: the classic games end with -1 for its player and 0
+for all others. If every move of the space is legal (``rps_v2``), an answer that is not a move
+costs the same.
 """
 
 import os
@@ -24,12 +24,12 @@ from coterie.extras.games.game import game_spec, read_move
 from coterie.extras.games.options import check_mode, creator, read_parameters
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-# An illegal move is a number in the log, not a line on the terminal.
+# Illegal moves are counted in the log; they print no line on the terminal.
 EnvLogger.suppress_output()
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """The spec of ``pettingzoo:IDENTITY``."""
+    """Return the spec of ``pettingzoo:IDENTITY``."""
     return game_spec(name, lambda settings: PettingZooGame(name, identity, options))
 
 
@@ -39,12 +39,12 @@ class PettingZooGame(AECGame):
     def __init__(self, name: str, identity: str, options: Mapping[str, str]) -> None:
         """
         Args:
-            name: what messages begin with.
+            name: prefix of error messages.
             identity: ``classic/tictactoe_v3`` or ``classic/tictactoe-v3``.
-            options: keywords of the game's own.
+            options: keywords of the game.
 
         Raises:
-            UserError: no such game, or one whose actions are not discrete.
+            UserError: the game does not exist, or its actions are not discrete.
         """
         found = re.sub(r"_v(\d+)$", r"-v\1", identity)
         if found not in aec_registry:
@@ -78,13 +78,13 @@ class PettingZooGame(AECGame):
         if move is None and (mask is None or all(mask)):
             self.forfeit()
         else:
-            # Any illegal move stands for one that cannot be read.
+            # Any illegal move can represent an answer that cannot be parsed.
             self.act(int(np.flatnonzero(~np.asarray(mask, bool))[0] if move is None else move))
         return move is not None
 
 
 def tell_board(env: Any, seen: Any) -> str:
-    """A board of two colours, a line for each of its rows: 0 free, 1 the reader's, 2 the other's.
+    """Format a two-colour board, one line per row: 0 free, 1 the reader's, 2 the opponent's.
 
     Fields count from 0 in reading order.
     """
@@ -94,7 +94,7 @@ def tell_board(env: Any, seen: Any) -> str:
 
 
 def tell_hanabi(env: Any, seen: Any) -> str:
-    """OpenSpiel's own words for what a player sees, and for each move."""
+    """Return OpenSpiel's own text for a player's observation and for each move."""
     table = env.unwrapped.hanabi_env
     state = table.game_state
     player = table.agent_name_id_mapping[env.agent_selection]
@@ -103,7 +103,7 @@ def tell_hanabi(env: Any, seen: Any) -> str:
 
 
 def tell_numbers(env: Any, seen: Any) -> str:
-    """The places that are not 0, counted from 0, with their values where these are not 1."""
+    """Format the nonzero places, counted from 0, with the values that are not 1."""
     values = np.asarray(seen["observation"] if isinstance(seen, Mapping) else seen).reshape(-1)
     if len(values) == 1:
         return f"Seen: {values[0]:g}"

@@ -1,9 +1,8 @@
-"""``textarena:NAME``: TextArena's games in their own words.
+"""``textarena:NAME``: TextArena's games with their own texts.
 
-The package reads a move in square brackets and judges it: an invalid one is shown to its player
-once, a second one in a row loses the game. It draws from Python's global stream of random numbers;
-here each game has a stream of its own, so that games that are played at once do not disturb each
-other.
+The package parses and judges a move in square brackets: after an invalid move the player may try
+once more, and a second one in a row loses the game. The package draws from Python's global random
+stream; here each game has its own stream, so that parallel games do not affect each other.
 """
 
 import random
@@ -27,28 +26,28 @@ _MOVE = re.compile(r"\[[^\[\]\n]{1,40}\]")
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """The spec of ``textarena:IDENTITY``."""
+    """Return the spec of ``textarena:IDENTITY``."""
     return game_spec(
         name, lambda settings: TextArenaGame(name, identity, options, settings), TextArenaSettings
     )
 
 
 class TextArenaGame(Game):
-    """One game at a time of a registered one."""
+    """A registered TextArena game, one game at a time."""
 
     def __init__(
         self, name: str, identity: str, options: Mapping[str, str], settings: TextArenaSettings
     ) -> None:
         """
         Args:
-            name: what messages begin with.
-            identity: a registered name, such as ``PigDice-v0-short-train``; those that end with
-                ``-train`` show the rules and the board, others everything that was said.
-            options: keywords of the game's own.
-            settings: how it is told.
+            name: prefix of error messages.
+            identity: a registered name, such as ``PigDice-v0-short-train``; names that end with
+                ``-train`` show the rules and the board, others the whole conversation.
+            options: keywords of the game.
+            settings: settings of prompts and answers.
 
         Raises:
-            UserError: no such game, or one that so many cannot play.
+            UserError: the game does not exist, or does not allow this number of players.
         """
         if identity not in ENV_REGISTRY:
             raise UserError(
@@ -67,7 +66,7 @@ class TextArenaGame(Game):
     def reset(self, seed: int) -> None:
         self._stream = random.Random(seed).getstate()
         with self._own_stream():
-            # A wrapper of the package remembers what it told in earlier games.
+            # A wrapper of the package keeps text from earlier games.
             self.env: Any = self._make()
             self.env.reset(num_players=len(self.players), seed=seed)
             told = [one for seen in self.env.state.observations.values() for one in seen]
@@ -103,7 +102,7 @@ class TextArenaGame(Game):
         return {player: float(paid.get(seat, 0)) for seat, player in enumerate(self.players)}
 
     def _look(self) -> None:
-        """Read the position of whoever moves next."""
+        """Read the position of the next player to move."""
         self._seat, seen = self.env.get_observation()
         seen = seen if isinstance(seen, str) else "\n".join(message for _, message, _ in seen)
         self._legal = legal_in(seen)
@@ -115,7 +114,7 @@ class TextArenaGame(Game):
         return getattr(self.env.state, "error_count", 0)
 
     def _count(self, name: str) -> int:
-        """How many play: as many as are asked for, two or as few as the game takes."""
+        """Return the number of players: the setting, or two, or the game's minimum."""
         for count in [self.settings.players] if self.settings.players else [2, 1, *range(3, 16)]:
             try:
                 with self._own_stream():
@@ -130,7 +129,7 @@ class TextArenaGame(Game):
 
     @contextmanager
     def _own_stream(self) -> Iterator[None]:
-        """Python's random numbers come from this game's stream."""
+        """Draw Python's random numbers from this game's stream."""
         outer = random.getstate()
         random.setstate(self._stream)
         try:
@@ -141,6 +140,6 @@ class TextArenaGame(Game):
 
 
 def legal_in(seen: str) -> list[str]:
-    """The moves that the last line of the kind ``Available moves: '[0]', '[1]'`` lists."""
+    """Parse the moves in the last line of the form ``Available moves: '[0]', '[1]'``."""
     lists = [found[0] for found in _LIST.finditer(seen)]
     return list(dict.fromkeys(_MOVE.findall(lists[-1]))) if lists else []

@@ -1,8 +1,8 @@
 """``verifiers:TASKSET``: the tasks of an installed taskset of verifiers (0.4, its v1 interface).
 
-A task whose prompt is text is put to one agent, who answers once; the taskset's own rewards are
-what is paid. What a taskset does with harnesses, tools or containers needs verifiers' own runner,
-which asks a model over HTTP and hands on no exact tokens; such a taskset is refused.
+One agent gets a task whose prompt is text and answers once; the taskset's own rewards count. A
+taskset that uses harnesses, tools or containers is refused: it needs verifiers' own runner, which
+queries a model over HTTP and does not return exact tokens.
 """
 
 import asyncio
@@ -41,24 +41,24 @@ class VerifiersSettings(GameSettings):
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """The spec of ``verifiers:IDENTITY``; options are those of the taskset's config."""
+    """Return the spec of ``verifiers:IDENTITY``; options are fields of the taskset's config."""
     return game_spec(name, lambda settings: Taskset(name, identity, options), VerifiersSettings)
 
 
 class Taskset(Game):
-    """One task at a time, drawn by the seed."""
+    """A taskset, one task at a time; the seed selects the task."""
 
     players = (_PLAYER,)
 
     def __init__(self, name: str, identity: str, options: Mapping[str, str]) -> None:
         """
         Args:
-            name: what messages begin with.
+            name: prefix of error messages.
             identity: the package that exports the taskset.
-            options: fields of its config.
+            options: fields of the taskset's config.
 
         Raises:
-            UserError: a taskset that needs more than one answer in text.
+            UserError: the taskset needs more than one text answer.
         """
         kind = taskset_class(identity)
         config = concrete_type(kind, vf.TasksetConfig, origin=vf.Taskset) or vf.TasksetConfig
@@ -107,7 +107,7 @@ class Taskset(Game):
                 MessageNode(message=AssistantMessage(content=answer), parent=0, sampled=True),
             ],
         )
-        # The caller may run in an event loop, which cannot wait for another one.
+        # The caller may run inside an event loop, which cannot wait for another loop.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, self._task.score(trace)).result()
         self._paid = float(trace.reward)

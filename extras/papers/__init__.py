@@ -1,4 +1,4 @@
-"""What the papers' own benchmarks need: their systems side by side, baselines, tables, LeaP."""
+"""Tools for the papers' benchmarks: comparisons of systems, baselines, tables, LeaP."""
 
 from coterie.datatypes.extras import Comparison, Extra
 

@@ -37,7 +37,7 @@ from coterie.training.plain import to_plain
 
 _ENV, _ROLE = "corea-deferral", "small"
 _MODELS = ("base", "rlvr", "brier", "corea", "large")
-# They go by the model's own probabilities, or its states.
+# These use the model's own probabilities or hidden states.
 _OWN = {"rlvr-avgprob": "rlvr", "corea-ties": "corea", "rlvr-probe": "rlvr", "router": "base"}
 _FITTED = ("rlvr-probe", "router")
 
@@ -104,7 +104,7 @@ class CoreaComparison(Asking):
     """Folder for responses, results.json and pictures; responses in it are used again."""
 
     def policies(self) -> dict[str, NamedPolicy]:
-        """Every model that was named."""
+        """Return every model that the settings name."""
         named = {name: getattr(self, name) for name in _MODELS}
         return {
             name: find_policy(name, what, "large" if name == "large" else _ROLE)
@@ -113,11 +113,11 @@ class CoreaComparison(Asking):
         }
 
     def models(self) -> list[str]:
-        """All of them."""
+        """Return the names of all models."""
         return [one.model for one in self.policies().values()]
 
     def fitting(self) -> dict[str, Any]:
-        """What models that are not tiny ask for, by the name of the setting."""
+        """Return the defaults for models that are not tiny, by the name of the setting."""
         if self.preset or are_tiny(self.models()):
             return {}
         known = {one.name for one in fields(self)}
@@ -125,7 +125,7 @@ class CoreaComparison(Asking):
         return {"problems": (PROBLEMS,), **asked}
 
     def brought(self, given: Collection[str]) -> dict[str, Any]:
-        """What the preset, or the runs, have it be."""
+        """Return the values that the preset or the runs set."""
         values: dict[str, Any] = {}
         if self.preset:
             paper = preset_settings(self.preset)
@@ -155,15 +155,15 @@ class CoreaComparison(Asking):
 
 
 def compare(settings: CoreaComparison) -> None:
-    """Sample what is missing, score everything, show the table and write results and pictures.
+    """Sample missing responses, score all, show the table and write results and pictures.
 
     Raises:
-        UserError: a setting or a model that cannot be, before any model is loaded.
+        UserError: a setting or a model is invalid; raised before any model is loaded.
     """
     console = Console()
     settings.check("max_new_tokens", "fit_questions")
     policies = settings.policies()
-    # One model at a time.
+    # Load one model at a time.
     settings.check_engine(*policies.values())
     wanted = _wanted(settings, policies)
     scored = open_questions(settings.problems, settings)
@@ -181,7 +181,7 @@ def compare(settings: CoreaComparison) -> None:
         name: [_job(name, name, policy, one, settings) for one in scored]
         for name, policy in policies.items()
     }
-    # Eight responses tell the router how often the model is right; the probe looks at the first.
+    # The router learns accuracy from eight responses; the probe uses the first.
     count = 8 if "router" in wanted else 1
     fit_job = fitted and _job("rlvr-fit", "rlvr", policies["rlvr"], fitted, settings, count)
     ask_missing(
@@ -212,7 +212,7 @@ def _show(
     settings: CoreaComparison,
     console: Console,
 ) -> None:
-    """The tables, results.json and the pictures."""
+    """Show the tables; write results.json and the pictures."""
     problems = [problem for one in scored for problem in one.problems]
     solvable_Q = np.array([bool(problem.meta.get("solvable", True)) for problem in problems])
     results = _measured(found, settings)
@@ -250,7 +250,7 @@ def _show(
 
 
 def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> set[str]:
-    """The rows that are asked for, or that there can be."""
+    """Return the requested rows, or by default all rows that the models allow."""
     needs = {"slm": "base", "rlvr": "rlvr", "brier": "brier", "router": "rlvr", "llm": "large"}
     needs |= dict.fromkeys(("l1", "corea", "random", "always", "never", "oracle"), "corea")
 
@@ -258,7 +258,7 @@ def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> s
         return needs.get(system) or needs[system.split("-")[0]]
 
     def reads(system: str) -> str:
-        """The model whose probabilities or states it needs, if that is a player."""
+        """Return the model whose probabilities or states a system needs, if it is a player."""
         key = _OWN.get(system, "")
         return key if key in policies and is_player(policies[key].model) else ""
 
@@ -280,7 +280,7 @@ def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> s
 
 
 def _without_fit(settings: CoreaComparison, rows: set[str], console: Console) -> set[str]:
-    """Rows to leave out where there is nothing to fit on."""
+    """Return the rows to leave out if there are no questions to fit on."""
     sentence = f"{', '.join(settings.problems)}: all questions are scored, and none is left"
     if chosen := [name for name in settings.systems if name in rows]:
         raise UserError(
@@ -301,7 +301,7 @@ def _job(
     settings: CoreaComparison,
     samples: int | None = None,
 ) -> Job:
-    """Responses of a model, whatever its size, in the words of corea-deferral's small role."""
+    """Create a model's sampling job, with the prompt of corea-deferral's small role."""
     lineup = Lineup(
         name,
         _ENV,
@@ -327,10 +327,10 @@ def _probabilities(
     wanted: set[str],
     settings: CoreaComparison,
 ) -> dict[str, Floats]:
-    """Mean probabilities of the tokens that a model wrote, at temperature 1."""
+    """Return mean probabilities of the tokens that a model wrote, at temperature 1."""
     keys = [_OWN[name] for name in ("rlvr-avgprob", "corea-ties") if name in wanted]
     if settings.temperature == settings.top_p == 1:
-        # The sampler's own are the same.
+        # The sampler recorded the same probabilities.
         return {key: answered[key].measured["probability"] for key in keys}
     from coterie.extras.papers.probe import mean_probabilities
 
@@ -346,7 +346,7 @@ def _fit(
     wanted: set[str],
     settings: CoreaComparison,
 ) -> Iterator[tuple[str, Any]]:
-    """What probe and router say."""
+    """Fit probe and router and return their predictions."""
     if "rlvr-probe" in wanted:
         from coterie.extras.papers.probe import probe_scores
 

@@ -12,13 +12,13 @@ from coterie.evaluation.metrics.means import ratio
 from coterie.extras.papers.corea_systems import SYSTEMS
 
 _BINS = 10
-# Systems that are a point of accuracy against cost, with their markers.
+# Systems that are one point of accuracy against cost, with their markers.
 _POINTS = {"llm": "s", "oracle": "*"}
 _WIDTH = 3.2
 
 
 def draw_cascades(systems: Mapping[str, Deferral], folder: Path) -> list[Path]:
-    """Every picture that these systems have; gives the files."""
+    """Draw every picture that these systems allow; return the files."""
     pictures = {
         "reliability.png": draw_reliability,
         "accuracy_cost.png": draw_accuracy_cost,
@@ -29,7 +29,7 @@ def draw_cascades(systems: Mapping[str, Deferral], folder: Path) -> list[Path]:
 
 
 def draw_reliability(systems: Mapping[str, Deferral], path: Path) -> bool:
-    """Observed accuracy in each bin of confidence; the area of a dot is the share of responses."""
+    """Draw observed accuracy by bin of confidence; a dot's area is its share of responses."""
     shown = [name for name in ("slm", "rlvr", "brier", "l1") if name in systems]
     if not shown:
         return False
@@ -58,7 +58,7 @@ def draw_reliability(systems: Mapping[str, Deferral], path: Path) -> bool:
 
 
 def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path) -> bool:
-    """Every cascade's curve over thresholds, and the threshold that was chosen."""
+    """Draw every cascade's curve over thresholds, with the chosen threshold."""
     drawn = {name: one for name, one in systems.items() if one.threshold_Q is not None}
     if not drawn and not set(systems) & set(_POINTS):
         return False
@@ -98,7 +98,7 @@ def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path) -> bool:
 
 
 def draw_threshold(systems: Mapping[str, Deferral], path: Path) -> bool:
-    """Deferral and accuracy of COREA against its threshold."""
+    """Draw COREA's deferral rate and accuracy against its threshold."""
     corea = systems.get("corea")
     if corea is None or corea.threshold_Q is None:
         return False
@@ -121,7 +121,7 @@ def draw_threshold(systems: Mapping[str, Deferral], path: Path) -> bool:
 
 
 def _at(one: Deferral) -> tuple[float, float]:
-    """Cost and accuracy of a cascade as it defers."""
+    """Return a cascade's cost and accuracy at its chosen threshold."""
     cascade = one.cascade
     cost_QS = one.mixed(cascade.kept_cost_QS, cascade.deferred_cost_QS)
     right_QS = one.mixed(cascade.small.correct_QS, cascade.large.correct_QS)

@@ -1,6 +1,6 @@
 """The systems that COREA (arXiv:2603.03752) compares, and their controls, from stored responses."""
 
-# Q questions, S responses of each
+# Q questions, S responses per question
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ SYSTEMS: Mapping[str, str] = {
 }
 """Name -> label, in the order of the table."""
 
-# Less than lies between any two confidences that are written with three digits.
+# Smaller than the gap between any two confidences written with three digits.
 _TIE = 1e-4
 
 
@@ -65,9 +65,9 @@ _SMALLEST = 1e-3
 
 
 def recalibrated(confidence_QS: Floats, correct_QS: Floats, method: Method) -> Floats:
-    """(Q, S): each half of the questions mapped by what was fitted on the other half.
+    """Map the confidences of each half of the questions by a fit on the other half: (Q, S).
 
-    isotonic     the best rising step function (Zadrozny and Elkan 2002)
+    isotonic     the best nondecreasing step function (Zadrozny and Elkan 2002)
     platt        ``sigmoid(a logit(p) + b)`` of the lowest log loss (Platt 1999); a may be negative
     temperature  ``sigmoid(logit(p) / T)`` with the T of the lowest log loss (arXiv:1706.04599)
     """
@@ -125,14 +125,14 @@ _FITS: Mapping[Method, Callable[[Floats, Floats, Floats], Floats]] = {
 
 @dataclass(frozen=True)
 class Routing:
-    """What the router says of each question."""
+    """The router's output for each question."""
 
     score_Q: Floats
-    """Read from its text; NaN where that is no number from 0 to 1."""
+    """Probability read from its text; NaN if that is not a number from 0 to 1."""
     prompt_Q: Floats
-    """Tokens of its prompts."""
+    """Number of prompt tokens."""
     output_Q: Floats
-    """Tokens that it wrote."""
+    """Number of tokens that the router wrote."""
 
 
 def systems(
@@ -145,15 +145,15 @@ def systems(
     probe_QS: Floats | None = None,
     routing: Routing | None = None,
 ) -> Iterator[System]:
-    """Every system for which there are responses.
+    """Return every system for which there are responses.
 
     Args:
         answered: responses of ``large`` and of any of ``base``, ``rlvr``, ``brier``, ``corea``.
-        how: the choice of the threshold.
+        how: how the threshold is chosen.
         probability_QS: mean probabilities, at temperature 1, of the tokens that ``rlvr`` and
-            ``corea`` wrote; a system that needs them is left out without.
-        probe_QS: what the probe says of the responses of ``rlvr``.
-        routing: what the router says of the questions.
+            ``corea`` wrote; systems that need missing ones are left out.
+        probe_QS: the probe's predictions for the responses of ``rlvr``.
+        routing: the router's output for the questions.
     """
     costs = {
         name: _answers(own, size_ratio if name == "large" else 1.0, output_weight)
@@ -190,14 +190,14 @@ def systems(
         if "rlvr" in probability_QS:
             yield decided("rlvr-avgprob", "rlvr", probability_QS["rlvr"])
         if (samples := own.correct_QS.shape[1]) > 1:
-            # Whoever asks for agreement pays for every response of the question.
+            # A system that uses agreement pays for every response to the question.
             others_QS = own.cost_QS.sum(axis=1, keepdims=True) - own.cost_QS
             agreed_QS = answered["rlvr"].agreement_QN()
             yield decided("rlvr-agreement", "rlvr", agreed_QS, samples, before_QS=others_QS)
         if probe_QS is not None:
             yield decided("rlvr-probe", "rlvr", probe_QS)
         if routing is not None:
-            # It decides before the small model has answered, once per question.
+            # The router decides before the small model answers, once per question.
             cost_Q = routing.prompt_Q + output_weight * routing.output_Q
             score_QS, cost_QS = (
                 np.broadcast_to(values_Q[:, None], own.correct_QS.shape).copy()
@@ -220,7 +220,7 @@ def systems(
 
 
 def _controls(corea: Deferral) -> Iterator[tuple[str, Deferral]]:
-    """What COREA's deferral is to be compared with."""
+    """Yield the controls for COREA's deferral."""
     small, large = corea.cascade.small, corea.cascade.large
     share_QS = np.full_like(small.correct_QS, corea.deferred_QS.mean())
     yield "random", Deferral(corea.cascade, share_QS)
@@ -231,16 +231,16 @@ def _controls(corea: Deferral) -> Iterator[tuple[str, Deferral]]:
 
 
 def ties_broken(stated_QS: Floats, probability_QS: Floats) -> Floats:
-    """Stated confidences, equal ones in the order of a probability in [0, 1]; silence stays NaN.
+    """Break ties of stated confidences by a probability in [0, 1]; NaN (none stated) stays NaN.
 
-    A model that was rewarded for its confidence uses few values (for L1 the best is the median of
-    what it can expect, often 1), so that no threshold tells the many answers apart that share one.
+    A model with a confidence reward uses few values (for L1 the best is the median of its expected
+    outcome, often 1), so no threshold can separate the many answers that share one value.
     """
     return stated_QS + _TIE * (probability_QS - 1)
 
 
 def _answers(own: Responses, size_ratio: float, output_weight: float) -> ScoredResponses:
-    """A failed response is wrong, silent and free."""
+    """Convert responses to scored ones; a failed response is wrong, states nothing, costs 0."""
     used_QS2 = sum(own.used_QN2.values(), np.zeros((*own.correct_QN.shape, 2)))
     stored = {
         "correct": own.correct_QN,
@@ -254,7 +254,7 @@ def _answers(own: Responses, size_ratio: float, output_weight: float) -> ScoredR
 def match_budgets(
     deferral: Deferral, shares: Sequence[float] = (0.1, 0.25, 0.5)
 ) -> list[BudgetMatch]:
-    """What deferring exactly these shares of all responses comes to, the least sure ones first."""
+    """Score deferral of exactly these shares of all responses, the least confident first."""
     cascade = deferral.cascade
     told_N, small_N, large_N = (
         values.ravel()
@@ -264,7 +264,7 @@ def match_budgets(
 
 
 def curve_figures(deferral: Deferral) -> dict[str, float]:
-    """What a whole curve is worth, for systems that have a threshold."""
+    """Return metrics of the whole curve, for systems that have a threshold."""
     if deferral.threshold_Q is None:
         return {}
     curve = deferral.cascade.curve()
@@ -285,7 +285,7 @@ def curve_figures(deferral: Deferral) -> dict[str, float]:
 
 
 def curve_content(deferral: Deferral) -> dict[str, Any]:
-    """The curve over thresholds and what the whole of it is worth, as JSON data."""
+    """Return the curve over thresholds and its metrics as JSON data."""
     curve = deferral.cascade.curve()
     return {
         "threshold": tuple(map(Exact, curve.threshold_D)),

@@ -1,4 +1,4 @@
-"""The table of COREA's comparison: a line a system."""
+"""The table of COREA's comparison: one line per system."""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,11 @@ from coterie.evaluation.evaluation import Resampled
 from coterie.extras.papers.corea_systems import SYSTEMS
 
 Measured = Mapping[str, Mapping[str, Resampled]]
-"""System -> metric -> value with its bootstrap."""
+"""System -> metric -> value with its bootstrap resamples."""
 
 
 def table(results: Measured, title: str) -> Table:
-    """One line per system."""
+    """Build the table, one line per system."""
 
     def cells(one: Mapping[str, Resampled]) -> list[str]:
         cascading = 0 < one["deferred"].value < 1

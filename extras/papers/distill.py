@@ -86,11 +86,11 @@ class Distillation:
         check_literals(self, "--")
 
     def models(self) -> list[str]:
-        """Who learns, and from whom."""
+        """Return the learner and the expert."""
         return [self.policy, self.expert]
 
     def fitting(self) -> dict[str, Any]:
-        """What models that are not tiny ask for, by the name of the setting."""
+        """Return the defaults for models that are not tiny, by the name of the setting."""
         if are_tiny(self.models()):
             return {}
         asked = asking("eapo-consultation")
@@ -103,10 +103,10 @@ class Distillation:
 
 
 def distill(settings: Distillation) -> None:
-    """Sample solutions, learn them, and keep the policy.
+    """Sample the expert's solutions, train the policy on them, and save it.
 
     Raises:
-        UserError: a setting or a model that cannot be, before any model is loaded.
+        UserError: a setting or a model is invalid; raised before any model is loaded.
     """
     for name in ("steps", "problems_per_step", "solutions", "max_new_tokens", "questions"):
         if getattr(settings, name) < 1:
@@ -170,8 +170,8 @@ def distill(settings: Distillation) -> None:
 async def _solutions(
     team: Any, problems: Sequence[Problem], step: int, settings: Distillation
 ) -> list[tuple[Trajectory, bool, int]]:
-    """Training rows (the policy's prompt, and the expert's solution in the policy's words), whether
-    each is right, and how many tokens the expert wrote."""
+    """Return training rows (the policy's prompt and the expert's solution in the policy's format),
+    whether each is right, and the number of tokens that the expert wrote."""
     expert, mine, theirs = team.policies["expert"], team.codecs["policy"], team.codecs["expert"]
     sampling = Sampling(settings.max_new_tokens, settings.temperature)
     checker = Checker()
@@ -202,8 +202,8 @@ async def _solutions(
 
 
 def as_trace(solution: str) -> str:
-    """An expert's solution in the form of a policy's answer: thought first, then the answer. One
-    that states no answer, as where it was cut off, is a thought that goes on.
+    """Format an expert's solution as a policy's answer: the thought first, then the answer. A
+    solution without an answer, such as a truncated one, becomes an unfinished thought.
 
     >>> as_trace("1 + 1 = 2\\nAnswer: 2")
     ' <think> 1 + 1 = 2 </think>\\nAnswer: 2'
@@ -220,7 +220,7 @@ def as_trace(solution: str) -> str:
 
 
 def _stream(settings: Distillation) -> ProblemStream:
-    """Training problems without those on which ``benchmark.py eapo`` scores."""
+    """Return training problems without those on which ``benchmark.py eapo`` scores."""
     scored = open_source(settings.problems, purpose="eval", seed=settings.seed)
     _, exclude = hold_out(scored, scored, settings.questions, settings.seed)
     source = open_source(settings.problems, seed=settings.seed)

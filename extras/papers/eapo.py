@@ -34,7 +34,7 @@ from coterie.training.plain import to_plain
 _ENV, _ROLE = "eapo-consultation", "policy"
 _DEFAULTS: Mapping[str, Any] = envs.spec(_ENV).defaults
 _KEEPS = ("f1", "response_tokens", "expert_tokens")
-# Rows that are told a choice of the expert's stored replies.
+# Rows that read a selection of the expert's stored replies.
 _TELLS: Mapping[str, Pick] = {"workflow": "any", "error": "wrong"}
 _TRAINED = {
     "distilled": "Distillation",
@@ -99,23 +99,23 @@ class EapoComparison(Asking):
     """LeaP: paths that read each other's summaries."""
 
     def models(self) -> list[str]:
-        """All of them, but those of pools."""
+        """Return the names of all models except the members of pools."""
         named = [*((name, _ROLE) for name in self._named()), (self.expert, "expert")]
         return [find_policy(role, name, role).model for name, role in named]
 
     def fitting(self) -> dict[str, Any]:
-        """What models that are not tiny ask for, by the name of the setting."""
+        """Return the defaults for models that are not tiny, by the name of the setting."""
         if self.preset or are_tiny(self.models()):
             return {}
         asked, words = asking(_ENV), ("prompt_style", "max_new_tokens")
-        # Peers are asked in the words of all others.
+        # Peers get the same prompts as all other systems.
         paths = {f"leap.{name}": asked[name] for name in words}
         return {
             "problems": (PROBLEMS,), **{f"env.{name}": one for name, one in asked.items()}, **paths
         }  # fmt: skip
 
     def brought(self, given: Collection[str]) -> dict[str, Any]:
-        """What the preset, or the runs, have it be."""
+        """Return the values that the preset or the runs set."""
         values: dict[str, Any] = {}
         env: dict[str, Any] = {}
         if self.preset:
@@ -132,7 +132,7 @@ class EapoComparison(Asking):
         found = self._sources()
         drawn = sampling(found, given)
         asked = prompting(found, _ENV, given, _flag)
-        # Peers are asked in the words of all others.
+        # Peers get the same prompts as all other systems.
         words = {**vars(self.env), **asked}
         paths = {
             name: words[name]
@@ -149,7 +149,7 @@ class EapoComparison(Asking):
         return bring([find_policy("policy", one, _ROLE).run for one in self._named()], "")
 
     def _named(self) -> list[str]:
-        """Policies, as they are named."""
+        """Return the policies as the settings name them."""
         named = [getattr(self, name) for name in ("base", *_TRAINED)]
         named += [text.partition("=")[2] for text in self.others]
         return [one for one in named if one]
@@ -157,23 +157,23 @@ class EapoComparison(Asking):
 
 @dataclass(frozen=True)
 class Asked:
-    """One system: who answers, with whose help, and what is stored of it."""
+    """One system: its policy, its expert, and its stored responses."""
 
     name: str
     label: str
     policy: str
     expert: str | None
     jobs: Sequence[Job]
-    """One a set of problems."""
+    """One per set of problems."""
     wrong_told: float | None = None
-    """Share of the stored replies it is told that are wrong; None: nothing stored is told."""
+    """Share of wrong replies among the stored ones it reads; None: it reads no stored replies."""
 
 
 def compare(settings: EapoComparison) -> None:
-    """Sample what is missing, score everything, show the table, write results and picture.
+    """Sample missing responses, score all, show the table, write results and picture.
 
     Raises:
-        UserError: a setting or a model that cannot be, before any model is loaded.
+        UserError: a setting or a model is invalid; raised before any model is loaded.
     """
     console = Console()
     settings.check("replies")
@@ -237,7 +237,7 @@ def _show(
     settings: EapoComparison,
     console: Console,
 ) -> None:
-    """The tables, results.json and the picture."""
+    """Show the tables; write results.json and the picture."""
     drawn = (settings.resamples, settings.seed)
     measured = {name: measure_responses(one.responses, *drawn) for name, one in found.items()}
     set_Q = np.repeat(np.arange(len(scored)), [len(one.problems) for one in scored])
@@ -287,7 +287,7 @@ def _show(
 
 
 def _rows(settings: EapoComparison) -> Iterator[tuple[str, str, str, str | None, str]]:
-    """(name, label, policy, expert, mode of the environment) of every system."""
+    """Yield (name, label, policy, expert, mode of the environment) of every system."""
     base = settings.base
     yield "base", "Base", base, None, "eval"
     yield "self", "Self-collaboration", base, base, "workflow"
@@ -331,9 +331,9 @@ def _job(
         "eval" if peers else mode,
         who,
         _ROLE,
-        # The same question has the same luck in every row.
+        # A question uses the same seed in every row.
         stream=("comparison",),
-        # An episode of peers gives an answer a path.
+        # An episode of peers yields one answer per path.
         answers=settings.leap.paths if peers else 1,
         keeps=_KEEPS,
         told=told,

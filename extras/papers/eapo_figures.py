@@ -1,4 +1,4 @@
-"""What is said of EAPO's systems, from their responses."""
+"""Metrics of EAPO's systems, computed from their responses."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +13,13 @@ from coterie.evaluation.metrics.means import mean_at_n, mean_present, variance
 from coterie.evaluation.metrics.passk import pass_at_k
 
 Figures = Mapping[str, Any]
-"""As JSON names them: ``avg@n`` and ``pass@n``, resampled; ``f1``, which the paper trains on;
-``variance`` of being right, between questions and within them, and ``f1_variance``; ``tokens`` that
-the policy wrote for one answer, and ``expert_tokens`` in its context."""
+"""JSON names of the metrics: ``avg@n`` and ``pass@n``, resampled; ``f1``, the paper's reward;
+``variance`` of correctness, between and within questions, and ``f1_variance``; ``tokens`` that the
+policy wrote for one answer, and ``expert_tokens`` in its context."""
 
 
 def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figures:
-    """Means over questions; question by question, so that two systems' resamples pair up."""
+    """Return means over questions; kept per question, so that two systems' resamples pair up."""
     assert own is not None, "a system of one lineup"
     score_QN = own.correct_QN
     mean, passed = (
@@ -42,7 +42,7 @@ def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figur
 
 
 def figures_table(found: Mapping[str, Figures], title: str) -> Table:
-    """One line per system; ``tokens`` are the policy's and, after the plus, its experts'."""
+    """Build a table with one line per system; ``tokens``: the policy's plus its experts'."""
     return make_table(
         title,
         "system",
@@ -65,7 +65,7 @@ def figures_table(found: Mapping[str, Figures], title: str) -> Table:
 
 
 def f1_table(found: Mapping[str, Figures]) -> Table:
-    """What the paper measures: the mean of F1, and its variance between questions."""
+    """Build the table of the paper's metrics: mean F1, and its variance between questions."""
     return make_table(
         "F1",
         "system",

@@ -1,9 +1,10 @@
-"""What a model's own states say of its stored responses: a probe, and the tokens' probabilities.
+"""Measures from a model's states on its stored responses: a probe, and token probabilities.
 
-The probe tells whether an answer is right, read off the hidden states.
+The probe predicts from the hidden states whether an answer is right.
 
 COREA (arXiv:2603.03752, appendix A.1): an MLP with 2048 and 1024 hidden units on the last layer's
-states, averaged over question and response; cross entropy on one response per question, a tenth
+states, averaged over question and response; cross entropy on one response per question; a tenth
+held out; the weights with the lowest held-out loss are kept.
 held out, the weights with the lowest held-out loss kept.
 """
 
@@ -32,8 +33,8 @@ _TOKENS_AT_ONCE = 8192
 def probe_scores(
     policy: NamedPolicy, fitted: Responses, scored: Responses, *, seed: int, learning_rate: float
 ) -> Floats:
-    """(Q, S) what a probe, fitted on one response to each question of ``fitted``, says of every
-    response of ``scored``; NaN where there is none."""
+    """Fit a probe on one response to each question of ``fitted`` and return (Q, S) predictions for
+    the responses of ``scored``; NaN where there is no response."""
     handle = _handle(policy)
     first = [[row[0]] for row in fitted.records]
     states_ND = pooled_states(handle, [tokens for tokens, _ in _tokens(first)])
@@ -48,8 +49,8 @@ def probe_scores(
 
 
 def mean_probabilities(policy: NamedPolicy, own: Responses) -> Floats:
-    """(Q, S) arithmetic mean of the sampled tokens' probabilities in the learner's forward pass at
-    temperature 1, whatever they were sampled at; NaN where there is no response."""
+    """Return (Q, S) arithmetic means of the sampled tokens' probabilities in the learner's forward
+    pass at temperature 1, whatever the sampling temperature; NaN where there is no response."""
     handle = _handle(policy)
     rows = [_row(tokens, prompt) for tokens, prompt in _tokens(own.records)]
     mean_N = np.zeros(len(rows))
@@ -70,7 +71,7 @@ def _handle(policy: NamedPolicy) -> ModelHandle:
 
 
 def _tokens(records: Any) -> list[tuple[list[int], int]]:
-    """(tokens, how many of them are the prompt) of every response that there is."""
+    """Return (tokens, length of the prompt) of every response that exists."""
     return [
         (one["tokens"], int(next(iter(one["used"].values()))[0]))
         for row in records
@@ -80,7 +81,7 @@ def _tokens(records: Any) -> list[tuple[list[int], int]]:
 
 
 def _placed(values_N: Floats, own: Responses) -> Floats:
-    """Values of all responses that there are, at their places."""
+    """Put the values of all existing responses into a (Q, S) array."""
     values_QS = np.full(own.correct_QN.shape, np.nan)
     values_QS[~np.isnan(own.correct_QN)] = values_N
     return values_QS
@@ -102,7 +103,7 @@ def _row(tokens: list[int], prompt: int) -> Trajectory:
 
 @torch.no_grad()
 def pooled_states(handle: ModelHandle, rows: Sequence[Sequence[int]]) -> Tensor:
-    """(N, D) mean of the last hidden states of each row of tokens, in float32."""
+    """Return (N, D) means of the last hidden states of each row of tokens, in float32."""
     pooled = torch.empty(0)
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     found: list[tuple[list[int], Tensor]] = []
@@ -120,7 +121,7 @@ def pooled_states(handle: ModelHandle, rows: Sequence[Sequence[int]]) -> Tensor:
             inside_NT[place, : len(rows[i])] = 1.0
         positions_NT = torch.arange(longest, device=handle.device).expand_as(ids_NT)
         with handle.active():
-            # Padding lies on the right, where a causal model does not look.
+            # Padding is on the right, which a causal model does not attend to.
             hidden_NTD = handle.backbone(ids_NT, None, positions_NT).float()
         mean_ND = (hidden_NTD * inside_NT).sum(1) / inside_NT.sum(1)
         found.append((chosen, mean_ND.cpu()))
@@ -142,7 +143,7 @@ def fit_probe(
     batch: int = 32,
     hidden: tuple[int, int] = (2048, 1024),
 ) -> nn.Module:
-    """The probe with the lowest loss on the held-out tenth; (N, D) states to (N,) probabilities."""
+    """Fit a probe, (N, D) states -> (N,) probabilities; keep that of lowest held-out loss."""
     correct = torch.as_tensor(np.asarray(correct_N, dtype=np.float32))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -176,7 +177,7 @@ def fit_probe(
 
 
 class _Standardise(nn.Module):
-    """States of different models have different scales."""
+    """Standardises states, as models have different scales."""
 
     def __init__(self, centre_D: Tensor, spread_D: Tensor) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Replies of an expert to whole questions, stored once: what the offline workflow tells."""
+"""Stored replies of an expert to whole questions, for the offline workflow."""
 
 import math
 import random
@@ -16,7 +16,7 @@ from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 
 Pick = Literal["any", "wrong"]
 Told = Mapping[str, Sequence[str]]
-"""Problem id -> what the experts say, in the order of their seats."""
+"""Problem id -> the experts' replies, in the order of their seats."""
 
 
 def ask_replies(
@@ -29,15 +29,15 @@ def ask_replies(
     count: int,
     temperature: float | None,
 ) -> list[Job]:
-    """``count`` replies of the expert to every question, asked as the workflow asks it; one job a
-    set, with what is missing sampled.
+    """Sample ``count`` replies of the expert to every question with the workflow's prompt; one job
+    per set; only missing replies are sampled.
 
     Args:
-        temperature: of the replies; None: that of everything else.
+        temperature: sampling temperature of the replies; None: the general one.
     """
     if temperature is not None:
         settings = replace(settings, temperature=temperature)
-    # Nobody can be asked in an evaluation: the expert sits where the policy does, in its words.
+    # An evaluation has no experts: the expert takes the policy's seat, in the expert's format.
     alone = replace(
         env, max_new_tokens=env.expert_max_new_tokens, eval_max_new_tokens=0, opens_thinking=False
     )
@@ -61,15 +61,15 @@ def ask_replies(
 
 def check_temperature_of_replies(temperature: float | None) -> None:
     """Raises:
-    UserError: no temperature.
+    UserError: not a valid temperature.
     """
     if temperature is not None and not 0 <= temperature < math.inf:
         raise UserError("--reply-temperature is a number from 0 on")
 
 
 def tell(jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int) -> tuple[list[Told], float]:
-    """(what the experts of each job's set say, share of it that is wrong). It is the same for every
-    answer to a problem."""
+    """Return (the experts' replies for each job's set, share of wrong ones). Every answer to a
+    problem gets the same replies."""
     told: list[Told] = []
     wrong: list[bool] = []
     for job in jobs:
@@ -88,10 +88,10 @@ def tell(jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int) -> tuple[l
 def choose_replies(
     records: Sequence[Mapping[str, Any]], pick: Pick, count: int, seed: int
 ) -> list[Mapping[str, Any]]:
-    """``count`` of the stored replies to one problem, none of them twice.
+    """Choose ``count`` of the stored replies to one problem, without repetition.
 
-    ``any``: of all; ``wrong``: of the wrong ones, where there are fewer than ``count`` of all
-    (EAPO, arXiv:2509.23730, appendix E). All of them where there are no more.
+    ``any``: from all; ``wrong``: from the wrong ones, or from all if fewer than ``count`` are wrong
+    (EAPO, arXiv:2509.23730, appendix E). Return all replies if there are at most ``count``.
     """
     wrong = [record for record in records if not record["correct"]]
     pool = wrong if pick == "wrong" and len(wrong) >= count else records

@@ -1,7 +1,7 @@
-"""A router: will the small model be right, asked of the question alone.
+"""A router: predicts from the question alone whether the small model will be right.
 
 COREA (arXiv:2603.03752, appendix A.2): the small model's base, fine-tuned to write the accuracy of
-eight responses as text. What it writes is read as a number; anything else goes to the large model.
+eight responses as text. A number is used as it is; any other output goes to the large model.
 """
 
 # B rows, T tokens, N target tokens
@@ -41,8 +41,8 @@ def routing_by(
     learning_rate: float,
     epochs: int,
 ) -> Routing:
-    """What a router says of ``scored``: ``base``, fitted on the accuracy of the responses
-    ``fitted`` to ``questions``."""
+    """Fine-tune ``base`` on the accuracy of the responses ``fitted`` to ``questions``; return its
+    outputs for ``scored``."""
     spec = model_spec(AgentSettings(base.model))
     model = load_team({"router": spec}, trained={"router"}, seed=seed)["router"]
     fit_router(
@@ -89,7 +89,7 @@ def fit_router(
 
 
 def route(model: LoadedRole, questions: Sequence[str]) -> Routing:
-    """What the router writes, greedily, for every question."""
+    """Return what the router writes, greedily, for every question."""
     sampler = Sampler(model.handle, model.codec.decode, [int(model.tokenizer.eos_token_id)])
     prompts = [np.asarray(model.codec.open(_PROMPT.format(question=q))) for q in questions]
     greedy = Sampling(_ANSWER_TOKENS, 0.0)
@@ -102,14 +102,14 @@ def route(model: LoadedRole, questions: Sequence[str]) -> Routing:
 
 
 def read_probability(text: str) -> float:
-    """The number that ``text`` begins with; NaN unless it lies in [0, 1]."""
+    """Parse the number at the start of ``text``; NaN unless it lies in [0, 1]."""
     match = _NUMBER.match(text)
     value = float(match[1]) if match else float("nan")
     return value if 0 <= value <= 1 else float("nan")
 
 
 def _loss(model: LoadedRole, rows: Sequence[tuple[list[int], list[int]]]) -> torch.Tensor:
-    """Cross entropy of the answers' tokens."""
+    """Return the cross entropy of the answers' tokens."""
     longest = max(len(prompt) + len(answer) for prompt, answer in rows)
     device = model.handle.device
     ids_BT = torch.zeros((len(rows), longest), dtype=torch.long, device=device)
@@ -120,7 +120,7 @@ def _loss(model: LoadedRole, rows: Sequence[tuple[list[int], list[int]]]) -> tor
         targets_BT[place, len(prompt) : end] = torch.tensor(answer)
     positions_BT = torch.arange(longest, device=device).expand_as(ids_BT)
     with model.handle.active():
-        # Padding lies on the right, where a causal model does not look.
+        # Padding is on the right, which a causal model does not attend to.
         hidden_BTD = model.handle.backbone(ids_BT, None, positions_BT)[:, :-1]
     wanted_BT = targets_BT[:, 1:] != _IGNORED
     logits_NV = model.handle.head(hidden_BTD[wanted_BT]).float()

@@ -28,7 +28,7 @@ from coterie.evaluation.table import as_json, without_zero
 from coterie.training.command_line import parse
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
-"""Row -> column -> what each seed gave; NaN where it is undefined."""
+"""Row -> column -> the value of each seed; NaN where it is undefined."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Sweep:
 
     @property
     def shown(self) -> str:
-        """What the table and its files are called."""
+        """Return the name of the table and of its files."""
         return f"{self.name}-preset" if self.preset else self.name
 
 
 def sweep(settings: Sweep) -> None:
     """Raises:
-    UserError: an unknown table, one that has no miniature, or a command that failed.
+    UserError: the table is unknown or has no miniature, or a command failed.
     """
     console = Console()
     if not settings.name:
@@ -82,7 +82,7 @@ def sweep(settings: Sweep) -> None:
     for job in waiting:
         program, *flags = job.command()
         if program == "train.py" and "--resume" not in flags:
-            # A flag that train.py does not have is found before the first run, not at its turn.
+            # Find a flag that train.py does not have before the first run starts.
             parse(flags)
     if settings.dry_run:
         _tell(waiting, settings)
@@ -97,12 +97,12 @@ def sweep(settings: Sweep) -> None:
 
 
 def _tell(waiting: Sequence["Job"], settings: Sweep) -> None:
-    """Every command; of the papers' models, what it takes."""
+    """Print every command; for the papers' models also memory and hours."""
     total, plans = 0.0, dict[tuple[str, ...], tuple[str, float]]()
     for job in waiting:
         print(shlex.join(["python", *job.command()]))
         if settings.preset and job.program == "train":
-            # Seeds and folders change no plan.
+            # Seeds and folders do not change the plan.
             key = job.arguments[: job.arguments.index("--seed")]
             if key not in plans:
                 plans[key] = _planned(key, settings)
@@ -114,7 +114,7 @@ def _tell(waiting: Sequence["Job"], settings: Sweep) -> None:
 
 
 def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
-    """Memory on each device and hours of one training, in a line, and its hours."""
+    """Return memory per device and hours of one training as a line, and the hours."""
     planning = module_of("ops", "plan", "planning the papers' runs")
     steps = () if settings.steps is None else ("--steps", str(settings.steps))
     found = planning.plan(parse([*flags, *steps]), settings.card)
@@ -127,7 +127,7 @@ def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
 
 
 def tables(*, at_scale: bool = False) -> dict[str, Table]:
-    """Every table by name, in miniature or with its paper's models."""
+    """Return every table by name, in miniature or with its paper's models."""
     modules = [import_module(spec.tables) for spec in registered() if spec.tables]
     return {
         name: table
@@ -171,7 +171,7 @@ def _flags(texts: Sequence[str]) -> list[str]:
 
 
 def _keep(settings: Sweep) -> None:
-    """Refuse to put runs of other settings beside those that are there."""
+    """Refuse a folder that holds runs with other settings."""
     path = settings.out / "sweep.json"
     wanted: dict[str, Any] = {
         "steps": settings.steps,
@@ -192,7 +192,7 @@ def _keep(settings: Sweep) -> None:
 
 
 def _trained(found: Table, settings: Sweep) -> Values:
-    """From the runs' own evaluations."""
+    """Read the values from the runs' own evaluations."""
     values: dict[str, dict[str, list[float]]] = {}
     read = {
         (variant.name, seed): json.loads(
@@ -204,7 +204,7 @@ def _trained(found: Table, settings: Sweep) -> Values:
     rows = [(variant.label, variant, "after") for variant in found.variants]
     each = found.each or len(rows)
     for place in reversed(range(0, len(rows), each)) if found.base else ():
-        # The base of every data set, which its variants' labels end with.
+        # The base name of every data set, with which its variants' labels end.
         first, end = found.variants[place], found.variants[place].label.rpartition(", ")[2]
         rows.insert(place, (f"{found.base}, {end}" if found.each else found.base, first, "before"))
     for label, variant, when in rows:
@@ -216,7 +216,7 @@ def _trained(found: Table, settings: Sweep) -> Values:
 
 
 def _compared(found: Table, comparisons: Sequence["Job"]) -> Values:
-    """From what the comparison found with every seed."""
+    """Read the values that the comparison found with every seed."""
     read = [json.loads((job.folder / job.done).read_text(encoding="utf-8")) for job in comparisons]
     return {
         label: {
@@ -261,7 +261,7 @@ def _show(found: Table, values: Values, settings: Sweep, console: Console) -> No
 
 
 def _content(values: Values) -> dict[str, Any]:
-    """Every value, mean and interval."""
+    """Return every value, mean and interval as JSON data."""
     return {
         label: {
             column: {"values": list(numbers), **as_json(t_interval(numbers))}
@@ -280,42 +280,42 @@ def _cell(numbers: Sequence[float]) -> str:
 
 
 def _figure(value: float) -> str:
-    """Shares without the leading zero (.913), costs without decimals."""
+    """Format shares without the leading zero (.913), costs without decimals."""
     return f"{value:.0f}" if abs(value) >= 10 else without_zero(value, 3)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One command, and the folder that it fills."""
+    """One command and the folder that it writes."""
 
     program: str
     """``train`` or ``benchmark``."""
     arguments: tuple[str, ...]
     folder: Path
     done: str
-    """File or folder in it that appears at its end."""
+    """File or folder inside it that appears when the command is complete."""
     trains: bool = True
-    """Whether it is a training; a comparison goes on from what it has stored."""
+    """Whether it is a training; a comparison continues from its stored responses."""
 
     @property
     def finished(self) -> bool:
         return (self.folder / self.done).exists()
 
     def command(self) -> list[str]:
-        """As it would be typed: new, or to take up what was cut off."""
+        """Return the command line: a new start, or the resumption of an interrupted one."""
         if self.program == "train" and any(self.folder.glob("checkpoints/step-*")):
             return ["train.py", "--resume", str(self.folder)]
         return [f"{self.program}.py", *self.arguments]
 
     def run(self) -> None:
-        """Run it to its end.
+        """Run the command to its end.
 
         Raises:
-            UserError: it failed.
+            UserError: the command failed.
         """
         program, *arguments = self.command()
         if self.trains and "--resume" not in arguments and self.folder.is_dir():
-            # It was cut off before its first checkpoint; a trainer wants an empty folder.
+            # Interrupted before its first checkpoint; a trainer needs an empty folder.
             shutil.rmtree(self.folder)
         module = f"coterie.{program.removesuffix('.py')}"
         code = subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
@@ -329,7 +329,7 @@ class Job:
 def training(
     table: Table, seeds: Sequence[int], out: Path, *, steps: int | None, more: Sequence[str]
 ) -> Iterator[Job]:
-    """Every variant with every seed."""
+    """Return the training of every variant with every seed."""
     for variant in table.variants:
         for seed in seeds:
             folder = run_of(variant, seed, out)
@@ -347,7 +347,7 @@ def training(
 def comparing(
     name: str, table: Table, seeds: Sequence[int], out: Path, more: Sequence[str]
 ) -> Iterator[Job]:
-    """The table's comparison with every seed."""
+    """Return the table's comparison for every seed."""
     for seed in seeds if table.comparison else ():
         arguments = list(table.comparison)
         for variant in table.variants:
@@ -360,5 +360,5 @@ def comparing(
 
 
 def run_of(variant: Variant, seed: int, out: Path) -> Path:
-    """Where a variant is trained; the same for every table that has it."""
+    """Return the folder of a variant's run; tables that have the variant share it."""
     return out / "runs" / f"{variant.name}-{seed}"

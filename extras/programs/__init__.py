@@ -1,7 +1,7 @@
-"""Programs that models write: found in a response, run under guard, judged by their tests.
+"""Programs that models write: extracted from a response, run in a sandbox, judged by tests.
 
-``--scoring.programs`` has them graded; ``coterie.extras.programs.tool_use:SPEC`` is an environment
-whose agent may run some.
+``--scoring.programs`` turns grading on. ``coterie.extras.programs.tool_use:SPEC`` is an environment
+whose agent may run programs.
 """
 
 from coterie.datatypes.extras import Extra

@@ -1,7 +1,7 @@
-"""A Python prompt for models: a few lines go in, what they print and their last value come out.
+"""A Python console for models: a few lines go in; their output and last value come out.
 
-They run in a process of their own under guard, as a graded program does: no files, no network, no
-other processes. Nothing is kept from one call to the next.
+The lines run in a separate guarded process, like a graded program: no files, no network, no
+other processes. No state is kept between calls.
 """
 
 import contextlib
@@ -39,15 +39,15 @@ def output():
 
 @lru_cache(maxsize=1 << 14)
 def output_of(source: str, limits: Limits = _LIMITS, longest: int = 1000) -> str:
-    """What a console shows after ``source``, errors included.
+    """Return what a console shows for ``source``, errors included.
 
-    The same lines have the same output for as long as this process lives, whatever they read from
-    clocks and random numbers, so that an episode can be played again.
+    The same source gives the same output for the lifetime of this process, even if it reads clocks
+    or random numbers, so that an episode can be replayed.
 
     Args:
-        source: whatever a model wrote.
+        source: text that a model wrote.
         limits: seconds and memory.
-        longest: characters of the output that are kept.
+        longest: maximum number of characters of the output.
 
     Raises:
         UserError: this machine cannot guard processes.
@@ -57,7 +57,7 @@ def output_of(source: str, limits: Limits = _LIMITS, longest: int = 1000) -> str
         for end in (*asks, *answers):
             stack.callback(os.close, end)
         player = start_player(stack, Path(empty), limits, asks[0], answers[1])
-        # Our copies of its ends: with them gone, its death ends what we read.
+        # Close our copies of the child's pipe ends, so that its death ends our read.
         os.dup2(asks[1], asks[0])
         os.dup2(asks[1], answers[1])
         link = Link(answers[0], asks[1])

@@ -1,4 +1,4 @@
-"""Problems of kind ``code``: a response is right when its program passes the problem's tests."""
+"""Problems of kind ``code``: a response is right if its program passes the problem's tests."""
 
 import re
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from coterie.rewards.grading.answers import after_thinking
 from coterie.teams.settings import ScoringSettings
 
 LONGEST = 1 << 16
-"""Characters of a program; a longer one is refused."""
+"""Maximum number of characters of a program; longer ones are refused."""
 
 _FENCE = re.compile(r"^[ \t]{0,3}```([^\n`]{0,40})$", re.MULTILINE)
 
 
 def program_in(response: str, entry: str, prompt: str) -> str | None:
-    """The program of a response; None where it has none.
+    """Extract the program of a response; None if there is none.
 
-    After the thinking: the last fenced block that names ``entry``, else the whole text if it
-    defines ``entry``, else, where the text begins with an indented line, the continuation of
-    ``prompt``. The prompt stands in front, for the imports and helpers in it.
+    The thinking is skipped. The program is the last fenced block that names ``entry``; else the
+    whole text if it defines ``entry``; else, if the text starts with an indented line, the
+    continuation of ``prompt``. The prompt comes first, for its imports and helpers.
     """
     text = after_thinking(response)
     blocks = [block for block in _blocks(text) if entry in block]
@@ -34,7 +34,7 @@ def program_in(response: str, entry: str, prompt: str) -> str | None:
 
 
 def _blocks(text: str) -> list[str]:
-    """The contents of closed fences; an opening one that is never closed reaches to the end."""
+    """Return the contents of all fences; a fence that is never closed extends to the end."""
     found: list[str] = []
     start: int | None = None
     for mark in _FENCE.finditer(text):
@@ -59,8 +59,8 @@ class ProgramGrader:
         self.workers = workers
 
     def __call__(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
-        """One verdict per request; ``method`` says how the run ended (``tests`` where all or not
-        all of them passed)."""
+        """Return one verdict per request; ``method`` says how the run ended (``tests`` whether or
+        not all tests passed)."""
         with ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(lambda request: self._one(*request), requests))
 
@@ -78,27 +78,27 @@ class ProgramGrader:
 
 
 def grader_of(settings: ScoringSettings) -> ProgramGrader:
-    """The grader of a run.
+    """Create the grader of a run.
 
     Raises:
-        UserError: limits under which nothing runs.
+        UserError: no program can run under the limits.
     """
     limits = Limits(settings.program_deadline_s, settings.program_memory_mb)
     return ProgramGrader(limits, settings.workers)
 
 
 def check(settings: ScoringSettings) -> None:
-    """Refuse, before anything is sampled, what :func:`grader_of` would, and a system without guard.
+    """Before sampling, refuse settings that :func:`grader_of` refuses, or a system without guard.
 
     Raises:
-        UserError: one sentence.
+        UserError: the reason, in one sentence.
     """
     grader_of(settings)
     check_guard()
 
 
 def tests_of(problem: Problem) -> ProgramTests:
-    """The tests that a problem carries."""
+    """Return the tests of a problem."""
     parts = [problem.meta.get(name) for name in ("entry_point", "test", "code_prompt")]
     if not all(isinstance(part, str) for part in parts):
         raise UserError(

@@ -1,8 +1,8 @@
-"""What a process may still do after :func:`guard`: compute, and talk over pipes that are open.
+"""Restricts a process: after :func:`guard` it can only compute and use pipes that are open.
 
 The kernel refuses everything else (seccomp): files, sockets, other processes and their memory,
-signals, threads. Nothing takes that back, whatever the process runs afterwards. Memory, time and
-file sizes are limited besides. Imports nothing of this project: children run it as a plain file.
+signals, threads. The process cannot undo this. Memory, time and file sizes are limited too. The
+module imports nothing from this project: child processes run it as a plain file.
 """
 
 import ctypes
@@ -14,8 +14,8 @@ import struct
 
 # Machine -> the kernel's name for it (AUDIT_ARCH), and its column below.
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-# System calls that remain, by the kernel's numbers: open descriptors, memory, clocks, signal
-# handlers of one's own, random bytes, the end.
+# Allowed system calls, by the kernel's numbers: open descriptors, memory, clocks, the process's
+# own signal handlers, random bytes, exit.
 _CALLS = {
     "read": (0, 63),
     "write": (1, 64),
@@ -53,11 +53,11 @@ _SET_PARENT_DEATH_SIGNAL, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 1, 22, 38
 
 
 def guard(memory: int, cpu_s: int) -> None:
-    """Give up all that a program does not need; raises OSError where the kernel cannot do it.
+    """Drop all rights that a program does not need; OSError if the kernel does not support it.
 
     Args:
-        memory: bytes of address space.
-        cpu_s: seconds of processor time from now on.
+        memory: limit of the address space, in bytes.
+        cpu_s: limit of processor time from now on, in seconds.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     _call(libc, _SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
@@ -89,13 +89,13 @@ def _filter(libc: ctypes.CDLL) -> None:
         (_EQUAL, 1, 0, architecture),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, 0),
-        # Each jumps to the last line, which allows.
+        # Each jumps to the last line, which allows the call.
         *((_EQUAL, len(numbers) - place, 0, number) for place, number in enumerate(numbers)),
         (_RETURN, 0, 0, _REFUSE),
         (_RETURN, 0, 0, _ALLOW),
     ]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
-    # struct sock_fprog: the number of lines, and where they are.
+    # struct sock_fprog: the number of lines and a pointer to them.
     pointer = ctypes.create_string_buffer(struct.pack("HP", len(program), ctypes.addressof(code)))
     _call(libc, _SET_SECCOMP, 2, ctypes.addressof(pointer))
 

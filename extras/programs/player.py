@@ -1,7 +1,7 @@
-"""The process in which a model's program runs: it is handed arguments and hands back results.
+"""The process that runs a model's program: it receives arguments and sends back results.
 
-It never sees the tests. Started as a file, so that it imports neither this project nor the caller's
-main module.
+It never sees the tests. It is started as a file, so it imports neither this project nor the
+caller's main module.
 """
 
 import importlib
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# Nothing can be imported once the guard is up.
+# Nothing can be imported after the guard is in place.
 _MODULES = """
 abc array ast base64 binascii bisect calendar cmath collections collections.abc contextlib copy
 dataclasses datetime _strptime decimal difflib enum fractions functools hashlib heapq inspect io
@@ -20,7 +20,7 @@ time traceback types typing unicodedata uuid warnings zlib
 
 
 def main(memory: int, cpu_s: int) -> None:
-    """Get ready, load the program, answer calls until nobody asks any more."""
+    """Prepare, load the program, and answer calls until the other side stops asking."""
     sys.path.insert(0, str(Path(__file__).parent))
     from guard import guard
     from wire import BrokenLinkError, Link, decode, encode
@@ -29,7 +29,7 @@ def main(memory: int, cpu_s: int) -> None:
     for name in _MODULES.split():
         importlib.import_module(name)
     link = Link(os.dup(0), os.dup(1))
-    # What the program prints goes nowhere, and what it asks for is not there.
+    # Discard what the program prints; give it an empty standard input.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)

@@ -1,8 +1,8 @@
-"""Running one program against its tests, in two processes that are killed at the deadline.
+"""Runs a program against its tests, in two processes that are killed at the deadline.
 
-The program runs in one, its tests in the other; they exchange arguments and results as plain
-values. So a program can neither read what is expected of it nor claim to have passed: the tests'
-process alone writes the verdict, after the last of them.
+The program runs in one process, its tests in the other; they exchange arguments and results as
+plain values. The program can therefore neither read the expected results nor fake a pass: only
+the tests' process writes the verdict, after the last test.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ from typing import Literal, get_args
 from coterie.datatypes import UserError
 
 Outcome = Literal["passed", "failed", "quit", "timeout", "error"]
-"""``failed``: a test did, or the program does not load; ``quit``: the program ended, or wrote what
-is no result; ``error``: the tests cannot be run."""
+"""``failed``: a test failed, or the program does not load; ``quit``: the program exited, or wrote
+an invalid result; ``error``: the tests cannot be run."""
 
 START_S = 60.0
-"""Seconds that both processes may take to get ready."""
+"""Seconds in which both processes must be ready."""
 _HERE = Path(__file__).parent
 _TESTER_MEMORY = 4 << 30
 _PYTHON = [sys.executable, "-I", "-W", "ignore"]
@@ -43,18 +43,18 @@ class Limits:
 
 @dataclass(frozen=True)
 class ProgramTests:
-    """What a program is held to."""
+    """The tests of a program."""
 
     entry: str
-    """The function that is asked for."""
+    """Name of the function under test."""
     test: str
-    """Source that calls it by its name, or defines ``check(candidate)``."""
+    """Source that calls the function by its name, or defines ``check(candidate)``."""
     prompt: str = ""
-    """Source that stands in front of the program: imports, helpers."""
+    """Source that precedes the program: imports, helpers."""
 
 
 def run(program: str, tests: ProgramTests, limits: Limits = Limits()) -> Outcome:
-    """Whether ``program`` passes all of ``tests``.
+    """Run ``program`` against all of ``tests`` and return the outcome.
 
     Raises:
         UserError: this machine cannot guard processes.
@@ -71,7 +71,7 @@ def run(program: str, tests: ProgramTests, limits: Limits = Limits()) -> Outcome
 
 
 def check_guard() -> None:
-    """Run a trivial program; raises :class:`UserError` where programs cannot be guarded."""
+    """Run a trivial program; raise :class:`UserError` if programs cannot be guarded."""
     tests = ProgramTests("f", "assert f(1) == 2")
     outcome = run("def f(x):\n    return x + 1", tests, Limits(deadline_s=START_S))
     if outcome != "passed":
@@ -87,7 +87,7 @@ CANNOT = (
 def start_player(
     stack: contextlib.ExitStack, folder: Path, limits: Limits, reads: int, writes: int
 ) -> subprocess.Popen[bytes]:
-    """Start the process of a program, which the stack kills; it talks over these descriptors."""
+    """Start a program's process, which talks over these descriptors; the stack kills it."""
     player = subprocess.Popen(
         [*_PYTHON, "-S", str(_HERE / "player.py"), str(limits.memory_mb << 20), _cpu_s(limits)],
         stdin=reads,
@@ -102,14 +102,14 @@ def start_player(
 
 
 def _cpu_s(limits: Limits) -> str:
-    # One second more than the deadline: the limit is for the case that nobody is left to kill.
+    # One second more than the deadline: this limit applies if the parent is not there to kill.
     return str(int(limits.deadline_s) + 1)
 
 
 def _start(
     stack: contextlib.ExitStack, job: Path, folder: Path, limits: Limits
 ) -> subprocess.Popen[bytes]:
-    """Start both processes; the stack kills them. Gives the one with the verdict."""
+    """Start both processes, which the stack kills; return the process with the verdict."""
     asks, answers = os.pipe(), os.pipe()
     cpu_s = _cpu_s(limits)
     try:
@@ -145,7 +145,7 @@ def _verdict(tester: subprocess.Popen[bytes], deadline_s: float) -> Outcome:
                 raise UserError(f"a guarded process took over {START_S:.0f} s to start")
             piece = os.read(tester.stdout.fileno(), 64)
             if not piece:
-                # Without a word: the guard could not be put up. After "ready": the tests died.
+                # No message: the guard could not be set up. After "ready": the tests died.
                 if told:
                     return "error"
                 raise UserError(CANNOT)
@@ -157,7 +157,7 @@ def _verdict(tester: subprocess.Popen[bytes], deadline_s: float) -> Outcome:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and collect it; being guarded, it has no others."""
+    """Kill a process and reap it; a guarded process has no children."""
     process.kill()
     process.wait()
     if process.stdout is not None:

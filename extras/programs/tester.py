@@ -1,7 +1,7 @@
-"""The process in which the tests run: it calls the program over a pipe and alone knows the verdict.
+"""The process that runs the tests: it calls the program over a pipe; only it knows the verdict.
 
-The tests come with a data set, so that it is under guard as well. Started as a file, as is the
-process that it talks to.
+The tests come with a data set, so this process is guarded as well. Both processes are started as
+files.
 """
 
 import json
@@ -12,11 +12,11 @@ from typing import Any
 
 
 class WrongError(Exception):
-    """A call of the program raised something."""
+    """A call of the program raised an exception."""
 
 
 def main(memory: int, cpu_s: int, reads: int, writes: int) -> None:
-    """Run the tests of the job on standard input; write ``ready`` and then one word."""
+    """Run the tests of the job on standard input; write ``ready``, then one word as the verdict."""
     sys.path.insert(0, str(Path(__file__).parent))
     from guard import guard
     from wire import BrokenLinkError, Link, decode, encode
@@ -24,7 +24,7 @@ def main(memory: int, cpu_s: int, reads: int, writes: int) -> None:
     sys.path.pop(0)
     job = json.load(sys.stdin)
     if "numpy" in job["test"]:
-        # Guarded processes import nothing; the tests of EvalPlus compare with numpy.
+        # Guarded processes cannot import; the tests of EvalPlus compare with numpy.
         import numpy
         import numpy.testing  # noqa: F401
     import collections
@@ -72,7 +72,7 @@ def main(memory: int, cpu_s: int, reads: int, writes: int) -> None:
             "random": random,
         }
         try:
-            # Tests may use what the prompt defines besides the function that is asked for.
+            # Tests may use what the prompt defines besides the function under test.
             exec(compile(job["prompt"], "<prompt>", "exec"), space)
             tests = compile(job["test"], "<tests>", "exec")
         except Exception:
@@ -93,7 +93,7 @@ def main(memory: int, cpu_s: int, reads: int, writes: int) -> None:
         outcome = verdict()
     except BrokenLinkError:
         outcome = "quit"
-    # Tests that swallow whatever a call raises do not turn a program that quit into a right one.
+    # Tests that swallow every exception must not turn a program that quit into a right one.
     os.write(verdicts, b"quit\n" if broken else outcome.encode() + b"\n")
 
 

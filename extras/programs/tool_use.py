@@ -1,4 +1,4 @@
-"""One agent with a Python console: it writes lines of Python, reads what they print, and answers.
+"""One agent with a Python console: it writes lines of Python, reads their output, and answers.
 
 | | |
 |---|---|
@@ -9,9 +9,8 @@
 | Action space | ``TextSpace``; ``TokenSpace`` in the token view |
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
-The output is put into the agent's own turn, so that its context goes on behind it; as nobody
-sampled it, no loss falls on it. Reward: 1 for a right answer, less what the calls cost. Version
-history: v0, the first.
+The output is appended to the agent's own turn. The agent did not sample these tokens, so they get
+no loss. Reward: 1 for a right answer, less the cost of the calls. Version history: v0, the first.
 """
 
 from collections.abc import Mapping
@@ -114,7 +113,7 @@ class ToolUseEnv(ConversationEnv, guarded=False):
 
 
 def program_in(written: str, settings: ToolUseSettings) -> str:
-    """The program that ends with the last ``closes``."""
+    """Return the program that ends with the last ``closes``."""
     head = written.rpartition(settings.closes)[0]
     return head.rpartition(settings.opens or settings.closes)[2].strip()
 

@@ -1,8 +1,8 @@
-"""Plain values on a pipe between two processes that do not trust each other: JSON with tags.
+"""Plain values over a pipe between two processes that do not trust each other: JSON with tags.
 
-What arrives is rebuilt from numbers, strings and built-in containers, so that nothing the other
-side defined (an ``__eq__`` that always agrees) comes along. Imports nothing of this project:
-children run it as a plain file.
+The receiver rebuilds values from numbers, strings and built-in containers, so no object of the
+other side (such as an ``__eq__`` that is always true) gets through. The module imports nothing from
+this project: child processes run it as a plain file.
 """
 
 import json
@@ -10,17 +10,17 @@ import os
 from typing import Any
 
 LONGEST = 1 << 20
-"""Bytes of a message that are read; a longer one breaks the link."""
+"""Maximum number of bytes of a message; a longer one breaks the link."""
 
 _CONTAINERS = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 
 class BrokenLinkError(BaseException):
-    """The other side is gone, or wrote what is no message. No ``except Exception`` stops it."""
+    """The other side is gone or sent an invalid message; ``except Exception`` misses it."""
 
 
 def encode(value: Any) -> Any:
-    """JSON data for a plain value; TypeError for any other."""
+    """Convert a plain value to JSON data; raise TypeError for any other value."""
     if value is None or isinstance(value, bool):
         return value
     for scalar in (int, float, str):
@@ -39,7 +39,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(data: Any) -> Any:
-    """The value that :func:`encode` was given; an error for anything else."""
+    """Convert data from :func:`encode` back to its value; raise an error for other data."""
     if not isinstance(data, list):
         if isinstance(data, dict):
             raise ValueError("an object is no value")
@@ -55,14 +55,14 @@ def decode(data: Any) -> Any:
 
 
 class Link:
-    """Messages over two pipes, one a line."""
+    """Messages over two pipes, one per line."""
 
     def __init__(self, reads: int, writes: int) -> None:
         self._reads, self._writes = reads, writes
         self._rest = b""
 
     def send(self, message: Any) -> None:
-        """Raises :class:`BrokenLinkError` when nobody reads."""
+        """Send a message; raise :class:`BrokenLinkError` if the other side does not read."""
         data = json.dumps(message).encode() + b"\n"
         try:
             while data:
@@ -71,7 +71,7 @@ class Link:
             raise BrokenLinkError from None
 
     def receive(self, longest: int | None = LONGEST) -> Any:
-        """The next message; raises :class:`BrokenLinkError` where there is none."""
+        """Return the next message; raise :class:`BrokenLinkError` if there is none."""
         pieces = [self._rest]
         length = len(self._rest)
         while b"\n" not in pieces[-1]:

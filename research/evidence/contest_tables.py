@@ -40,7 +40,7 @@ _LARGE = {
 
 
 def write() -> None:
-    """Put tables and pictures into the page."""
+    """Write tables and pictures into the page."""
     rows = stored()
     parts = (_taught, _cascades, _consulted, _imitated_first, _together)
     lines = [line for part in parts for line in part(rows)]
@@ -48,7 +48,7 @@ def write() -> None:
 
 
 def arms(stored: Stored, contest: str) -> dict[str, dict[int, Row]]:
-    """Arm -> seed -> its row."""
+    """Return arm -> seed -> row."""
     found: dict[str, dict[int, Row]] = {}
     for run, row in stored.items():
         if run.contest == contest:
@@ -113,7 +113,7 @@ def _cascades(stored: Stored) -> Iterator[str]:
 
 
 def _equal_accuracy(after: Sequence[Row]) -> Iterator[str]:
-    """What each system saves at the same accuracy, and what COREA saves more."""
+    """Yield each system's saving at equal accuracy, and how much more COREA saves."""
     saved = {
         name: [[one[name].get(f"saving@{loss}") for one in after] for loss in _LOSSES]
         for name in SYSTEMS
@@ -139,7 +139,7 @@ def _equal_accuracy(after: Sequence[Row]) -> Iterator[str]:
 
 
 def _consulted(stored: Stored) -> Iterator[str]:
-    """Each expert consulted, and imitated for as many of its tokens."""
+    """Yield rows that compare consulting an expert with imitating as many of its tokens."""
     found = arms(stored, "eapo")
     rows = found.get("scored", {})
     if not rows:
@@ -173,7 +173,7 @@ def _consulted(stored: Stored) -> Iterator[str]:
 
 
 def _imitated_first(stored: Stored) -> Iterator[str]:
-    """Each expert consulted, and imitated before training alone."""
+    """Yield rows that compare consulting an expert with imitating it before training alone."""
     found = arms(stored, "eapo")
     rows, later = found.get("scored", {}), found.get("scored-then", {})
     seeds = sorted(rows.keys() & later.keys())
@@ -194,7 +194,7 @@ def _imitated_first(stored: Stored) -> Iterator[str]:
 
 
 def _together(stored: Stored) -> Iterator[str]:
-    """Each system trained alone beside the pipeline of the three."""
+    """Yield rows that compare each system trained alone with the pipeline of the three."""
     found = {
         a.removeprefix("of-"): rows for a, rows in arms(stored, "together").items() if "of-" in a
     }
@@ -244,7 +244,7 @@ def _ahead(ours: Sequence[float | None], theirs: Sequence[float | None]) -> str:
 
 
 def draw(values: Mapping[str, Sequence[float]], name: str, label: str) -> None:
-    """A line a name: every seed a dot, mean and interval beside."""
+    """Draw one line per name: a dot per seed, with mean and interval."""
     path = PICTURES / name
     with drawing(path, figsize=(6, 0.6 + 0.32 * len(values)), layout="constrained") as axis:
         for place, some in enumerate(values.values()):

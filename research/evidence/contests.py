@@ -1,7 +1,7 @@
-"""The second protocol of the evidence: three roles, unequal ones, COREA and EAPO and their rivals.
+"""The second protocol of the evidence: three roles, unequal roles, COREA, EAPO and their baselines.
 
-A run is one command with one seed: a training, or a comparison of the trainings of its seed. A
-finished one is a line of docs/evidence/contests.jsonl; ``python research/evidence`` makes them.
+A run is one command with one seed: a training, or a comparison of the seed's trainings. A finished
+run is a line of docs/evidence/contests.jsonl; ``python research/evidence`` starts the runs.
 """
 
 import json
@@ -87,7 +87,7 @@ _LATER = {_TOLD: f"<{_TOLD}>/final/policy", **{name: f"<{name}>" for name in _AF
 
 
 def _scored(policies: Mapping[str, str]) -> Arm:
-    """How often each is right alone."""
+    """Measure each policy's accuracy alone."""
     flags = (
         *("suite", "--suite", "eapo", "--no-workflow", "--problems", _CHAINS),
         *("--questions", "256", "--samples", "4", "--resamples", "200", "--policies"),
@@ -96,7 +96,7 @@ def _scored(policies: Mapping[str, str]) -> Arm:
     return Arm(flags, "benchmark", "results.json", tuple(policies))
 
 
-# Tokens of those who learn: of a system by itself, and of each of three stages.
+# Token budgets of the learners: of one system alone, and of each of three stages.
 _WHOLE, _STAGE = "1200000", "400000"
 _MIXED = "chains?mix=0.5,0.5,0&min_length=5&max_length=5"
 _ON_MIXED = (*("--problems.train", _MIXED, "--eval.no-enabled", "--no-episodes-log"),)
@@ -203,7 +203,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """Return the name of the run's folder."""
         return f"{self.contest}-{self.arm}-{self.seed}"
 
     @property
@@ -211,7 +211,7 @@ class Run:
         return CONTESTS[self.contest][self.arm]
 
     def job(self, out: Path) -> Job:
-        """The command, with folders under ``out``."""
+        """Return the command, with folders under ``out``."""
         folder = out / self.name
         where = ("--run-dir" if self.what.program == "train" else "--out", str(folder))
         flags = [self._filled(flag, out) for flag in self.what.flags]
@@ -220,7 +220,7 @@ class Run:
         return Job(self.what.program, arguments, folder, self.what.done, trains)
 
     def needed(self) -> list["Run"]:
-        """What it goes on from."""
+        """Return the runs that this one needs first."""
         return [Run(self.contest, arm, self.seed) for arm in self.what.needs]
 
     def _filled(self, flag: str, out: Path) -> str:
@@ -232,18 +232,18 @@ class Run:
 
 
 def planned() -> Iterator[Run]:
-    """All runs, in order: of a contest all of a seed before the next seed."""
+    """Yield all runs in order: within a contest, all of one seed before the next seed."""
     for contest, arms in CONTESTS.items():
         yield from (Run(contest, arm, seed) for seed in SEEDS for arm in arms)
 
 
 def stored() -> dict[Run, dict[str, Any]]:
-    """What is finished."""
+    """Return the finished runs and their results."""
     return runs.stored(RESULTS, Run)
 
 
 def train(run: Run, out: Path) -> dict[str, Any]:
-    """Run its command, after those that it needs, and give the line that is stored."""
+    """Run the command, after the runs that it needs, and return the line to store."""
     _prepare(run, out)
     job = run.job(out)
     spent = finish(job)
@@ -259,7 +259,7 @@ def train(run: Run, out: Path) -> dict[str, Any]:
 
 def _prepare(run: Run, out: Path) -> None:
     for other in run.needed():
-        # Another process may be at it.
+        # Another process may be running it.
         with locked(other.name, out, wait=True):
             if not (job := other.job(out)).finished:
                 _prepare(other, out)
@@ -284,13 +284,13 @@ def _spent(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def expert_tokens(folder: Path) -> int:
-    """What was sampled in training by who does not learn."""
+    """Return the number of tokens that frozen models sampled in training."""
     last = RunDirectory.reopen(folder).read_log(METRICS)[-1]
     return int(last["rollout/tokens_total"] - last["rollout/learner_tokens_total"])
 
 
 def _cascades(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
-    """System -> its figures; those of the whole curve where it has one."""
+    """Return system -> metrics, with those of the whole curve where it has one."""
     names = ("accuracy", "ece", "auroc", "deferred", "random_gain", "saving", "loss")
     more = ("helped", "harmed", "cost")
     return {

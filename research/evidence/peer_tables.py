@@ -28,7 +28,7 @@ Stored = Mapping[Run, Row]
 
 
 def write() -> None:
-    """Put tables and picture into the page."""
+    """Write tables and picture into the page."""
     rows = stored()
     put(PAGE, ["", *_tables(rows), *missing_lines(peers), "", ""])
     draw(rows)
@@ -75,7 +75,7 @@ def rate(row: Row, role: str, when: str = "after") -> float:
 
 
 def arms(stored: Stored, rung: str, steps: int) -> dict[str, dict[int, Row]]:
-    """Arm -> seed -> its row, of the seeds that decide."""
+    """Return arm -> seed -> row, for the seeds that decide."""
     found: dict[str, dict[int, Row]] = {}
     for run, row in stored.items():
         if (run.rung, run.steps) == (rung, steps) and run.seed in DECIDING[rung, steps]:
@@ -84,7 +84,7 @@ def arms(stored: Stored, rung: str, steps: int) -> dict[str, dict[int, Row]]:
 
 
 def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> str:
-    """From plain, seed by seed; and problem by problem over these seeds."""
+    """Format the difference from plain, by seed, and by problem over these seeds."""
     seeds = sorted(ours.keys() & plain.keys())
     if not seeds:
         return ""
@@ -99,7 +99,7 @@ def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> 
 
 
 def _per_problem(row: Row, role: str) -> np.ndarray:
-    """Share of right answers to each held-out problem."""
+    """Return the share of right answers to each held-out problem."""
     right = np.array([*row["right"][role]], int)
     return right * len(right) / row["after"][role][1]
 
@@ -191,7 +191,7 @@ def _foretellers(stored: Stored) -> dict[str, list[Point]]:
         "share of problems that only the peer solves": points(
             stored, lambda row, role: row["peer_only"][role]
         ),
-        # Of both roles together.
+        # For both roles together.
         "hints that helped less those that hurt": points(
             stored, lambda row, role: row["hint_lift"]
         ),
@@ -212,7 +212,7 @@ def _correlations(stored: Stored) -> list[str]:
 
 
 def draw(stored: Stored, path: Path = PICTURE) -> None:
-    """Gain against what may foretell it, measured before training."""
+    """Draw the gain against its possible predictor, measured before training."""
     with drawing(path, 1, 2, figsize=(8, 3.2), layout="constrained", sharey=True) as axes:
         for axis, (name, found) in zip(axes, _foretellers(stored).items()):
             for colour, rung in enumerate(RUNGS):
@@ -242,5 +242,5 @@ def _seeds(values: Sequence[float]) -> str:
 
 
 def signed(value: float) -> str:
-    """With three decimals and a sign."""
+    """Format with three decimals and a sign."""
     return f"{'+' if value >= 0 else '−'}{without_zero(abs(value), 3)}"

@@ -1,4 +1,4 @@
-"""The first protocol of the evidence: what roles that teach each other come to, and each alone.
+"""First protocol of the evidence: results of roles that teach each other, and of each alone.
 
 A run is one training. A finished one is a line of docs/evidence/results.jsonl, as are those of the
 rounds before (docs/LOG.md): each line has its command and its commit, and can be run again.
@@ -71,7 +71,7 @@ class Run:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """As for ``train.py``, but for where the run goes."""
+        """Return the flags for ``train.py``, without the run's folder."""
         flags = (
             *("--env", "core-teaching", "--algo", "gspo", "--seed", str(self.seed)),
             *("--steps", str(self.steps), "--problems.train", RUNGS[self.rung]),
@@ -82,24 +82,24 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """Return the name of the run's folder."""
         return f"{self.rung}-{self.arm}-{self.steps}-{self.seed}"
 
 
 def planned() -> Iterator[Run]:
-    """All runs of the protocol, in order: the arms of a seed together."""
+    """Yield all runs of the protocol in order; the arms of a seed stay together."""
     for (rung, steps), seeds in DECIDING.items():
         arms = ("plain", TAUGHT, *BASELINES.get((rung, steps), ()))
         yield from (Run(rung, arm, seed, steps) for seed in seeds for arm in arms)
 
 
 def stored() -> dict[Run, dict[str, Any]]:
-    """What is finished."""
+    """Return the finished runs and their results."""
     return runs.stored(RESULTS, Run)
 
 
 def train(run: Run, out: Path) -> dict[str, Any]:
-    """Train it, let its roles vote, and give the line that is stored."""
+    """Train, measure the roles' majority votes, and return the line to store."""
     folder = out / run.name
     flags = (*run.flags, "--run-dir", str(folder))
     spent = finish(Job("train", flags, folder, "summary.json"))
@@ -124,7 +124,7 @@ def _peer_only(correct: Mapping[str, Sequence[Sequence[int]]], role: str) -> flo
 
 
 def _votes(run: Run, folder: Path) -> dict[str, float]:
-    """Accuracy of six answers' majority, of each role alone and of three from each."""
+    """Return majority accuracy of six answers: from each role alone, and three from each."""
     problems = f"{RUNGS[run.rung]}&seed={1000 + run.seed}"
     policies = [f"{role}={folder}" for role in ROLES]
     flags = ("--questions", "256", "--samples", "6", "--resamples", "1", "--no-workflow")

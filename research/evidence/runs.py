@@ -1,4 +1,4 @@
-"""How the runs behind docs/evidence.md are made: one process a run, and what each has spent."""
+"""How the runs behind docs/evidence.md are made: one process per run, with its compute cost."""
 
 import fcntl
 import json
@@ -18,11 +18,11 @@ from coterie.training.rundir import METRICS, RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = 30
-"""Steps behind a point of the training curve."""
+"""Steps per point of the training curve."""
 
 
 def train_all(protocol: Any, runs: Sequence[Any], out: Path, until: str) -> None:
-    """Train them one after another; none begins after that time of the day."""
+    """Train runs one after another; start none after the time of day ``until``."""
     for run in runs:
         if f"{datetime.now():%H:%M}" >= until:
             break
@@ -37,7 +37,7 @@ def train_all(protocol: Any, runs: Sequence[Any], out: Path, until: str) -> None
 
 @contextmanager
 def locked(name: str, out: Path, wait: bool = False) -> Iterator[bool]:
-    """Whether the run of this name is this process's; False if another one is at it."""
+    """Lock the run of this name; yield False if another process has it."""
     with (out / f"{name}.lock").open("w", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -48,8 +48,8 @@ def locked(name: str, out: Path, wait: bool = False) -> Iterator[bool]:
 
 
 def finish(job: Job) -> dict[str, Any]:
-    """Run what is left of it; commit, time and seconds, which of a job that was cut off are None:
-    only the last part's would be known."""
+    """Run what is left of the job; return commit, time and seconds. They are None for a resumed
+    job, of which only the last part would be known."""
     began, used, whole = time.time(), cpu_s(), not job.folder.exists()
     if not job.finished:
         job.run()
@@ -70,13 +70,13 @@ def finish(job: Job) -> dict[str, Any]:
 
 
 def cpu_s() -> float:
-    """Of all processes that were started here and have ended."""
+    """Return CPU seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def stored(path: Path, kind: type[Any]) -> dict[Any, dict[str, Any]]:
-    """Run -> its line in the file, of what is finished."""
+    """Return run -> its line in the file, for finished runs."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     names = [field.name for field in fields(kind)]
     return {kind(*(row[name] for name in names)): row for row in map(json.loads, lines)}
@@ -92,7 +92,7 @@ def outcomes(folder: Path) -> tuple[Any, Any]:
 
 
 def taught(folder: Path) -> dict[str, Any]:
-    """What a row says of a team that was trained."""
+    """Return the stored results of a trained team."""
     first, last = outcomes(folder)
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     return {
@@ -100,13 +100,13 @@ def taught(folder: Path) -> dict[str, Any]:
         "after": {role: counts(rows) for role, rows in last.items()},
         "tokens": summary["sampled_tokens"],
         "curve": curve(folder, tuple(last)),
-        # Right answers to each held-out problem, a digit a problem.
+        # Number of right answers to each held-out problem, one digit per problem.
         "right": {role: "".join(str(sum(row)) for row in rows) for role, rows in last.items()},
     }
 
 
 def curve(folder: Path, roles: Sequence[str]) -> dict[str, list[float]]:
-    """Each role's accuracy in training, block by block."""
+    """Return each role's training accuracy, block by block."""
     steps = RunDirectory.reopen(folder).read_log(METRICS)
     blocks = [steps[start : start + BLOCK] for start in range(0, len(steps), BLOCK)]
     return {
@@ -116,7 +116,7 @@ def curve(folder: Path, roles: Sequence[str]) -> dict[str, list[float]]:
 
 
 def counts(correct: Sequence[Sequence[int]]) -> list[int]:
-    """Right answers, and all."""
+    """Return [right answers, all answers]."""
     return [sum(map(sum, correct)), sum(map(len, correct))]
 
 
@@ -125,7 +125,7 @@ def quoted(flag: str) -> str:
 
 
 def missing_lines(protocol: Any) -> list[str]:
-    """What a page says of runs that are not made yet."""
+    """Return a page's text about missing runs."""
     done = protocol.stored()
     names = [run.name for run in protocol.planned() if run not in done]
     if not names:

@@ -15,7 +15,7 @@ Uniform = Callable[[], float]
 
 @dataclass(frozen=True)
 class Fact:
-    """What a role makes of one name."""
+    """What a role knows about one name."""
 
     right: float
     """Probability of writing its value."""
@@ -25,12 +25,12 @@ class Fact:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a role makes of every operand."""
+    """What a role knows about every operand."""
 
     facts: Mapping[str, Fact]
 
     def write(self, operand: str, uniform: Uniform) -> int:
-        """The digit that the role writes for a digit, a name or ``?``."""
+        """Return the digit that the role writes for a digit, a name or ``?``."""
         if operand == HIDDEN:
             return int(uniform() * 10)
         if operand.isdigit():
@@ -39,12 +39,12 @@ class Knowledge:
         return value_of(operand) if uniform() < fact.right else fact.wrong
 
     def belief(self, name: str) -> int:
-        """The digit that the role most often takes ``name`` for."""
+        """Return the digit that the role writes most often for ``name``."""
         fact = self.facts[name]
         return value_of(name) if fact.right >= 0.5 else fact.wrong
 
     def chance(self, operands: Sequence[str]) -> float:
-        """Probability that every operand is written right."""
+        """Return the probability that every operand is written right."""
         product = 1.0
         for operand in operands:
             if operand == HIDDEN:
@@ -55,7 +55,7 @@ class Knowledge:
 
 
 def knowledge_of(recipe: DeferralRecipe) -> Knowledge:
-    """The knowledge of one role; the same at every rebuild, whatever its seed."""
+    """Return one role's knowledge; it is the same at every rebuild, whatever the seed."""
     uniform = random.Random(f"knowledge of {recipe.role}").random
     low, high = recipe.now_and_then
     facts: dict[str, Fact] = {}

@@ -1,4 +1,4 @@
-"""The supervised step that every warm start is made of, and its two phases."""
+"""The supervised step of every warm start, and its two phases."""
 
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -22,7 +22,7 @@ class NoConvergence(Exception):
 
 
 class Fit:
-    """A model on its way, with the optimiser and the smoothed loss of the current phase."""
+    """A model in training, with the optimiser and the smoothed loss of the current phase."""
 
     def __init__(
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, learning_rate: float
@@ -36,11 +36,11 @@ class Fit:
         self.smoothed = float("inf")
 
     def new_phase(self) -> None:
-        """Forget the smoothed loss."""
+        """Reset the smoothed loss."""
         self.smoothed = float("inf")
 
     def step(self, examples: Sequence[Example], share: float) -> float:
-        """Learn from ``examples`` at ``share`` of the learning rate; the smoothed loss."""
+        """Train on ``examples`` at ``share`` of the learning rate; return the smoothed loss."""
         for group in self._optimizer.param_groups:
             group["lr"] = self._rate * share
         loss = self._update(*collate(self._tokenizer, examples))
@@ -49,7 +49,7 @@ class Fit:
         return self.smoothed
 
     def _update(self, ids_BT: torch.Tensor, targets_BT: torch.Tensor) -> float:
-        # Padding lies on the right, where a causal model does not look: no mask is needed.
+        # Padding is on the right, which a causal model does not attend to: no mask is needed.
         model = self._model
         hidden_BTD = model.base_model(input_ids=ids_BT[:, :-1], use_cache=False).last_hidden_state
         wanted_BT = targets_BT[:, 1:] != _IGNORED
@@ -66,7 +66,7 @@ class Fit:
 def collate(
     tokenizer: PreTrainedTokenizerFast, examples: Sequence[Example]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids and targets, both (B, T), padded on the right; only answers are targets."""
+    """Return ids and targets, both (B, T), padded on the right; only answers are targets."""
     prompts = tokenizer([example.prompt for example in examples])["input_ids"]
     answers = tokenizer([example.answer for example in examples])["input_ids"]
     longest = max(len(p) + len(a) + 1 for p, a in zip(prompts, answers))

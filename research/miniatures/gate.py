@@ -1,4 +1,4 @@
-"""What every gate is made of: plain sampling with transformers, shares, and bounds on them."""
+"""Shared parts of all gates: plain sampling with transformers, shares, and bounds on them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
@@ -19,9 +19,9 @@ def sample(
     seed: int,
     max_new_tokens: int = 40,
 ) -> list[str]:
-    """One completion a prompt, at temperature 1 with no filter; text without the end mark.
+    """Sample one completion per prompt, at temperature 1 without filters; text without end mark.
 
-    A completion that does not end within ``max_new_tokens`` keeps no mark of it: its format tells.
+    A completion that does not end within ``max_new_tokens`` is not marked; its format shows it.
     """
     completions: list[str] = []
     with torch.random.fork_rng(devices=[]):
@@ -44,12 +44,12 @@ def sample(
 
 
 def share(outcomes: Sequence[bool]) -> float:
-    """Fraction of true outcomes; 0 of none."""
+    """Return the fraction of true outcomes; 0 if there are none."""
     return sum(outcomes) / len(outcomes) if outcomes else 0.0
 
 
 def missed(*bounds: tuple[str, float, float, float]) -> list[str]:
-    """One sentence for each (name, value, least, most) whose value lies outside, or is NaN."""
+    """Return a sentence per (name, value, least, most) whose value is outside, or NaN."""
     found: list[str] = []
     for name, value, least, most in bounds:
         if not value >= least:
@@ -60,7 +60,7 @@ def missed(*bounds: tuple[str, float, float, float]) -> list[str]:
 
 
 def as_json(measured: Any) -> Any:
-    """What was measured as plain data, rounded to what the sample size can tell."""
+    """Convert measurements to plain data, rounded to the precision of the sample size."""
     if is_dataclass(measured) and not isinstance(measured, type):
         measured = asdict(measured)
     if isinstance(measured, Mapping):

@@ -12,7 +12,7 @@ _TIMES = {"cuda": 20, "cpu": 3}
 
 
 def ceiling() -> float:
-    """bfloat16 operations a second in a product of two large matrices of random numbers."""
+    """Measure bfloat16 operations per second in a product of two large random matrices."""
     here = device()
     width = _WIDTH[here.type]
     a, b = (torch.randn(width, width, device=here, dtype=torch.bfloat16) for _ in range(2))
@@ -27,17 +27,17 @@ def ceiling() -> float:
 
 
 def operations(config: Any, tokens: int, scored: int, *, full: bool) -> float:
-    """Of one update, as its mathematics asks for them: 2 a weight and token forward, 2 for the
+    """Count an update's operations by its mathematics: 2 per weight and token forward, 2 for the
     gradients of activations, and with full weights 2 for theirs (Kaplan et al., arXiv:2001.08361).
 
-    What is computed twice counts once; attention's own products are left out, as less than 5 % of
+    Recomputation is not counted; attention's own products are left out, as less than 5 % of
     these rows.
 
     Args:
-        config: of the model, in whose blocks every token goes, and in whose head scored ones.
-        tokens: computed forward.
-        scored: of them, those whose next token is.
-        full: whether full weights learn.
+        config: the model's configuration; all tokens pass its blocks, scored ones its head.
+        tokens: number of tokens computed forward.
+        scored: number of them whose next token is scored.
+        full: whether full weights are trained.
     """
     width, inner = config.hidden_size, config.intermediate_size
     head = getattr(config, "head_dim", None) or width // config.num_attention_heads

@@ -1,8 +1,8 @@
-"""What a machine without an index lacks, as wheels from a machine that has one.
+"""Fetches the wheels that a machine without an index lacks, on a machine that has one.
 
-The list of what the target has is its ``pip freeze``, or names alone. A package of that list is
-taken as it is, unless its version is one that we cannot use. Each other package is fetched by
-itself, for the target's Python and platform, and what it needs is looked up in its metadata.
+The list of the target's packages is its ``pip freeze``, or names alone. A listed package is used
+as it is, unless its version does not fit. Each other package is fetched by itself, for the target's
+Python and platform, and its requirements are read from its metadata.
 """
 
 import re
@@ -27,24 +27,24 @@ MIB = 2**20
 NOT_OF_TESTS = frozenset(
     ("import-linter", "ipykernel", "math-verify", "nbclient", "pyright", "ruff", "torchrl")
 )
-"""Of the extra ``test``, what no test on a GPU and no comparison with TRL needs."""
+"""Packages of the extra ``test`` that neither GPU tests nor the comparison with TRL need."""
 _PLATFORMS = tuple(f"manylinux_2_{minor}_x86_64" for minor in (39, 35, 34, 31, 28, 27, 24, 17))
 _PLATFORMS += ("manylinux2014_x86_64", "manylinux1_x86_64", "linux_x86_64")
 Fetch = Callable[[Requirement, Path], Path | None]
-"""A requirement and a folder -> its wheel there; None where it cannot be had."""
+"""A requirement and a folder -> its wheel there; None if it is not available."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The machine that the wheels are for; Linux on x86-64."""
+    """The target machine of the wheels; Linux on x86-64."""
 
     python: str = "3.12"
     has: Mapping[str, str | None] = field(default_factory=dict)
-    """Package -> its version, None where the list does not say."""
+    """Package -> version; None if the list does not give one."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """What markers of requirements ask for."""
+        """Return the environment for markers of requirements."""
         return {
             "python_version": self.python,
             "python_full_version": f"{self.python}.0",
@@ -58,7 +58,7 @@ class Target:
         }
 
     def lacks(self, wanted: Requirement) -> bool:
-        """Whether a package is not there, or in a version that does not do."""
+        """Return whether a package is missing, or its version does not fit."""
         name = canonicalize_name(wanted.name)
         if name not in self.has:
             return True
@@ -68,12 +68,12 @@ class Target:
 
 @dataclass
 class Gathered:
-    """What came of it."""
+    """The result of gathering."""
 
     wheels: dict[str, Path] = field(default_factory=dict)
     """By package."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Package -> why."""
+    """Package -> reason."""
 
 
 def installed(lines: Iterable[str]) -> dict[str, str | None]:
@@ -99,7 +99,7 @@ def installed(lines: Iterable[str]) -> dict[str, str | None]:
 
 
 def wanted(root: Path = ROOT) -> list[Requirement]:
-    """What this project needs for its tests on a GPU and beside TRL."""
+    """Return the project's requirements for GPU tests and the comparison with TRL."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     tests = map(Requirement, project["optional-dependencies"]["test"])
     needed = [one for one in tests if canonicalize_name(one.name) not in NOT_OF_TESTS]

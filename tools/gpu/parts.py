@@ -1,4 +1,4 @@
-"""What is measured, the most important first; each part is a process of its own."""
+"""The measurements, most important first; each part runs in a separate process."""
 
 import argparse
 import json
@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 RESULT = "result.json"
-"""In a part's scratch folder: what it found."""
+"""File in a part's scratch folder with its results."""
 SLOWER = "GPU_PARTS_SLOWER"
-"""Environment variable: by what limits are multiplied."""
+"""Environment variable: factor for the time limits."""
 _TESTS_S = 140
 _PACKAGES = ("torch", "transformers", "peft", "accelerate", "trl", "numpy", "bitsandbytes")
 
 
 @dataclass(frozen=True)
 class Part:
-    """One of them."""
+    """One measurement."""
 
     name: str
     limit_s: float
-    """It is ended after so many seconds, where all parts have 540."""
+    """Time limit in seconds, if all parts together have 540."""
     work: Callable[[Path, bool], dict[str, Any]]
     """A scratch folder that all parts share, and whether to rehearse -> figures."""
 
@@ -99,7 +99,7 @@ PARTS = (
 
 
 def measure(options: argparse.Namespace) -> int:
-    """One part, in this process; its figures go into the scratch folder."""
+    """Run one part in this process and write its figures to the scratch folder."""
     part = next(one for one in PARTS if one.name == options.name)
     found = part.work(options.scratch, options.small)
     (options.scratch / RESULT).write_text(json.dumps(found), encoding="utf-8")

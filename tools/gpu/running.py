@@ -1,4 +1,4 @@
-"""All parts one after another, within a time; what each has found is kept at once."""
+"""Runs all parts one after another within a time limit; saves each part's results at once."""
 
 import argparse
 import contextlib
@@ -26,7 +26,7 @@ _LINES = 12
 
 
 def run_all(options: argparse.Namespace) -> int:
-    """Run the parts; 0 where none failed, else 1.
+    """Run the parts; return 0 if none failed, else 1.
 
     Raises:
         UserError: the figures or the wheels have no place, or a part is unknown.
@@ -94,7 +94,7 @@ def _one(
     environment: Mapping[str, str],
     out: Path,
 ) -> dict[str, Any]:
-    """What one part has found, or ``error``: why not."""
+    """Run one part and return its results, or ``error`` with the reason."""
     if limit_s <= 5:
         return {"error": "no time was left", "seconds": 0.0}
     result, log = scratch / RESULT, out / "log.txt"
@@ -122,14 +122,14 @@ def _one(
     why = f"ended after {limit_s:.0f} s" if code is None else f"exit code {code}"
     text = log.read_bytes()[begun:].decode(errors="replace")
     figures |= {"error": why, "said": text.splitlines()[-_LINES:]}
-    # What a part leaves half done is not another one's to find.
+    # One part's unfinished files must not reach the next part.
     for half in scratch.glob("*.part"):
         shutil.rmtree(half)
     return figures
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """A part and what it has started."""
+    """Kill a part and the processes that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

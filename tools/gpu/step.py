@@ -31,7 +31,7 @@ _WARM_UP = 2
 
 
 def flags(shape: str, tuning: str, model: Path, run: Path) -> list[str]:
-    """Of ``train.py``."""
+    """Return the flags for ``train.py``."""
     work, here = WORK[shape], str(device())
     found = ["--env", "core-teaching", "--algo", "gspo", "--run-dir", str(run)]
     found += ["--steps", str(_WARM_UP + 1), "--eval.no-enabled", "--learner.no-skip-idle-rows"]
@@ -44,7 +44,7 @@ def flags(shape: str, tuning: str, model: Path, run: Path) -> list[str]:
 
 
 def measure(shape: str, tuning: str, scratch: Path) -> dict[str, Any]:
-    """Figures of one step; bytes in GiB, times in seconds."""
+    """Return the figures of one step; memory in GiB, times in seconds."""
     model = checkpoint(shape, scratch / shape)
     most = ceiling()
     with ExitStack() as closing:
@@ -84,7 +84,7 @@ def _step(session: Session, number: int, found: dict[str, Any]) -> tuple[dict[st
 
 
 def _resident() -> int:
-    """Bytes of this process."""
+    """Return this process's resident memory in bytes."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024
 
@@ -104,7 +104,7 @@ def _measured(found: dict[str, Any], what: str) -> Iterator[None]:
 
 @contextmanager
 def _counted(session: Session, found: dict[str, Any]) -> Iterator[None]:
-    """Counts tokens that updates compute with a gradient, and those that they score."""
+    """Count the tokens that updates compute with a gradient, and those that they score."""
     found |= {"learned_tokens": 0, "scored": 0}
     handles = [session.team.loaded[role].handle for role in session.team.trained]
     with ExitStack() as closing:

@@ -33,7 +33,7 @@ _SAMPLER = (
 
 
 def table(found: Mapping[str, Any]) -> str:
-    """What is there so far."""
+    """Build the tables of the figures available so far."""
     parts, lines = found["parts"], []
     machine = parts.get("machine", {})
     if "device" in machine:

@@ -1,4 +1,4 @@
-"""Tests that need a GPU, and only the files that have some: collecting all takes a minute."""
+"""Runs the tests that need a GPU; collects only their files, as collecting all takes a minute."""
 
 import json
 import os
@@ -14,7 +14,7 @@ for each test, so that none is lost where time runs out."""
 
 
 def measure(scratch: Path, seconds: float) -> dict[str, Any]:
-    """How many passed, failed and were skipped, and why."""
+    """Return how many tests passed, failed and were skipped, and why."""
     report = scratch / "tests.jsonl"
     report.write_text("", encoding="utf-8")
     files = [p for p in (ROOT / "tests").rglob("test_*.py") if "mark.gpu" in p.read_text("utf-8")]
@@ -37,7 +37,7 @@ def measure(scratch: Path, seconds: float) -> dict[str, Any]:
 
 
 def summary(lines: list[str]) -> dict[str, Any]:
-    """Of what the plugin has written."""
+    """Summarise the plugin's lines."""
     found: dict[str, Any] = {"passed": 0, "failed": [], "skipped": {}}
     for one in map(json.loads, lines):
         if one["outcome"] == "passed":

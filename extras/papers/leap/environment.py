@@ -9,14 +9,14 @@
 | Action space | ``TextSpace``; ``TokenSpace`` in the token view |
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
-A baseline that needs no training (LeaP, arXiv:2505.07787; a row of EAPO's table, arXiv:2509.23730).
-n paths answer one problem. After every T tokens those that have no answer yet write a summary
-between ``<summarize>`` tags; a router picks whose summaries each of them reads, and it goes on.
+A baseline without training (LeaP, arXiv:2505.07787; a row of EAPO's table, arXiv:2509.23730).
+n paths answer one problem. After every T tokens each path without an answer writes a summary
+between ``<summarize>`` tags. A router picks the summaries that each path reads; it then continues.
 
 Observation: the question, then the opening of a summary, then peers' summaries, as continuations
-of the path's turn. ``active`` says who is asked now.
+of the path's turn. ``active`` marks the paths that must act now.
 
-Rewards: 1 for a right answer, at the end. A path that is asked and has no entry in ``actions``
+Rewards: 1 for a right answer, at the end. An active path without an entry in ``actions`` has
 failed: it earns 0 and writes no more.
 
 Version history: v0, the first.
@@ -39,11 +39,11 @@ from coterie.rewards.consultation import ANSWER, final_answer
 from coterie.rewards.overlap import squad_f1
 
 LONGEST = 2000
-"""Characters of a summary that are compared."""
+"""Number of characters of a summary that are compared."""
 
 
 def levenshtein(one: str, other: str) -> int:
-    """Edits (insert, delete, replace a character) from ``one`` to ``other``."""
+    """Return the number of edits (insert, delete, replace) that turn ``one`` into ``other``."""
     left = np.frombuffer(one.encode("utf-32-le", "replace"), np.uint32)
     right = np.frombuffer(other.encode("utf-32-le", "replace"), np.uint32)
     places = np.arange(len(right) + 1)
@@ -51,27 +51,27 @@ def levenshtein(one: str, other: str) -> int:
     for number, character in enumerate(left, start=1):
         best = np.minimum(row[1:] + 1, row[:-1] + (right != character))
         row = np.concatenate(([number], best))
-        # An insertion costs 1 a place: the running minimum of what is left after taking that off.
+        # An insertion costs 1 per place: subtract that, then take the running minimum.
         row = np.minimum.accumulate(row - places) + places
     return int(row[-1])
 
 
 def similarity(one: str, other: str) -> float:
-    """1 less the edits over the longer length, in [0, 1]."""
+    """Return 1 minus the edit distance over the longer length, in [0, 1]."""
     one, other = one[:LONGEST], other[:LONGEST]
     longest = max(len(one), len(other))
     return 1.0 if not longest else 1 - levenshtein(one, other) / longest
 
 
 def choose(own: str, others: Mapping[str, str], peers: int, router: Router, seed: int) -> list[str]:
-    """The paths whose summaries the writer of ``own`` reads, at most ``peers`` of them.
+    """Return the paths whose summaries the path of ``own`` reads, at most ``peers`` of them.
 
     Args:
-        own: its own summary.
-        others: path -> summary. Ties go by the order of the paths.
-        peers: how many at most.
+        own: the path's own summary.
+        others: path -> summary. Ties are broken by the order of the paths.
+        peers: maximum number of paths.
         router: see :class:`coterie.extras.papers.leap.settings.LeapSettings`.
-        seed: of ``random``.
+        seed: random seed of the ``random`` router.
 
     >>> choose("abcd", {"b": "abcx", "c": "wxyz", "d": "abyz"}, 2, "hybrid", 0)
     ['b', 'c']
@@ -97,22 +97,22 @@ class Path:
     """One line of reasoning."""
 
     own: str = ""
-    """What it wrote, summaries left out."""
+    """The path's text without summaries."""
     tokens: int = 0
-    """What it wrote, summaries included."""
+    """The path's text with summaries."""
     summary: str = ""
-    """Its latest; empty before the first."""
+    """Its latest summary; empty before the first."""
     failed: bool = False
 
     @property
     def checks(self) -> list[str]:
-        """What the scorer is asked about it: its answer, if it has one."""
+        """Return what the scorer must check: the path's answer, if it has one."""
         answer = None if self.failed else final_answer(self.own)
         return [] if answer is None else [f"{ANSWER} {answer}"]
 
 
 class LeapEnv(ConversationEnv, guarded=False):
-    """The text environment; ``coterie.make`` wraps it in tokens."""
+    """The text environment; ``coterie.make`` adds the token view."""
 
     title = "leap"
     metadata = metadata_of("leap_v0", "problem", "problem+role", default_group="problem+role")
@@ -139,12 +139,12 @@ class LeapEnv(ConversationEnv, guarded=False):
         piece: Piece = "message"
 
         def needed(answers: Answers) -> ScoreRequests:
-            # Whatever is written may be the end of the episode.
+            # Any text may end the episode.
             ends = [Path(path.own + answers.get(agent, "")) for agent, path in paths.items()]
             return ScoreRequests(tuple((text, problem) for end in ends for text in end.checks))
 
         while True:
-            # Each path thinks for T tokens, and after its last pause for all that it has left.
+            # Each path writes T tokens; after its last pause, all that remain.
             last = pauses >= settings.pauses
             limit = settings.max_new_tokens if last else settings.block_tokens
             answers = yield Turn(self._ask(paths, texts, limit, piece), needed)
@@ -162,7 +162,7 @@ class LeapEnv(ConversationEnv, guarded=False):
             if not going_on:
                 break
 
-            # Those without an answer say where they are ...
+            # Paths without an answer write a summary ...
             texts, piece = dict.fromkeys(going_on, f"\n{SUMMARY[0]}"), "continuation"
             summarise = self._ask(paths, texts, settings.summary_tokens, piece, SUMMARY[1])
             answers = yield Turn(summarise, lambda answers: needed({}))
@@ -174,7 +174,7 @@ class LeapEnv(ConversationEnv, guarded=False):
             if not going_on:
                 break
 
-            # ... and read where some of the others are.
+            # ... and read the summaries of some others.
             texts = {agent: self._peers(paths, agent, pauses) for agent in going_on}
 
         return self._outcome(problem, paths, pauses)
@@ -187,7 +187,7 @@ class LeapEnv(ConversationEnv, guarded=False):
         piece: Piece,
         *stop: str,
     ) -> dict[str, Ask]:
-        """Ask the paths of ``texts`` for at most ``limit`` tokens of those that each has left."""
+        """Ask the paths of ``texts`` for at most ``limit`` tokens, within each one's budget."""
         most = self.settings.max_new_tokens
         return {
             agent: Ask(text, piece, min(limit, most - paths[agent].tokens), stop)
@@ -202,7 +202,7 @@ class LeapEnv(ConversationEnv, guarded=False):
         return not path.failed and path.tokens < self.settings.max_new_tokens
 
     def _peers(self, paths: Mapping[str, Path], reader: str, pauses: int) -> str:
-        """What a path reads on its return from a pause; one that answered before its first pause
+        """Return what a path reads after a pause; a path that answered before its first pause
         has no summary."""
         others = {a: path.summary for a, path in paths.items() if a != reader and path.summary}
         seed = derive_seed("leap", self.episode_seed, pauses, reader)
