@@ -34,12 +34,12 @@ class Route:
 
     @property
     def rooms(self) -> int:
-        """Modules that saw them."""
+        """Return the number of modules that saw the settings."""
         return len(set(self.stays))
 
     @property
     def returns(self) -> int:
-        """Stays in a module that had seen them before."""
+        """Return the number of stays in a module that had seen them before."""
         return len(self.stays) - self.rooms
 
     def add(self, module: str) -> None:
@@ -50,7 +50,7 @@ class Route:
 
 @contextmanager
 def traced(kind: type, package: str = "coterie") -> Iterator[Route]:
-    """The route of every object of ``kind`` through the modules of ``package``."""
+    """Record the route of every object of ``kind`` through the modules of ``package``."""
     route = Route()
 
     def note(frame: FrameType, event: str, _: Any) -> None:

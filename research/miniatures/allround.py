@@ -67,7 +67,7 @@ def warm_start(
 def deferral_example(
     chain: Chain, habits: Habits, recipe: AllRoundRecipe, rng: random.Random
 ) -> Example:
-    """Worked by habit, with a confidence that hardly tells how likely it is to be right."""
+    """Worked by habit, with a confidence that says little about the chance of being right."""
     chance = 1.0
     for sign, left, right in zip(
         chain.operators, (chain.digits[0], *chain.values), chain.digits[1:]
@@ -81,7 +81,7 @@ def deferral_example(
 
 
 def last_value(example: Example) -> Example:
-    """Asked for the last value where all were."""
+    """Ask for the last value instead of all."""
     told = (
         example.prompt.replace(f"{ALL_VALUES} ", ""),
         example.answer.replace(f"{ALL_VALUES} ", ""),
@@ -90,7 +90,7 @@ def last_value(example: Example) -> Example:
 
 
 def asked(chain: Chain) -> str:
-    """The prompt that wants a confidence."""
+    """Return the prompt that asks for a confidence."""
     return prompt_for(Problem("", chain.question, gold=str(chain.values[-1])))
 
 
@@ -100,7 +100,7 @@ class Gate(teaching.Gate):
 
     cold_max: float = 0.6
     helped_min: float = 0.1
-    """By how much a right reply raises accuracy."""
+    """Least gain in accuracy from a right reply."""
     asking: tuple[float, float] = (0.4, 0.8)
 
 
@@ -109,13 +109,13 @@ class Measured(teaching.Measured):
     """The shares of teaching, and of the other two forms."""
 
     deferring: float
-    """Right under the prompt for a confidence."""
+    """Accuracy under the prompt for a confidence."""
     stated: float
     """Share of these answers with a confidence."""
     alone: float
-    """Right under the policy's prompt."""
+    """Accuracy under the policy's prompt."""
     helped: float
-    """With a right reply."""
+    """Accuracy with a right reply."""
     asking: float
     """Share of first turns before a panel that ask."""
 
@@ -161,7 +161,7 @@ def _with_reply(chain: Chain) -> str:
 
 
 def complaints(measured: Measured, gate: Gate) -> list[str]:
-    """One sentence for each bound that is missed; an empty list opens the gate."""
+    """Return one sentence per missed bound; an empty list passes the gate."""
     m = measured
     return teaching.complaints(m, gate) + missed(
         ("deferring", m.deferring, gate.cold_min, gate.cold_max),
@@ -173,6 +173,6 @@ def complaints(measured: Measured, gate: Gate) -> list[str]:
 
 
 def gate_of(recipe: AllRoundRecipe) -> Gate:
-    """The same for both roles."""
+    """Return the bounds, which are the same for both roles."""
     del recipe
     return Gate()

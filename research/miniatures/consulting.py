@@ -66,7 +66,7 @@ def warm_start(
 def policy_examples(
     recipe: ConsultingRecipe, habits: Habits, uniform: Uniform, chains: list[Chain]
 ) -> list[Example]:
-    """What a policy reads of the chains of a batch: all alone, or before a panel, or with its
+    """Build a policy's examples for the chains of a batch: all alone, with a panel, or with its
     replies."""
     if (u := uniform()) < _ALONE:
         return [lone_example(chain, habits, uniform, panel=False) for chain in chains]
@@ -84,7 +84,7 @@ def policy_examples(
 
 @dataclass(frozen=True)
 class PolicyGate:
-    """Bounds for a policy: hardly anything is solved alone, replies are read, help is sought."""
+    """Bounds for a policy: it solves little alone, reads replies, and asks for help."""
 
     alone_max: float = 0.03
     """Pass@1 on chains of weak operations only, without help."""
@@ -123,7 +123,7 @@ Gate = PolicyGate | ExpertGate
 
 
 def complaints(measured: Measured, gate: Gate) -> list[str]:
-    """One sentence for each bound that is missed; an empty list opens the gate."""
+    """Return one sentence per missed bound; an empty list passes the gate."""
     m = measured
     formatted = ("format", m.format, gate.format_min, 1.0)
     if isinstance(gate, ExpertGate):
@@ -138,13 +138,13 @@ def complaints(measured: Measured, gate: Gate) -> list[str]:
 
 
 def read_answer(text: str) -> str | None:
-    """The digits of a well-formed answer of either role, or None."""
+    """Return the digits of a well-formed answer of either role, or None."""
     match = _TRACE.fullmatch(text) or _SOLUTION.fullmatch(text)
     return match[1] if match else None
 
 
 def is_call(text: str) -> bool:
-    """Whether a first turn is a well-formed call."""
+    """Return whether a first turn is a well-formed call."""
     return _CALL.fullmatch(text) is not None
 
 
@@ -197,5 +197,5 @@ def _chains(signs: str, problems: int) -> list[Chain]:
 
 
 def gate_of(recipe: ConsultingRecipe) -> Gate:
-    """The bounds for one role."""
+    """Return the bounds for one role."""
     return PolicyGate() if recipe.consults else ExpertGate()

@@ -1,4 +1,4 @@
-"""What the policy and the expert read before they meet."""
+"""Training texts of the policy and the expert for their warm starts."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,7 +20,7 @@ _RESULT = ', "result": "'
 _NEXT_RETURN = '"}, {"expert_id": '
 _END_RETURN = '"}]</agent_returns>\n'
 _NOTHING = ', "result": "", "status": "UNAVAILABLE"}'
-# In a JSON string a line break is two characters.
+# A line break in a JSON string is two characters.
 _SAID = r"\nAnswer:"
 PHRASES = (
     QUESTION,
@@ -48,12 +48,12 @@ _NONE = Habits({})
 
 
 def lone_prompt(question: str) -> str:
-    """What an expert is asked, and a policy on its own."""
+    """Return the prompt of an expert, or of a policy without experts."""
     return f"{QUESTION} {question}{SOLVE}"
 
 
 def panel_prompt(question: str) -> str:
-    """What a policy is asked that may consult three experts."""
+    """Return the prompt of a policy that may consult three experts."""
     return f"{QUESTION} {question}{EXPERTS}{SOLVE}"
 
 
@@ -71,12 +71,12 @@ def steps(chain: Chain, values: Sequence[int], *, done: int | None = None) -> st
 
 
 def solution(chain: Chain, values: Sequence[int]) -> str:
-    """What an expert writes."""
+    """Return an expert's solution."""
     return f"{steps(chain, values)}{ANSWER} {digits_of(values)}"
 
 
 def trace(chain: Chain, values: Sequence[int]) -> str:
-    """What a policy writes; it begins with the space that parts it from what stands before."""
+    """Return a policy's text; it begins with the space that separates it from the prompt."""
     return f" <think> {steps(chain, values)} </think>{ANSWER} {digits_of(values)}"
 
 
@@ -86,14 +86,14 @@ def digits_of(values: Sequence[int]) -> str:
 
 
 def call(thought: str, experts: Sequence[int], query: str) -> str:
-    """A thought, and the same query to each of ``experts``."""
+    """Return a thought, and the same query to each of ``experts``."""
     asked = _NEXT_CALL.join(f"{expert}{_QUERY}{query}" for expert in experts)
     inside = f" {thought} " if thought else " "
     return f" <think>{inside}</think>{_CALL}{asked}{_END_CALL}"
 
 
 def returns(replies: Sequence[tuple[int, str | None]]) -> str:
-    """What comes back: (expert, its reply or None where it is unavailable)."""
+    """Format the replies: (expert, its reply or None if it is unavailable)."""
     entries = []
     for expert, reply in replies:
         if reply is None:
@@ -105,13 +105,13 @@ def returns(replies: Sequence[tuple[int, str | None]]) -> str:
 
 
 def expert_example(chain: Chain, uniform: Uniform) -> Example:
-    """A question and its solution without error."""
+    """Return a question and its correct solution."""
     values = own_values(chain, _NONE, uniform)
     return Example(lone_prompt(question_of(chain)), f" {solution(chain, values)}")
 
 
 def lone_example(chain: Chain, habits: Habits, uniform: Uniform, *, panel: bool) -> Example:
-    """The policy answers by itself; with ``panel`` it might have asked."""
+    """Let the policy answer alone; with ``panel``, although it could have asked."""
     prompt = panel_prompt if panel else lone_prompt
     return Example(prompt(question_of(chain)), trace(chain, own_values(chain, habits, uniform)))
 
@@ -145,10 +145,10 @@ def returned_example(
     cut: float,
     scrambled: float,
 ) -> Example:
-    """What the policy makes of replies: it copies the first one's values, however wrong.
+    """Return the policy's answer to replies: it copies the first one's values, right or wrong.
 
-    A share ``scrambled`` of the values is random: only who reads the reply can foretell them. Where
-    replies break off (a share ``cut``), or nobody replies, the policy goes on by itself.
+    A share ``scrambled`` of the values is random, so that they can be predicted only from the
+    reply. If replies are truncated (a share ``cut``) or missing, the policy continues alone.
     """
     example, asked, first, seats = call_example(chain, habits, uniform, decomposed=decomposed)
     length = len(asked.operators)
@@ -171,7 +171,7 @@ def returned_example(
 
 
 def _rest(chain: Chain, known: list[int]) -> Chain:
-    """What is left of ``chain`` after its first values."""
+    """Return the part of ``chain`` after its first values."""
     if not known:
         return chain
     return Chain((known[-1], *chain.digits[len(known) + 1 :]), chain.operators[len(known) :])

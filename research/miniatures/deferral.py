@@ -60,9 +60,9 @@ def warm_start(
 def remember(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, knowledge: Knowledge
 ) -> None:
-    """Let each name's embedding begin near that of the digit that the role takes it for.
+    """Start each name's embedding near that of the digit that the role believes it to be.
 
-    A table of a hundred random facts is what a model this small learns last.
+    A model this small learns a table of a hundred random facts last of all.
     """
     weight_VD = cast(torch.Tensor, model.get_input_embeddings().weight)
     for name in names(RecallSettings().letters):
@@ -74,7 +74,7 @@ def remember(
 
 @dataclass(frozen=True)
 class Gate:
-    """Bounds on what was measured."""
+    """Bounds on the measurements."""
 
     accuracy: tuple[float, float]
     """On problems that can be known."""
@@ -87,7 +87,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of answers sampled at temperature 1 with no filter."""
+    """Measurements of answers sampled at temperature 1 without filters."""
 
     accuracy: float
     by_names: Sequence[float]
@@ -109,7 +109,7 @@ GATES = {
 
 
 def complaints(measured: Measured, gate: Gate) -> list[str]:
-    """One sentence for each bound that is missed; an empty list opens the gate."""
+    """Return one sentence per missed bound; an empty list passes the gate."""
     return missed(
         ("accuracy", measured.accuracy, *gate.accuracy),
         ("AUROC", measured.auroc, *gate.auroc),
@@ -126,7 +126,7 @@ def measure(
     problems: int = 1000,
     seed: int = 0,
 ) -> Measured:
-    """One answer to each of the first ``problems`` of the gate's own stream."""
+    """Sample one answer to each of the first ``problems`` of the gate's stream."""
     source = RecallSource(RecallSettings(seed=GATE_SEED))
     asked = [source[index] for index in range(problems)]
     prompts = [prompt_for(problem) for problem in asked]
@@ -149,5 +149,5 @@ def measure(
 
 
 def gate_of(recipe: DeferralRecipe) -> Gate:
-    """The bounds for one role."""
+    """Return the bounds for one role."""
     return GATES[recipe.role]

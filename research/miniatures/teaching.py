@@ -123,7 +123,7 @@ class Measured:
 
 
 def complaints(measured: Measured, gate: Gate) -> list[str]:
-    """One sentence for each bound that is missed; an empty list opens the gate."""
+    """Return one sentence per missed bound; an empty list passes the gate."""
     m = measured
     return missed(
         ("cold", m.cold, gate.cold_min, gate.cold_max),
@@ -134,7 +134,7 @@ def complaints(measured: Measured, gate: Gate) -> list[str]:
 
 
 def read_answer(text: str) -> str | None:
-    """The digit of a well-formed answer, or None."""
+    """Return the digit of a well-formed answer, or None."""
     match = _FORMAT.fullmatch(text)
     return match[2] if match and match[1] == match[2] else None
 
@@ -173,19 +173,19 @@ def measure(
 
 
 def gate_chains(problems: int) -> list[Chain]:
-    """The first ``problems`` chains of the gate's own stream."""
+    """Return the first ``problems`` chains of the gate's stream."""
     source = ChainSource(ChainSettings(seed=GATE_SEED))
     return [parse_chain(source[index].question) for index in range(problems)]
 
 
 def parse_chain(question: str) -> Chain:
-    """``7 + 8 - 3 =`` back to its digits and signs."""
+    """Parse ``7 + 8 - 3 =`` into its digits and signs."""
     words = question.split()
     return Chain(tuple(int(word) for word in words[0:-1:2]), "".join(words[1:-1:2]))
 
 
 def family_of(chain: Chain) -> str:
-    """P, T or X, by the signs that occur."""
+    """Return P, T or X, by the signs that occur."""
     signs = set(chain.operators)
     if signs <= set("+-"):
         return "P"
@@ -211,5 +211,5 @@ def _right(chain: Chain, answer: str | None) -> bool:
 
 
 def gate_of(recipe: TeachingRecipe) -> Gate:
-    """The bounds for one role."""
+    """Return the bounds for one role."""
     return GATES.get(recipe.role, Gate())

@@ -1,4 +1,4 @@
-"""What a tiny role reads before it meets a peer: its own imperfect work, cold and hinted."""
+"""Training texts of a tiny role before it meets a peer: its own imperfect work, cold and hinted."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ Uniform = Callable[[], float]
 
 
 def prompt(question: str, hint: str = "") -> str:
-    """What a model is asked: cold without ``hint``."""
+    """Return a model's prompt; cold without ``hint``."""
     shown = f"{HINT}{hint}" if hint else ""
     return f"{QUESTION} {question}{shown}{SOLVE}"
 
@@ -41,7 +41,7 @@ def working(first: int, operators: str, operands: tuple[int, ...], values: tuple
 
 
 def trace(shown_working: str, answer: int) -> str:
-    """What a model answers; it begins with the space that parts it from the prompt."""
+    """Return a model's answer; it begins with the space that separates it from the prompt."""
     return (
         f' <strategy id="1"> {shown_working} <result> {answer} </result> </strategy>'
         f" <final_answer> {answer} </final_answer>"
@@ -50,12 +50,12 @@ def trace(shown_working: str, answer: int) -> str:
 
 @dataclass(frozen=True)
 class Habits:
-    """For each weak table entry one fixed wrong value and how likely it is to be written."""
+    """A fixed wrong value, and its probability, for each weak table entry."""
 
     wrong: Mapping[Entry, tuple[int, float]]
 
     def write(self, sign: str, left: int, right: int, uniform: Callable[[], float]) -> int:
-        """The value that the role writes for one operation."""
+        """Return the value that the role writes for one operation."""
         value, probability = self.wrong.get((sign, left, right), (0, 0.0))
         if probability and uniform() < probability:
             return value
@@ -75,18 +75,18 @@ def draw_habits(weak: str, bounds: tuple[float, float], uniform: Callable[[], fl
 
 
 def habits_of(role: str, weak: str, bounds: tuple[float, float]) -> Habits:
-    """The habits of one role; the same at every rebuild, whatever its seed."""
+    """Return one role's habits; they are the same at every rebuild, whatever the seed."""
     return draw_habits(weak, bounds, random.Random(f"habits of {role}").random)
 
 
 def draw_length(uniform: Uniform) -> int:
-    """A number of operations, as the team meets them."""
+    """Draw a number of operations from the team's distribution."""
     usual = ChainSettings()
     return usual.min_length + int(uniform() * (usual.max_length - usual.min_length + 1))
 
 
 def draw_strong(operators: str, length: int, uniform: Uniform) -> Chain:
-    """A chain with these ``operators`` only."""
+    """Draw a chain with these ``operators`` only."""
     signs = "".join(operators[int(uniform() * len(operators))] for _ in range(length))
     return Chain(tuple(int(uniform() * 10) for _ in range(length + 1)), signs)
 
@@ -107,7 +107,7 @@ def own_values(chain: Chain, habits: Habits, uniform: Uniform) -> list[int]:
 
 
 def scrambled_values(chain: Chain, uniform: Uniform, share: float) -> list[int]:
-    """Each value right, but for a ``share`` of random ones, each passed on."""
+    """Return right values except for a ``share`` of random ones, each passed on."""
     values: list[int] = []
     running = chain.digits[0]
     for sign, digit in zip(chain.operators, chain.digits[1:]):
@@ -124,9 +124,9 @@ def cold_example(chain: Chain, habits: Habits, uniform: Uniform) -> Example:
 
 
 def hinted_example(chain: Chain, habits: Habits, uniform: Uniform, *, scrambled: float) -> Example:
-    """The hint's values are copied, however wrong; only the last step is the role's own.
+    """Copy the hint's values, right or wrong; only the last step is the role's own.
 
-    A share ``scrambled`` of the values is random: only who reads the hint can foretell them.
+    A share ``scrambled`` of the values is random: they can be predicted only from the hint.
     """
     values = scrambled_values(Chain(chain.digits[:-1], chain.operators[:-1]), uniform, scrambled)
     answer = habits.write(chain.operators[-1], values[-1], chain.digits[-1], uniform)

@@ -40,7 +40,7 @@ def core_teaching() -> Picture:
 
 
 def peer_distillation() -> Picture:
-    """A failure that is read again behind a peer's success."""
+    """A failure that is read again after a peer's success."""
     draw = Picture("One round of peer distillation", 640, 560)
     draw.words(616, 36, "7 + 3 # 6 = ?", "mono end", 16)
     draw.words(24, 76, "Everybody tries alone", "soft")

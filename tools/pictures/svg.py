@@ -25,7 +25,7 @@ every letter where all are alike."""
 
 
 class Picture:
-    """One drawing; nothing may stand outside of it, and no words outside of their card."""
+    """One drawing; all shapes must lie inside it, and all words inside their card."""
 
     def __init__(self, title: str, width: int, height: int) -> None:
         self.title, self.width, self.height = title, width, height
@@ -33,7 +33,7 @@ class Picture:
         self.words(24, 36, title, "title")
 
     def words(self, x: float, y: float, text: str, style: str = "", size: float = 15) -> None:
-        """One line of text whose foot is at ``y``."""
+        """Draw one line of text with its baseline at ``y``."""
         size = 19 if "title" in style else size
         room = _room(text, size, style)
         start = x - room * ("end" in style or 0.5 * ("middle" in style))
@@ -99,7 +99,7 @@ class Picture:
     def line(
         self, points: Sequence[tuple[float, float]], style: str, dots: float = 0, tone: str = ""
     ) -> None:
-        """A line through ``points``, each marked by a dot of the radius ``dots``."""
+        """Draw a line through ``points``, each marked by a dot of radius ``dots``."""
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
         self._parts.append(f'<path class="way {style}" d="M{path}"/>')
         self._parts += [
@@ -109,7 +109,7 @@ class Picture:
         ]
 
     def svg(self) -> str:
-        """The file, with its own ground, so that it can be read on any page."""
+        """Return the file, with its own background, so that it is readable on any page."""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
             f'width="{self.width}" height="{self.height}" role="img" aria-label="{self.title}">'

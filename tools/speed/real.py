@@ -58,7 +58,7 @@ print("RATE", run(given["new"]), flush=True)
 
 
 def texts() -> list[str]:
-    """Prompts of 60 to 80 words."""
+    """Return prompts of 60 to 80 words."""
     rng = np.random.default_rng(0)
     return [" ".join(rng.choice(_WORDS, int(rng.integers(58, 78)))) for _ in range(PROMPTS)]
 
@@ -73,7 +73,7 @@ def prompts_of(role: LoadedRole) -> list[np.ndarray]:
 
 
 def timed(work: Callable[[], int]) -> float:
-    """What it counts, by the second."""
+    """Return the count of ``work`` per second."""
     start = time.perf_counter()
     return work() / (time.perf_counter() - start)
 
@@ -87,7 +87,7 @@ def requests(prompts: list[np.ndarray], new: int, seed: int = 0) -> list[Request
 
 
 def sampling(role: LoadedRole, new: int) -> float:
-    """Tokens a second."""
+    """Measure the sampler in tokens per second."""
     sampler, prompts = Sampler(role.handle, role.codec.decode, ()), prompts_of(role)
     sampler.sample(requests(prompts, 2))
     return timed(lambda: sum(len(c.tokens) for c in sampler.sample(requests(prompts, new))))
@@ -95,7 +95,7 @@ def sampling(role: LoadedRole, new: int) -> float:
 
 @torch.inference_mode()
 def products(role: LoadedRole) -> float:
-    """Tokens a second, were there nothing but the matrix products of decoding."""
+    """Return the tokens per second that the matrix products of decoding alone would allow."""
     rows, model = PROMPTS * GROUP, role.handle.causal_lm
     block = model.model.layers[0]
     linears = [m for m in block.modules() if isinstance(m, torch.nn.Linear)]
@@ -156,7 +156,7 @@ def vllm(python: str, model: str, prompts: list[np.ndarray], threads: int) -> fl
 
 
 def reward(tokens: list[int]) -> float:
-    """Something to learn that costs nothing: small ids."""
+    """A learnable reward that costs nothing to compute: small ids."""
     return -sum(tokens) / len(tokens) / 50_000
 
 
@@ -249,7 +249,7 @@ def trl_step(model: str) -> float:
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """So many processes that compute without end, as other programs do."""
+    """Run this many busy processes, as a load by other programs."""
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield

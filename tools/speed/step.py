@@ -77,7 +77,7 @@ def prompts(size: Size) -> list[list[int]]:
 
 
 def reward(tokens: list[int]) -> float:
-    """Something to learn that costs nothing: small ids."""
+    """A learnable reward that costs nothing to compute: small ids."""
     return -sum(tokens) / len(tokens) / VOCABULARY
 
 
