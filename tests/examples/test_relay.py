@@ -1,7 +1,6 @@
 """The environment by hand that CONTRIBUTING names."""
 
 from coterie import envs
-from examples.relay import Relay
 
 
 def test_it_keeps_the_contract() -> None:
@@ -9,6 +8,8 @@ def test_it_keeps_the_contract() -> None:
 
 
 def test_both_are_paid_if_the_reader_names_the_word() -> None:
+    from examples.relay import Relay
+
     env = Relay()
     observations, _ = env.reset(seed=4)  # 4 mod 3 = 1: green
     assert observations["writer_0"] == {"text": "The word is green. Describe it: ", "active": 1}
