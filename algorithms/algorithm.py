@@ -176,8 +176,12 @@ class Algorithm:
     Algorithm(scale="none", reduction="constant-length", length=512) is Dr. GRPO.
     """
 
-    baseline: Literal["group-mean", "leave-one-out"] = "group-mean"
-    """What is subtracted from a reward: the mean of its group, or of the group's other rewards."""
+    baseline: Literal["group-mean", "leave-one-out", "role-average"] = "group-mean"
+    """What is subtracted from a reward: the mean of its group, the mean of the group's other
+    rewards, or, for self-play, a running average of the role's rewards (SPIRAL,
+    arXiv:2506.24119)."""
+    baseline_decay: float = 0.95
+    """With role-average: decay of the running average, b <- decay b + (1 - decay) r."""
     scale: Literal["none", "group-std", "batch-std"] = "group-std"
     """What the difference is divided by: nothing, the standard deviation of the group's rewards, or
     that of all differences in the batch."""
@@ -194,8 +198,8 @@ class Algorithm:
     """Added to the standard deviation."""
     surrogate: Surrogate = ClippedRatio()
     reduction: Literal["sequence-mean", "token-mean", "constant-length"] = "sequence-mean"
-    """Mean over rows of the token mean, mean over all tokens, or sum over all tokens divided by
-    rows times a constant length."""
+    """Mean over agents of the token mean, mean over all tokens, or sum over all tokens divided by
+    agents times a constant length. The rows of an agent in an episode count together as one."""
     length: int = 0
     """The constant of constant-length, in tokens; default: the environment's limit. 0 for other
     reductions."""
@@ -247,6 +251,7 @@ class Algorithm:
                 f"algo.surrogate is a {type(self.surrogate).__name__}: derive it from "
                 "coterie.algorithms.Surrogate and make it a frozen dataclass",
             ),
+            *self._wrong_average(),
             (
                 bool(self.advantage) and self.combine == "normalise-then-sum",
                 "algo.advantage compares whole rewards; leave algo.combine at sum-then-normalise",
@@ -299,6 +304,21 @@ class Algorithm:
                 "algo.generation-batch does nothing without algo.dynamic-sampling; switch that on",
             ),
         )
+
+    def _wrong_average(self) -> list[tuple[bool, str]]:
+        """What a running average as a baseline does not go with."""
+        average = self.baseline == "role-average"
+        grouped = self.scale == "group-std" or self.combine == "normalise-then-sum"
+        groups = grouped or bool(self.advantage) or self.dynamic_sampling
+        return [
+            (not 0 <= self.baseline_decay < 1, "algo.baseline-decay must be 0 to below 1"),
+            (
+                average and groups,
+                "algo.baseline role-average compares nobody within a group: say algo.scale none "
+                "(or batch-std), and leave out algo.combine normalise-then-sum, algo.advantage and "
+                "algo.dynamic-sampling",
+            ),
+        ]
 
     @property
     def needs_reference(self) -> bool:

@@ -126,6 +126,15 @@ def split_evenly(rows: int, parts: int) -> list[range]:
     return [range(a, b) for a, b in pairwise(edges)]
 
 
+def by_agent(rows: Sequence[Trajectory]) -> list[list[int]]:
+    """Places of each agent's rows in its episode, in order of appearance: several where its context
+    began anew."""
+    places: dict[str | int, list[int]] = {}
+    for place, row in enumerate(rows):
+        places.setdefault(row.member or place, []).append(place)
+    return list(places.values())
+
+
 def scored_tokens(trajectory: Trajectory) -> int:
     """Sampled tokens that can be scored: all but the first token of a context."""
     return int(np.count_nonzero(trajectory.mask[1:]))

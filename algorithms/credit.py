@@ -8,8 +8,9 @@ Legend: N rows, M members, K groups. All of it is float64 on the CPU.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -36,6 +37,8 @@ class Credit:
     stats: dict[str, float]
     """``groups``, ``group_size`` (mean), ``singletons`` (groups of one), ``zero_variance`` (share
     of groups of two and more with equal rewards), ``reward``, ``reward_std`` (population)."""
+    averages: Mapping[str, float] = field(default_factory=dict)
+    """Role -> the running average of its rewards after the step, for the baseline of that name."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,9 @@ def group_statistics(reward_N: Floats, group_N: Ints) -> Groups:
 
 
 def centre(
-    reward_N: Floats, group_N: Ints, baseline: Literal["group-mean", "leave-one-out"]
+    reward_N: Floats,
+    group_N: Ints,
+    baseline: Literal["group-mean", "leave-one-out", "role-average"],
 ) -> Floats:
     """Rewards less their baseline; exactly 0 in groups of one and where all rewards are equal."""
     groups = group_statistics(reward_N, group_N)
@@ -153,17 +158,31 @@ def advantages_of_terms(term_NK: Floats, group_N: Ints, algorithm: Algorithm) ->
     return scale_by_batch(total_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon)
 
 
-def assign_credit(trajectories: Sequence[Trajectory], key: str, algorithm: Algorithm) -> Credit:
+def assign_credit(
+    trajectories: Sequence[Trajectory],
+    key: str,
+    algorithm: Algorithm,
+    averages: Mapping[str, float] = MappingProxyType({}),
+) -> Credit:
     """Advantages over all trajectories of a step, grouped by ``trajectory.groups[key]``.
 
     Rows of one member are compared as one and all get its advantage. Rows that are not trainable
     count in no statistic and get 0.
 
+    Args:
+        trajectories: rows of a step.
+        key: the groups that rewards are compared within.
+        algorithm: how.
+        averages: role -> the running average of its rewards before the step, 0 where there is none;
+            for the baseline of that name.
+
     Raises:
-        UserError: a row has no such key, no group has two members, or a reward is not finite.
+        UserError: a row has no such key, no group has two members where members are compared with
+            each other, or a reward is not finite.
     """
     use = [i for i, t in enumerate(trajectories) if t.trainable]
-    _check_key(trajectories, use, key)
+    alone = algorithm.baseline == "role-average"
+    _check_key(trajectories, use, key, alone=alone)
     rows = [trajectories[i] for i in use]
     reward_N = np.array([row.reward for row in rows], np.float64)
     if not np.isfinite(reward_N).all():
@@ -174,14 +193,47 @@ def assign_credit(trajectories: Sequence[Trajectory], key: str, algorithm: Algor
     member_N = members(rows, key)
     group_M = number(row.groups[key] for row in rows)[first_rows(member_N)]
     reward_M = mean_by_member(reward_N, member_N)
-    if algorithm.combine == "normalise-then-sum":
+    stats = _stats(reward_M, group_M)
+    if alone:
+        role_M = [rows[place].role for place in first_rows(member_N)]
+        advantage_M = over_averages(reward_M, role_M, averages, algorithm)
+        averages = updated_averages(reward_M, role_M, averages, algorithm.baseline_decay)
+        stats |= {f"baseline_{role}": value for role, value in averages.items()}
+    elif algorithm.combine == "normalise-then-sum":
         term_MK = mean_by_member(_terms(rows), member_N)
         advantage_M = advantages_of_terms(term_MK, group_M, algorithm)
     else:
         advantage_M = advantages(reward_M, group_M, algorithm)
     advantage_B = np.zeros(len(trajectories))
     advantage_B[use] = advantage_M[member_N]
-    return Credit(advantage_B, _stats(reward_M, group_M))
+    return Credit(advantage_B, stats, averages)
+
+
+def over_averages(
+    reward_M: Floats, role_M: Sequence[str], averages: Mapping[str, float], algorithm: Algorithm
+) -> Floats:
+    """Rewards less the running average of their roles, as it was before the step: no reward is
+    compared with itself."""
+    difference_M = reward_M - np.array([averages.get(role, 0.0) for role in role_M])
+    if algorithm.scale == "none":
+        return difference_M
+    return scale_by_batch(
+        difference_M,
+        np.zeros(len(difference_M), np.intp),
+        ddof=algorithm.ddof,
+        epsilon=algorithm.epsilon,
+    )
+
+
+def updated_averages(
+    reward_M: Floats, role_M: Sequence[str], averages: Mapping[str, float], decay: float
+) -> dict[str, float]:
+    """Role -> the running average after these rewards, one by one."""
+    after = dict(averages)
+    for reward, role in zip(reward_M.tolist(), role_M):
+        # b <- decay b + (1 - decay) r   SPIRAL, arXiv:2506.24119
+        after[role] = decay * after.get(role, 0.0) + (1 - decay) * reward
+    return after
 
 
 def number(names: Iterable[Hashable]) -> Ints:
@@ -254,7 +306,9 @@ def _stats(reward_N: Floats, group_N: Ints) -> dict[str, float]:
     }
 
 
-def _check_key(trajectories: Sequence[Trajectory], use: Sequence[int], key: str) -> None:
+def _check_key(
+    trajectories: Sequence[Trajectory], use: Sequence[int], key: str, *, alone: bool
+) -> None:
     for i in use:
         if key not in trajectories[i].groups:
             known = ", ".join(sorted(trajectories[i].groups)) or "none"
@@ -263,7 +317,7 @@ def _check_key(trajectories: Sequence[Trajectory], use: Sequence[int], key: str)
             )
     # Failed rows count here: a group that lost all but one member is bad luck, not a wrong key.
     groups = {t.member or i: t.groups[key] for i, t in enumerate(trajectories) if key in t.groups}
-    if groups and len(set(groups.values())) == len(groups):
+    if groups and len(set(groups.values())) == len(groups) and not alone:
         raise UserError(
             f"every group under the key {key!r} has a single row, so there is nothing to compare; "
             "use a coarser key, or more traces per problem"

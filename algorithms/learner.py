@@ -15,7 +15,7 @@ from torch import Tensor
 
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.batched_model import BatchedModel
-from coterie.algorithms.batching import Batch, scored_tokens, split_evenly
+from coterie.algorithms.batching import Batch, by_agent, scored_tokens, split_evenly
 from coterie.algorithms.credit import Floats
 from coterie.algorithms.distillation import TokenSignal, by_trajectory
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
@@ -120,7 +120,7 @@ class Learner:
         counts, skipped = _counts(rows, self.model.version), self._skipped
         sums, peaks, losses, norms = torch.zeros(len(SUMS)), torch.zeros(2), [], []
         with self.model.active():
-            for step, part in enumerate(self._parts(len(rows))):
+            for step, part in enumerate(self._parts(rows)):
                 loss, more, peak = self._gradient(rows, advantages, old, ref, part, signal)
                 sums, peaks = sums + more, torch.maximum(peaks, peak)
                 losses.append(loss)
@@ -210,10 +210,12 @@ class Learner:
             if (reached_weights := reached(self._optimizer, parameter)) is not None:
                 yield name, reached_weights
 
-    def _parts(self, rows: int) -> Iterator[range]:
-        """The rows of each optimizer step of one training step."""
+    def _parts(self, rows: Sequence[Trajectory]) -> Iterator[list[int]]:
+        """The rows of each optimizer step of one training step, those of an agent together."""
+        agents = by_agent(rows)
         for _ in range(self.settings.epochs):
-            yield from split_evenly(rows, self.settings.minibatches)
+            for part in split_evenly(len(agents), self.settings.minibatches):
+                yield sorted(place for agent in part for place in agents[agent])
 
     def _gradient(
         self,
@@ -221,12 +223,17 @@ class Learner:
         advantages: Floats,
         old: list[Tensor] | None,
         ref: list[Tensor] | None,
-        part: range,
+        part: Sequence[int],
         signal: TokenSignal = _NO_SIGNAL,
     ) -> tuple[float, Tensor, Tensor]:
         """Leave the gradient of one optimizer step on the parameters; return its loss and sums."""
         algorithm, settings = self.algorithm, self.settings
-        totals = Totals(len(part), sum(scored_tokens(rows[i]) for i in part))
+        agents = by_agent([rows[i] for i in part])
+        totals = Totals(len(agents), sum(scored_tokens(rows[i]) for i in part))
+        own = {}
+        for agent in agents:
+            tokens = sum(scored_tokens(rows[part[place]]) for place in agent)
+            own |= {part[place]: float(tokens) for place in agent}
         sums, peaks, loss = torch.zeros(len(SUMS)), torch.zeros(2), torch.zeros(())
         self._optimizer.zero_grad()
         busy = self._busy(part, advantages, signal)
@@ -248,6 +255,7 @@ class Learner:
                 batch,
                 algorithm,
                 totals,
+                agent_tokens_B=torch.tensor([own[i] for i in chosen], device=logp_BT.device),
                 gain_BT=gain_BT,
                 correction=settings.importance_correction,
                 cap=settings.importance_cap,
@@ -298,7 +306,7 @@ class Learner:
         weights = [parameter.detach() for parameter in self._parameters.values()]
         return math.isfinite(float(whole(torch.nn.utils.get_total_norm(weights))))
 
-    def _busy(self, part: range, advantages: Floats, signal: TokenSignal) -> list[int]:
+    def _busy(self, part: Sequence[int], advantages: Floats, signal: TokenSignal) -> list[int]:
         """The rows of ``part`` that can change the gradient."""
         regularised = self.algorithm.kl_coefficient or self.algorithm.entropy_coefficient
         if regularised or not self.settings.skip_idle_rows:

@@ -1,7 +1,8 @@
 """The loss of one micro-batch, as its part of the loss of a whole optimizer step.
 
 As a sum of weighted tokens, the loss does not care how rows are split into micro-batches: its
-denominators are those of the whole step.
+denominators are those of the whole step. What they count is agents of episodes: an agent whose
+context began anew has several rows, and these together weigh as much as another agent's only row.
 
 Legend: B rows, T tokens (the scored ones: the width of the mask); d = log pi - log pi_ref;
 delta = the trainer's log pi_old - the sampler's log pi, which disagree a little about the same
@@ -31,7 +32,8 @@ _LIMIT = 20.0
 class Totals:
     """Denominators of a whole optimizer step."""
 
-    rows: int
+    agents: int
+    """Agents of episodes: the rows of each together count as one."""
     tokens: int
 
 
@@ -65,12 +67,14 @@ def objective(
     algorithm: Algorithm,
     totals: Totals,
     *,
+    agent_tokens_B: Tensor | None = None,
     gain_BT: Tensor | None = None,
     correction: Correction = "none",
     cap: float = 2.0,
 ) -> PartialLoss:
     """This micro-batch's part of the step's loss; ``gain_BT`` is the expected difference from its
-    reader (:func:`coterie.algorithms.distillation.expected_difference`), which is maximised.
+    reader (:func:`coterie.algorithms.distillation.expected_difference`), which is maximised, and
+    ``agent_tokens_B`` as of :func:`token_weights`.
 
     A row's loss weight multiplies its loss and enters no denominator. The importance correction is
     on the surrogate alone.
@@ -90,9 +94,10 @@ def objective(
     weights_BT = token_weights(
         mask_BT,
         algorithm.reduction,
-        rows=totals.rows,
+        agents=totals.agents,
         tokens=totals.tokens,
         length=algorithm.length,
+        agent_tokens_B=agent_tokens_B,
     )
     # Masked by selection: an infinity under a weight of 0 would be NaN.
     loss_BT = torch.where(mask_BT, loss_BT, 0.0)
@@ -104,24 +109,33 @@ def objective(
 
 
 def token_weights(
-    mask_BT: Tensor, reduction: Reduction, *, rows: int, tokens: int, length: int = 0
+    mask_BT: Tensor,
+    reduction: Reduction,
+    *,
+    agents: int,
+    tokens: int,
+    length: int = 0,
+    agent_tokens_B: Tensor | None = None,
 ) -> Tensor:
     """(B, T) weights, 0 outside the mask; the reduced loss is ``(weights * loss).sum()``.
 
     Args:
         mask_BT: true on a policy's own sampled tokens.
-        rows: rows in the whole optimizer step.
+        agents: agents of episodes in the whole optimizer step; y_i are all sampled tokens of agent
+            i, whatever rows they are in.
         tokens: sampled tokens in the whole optimizer step.
         length: the constant of ``constant-length``.
+        agent_tokens_B: |y_i| of the agent whose row it is; None: every row is an agent's only one.
     """
     mask_BT = mask_BT.float()
     match reduction:
         case "sequence-mean":  # 1/B sum_i 1/|y_i| sum_t        GRPO, arXiv:2402.03300
-            return mask_BT / (mask_BT.sum(-1, keepdim=True).clamp(min=1) * rows)
+            own_B = mask_BT.sum(-1) if agent_tokens_B is None else agent_tokens_B
+            return mask_BT / (own_B[:, None].clamp(min=1) * agents)
         case "token-mean":  # 1/sum_i |y_i| sum_i sum_t         DAPO, arXiv:2503.14476
             return mask_BT / tokens
         case "constant-length":  # 1/(B L) sum_i sum_t          Dr. GRPO, arXiv:2503.20783
-            return mask_BT / (rows * length)
+            return mask_BT / (agents * length)
 
 
 def divergence(logp_BT: Tensor, ref_BT: Tensor, estimator: Literal["k1", "k2", "k3"]) -> Tensor:

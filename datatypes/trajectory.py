@@ -47,6 +47,9 @@ class Trajectory:
     """The pieces of context as text, in order: given and sampled in turn."""
     finish: tuple[str, ...] = ()
     """Why each sampled turn ended."""
+    untrained: tuple[tuple[int, int], ...] = ()
+    """Spans [start, end) of turns that the policy sampled and that carry no loss: they are context
+    of the others."""
     info: Mapping[str, Any] = field(default_factory=dict)
     """What the environment measured (correct, hinted, rescued, ...); plain data."""
     learned_after: npt.NDArray[np.int64] | None = None
@@ -67,12 +70,18 @@ class Trajectory:
         return replace(self, reward=self.reward + value, reward_terms=terms)
 
     def as_learned(self) -> "Trajectory":
-        """This row with the context after which it is learned.
+        """This row with the context after which it is learned, and a mask on what is learned.
 
         Where that is another one (context distillation, arXiv:2209.15189), what the sampler's
         log-probabilities would have been is not known: they are NaN.
         """
-        return self._behind(self.learned_after)
+        row = self._behind(self.learned_after)
+        if not row.untrained:
+            return row
+        mask = row.mask.copy()
+        for start, end in row.untrained:
+            mask[start:end] = False
+        return replace(row, mask=mask, logprobs=np.where(mask, row.logprobs, np.float32(0)))
 
     def as_reread(self) -> "Trajectory":
         """This row behind the context of :attr:`reread_after`."""
@@ -81,7 +90,8 @@ class Trajectory:
     def _behind(self, before: npt.NDArray[np.int64] | None) -> "Trajectory":
         if before is None or not self.mask.any():
             return self
-        start = int(self.mask.argmax())
+        # What is not learned was sampled all the same.
+        start = min([int(self.mask.argmax()), *(first for first, _ in self.untrained)])
         mask, shift = self.mask[start:], len(before) - start
         return replace(
             self,
@@ -91,6 +101,7 @@ class Trajectory:
                 [np.zeros(len(before)), np.where(mask, np.nan, 0.0)], dtype=np.float32
             ),
             turns=tuple((first + shift, end + shift) for first, end in self.turns),
+            untrained=tuple((first + shift, end + shift) for first, end in self.untrained),
             learned_after=None,
         )
 

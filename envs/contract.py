@@ -236,6 +236,11 @@ _RULES: dict[str, Rule] = {
         lambda value: _finite(value) and value >= 0,
         "a finite number of at least 0",
     ),
+    "trained_turns": (
+        lambda value: isinstance(value, list | tuple) and all(type(turn) is int for turn in value),
+        "a list of whole numbers",
+    ),
+    "void": (lambda value: isinstance(value, str), "text"),
     "episode": (_by_name(lambda part: True), "a dictionary by name"),
     **dict.fromkeys(CONTEXTS, (lambda value: isinstance(value, str), "text")),
     "texts": (

@@ -43,7 +43,8 @@ class ConversationEnv(ProblemEnv):
     }
     settings_class: type | None = None
     """Frozen dataclass, each field a flag ``--env.FIELD`` (see :class:`EnvSpec`); with a field
-    ``max_new_tokens``, that is the longest answer. None: there are no settings."""
+    ``max_new_tokens``, that is the longest answer; with a field ``train_turns``, an agent learns
+    its ``last`` answer alone, or ``all``. None: there are no settings."""
     default_roles: tuple[str, ...] = ()
     """The roles when the user names none, and the least number of them."""
     more_roles: bool = False
@@ -308,10 +309,20 @@ class ConversationEnv(ProblemEnv):
             }
             if agent in outcome.loss_weight:
                 info["loss_weight"] = outcome.loss_weight[agent]
+            if (trained := self._trained_turns(agent)) is not None:
+                info["trained_turns"] = trained
             for name in CONTEXTS:
                 if agent in getattr(outcome, name):
                     info[name] = getattr(outcome, name)[agent]
         return self._checked_infos(infos) if self.guarded else infos
+
+    def _trained_turns(self, agent: str) -> list[int] | None:
+        """Places of the agent's turns that are learned; None: all are."""
+        asks = [asked[agent] for asked in self._asks if agent in asked]
+        kept = [place for place, ask in enumerate(asks) if ask.trained]
+        if getattr(self.settings, "train_turns", "all") == "last":
+            kept = kept[-1:]
+        return None if len(kept) == len(asks) else kept
 
     def _checked_infos(self, infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """``infos`` with Python's numbers, held to the contract."""

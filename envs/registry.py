@@ -136,7 +136,9 @@ def make(
         if not is_text_env(env):
             env = adapt(env, view="text", name=name)
         return env
-    if not is_text_env(env):
+    if getattr(env, "speaks_tokens", False):
+        pass
+    elif not is_text_env(env):
         env = adapt(env, codecs, name=name)
     else:
         # Our own are held to the contract by tests, once and for all.

@@ -108,6 +108,8 @@ class SpacedEnv(ParallelEnv[str, dict[str, Any], Any]):
     A subclass sets both mappings, agent -> space.
     """
 
+    speaks_tokens = False
+    """Whether it keeps the contract of the token view by itself."""
     _observation_spaces: dict[str, Space[Any]]
     _action_spaces: dict[str, Space[Any]]
 

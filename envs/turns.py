@@ -30,6 +30,8 @@ class Ask:
     """Longest answer; None: the settings' ``max_new_tokens``."""
     stop: Sequence[str] | None = None
     """Strings that end an answer; None: the settings' ``stop``, where they have one."""
+    trained: bool = True
+    """Whether the answer is learned; one that is not is context of the others."""
 
 
 class Fresh(str):

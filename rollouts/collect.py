@@ -66,7 +66,7 @@ class Collector:
         make_env: Callable[[], TokenEnvironment],
         policies: Mapping[str, Policy],
         *,
-        sampling: Sampling,
+        sampling: Sampling | Mapping[str, Sampling],
         scorer: Scorer | None = None,
         deadlines: Deadlines = Deadlines(),  # noqa: B008 (frozen)
         concurrency: int = 1024,

@@ -53,7 +53,12 @@ class Deadlines:
 
 
 class TokenEnvironment(Protocol):
-    """The token view, as far as a rollout needs it: a ``pettingzoo.ParallelEnv``."""
+    """The token view, as far as a rollout needs it: a ``pettingzoo.ParallelEnv``.
+
+    An environment that waits for others, such as programs, has ``areset`` and ``astep`` besides,
+    which do the same and leave the event loop to other episodes meanwhile; and ``branches``, which
+    is true where an agent comes back to earlier contexts (:class:`Recorder`).
+    """
 
     agents: list[str]
 
@@ -69,7 +74,7 @@ async def play(
     seed: int,
     replica: int = 0,
     options: Mapping[str, Any],
-    sampling: Sampling,
+    sampling: Sampling | Mapping[str, Sampling],
     deadlines: Deadlines = Deadlines(),
     prefetch: Prefetch | None = None,
 ) -> Episode:
@@ -81,7 +86,8 @@ async def play(
         seed: the environment's seed; with ``replica`` it also names every row's random stream.
         replica: which copy of the same (problem, seed) this is.
         options: the environment's reset options (``problem``, ``step``, ``epoch``, ``mode``).
-        sampling: defaults; the environment sets token limits and stop strings turn by turn.
+        sampling: defaults, or those of each role; the environment sets token limits and stop
+            strings turn by turn.
         deadlines: limits on waiting for policies.
         prefetch: awaited with what a step is about to ask of the scorer, so that many episodes
             can be scored in one batch.
@@ -90,8 +96,9 @@ async def play(
         KeyError: an active agent's role has no policy.
         UserError: an agent turns up that was not there at reset.
     """
-    observations, infos = env.reset(seed=seed, options=dict(options))
-    recorders = {agent: Recorder(agent) for agent in env.agents}
+    observations, infos = await _done(env, "reset", seed=seed, options=dict(options))
+    branches = getattr(env, "branches", False)
+    recorders = {agent: Recorder(agent, branches=branches) for agent in env.agents}
     rewards = dict.fromkeys(env.agents, 0.0)
     last_infos: dict[str, Mapping[str, Any]] = dict(infos)
     problem = options.get("problem")
@@ -114,7 +121,8 @@ async def play(
                 seed=derive_seed(seed, replica, agent, recorder.turn),
                 problem=problem,
             )
-            asked.append((recorder.role, prompt, _limits(agent, infos[agent], sampling)))
+            usual = sampling if isinstance(sampling, Sampling) else sampling[recorder.role]
+            asked.append((recorder.role, prompt, _limits(agent, infos[agent], usual)))
         limit_s = min((s for s in (deadlines.call_s, left_s) if s is not None), default=None)
         answers, waited_s = await ask(asked, limit_s) if asked else ([], 0.0)
         actions: dict[str, Any] = {}
@@ -128,7 +136,7 @@ async def play(
             left_s = max(left_s - waited_s, 0.0)
         if prefetch is not None and hasattr(env, "score_requests"):
             await prefetch(env.score_requests(actions))  # pyright: ignore[reportAttributeAccessIssue]
-        observations, step_rewards, _, _, infos = env.step(actions)
+        observations, step_rewards, _, _, infos = await _done(env, "step", actions)
         _check_born_at_reset([*env.agents, *step_rewards], recorders)
         for agent, reward in step_rewards.items():
             rewards[agent] += float(reward)
@@ -156,6 +164,12 @@ async def play(
         kind=None if problem is None else problem.kind,
         problem_shown=question_shown(problem, [text for row in trajectories for text in row.texts]),
     )
+
+
+async def _done(env: TokenEnvironment, method: str, *args: Any, **kwargs: Any) -> Any:
+    """What a method gives, or its twin that waits."""
+    waits = getattr(env, f"a{method}", None)
+    return getattr(env, method)(*args, **kwargs) if waits is None else await waits(*args, **kwargs)
 
 
 def question_shown(problem: Problem | None, texts: Sequence[str]) -> bool:

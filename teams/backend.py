@@ -37,6 +37,8 @@ class LearningSetup:
     """Updates until the end of the learning rate's schedule."""
     imitation: Imitation | None = None
     """Imitation before reward training; None: there is none."""
+    temperatures: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """Role -> its sampling temperature, where that is not ``temperature``."""
 
 
 class Died(UserError):

@@ -87,10 +87,10 @@ def learners(
     none."""
     if learning is None:
         return {}
-    return {name: _learner(loaded[name], learning) for name in models if name in learns}
+    return {name: _learner(name, loaded[name], learning) for name in models if name in learns}
 
 
-def _learner(loaded: "LoadedRole", learning: LearningSetup) -> RoleLearner:
+def _learner(name: str, loaded: "LoadedRole", learning: LearningSetup) -> RoleLearner:
     from coterie.algorithms import Learner
     from coterie.algorithms.imitation import LIKELIHOOD
     from coterie.teams.trained import TrainedRole
@@ -100,7 +100,7 @@ def _learner(loaded: "LoadedRole", learning: LearningSetup) -> RoleLearner:
         loaded.handle,
         learning.algorithm,
         learning.settings,
-        temperature=learning.temperature,
+        temperature=learning.temperatures.get(name, learning.temperature),
         total_steps=learning.total_steps,
         moves_first=first is not None,
     )

@@ -3,6 +3,7 @@
 Each field's docstring is its help text on the command line.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +21,11 @@ class AgentSettings:
     instead."""
     trained: bool = True
     """Train this role; a frozen role only answers."""
+    temperature: float | None = None
+    """Sampling temperature of this role; default: --rollout.temperature. --eval.temperature holds
+    for every role."""
+    top_p: float | None = None
+    """Nucleus filter of this role; default: --rollout.top-p. --eval.top-p holds for every role."""
     warmup: str = ""
     """Worked solutions that this role alone imitates (--warmup.steps), in place of
     --warmup.problems; none: no imitation."""
@@ -67,6 +73,22 @@ class AgentSettings:
     def __post_init__(self) -> None:
         check_literals(self)
         check_fields_of_extras(self, "--agents.ROLE.")
+        hot, share = self.temperature, self.top_p
+        refuse(
+            (
+                hot is not None and not 0 <= hot < math.inf,
+                "--agents.ROLE.temperature must not be negative, and finite",
+            ),
+            (
+                hot == 0 and self.trained,
+                "--agents.ROLE.temperature must be above 0 for a role that learns: it has to "
+                "explore; or freeze it with --agents.ROLE.no-trained",
+            ),
+            (
+                share is not None and not 0 < share <= 1,
+                "--agents.ROLE.top-p must be above 0 and at most 1",
+            ),
+        )
 
 
 @dataclass(frozen=True)

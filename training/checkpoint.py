@@ -17,7 +17,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, get_type_hints
 
@@ -57,6 +57,8 @@ class Progress:
     counters: Mapping[str, float]
     warmed: int = 0
     """Steps of imitation before the first step."""
+    averages: Mapping[str, float] = field(default_factory=dict)
+    """Role -> the running average of its rewards, where that is the baseline."""
 
     @property
     def name(self) -> str:
@@ -103,6 +105,7 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Restorable], *, kee
             "logs": dict(progress.logs),
             "counters": dict(progress.counters),
             "warmed": progress.warmed,
+            "averages": dict(progress.averages),
             "learners": learners,
         }
         (draft / "state.json").write_text(json.dumps(state))
@@ -190,9 +193,14 @@ def _refusal(path: Path, reason: str) -> UserError:
 
 
 def _progress(state: Any) -> Progress:
-    # Checkpoints were written without the last one.
+    # Checkpoints were written without the last ones.
     progress = Progress(
-        state["step"], state["cursor"], state["logs"], state["counters"], state.get("warmed", 0)
+        state["step"],
+        state["cursor"],
+        state["logs"],
+        state["counters"],
+        state.get("warmed", 0),
+        state.get("averages", {}),
     )
     wrong = [name for name, hint in _FIELDS.items() if not fits(getattr(progress, name), hint)]
     if wrong or min(progress.step, progress.cursor, progress.warmed, *progress.logs.values()) < 0:

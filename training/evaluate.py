@@ -41,6 +41,7 @@ from coterie.training.disk import write_or_keep
 from coterie.training.examiner import Examiner
 from coterie.training.model_defaults import fitted, fitting
 from coterie.training.preflight import check_environment
+from coterie.training.role_sampling import role_sampling
 from coterie.training.rundir import RunDirectory
 from coterie.training.settings import RunSettings, check_seeds
 from coterie.training.stage import stage
@@ -194,7 +195,7 @@ async def _examine(
     collector = Collector(
         lambda: settings.make_env(codecs=team.codecs, scorer=scorer),
         team.policies,
-        sampling=rollout.sampling(evaluation_settings.temperature, evaluation_settings.top_p),
+        sampling=role_sampling(rollout, settings.agents, evaluation_settings),
         scorer=scorer,
         deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
         concurrency=rollout.concurrency,

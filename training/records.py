@@ -68,6 +68,7 @@ def row_record(
         "learned_after": row.learned_after,
         **({} if row.reread_after is None else {"reread_after": row.reread_after}),
         "turns": [list(span) for span in row.turns],
+        **({"untrained": [list(span) for span in row.untrained]} if row.untrained else {}),
         "finish": list(row.finish),
         # Six decimals say more than float32 holds for the logs' readers.
         "logprobs": _by_turn(row, row.logprobs, 6),

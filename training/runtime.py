@@ -23,6 +23,7 @@ from coterie.teams.backend import Backend, LearningSetup
 from coterie.teams.graders import build_scorer
 from coterie.teams.models import pin_commits
 from coterie.teams.recipe import EnvRecipe
+from coterie.teams.settings import AgentSettings
 from coterie.teams.team import Team, build_team
 from coterie.training import checkpoint, saved
 from coterie.training.baseline import baseline
@@ -34,6 +35,7 @@ from coterie.training.keeper import Keeper
 from coterie.training.origins import check_unchanged, write_environment
 from coterie.training.prompt_limit import drop_long_prompts
 from coterie.training.recorder import StepRecorder
+from coterie.training.role_sampling import learner_temperature, role_sampling
 from coterie.training.rundir import RunDirectory, default_path
 from coterie.training.sampling import StepSampler
 from coterie.training.settings import RolloutSettings, RunSettings
@@ -172,7 +174,7 @@ def _assemble(
         team = build_team(
             agents,
             learning=_learning(
-                settings.algo, settings.learner, rollout, settings.warmup, run.steps
+                settings.algo, settings.learner, rollout, agents, settings.warmup, run.steps
             ),
             vllm=vllm,
             seed=run.seed,
@@ -210,7 +212,7 @@ def _assemble(
     alone = 1 if settings.env is not None else _REPLICAS
     sampler = StepSampler(
         team,
-        collector(sampling=rollout.sampling()),
+        collector(sampling=role_sampling(rollout, agents)),
         problems.train,
         settings.algo,
         rollout,
@@ -224,7 +226,7 @@ def _assemble(
     evaluation = settings.eval
     examiner = Examiner(
         evaluation_of(envs.spec(choice.env)),
-        collector(sampling=rollout.sampling(evaluation.temperature, evaluation.top_p)),
+        collector(sampling=role_sampling(rollout, agents, evaluation)),
         problems.evaluation if evaluation.enabled else (),
         roles=choice.roles,
         env_settings=settings.env,
@@ -273,6 +275,7 @@ def _learning(
     algorithm: Algorithm,
     learner: LearnerSettings,
     rollout: RolloutSettings,
+    agents: Mapping[str, AgentSettings],
     warmup: WarmupSettings,
     steps: int,
 ) -> LearningSetup:
@@ -282,6 +285,11 @@ def _learning(
         temperature=rollout.learner_temperature or rollout.temperature,
         total_steps=steps,
         imitation=Imitation(warmup.steps, warmup.lr) if warmup.steps else None,
+        temperatures={
+            role: learner_temperature(rollout, agent)
+            for role, agent in agents.items()
+            if agent.trained
+        },
     )
 
 

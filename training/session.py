@@ -93,7 +93,8 @@ class Session(AbstractContextManager["Session"]):
         algorithm = self.runtime.algorithm
         with self._part(f"step {self._keeper.progress.step + 1}", "assigning credit"):
             rows, stats = with_divergences(batch.rows, self.team.trained, algorithm)
-        credit = assign_credit(rows, self.sampler.group_key, algorithm)
+        averages = self._keeper.progress.averages
+        credit = assign_credit(rows, self.sampler.group_key, algorithm, averages)
         return replace(credit, stats={**credit.stats, **stats})
 
     def sample_ahead(self, step: int) -> None:
@@ -143,7 +144,7 @@ class Session(AbstractContextManager["Session"]):
         with self._timed("record"):
             recorder.log(step, batch, credit, learner_metrics, self._times, logbook)
         recorder.report(step, batch, credit, learner_metrics)
-        self._keeper.advance(step=step, cursor=self._cursor)
+        self._keeper.advance(step=step, cursor=self._cursor, averages=credit.averages)
 
     def evaluate_between(self, step: int, logbook: Logbook) -> None:
         """Evaluate on the held-out problems and log it, if it is due (``--eval.every``)."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from coterie.datatypes import Sampling, UserError, check_literals, check_numbers, refuse
+from coterie.datatypes import UserError, check_literals, check_numbers, refuse
 from coterie.datatypes.missing_extras import check_fields_of_extras, of_extra
 from coterie.envs.settings import MOST
 from coterie.evaluation.metrics.intervals import MOST_RESAMPLES
@@ -119,15 +119,6 @@ class RolloutSettings:
             ),
             (not 0 < self.top_p <= 1, "--rollout.top-p must be above 0 and at most 1"),
             (self.top_k < 0, "--rollout.top-k must not be negative"),
-        )
-
-    def sampling(self, temperature: float | None = None, top_p: float | None = None) -> Sampling:
-        """How answers are sampled; ``temperature`` and ``top_p`` replace those of training."""
-        return Sampling(
-            MAX_NEW_TOKENS,
-            self.temperature if temperature is None else temperature,
-            self.top_p if top_p is None else top_p,
-            self.top_k,
         )
 
 

@@ -5,7 +5,7 @@ Train it: ``python train.py --env examples.debate:SPEC``. The last role is the j
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class DebateSettings:
     """Reward of everyone if the judge's answer is right."""
     show_answers: bool = False
     """Let others read stated answers too, not the reasoning alone."""
+    train_turns: Literal["all", "last"] = "all"
+    """Which of its messages a debater learns from: all, or its last."""
     max_new_tokens: int = 40
     """Longest message."""
 

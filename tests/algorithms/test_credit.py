@@ -193,3 +193,35 @@ def test_terms_enter_credit_only_where_asked():
     apart = assign_credit(rows, "problem", combined).advantage_B
     # -1 + 1, 1 - 1, -1 - 1, 1 + 1: deviation sqrt(8 / 4)
     np.testing.assert_allclose(apart, np.array([0, 0, -2, 2]) / 2**0.5, atol=1e-12)
+
+
+AVERAGE = Algorithm(baseline="role-average", scale="none", baseline_decay=0.5)
+
+
+def test_a_running_average_of_a_role_is_a_baseline():
+    """b_a = 0.4 and b_b = 0 before the step; a earns 1 and 0, b earns 3."""
+    rows = [row(1), dataclasses.replace(row(3), role="b"), row(0, "q")]
+    credit = assign_credit(rows, "problem", AVERAGE, {"a": 0.4})
+    np.testing.assert_allclose(credit.advantage_B, [0.6, 3.0, -0.4])
+    # b_a: .5 x .4 + .5 x 1 = .7, then .5 x .7 + .5 x 0 = .35; b_b: .5 x 0 + .5 x 3 = 1.5
+    assert credit.averages == pytest.approx({"a": 0.35, "b": 1.5})
+    assert credit.stats["baseline_b"] == pytest.approx(1.5)
+    # over sqrt((.36 + 9 + .16) / 3)
+    scaled = dataclasses.replace(AVERAGE, scale="batch-std", ddof=0, epsilon=0)
+    got = assign_credit(rows, "problem", scaled, {"a": 0.4}).advantage_B
+    np.testing.assert_allclose(got, np.array([0.6, 3.0, -0.4]) / (9.52 / 3) ** 0.5)
+
+
+def test_the_default_decay_is_that_of_the_paper():
+    credit = assign_credit([row(1)], "problem", Algorithm(baseline="role-average", scale="none"))
+    assert credit.averages == pytest.approx({"a": 0.05})  # b <- .95 b + .05 r
+
+
+def test_the_rows_of_an_agent_move_a_running_average_once():
+    rows = [dataclasses.replace(row(1), member="e/a_0")] * 3
+    assert assign_credit(rows, "problem", AVERAGE).averages == {"a": 0.5}
+
+
+def test_other_baselines_leave_averages_as_they_are():
+    rows = [row(1), row(3)]
+    assert assign_credit(rows, "problem", Algorithm(), {"a": 0.4}).averages == {"a": 0.4}

@@ -72,6 +72,36 @@ def test_loss_weight_multiplies_the_loss_and_no_denominator(tiny, make_rows):
         assert_equal({n: g / 2 for n, g in full.items()}, half, rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("micro_batch", [1, 8192])
+def test_an_agent_weighs_the_same_however_many_rows_it_has(name, micro_batch, tiny, make_rows):
+    """Each row once, or one of them three times as the rows of one agent: its tokens count three
+    times and its mean is what it was, so that a mean over agents does not move."""
+    rows = [dataclasses.replace(r, member=f"m{i}") for i, r in enumerate(make_rows(8))]
+    settings = dataclasses.replace(PLAIN, micro_batch_tokens=micro_batch)
+    several, advantages = [*rows, rows[3], rows[3]], np.append(ADVANTAGES, [ADVANTAGES[3]] * 2)
+    single = gradients(tiny(), rows, get(name), settings)
+    three = gradients(tiny(), several, get(name), settings, advantages)
+    if get(name).reduction == "sequence-mean":
+        assert_equal(single, three, rtol=1e-4, atol=1e-7)
+        return
+    # Elsewhere it is the sum over tokens, over as many agents or more tokens.
+    alone = [dataclasses.replace(r, member="") for r in several]
+    apart = gradients(tiny(), alone, get(name), settings, advantages)
+    factor = 10 / 8 if get(name).reduction == "constant-length" else 1.0
+    assert_equal({n: g * factor for n, g in apart.items()}, three, rtol=1e-4, atol=1e-7)
+
+
+def test_the_rows_of_an_agent_are_learned_in_one_optimizer_step(tiny, make_rows):
+    members = ["a", "b", "a", "c", "b", "d", "c", "d"]
+    rows = [dataclasses.replace(r, member=m) for r, m in zip(make_rows(8), members)]
+    settings = dataclasses.replace(PLAIN, minibatches=2)
+    learner = Learner(tiny(), get("grpo"), settings)
+    assert list(learner._parts(rows)) == [[0, 1, 2, 4], [3, 5, 6, 7]]
+    alone = [dataclasses.replace(r, member="") for r in rows]
+    assert list(learner._parts(alone)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
 def test_first_gradient_is_the_policy_gradient(tiny, make_rows):
     """On fresh rows the published surrogates are REINFORCE: sum_i A_i mean_t grad log pi / B."""
     rows, model = make_rows(8), tiny()

@@ -9,7 +9,7 @@ import torch
 
 from coterie.algorithms import Algorithm, informative_groups, with_overlong_penalty
 from coterie.algorithms.batched_model import BatchedModel
-from coterie.algorithms.batching import micro_batches, pad, split_evenly
+from coterie.algorithms.batching import by_agent, micro_batches, pad, split_evenly
 from coterie.algorithms.dynamic_sampling import overlong_penalty
 from coterie.algorithms.objective import divergence, effective_share, importance, token_weights
 from coterie.algorithms.settings import lr_factor, warmup_steps
@@ -27,8 +27,32 @@ MASK = torch.tensor([[True, False, True, True], [True, False, False, False]])
     ],
 )
 def test_reductions(reduction, expected):
-    got = token_weights(MASK, reduction, rows=2, tokens=4, length=10)
+    got = token_weights(MASK, reduction, agents=2, tokens=4, length=10)
     torch.testing.assert_close(got, torch.tensor(expected))
+
+
+@pytest.mark.parametrize(
+    ("reduction", "expected"),
+    [
+        # Agent 1 has 3 + 1 tokens in two rows, agent 2 has 2 in one: 1/2 of the loss each.
+        ("sequence-mean", [[1 / 8, 0, 1 / 8, 1 / 8], [1 / 8, 0, 0, 0], [0, 1 / 4, 1 / 4, 0]]),
+        ("token-mean", [[1 / 6, 0, 1 / 6, 1 / 6], [1 / 6, 0, 0, 0], [0, 1 / 6, 1 / 6, 0]]),
+        # 1 / (2 agents x 10)
+        ("constant-length", [[0.05, 0, 0.05, 0.05], [0.05, 0, 0, 0], [0, 0.05, 0.05, 0]]),
+    ],
+)
+def test_the_rows_of_an_agent_count_as_one(reduction, expected):
+    mask = torch.cat([MASK, torch.tensor([[False, True, True, False]])])
+    own = torch.tensor([4.0, 4.0, 2.0])
+    got = token_weights(mask, reduction, agents=2, tokens=6, length=10, agent_tokens_B=own)
+    torch.testing.assert_close(got, torch.tensor(expected))
+
+
+def test_rows_by_agent(make_rows):
+    rows = [
+        dataclasses.replace(r, member=m) for r, m in zip(make_rows(6), ["a", "", "b", "a", "", "b"])
+    ]
+    assert by_agent(rows) == [[0, 3], [1], [2, 5], [4]]
 
 
 def test_divergences():

@@ -32,6 +32,16 @@ REFUSED = {
         ({"overlong_limit": 5}, "needs both"),
         ({"overlong_limit": 5, "overlong_buffer": 6}, "between 0 and"),
         ({"max_generation_batches": 0}, "max-generation-batches"),
+        ({"baseline_decay": 1.0}, "baseline-decay must be 0 to below 1"),
+        ({"baseline": "role-average"}, "say algo.scale none"),
+        (
+            {"baseline": "role-average", "scale": "none", "advantage": "m:f"},
+            "leave out .*algo.advantage",
+        ),
+        (
+            {"baseline": "role-average", "scale": "none", "dynamic_sampling": True},
+            "leave out .*algo.dynamic-sampling",
+        ),
         ({"generation_batch": 96}, "nothing without algo.dynamic-sampling"),
         ({"generation_batch": -1, "dynamic_sampling": True}, "generation-batch must not"),
     ],

@@ -256,5 +256,5 @@ def test_denominators_span_the_step():
     """What makes the comparison above hold for micro-batches: weights of parts add up to 1."""
     mask = torch.tensor([[True, True, False], [True, False, False], [True, True, True]])
     for reduction in ("sequence-mean", "token-mean"):
-        parts = [token_weights(m[None], reduction, rows=3, tokens=6).sum() for m in mask]
+        parts = [token_weights(m[None], reduction, agents=3, tokens=6).sum() for m in mask]
         assert float(sum(parts)) == pytest.approx(1.0)

@@ -423,3 +423,39 @@ def test_what_an_outcome_counts_of_an_episode_is_in_the_table(
     assert "episode/by" not in summary["after"]
     labels = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert {"asked", "even"} <= {*labels}
+
+
+@dataclass(frozen=True)
+class TurnSettings:
+    train_turns: str = "all"
+    first: bool = True
+
+
+class Turns(ConversationEnv):
+    """a is asked three times; whether it learns the first answer is a setting."""
+
+    title = "turns"
+    metadata = {**ConversationEnv.metadata, "name": "turns_v0"}  # noqa: RUF012
+    settings_class = TurnSettings
+    default_roles = ("a",)
+
+    def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
+        for turn in range(3):
+            yield {"a_0": Ask("go on", trained=self.settings.first or turn > 0)}
+        return Outcome(terms={"a_0": {"paid": 1.0}})
+
+
+@pytest.mark.parametrize(
+    ("settings", "turns"),
+    [
+        (TurnSettings(), None),
+        (TurnSettings(first=False), [1, 2]),
+        (TurnSettings("last"), [2]),
+    ],
+)
+def test_which_turns_are_learned(settings: TurnSettings, turns: list[int] | None) -> None:
+    env = Turns(settings)
+    env.reset(seed=1)
+    for _ in range(3):
+        infos = env.step({"a_0": "x"})[-1]
+    assert infos["a_0"].get("trained_turns") == turns

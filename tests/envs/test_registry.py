@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +153,18 @@ def test_pettingzoo_knows_it_after_a_cheap_import() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     assert pettingzoo.make("parallel", "core-teaching-v0", view="text").possible_agents
+
+
+def test_an_environment_that_speaks_tokens_itself_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Tokens(TokenView):
+        speaks_tokens = True
+
+    own = Tokens(envs.make("core-teaching", view="text"))
+    module = types.ModuleType("own_tokens")
+    module.make = lambda: own  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "own_tokens", module)
+    assert envs.make("own_tokens:make") is own
+    with pytest.raises(UserError, match="speaks in token ids"):
+        envs.make("own_tokens:make", view="text")

@@ -1,6 +1,7 @@
 """Episodes against scripted policies on a small environment written out here."""
 
 import asyncio
+import dataclasses
 import sys
 import time
 from collections.abc import Callable
@@ -348,3 +349,152 @@ def test_environments_are_reused_up_to_the_concurrency() -> None:
     episodes, _ = _collect(concurrency=3, make=make)
     assert len(episodes) == 12
     assert len(made) == 3
+
+
+class Learning(TwoTurns):
+    """a_0 learns the turns that it is told."""
+
+    def __init__(self, *turns: int, rewrite: bool = False) -> None:
+        super().__init__(rewrite)
+        self.turns = turns
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        result = super().step(actions)
+        if not self.agents:
+            result[-1]["a_0"]["trained_turns"] = self.turns
+            del result[-1]["a_0"]["learned_after"]
+        return result
+
+
+def test_turns_that_are_not_learned_are_context() -> None:
+    policies = {"a": answering(3, 4), "b": answering(6)}
+    (row, _) = run(Learning(-1), policies).trajectories
+    # 1 2 (3 4) 9 (3 4)
+    assert row.mask.tolist() == [False, False, True, True, False, True, True]
+    assert row.untrained == ((2, 4),)
+    learned = row.as_learned()
+    assert learned.mask.tolist() == [False] * 5 + [True] * 2
+    assert learned.logprobs[:5].tolist() == [0.0] * 5
+    assert learned.tokens.tolist() == row.tokens.tolist()
+    (all_, _) = run(Learning(0, 1), policies).trajectories
+    assert all_.as_learned().mask.tolist() == all_.mask.tolist()
+    (none, _) = run(Learning(), policies).trajectories
+    assert not none.as_learned().trainable
+    assert none.trainable  # its reward is compared all the same
+
+
+def test_turns_are_counted_over_all_rows_of_an_agent() -> None:
+    policies = {"a": answering(3, 4), "b": answering(6)}
+    first, second, _ = run(Learning(1, rewrite=True), policies).trajectories
+    assert not first.as_learned().trainable
+    assert second.as_learned().mask.tolist() == second.mask.tolist()
+
+
+def test_learned_after_another_context_nothing_of_the_turns_is_lost() -> None:
+    (row, _) = run(Learning(1), {"a": answering(3, 4), "b": answering(6)}).trajectories
+    learned = dataclasses.replace(row, learned_after=np.array([8])).as_learned()
+    assert learned.tokens.tolist() == [8, 3, 4, 9, 3, 4]
+    assert learned.mask.tolist() == [False] * 4 + [True] * 2
+
+
+@pytest.mark.parametrize("turn", [2, -3])
+def test_turns_that_nobody_had_are_refused(turn: int) -> None:
+    with pytest.raises(UserError, match=rf"trained_turns of a_0 names turn {turn}, and it had 2"):
+        run(Learning(turn), {"a": answering(3), "b": answering(6)})
+
+
+def test_each_role_is_sampled_in_its_own_way() -> None:
+    seen: dict[str, Sampling] = {}
+
+    async def watched(prompt: Prompt, sampling: Sampling) -> Completion:
+        seen[prompt.agent] = sampling
+        return await answering(3)(prompt, sampling)
+
+    sampling = {"a": Sampling(8, temperature=0.5), "b": Sampling(8, top_p=0.9)}
+    task = play(TwoTurns(), {"a": watched, "b": watched}, seed=1, options={}, sampling=sampling)
+    asyncio.run(task)
+    assert seen["a_0"] == Sampling(8, temperature=0.5)
+    assert seen["b_0"] == Sampling(8, top_p=0.9)
+
+
+class Waiting(TwoTurns):
+    """Waits for something outside, which leaves the loop to others."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        raise AssertionError("the loop would stand still")
+
+    async def areset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        await asyncio.sleep(0.2)
+        return super().reset(seed, options)
+
+    async def astep(self, actions: dict[str, Any]) -> Any:
+        await asyncio.sleep(0.2)
+        return super().step(actions)
+
+
+async def test_environments_wait_side_by_side() -> None:
+    policies = {"a": answering(3), "b": answering(6)}
+    start = time.monotonic()
+    collector = Collector(Waiting, policies, sampling=SAMPLING)  # type: ignore[arg-type]
+    episodes = await collector.collect(tasks_for([Problem("p", "1+1", "2")], seed=1, replicas=10))
+    assert [len(episode.trajectories) for episode in episodes] == [2] * 10
+    assert time.monotonic() - start < 3  # one after the other they take 6 s
+
+
+class Threads:
+    """One agent that is shown these contexts in turn, behind which it writes 9."""
+
+    def __init__(self, *contexts: list[int], branches: bool) -> None:
+        self.contexts, self.branches = contexts, branches
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        self.agents, self.left = ["a_0"], list(self.contexts)
+        return self.shown(), {"a_0": {}}
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        if not self.left:
+            self.agents = []
+        return self.shown(), {"a_0": 0.5}, {"a_0": not self.agents}, {}, {"a_0": {}}
+
+    def shown(self) -> Any:
+        tokens = self.left.pop(0) if self.left else []
+        return {"a_0": {"tokens": np.array(tokens, dtype=np.int64), "active": 1}}
+
+
+@pytest.mark.parametrize(
+    ("branches", "rows"),
+    [
+        (True, [([1, 9, 2, 9], [1, 3]), ([5, 9], [1]), ([1, 9, 3, 9], [3])]),
+        (False, [([1, 9], [1]), ([5, 9], [1]), ([1, 9, 2, 9], [3]), ([1, 9, 3, 9], [3])]),
+    ],
+)
+def test_an_agent_goes_on_with_the_row_that_has_its_context(branches: bool, rows: Any) -> None:
+    env = Threads([1], [5], [1, 9, 2], [1, 9, 3], branches=branches)
+    trajectories = run(env, {"a": answering(9)}).trajectories
+    assert [(r.tokens.tolist(), np.flatnonzero(r.mask).tolist()) for r in trajectories] == rows
+
+
+def test_turns_are_counted_in_the_order_in_which_they_were_played() -> None:
+    class Second(Threads):
+        def step(self, actions: dict[str, Any]) -> Any:
+            *others, _ = super().step(actions)
+            return *others, {"a_0": {"trained_turns": [2]}}
+
+    first, second = run(
+        Second([1], [5], [1, 9, 2], branches=True), {"a": answering(9)}
+    ).trajectories
+    assert np.flatnonzero(first.as_learned().mask).tolist() == [3]
+    assert not second.as_learned().trainable
+
+
+def test_what_an_environment_calls_void_is_no_data() -> None:
+    class Void(TwoTurns):
+        def step(self, actions: dict[str, Any]) -> Any:
+            result = super().step(actions)
+            if not self.agents:
+                result[-1]["a_0"]["void"] = "the power went"
+            return result
+
+    rows = run(Void(), {"a": answering(3), "b": answering(6)}).trajectories
+    assert [row.status for row in rows] == ["failed: the power went", "ok"]
+    assert "void" not in rows[0].info

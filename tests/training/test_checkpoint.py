@@ -1,5 +1,6 @@
 """Checkpoints are whole or absent, and give back exactly what was saved."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -227,3 +228,14 @@ def test_checksums_are_what_everybody_s_tool_reads(tmp_path: Path) -> None:
     if tool is None:
         pytest.skip("no sha256sum here")
     subprocess.run([tool, "--quiet", "--strict", "-c", checksums.NAME], cwd=path, check=True)
+
+
+def test_running_averages_are_kept(tmp_path: Path) -> None:
+    before = dataclasses.replace(progress(3), averages={"a": 0.25})
+    path = checkpoint.save(tmp_path, before, {"a": Role(1.0)}, keep=1)
+    assert load(path, {"a": Role(0.0)}) == before
+    # Checkpoints were written without them.
+    state = json.loads((path / "state.json").read_text())
+    del state["averages"]
+    (path / "state.json").write_text(json.dumps(state))
+    assert checkpoint.load(path, {"a": Role(0.0)}).averages == {}

@@ -26,6 +26,7 @@ from coterie.teams.models import model_spec
 from coterie.teams.team import Team
 from coterie.teams.trained import TrainedRole
 from coterie.teams.vllm import VllmBackend
+from coterie.training.role_sampling import role_sampling
 from coterie.training.rundir import RunDirectory
 from coterie.training.runtime import assemble
 from coterie.training.settings import MAX_NEW_TOKENS
@@ -79,13 +80,15 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
     # The memory that sleeping engines free is available to the learner.
     session.run_async(team.backend.rest())
     free = memory.free_by_device(team)
-    sampling = rollout.sampling()
+    sampling = role_sampling(rollout, settings.agents)
     policies: dict[str, Policy] = dict(team.policies)
     findings: list[Finding] = []
 
     experts = asked_experts(settings.agents)
     for role in experts:
-        found = session.ask(check_expert(role, team, sampling, deadline_s=rollout.call_deadline_s))
+        found = session.ask(
+            check_expert(role, team, sampling[role], deadline_s=rollout.call_deadline_s)
+        )
         findings += found
         if any(one.verdict == "wrong" for one in found):
             policies[role] = ScriptedPolicy(ScriptedSettings("silent"), team.codecs[role])
@@ -159,9 +162,15 @@ def _rescored(session: Examined, observed: Observed, role: str) -> Scored | None
     return rescore(
         session.team.loaded[role].handle,
         observed.rows(role),
-        temperature=session.settings.rollout.temperature,
+        temperature=sampled_at(session, role),
         budget=session.settings.learner.micro_batch_tokens,
     )
+
+
+def sampled_at(session: Examined, role: str) -> float:
+    """The temperature that a role's answers are sampled at."""
+    settings = session.settings
+    return role_sampling(settings.rollout, settings.agents)[role].temperature
 
 
 def _parity(
@@ -204,7 +213,7 @@ def _updated(
                 [rows[i] for i in mine],
                 advantage_B[mine],
                 start[role],
-                temperature=session.settings.rollout.temperature,
+                temperature=sampled_at(session, role),
                 least=_CLEARLY * _tolerance(session, role),
             )
         broken = any(change is not None and np.isnan(change.mean) for change in moved.values())

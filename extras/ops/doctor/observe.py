@@ -19,6 +19,7 @@ from coterie.datatypes import (
 )
 from coterie.envs.adapt import watch_spaces
 from coterie.rollouts import Collector, Deadlines, tasks_for
+from coterie.training.role_sampling import role_sampling
 from coterie.training.runtime import Runtime
 from coterie.training.session import Session
 from coterie.training.train_settings import TrainSettings
@@ -143,7 +144,7 @@ async def observe(
     collector = Collector(
         watched_env,
         watched,
-        sampling=rollout.sampling(),
+        sampling=role_sampling(rollout, session.settings.agents),
         deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
         concurrency=rollout.concurrency,
     )

@@ -1,0 +1,82 @@
+"""Sampling settings of one role."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie.datatypes import Sampling, UserError
+from coterie.teams.settings import AgentSettings
+from coterie.train import main
+from coterie.training.command_line import parse
+from coterie.training.role_sampling import learner_temperature, role_sampling
+from coterie.training.settings import EvalSettings, RolloutSettings
+
+ROLLOUT = RolloutSettings(temperature=0.8, top_p=0.95, top_k=7)
+AGENTS = {
+    "alice": AgentSettings("tiny:alice", temperature=0.5),
+    "bob": AgentSettings("tiny:bob", trained=False, temperature=0.0, top_p=0.9),
+    "carol": AgentSettings("tiny:carol"),
+}
+
+
+def values(sampling: dict[str, Sampling]) -> dict[str, tuple[float, float, int]]:
+    return {role: (s.temperature, s.top_p, s.top_k) for role, s in sampling.items()}
+
+
+def test_a_roles_own_settings_come_before_the_rollouts() -> None:
+    expected = {"alice": (0.5, 0.95, 7), "bob": (0.0, 0.9, 7), "carol": (0.8, 0.95, 7)}
+    assert values(role_sampling(ROLLOUT, AGENTS)) == expected
+    assert values(role_sampling(ROLLOUT, AGENTS, EvalSettings())) == expected
+
+
+def test_an_evaluation_that_says_so_holds_for_every_role() -> None:
+    got = values(role_sampling(ROLLOUT, AGENTS, EvalSettings(temperature=0.0)))
+    assert got == {"alice": (0.0, 0.95, 7), "bob": (0.0, 0.9, 7), "carol": (0.0, 0.95, 7)}
+    got = values(role_sampling(ROLLOUT, AGENTS, EvalSettings(top_p=1.0)))
+    assert [top_p for _, top_p, _ in got.values()] == [1.0, 1.0, 1.0]
+
+
+def test_a_learner_takes_the_temperature_of_its_role() -> None:
+    assert [learner_temperature(ROLLOUT, agent) for agent in AGENTS.values()] == [0.5, 0.0, 0.8]
+    settings = RolloutSettings(learner_temperature=1.0)
+    assert [learner_temperature(settings, agent) for agent in AGENTS.values()] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"temperature": -1.0}, "temperature must not be negative"),
+        ({"temperature": float("inf"), "trained": False}, "and finite"),
+        ({"temperature": float("nan"), "trained": False}, "and finite"),
+        ({"temperature": 0.0}, "above 0 for a role that learns"),
+        ({"top_p": 0.0}, "top-p must be above 0"),
+        ({"top_p": 1.5}, "top-p must be above 0"),
+    ],
+)
+def test_what_cannot_be_is_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        AgentSettings("tiny:alice", **settings)
+
+
+def test_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--agents.alice.temperature", "0.5", "--agents.bob.top-p", "0.9"]
+    agents = parse(flags).agents
+    assert (agents["alice"].temperature, agents["bob"].temperature) == (0.5, None)
+    assert (agents["alice"].top_p, agents["bob"].top_p) == (None, 0.9)
+    assert main(["--agents.alice.temperature", "0"]) == 2
+    assert "above 0 for a role that learns" in capsys.readouterr().err
+
+
+def test_a_run_samples_and_learns_at_the_temperature_of_each_role(tmp_path: Path) -> None:
+    """Under another temperature the learner would find other probabilities than the sampler's."""
+    import json
+
+    run = tmp_path / "run"
+    argv = ["--steps", "1", "--eval.no-enabled", "--rollout.problems-per-step", "4"]
+    argv += ["--agents.alice.temperature", "0.5", "--agents.bob.temperature", "2.0"]
+    assert main([*argv, "--threads", "1", "--run-dir", str(run)]) == 0
+    (line,) = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    for role in ("alice", "bob"):
+        assert line[f"learner/{role}/mismatch/max"] < 1e-3
+    assert line["learner/alice/entropy"] < line["learner/bob/entropy"]
