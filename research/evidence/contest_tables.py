@@ -1,7 +1,6 @@
 """Tables of research/2026-11-contests.md and pictures of docs/evidence.md, from stored results."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,13 +10,12 @@ from coterie.evaluation.table import without_zero
 from coterie.extras.papers.corea_systems import SYSTEMS
 from evidence import contests
 from evidence.contests import EXPERTS, SEEDS, Run, stored
-from evidence.peer_tables import difference, fell, rate, signed
-from evidence.runs import ROOT, missing_lines, put
+from evidence.peer_tables import difference, signed
+from evidence.runs import ROOT, Row, fell, missing_lines, put, rate
 
 PAGE = ROOT / "research/2026-11-contests.md"
 PICTURES = ROOT / "docs/evidence"
 
-Row = Mapping[str, Any]
 Stored = Mapping[Run, Row]
 
 _FIGURES = {

@@ -13,17 +13,13 @@ from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
 from coterie.evaluation.table import without_zero
 from evidence import peers
 from evidence.peers import DECIDING, LENGTH, ROLES, RUNGS, TAUGHT, Run, stored
-from evidence.runs import ROOT, missing_lines, put
+from evidence.runs import ROOT, Row, fell, missing_lines, put, rate
 
 PAGE = ROOT / "research/2026-11-peer-hints.md"
 PICTURE = ROOT / "docs/evidence/gains.png"
 BASELINE = ROOT / "envs/core_teaching/alone.json"
-# Loss of accuracy that counts as falling apart: against the start, and against the best block.
-_BELOW_START, _BELOW_BEST = 0.05, 0.10
-
 _ORDER = ("plain", "alone-6", TAUGHT, "own-hint", "core")
 
-Row = Mapping[str, Any]
 Stored = Mapping[Run, Row]
 
 
@@ -56,22 +52,6 @@ def alone(plain: Mapping[int, Row]) -> dict[str, Any]:
         "seeds": sorted(plain),
         "metrics": {name: round(float(np.mean(values)), 4) for name, values in found.items()},
     }
-
-
-def fell(row: Row) -> list[str]:
-    """Roles that have fallen apart by the page's definition."""
-    return [
-        role
-        for role in row["curve"]
-        if rate(row, role) < rate(row, role, "before") - _BELOW_START
-        or row["curve"][role][-1] < max(row["curve"][role]) - _BELOW_BEST
-    ]
-
-
-def rate(row: Row, role: str, when: str = "after") -> float:
-    """Pass@1 on the held-out problems."""
-    right, asked = row[when][role]
-    return right / asked
 
 
 def arms(stored: Stored, rung: str, steps: int) -> dict[str, dict[int, Row]]:

@@ -6,9 +6,9 @@ import re
 import resource
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,11 @@ from coterie.training.rundir import METRICS, RunDirectory
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = 30
 """Steps per point of the training curve."""
+# Loss of accuracy that counts as falling apart: against the start, and against the best block.
+_BELOW_START, _BELOW_BEST = 0.05, 0.10
+
+Row = Mapping[str, Any]
+"""A stored line: a finished run."""
 
 
 def train_all(protocol: Any, runs: Sequence[Any], out: Path, until: str) -> None:
@@ -33,6 +38,29 @@ def train_all(protocol: Any, runs: Sequence[Any], out: Path, until: str) -> None
             with protocol.RESULTS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
             print(run.name, row["after"], row["cpu_s"], flush=True)
+
+
+def again(protocols: Sequence[Any], name: str, seed: int, out: Path) -> str:
+    """Train an arm on a seed of one's own; return its results behind those that are stored.
+
+    Args:
+        protocols: modules of protocols.
+        name: of the arm's runs, without a seed.
+    """
+    known: dict[str, tuple[Any, Any]] = {}
+    for protocol in protocols:
+        for run in (*protocol.planned(), *protocol.stored()):
+            known.setdefault(run.name.removesuffix(f"-{run.seed}"), (protocol, run))
+    if name not in known:
+        raise SystemExit(f"no run is called {name}; the arms are: {' '.join(sorted(known))}")
+    protocol, run = known[name]
+    rows = [
+        row
+        for other, row in protocol.stored().items()
+        if replace(other, seed=seed) == replace(run, seed=seed)
+    ]
+    rows.append(protocol.train(replace(run, seed=seed), out))
+    return "\n".join(f"seed {row['seed']}: {json.dumps(row['after'])}" for row in rows)
 
 
 @contextmanager
@@ -113,6 +141,22 @@ def curve(folder: Path, roles: Sequence[str]) -> dict[str, list[float]]:
         role: [round(sum(s[f"measured/{role}/correct"] for s in b) / len(b), 4) for b in blocks]
         for role in roles
     }
+
+
+def fell(row: Row) -> list[str]:
+    """Roles that have fallen apart by the page's definition."""
+    return [
+        role
+        for role in row["curve"]
+        if rate(row, role) < rate(row, role, "before") - _BELOW_START
+        or row["curve"][role][-1] < max(row["curve"][role]) - _BELOW_BEST
+    ]
+
+
+def rate(row: Row, role: str, when: str = "after") -> float:
+    """Pass@1 on the held-out problems."""
+    right, asked = row[when][role]
+    return right / asked
 
 
 def counts(correct: Sequence[Sequence[int]]) -> list[int]:
