@@ -24,6 +24,7 @@ if __name__ == "__main__":
 
 from coterie.datatypes import Episode, Problem, Trajectory
 from coterie.envs.core_teaching.environment import CoreTeachingEnv
+from coterie.envs.core_teaching.hints import hints_for
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
 from coterie.envs.core_teaching.spec import SPEC as CORE
 from coterie.envs.prompts import strategy_prompt
@@ -50,7 +51,13 @@ class OtherHintsEnv(CoreTeachingEnv, guarded=False):
     settings_class = OtherSettings
 
     def _reread_hints(self, problem: Any, traces: Any, weights: Any, step: int) -> Any:
-        hints = self._hints(problem, traces, weights, step, "peer")
+        # By correctness alone, the reward of these runs, right traces are equally good.
+        hints = hints_for(
+            *(traces, [1.0] * len(traces), problem, self.settings, self.meters),
+            lambda text: self.scorer.check(text, problem).correct,
+            step=step,
+            among="peer",
+        )
         share = {
             trace.agent: sum(t.verdict.correct for t in traces if t.role == trace.role)
             / sum(t.role == trace.role for t in traces)
