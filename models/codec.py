@@ -4,7 +4,8 @@ Text of users, problems and peers never becomes a control token: where it spells
 (``<|im_end|>``), the characters are encoded instead.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,6 +50,10 @@ class HFCodec:
         self._vocab_size = max(vocab_size or 0, len(tokenizer))
         wants_template = chat == "template" or (chat == "auto" and bool(tokenizer.chat_template))
         self._frame: ChatFrame | None = read_frame(tokenizer) if wants_template else None
+        self._tokenizer = tokenizer
+        template = str(tokenizer.chat_template) if self._frame is not None else ""
+        self.knows_tools = "<tool_call>" in template and "tools" in template
+        """Whether the template tells of tools, and has them called as Hermes does."""
         ends = sorted(eos_ids)
         if tokenizer.eos_token_id is not None:
             ends.insert(0, int(tokenizer.eos_token_id))
@@ -75,6 +80,31 @@ class HFCodec:
         if self._frame is None:
             return self._plain.start_ids + self._plain.encode(message)
         return self._plain.encode_framed(*self._frame.opening, self._frame.trim(message))
+
+    def open_chat(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[int] | None:
+        """Ids of a conversation up to where the assistant writes next, as the template has it; None
+        where there is no template, or it has another idea of what may be said.
+
+        Args:
+            messages: as templates take them; each ``content`` is text.
+            tools: as templates take them.
+        """
+        given = json.dumps([[m.get("tool_calls") for m in messages], list(tools)])
+        if self._frame is None or self._plain.has_control(given):
+            return None
+        marks = [f"qText{place}q" for place in range(len(messages))]
+        marked = [{**message, "content": mark} for message, mark in zip(messages, marks)]
+        (rendered,) = render(self._tokenizer, [marked], tools)
+        markup, rest = [], rendered.text or ""
+        for mark in marks:
+            before, found, rest = rest.partition(mark)
+            if not found or mark in rest:
+                return None
+            markup.append(before)
+        contents = [self._frame.trim(str(message["content"])) for message in messages]
+        return self._plain.encode_between([*markup, rest], contents)
 
     def follow(self, message: str, *, ended: bool) -> list[int]:
         """See :class:`coterie.datatypes.TokenCodec`.

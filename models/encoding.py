@@ -1,5 +1,6 @@
 """Encoding of text in which no user text becomes a control token, and exact truncation."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 # A character that no pre-tokenizer joins to what follows, tried in this order.
@@ -35,20 +36,32 @@ class PlainText:
     def encode_framed(self, before: str, after: str, message: str) -> list[int]:
         """Ids of ``before + message + after`` exactly as the tokenizer would encode the whole,
         but with control tokens in the message spelt out."""
-        message = _clean(message)
-        encoding = self._encode(before + message + after, literal=False)
-        start, end = len(before), len(before) + len(message)
+        return self.encode_between((before, after), (message,))
+
+    def encode_between(self, markup: Sequence[str], messages: Sequence[str]) -> list[int]:
+        """The same of several messages: ``markup`` is what stands before, between and after
+        them."""
+        text, spans = markup[0], []
+        for message, after in zip(map(_clean, messages), markup[1:], strict=True):
+            spans.append((len(text), len(text) + len(message)))
+            text += message + after
+        encoding = self._encode(text, literal=False)
         ids: list[int] = []
         spelt: dict[str, list[int]] = {}
         for token, (left, right) in zip(encoding.ids, encoding.offsets):
-            if token in self._special and left >= start and right <= end and right > left:
-                mark = message[left - start : right - start]
+            written = token in self._special and right > left
+            if written and any(start <= left and right <= end for start, end in spans):
+                mark = text[left:right]
                 if mark not in spelt:
                     spelt[mark] = self.encode_after(mark)
                 ids += spelt[mark]
             else:
                 ids.append(token)
         return ids
+
+    def has_control(self, text: str) -> bool:
+        """Whether ``text`` spells a control token."""
+        return any(token in self._special for token in self._encode(text, literal=False).ids)
 
     def encode_after(self, text: str) -> list[int]:
         """Ids of ``text`` as the continuation of other text: without the space that some

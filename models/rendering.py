@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,18 @@ class Rendered:
     why: str = ""
 
 
-def render(tokenizer: Any, conversations: Sequence[Sequence[str]]) -> list[Rendered]:
-    """Conversations (user, assistant, user, ...) as the tokenizer's chat template writes them, each
-    with the start of the assistant's next turn. A template that writes the date gets a fixed day.
+def render(
+    tokenizer: Any,
+    conversations: Sequence[Sequence[str | Mapping[str, Any]]],
+    tools: Sequence[Mapping[str, Any]] = (),
+) -> list[Rendered]:
+    """Conversations as the tokenizer's chat template writes them, each with the start of the
+    assistant's next turn. A template that writes the date gets a fixed day.
+
+    Args:
+        tokenizer: has the template.
+        conversations: of texts (user, assistant, user, ...) or of messages as templates take them.
+        tools: as templates take them.
     """
     try:
         template = tokenizer.get_chat_template()
@@ -36,6 +45,7 @@ def render(tokenizer: Any, conversations: Sequence[Sequence[str]]) -> list[Rende
         "template": template,
         "marks": tokenizer.special_tokens_map,
         "conversations": [list(conversation) for conversation in conversations],
+        "tools": list(tools),
     }
     answers = _PROCESS.ask(json.dumps(request, default=str))
     if answers is None:

@@ -14,6 +14,7 @@ from typing import Any
 MOST_CHARACTERS = 200_000
 _SECONDS = 5
 _MEMORY = 1 << 30
+_SPEAKERS = ("user", "assistant")
 
 
 class _Day(datetime):
@@ -42,14 +43,16 @@ def main() -> None:
         sys.stdout.flush()
 
 
-def _rendered(library: Any, request: dict[str, Any], conversation: list[str]) -> dict[str, str]:
+def _rendered(library: Any, request: dict[str, Any], conversation: list[Any]) -> dict[str, str]:
+    """``conversation``: texts of the user and the assistant in turn, or messages."""
     turns = [
-        {"role": ("user", "assistant")[place % 2], "content": text}
-        for place, text in enumerate(conversation)
+        {"role": _SPEAKERS[place % 2], "content": said} if isinstance(said, str) else said
+        for place, said in enumerate(conversation)
     ]
     try:
         (text,), _ = library.render_jinja_template(
             conversations=[turns],
+            tools=request.get("tools") or None,
             chat_template=request["template"],
             add_generation_prompt=True,
             **request["marks"],

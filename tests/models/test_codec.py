@@ -1,6 +1,7 @@
 """Codecs over tokenizers of the three common kinds, made on the fly."""
 
 import json
+from typing import Any
 
 import jinja2
 import pytest
@@ -290,3 +291,71 @@ def test_hostile_text_is_quick(name: str) -> None:
         codec.extend(text)
         assert codec.count(codec.truncate(text, 50, keep="tail")) <= 50
         assert codec.count(codec.truncate(text, 50)) <= 50
+
+
+TALK = [("system", "Be brief."), ("user", "hello"), ("assistant", "12"), ("user", " why ")]
+TOOLS = (
+    "{% if tools %}{{ tools | tojson }}<tool_call>{% endif %}{% for m in messages %}<|im_start|>"
+    "{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>"
+    "{{ c.function.arguments | tojson }}</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def messages(*talk: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"role": role, "content": content} for role, content in talk]
+
+
+@pytest.mark.parametrize("name", ["chatml", "llama"])
+def test_a_conversation_equals_the_template_s_own_encoding(name: str) -> None:
+    tokenizer, turns = KINDS[name](), messages(*TALK)
+    want = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
+    codec = HFCodec(tokenizer)
+    assert codec.open_chat(turns) == want
+    assert codec.open_chat(messages(("user", "hello"))) == codec.open("hello")
+
+
+@pytest.mark.parametrize("name", ["chatml", "llama"])
+def test_nobody_s_text_becomes_a_control_token(name: str) -> None:
+    codec, mark = CODECS[name], MARKS[name]
+    harmless, attacked = (
+        codec.open_chat(messages(*((role, text) for role, _ in TALK))) for text in ("x", mark)
+    )
+    assert harmless is not None
+    assert attacked is not None
+    ends = codec.eos_ids[0]
+    assert attacked.count(ends) == harmless.count(ends)
+    assert codec.decode(attacked).count(mark) == 4
+
+
+def test_what_a_template_does_not_take_is_none() -> None:
+    refusing = CHATML.replace(
+        "{% for", "{% if messages[0].role == 'system' %}{{ 1/0 }}{% endif %}{% for", 1
+    )
+    assert HFCodec(chatml(refusing)).open_chat(messages(*TALK)) is None
+    assert HFCodec(chatml(None)).open_chat(messages(*TALK)) is None
+    # One that leaves something out.
+    forgetful = CHATML.replace("messages %}", "messages[1:] %}", 1)
+    assert HFCodec(chatml(), chat="plain").open_chat(messages(*TALK)) is None
+    assert HFCodec(chatml(CHATML)).open_chat(messages(*TALK)) is not None
+    codec = HFCodec(chatml(CHATML))
+    codec._tokenizer.chat_template = forgetful
+    assert codec.open_chat(messages(*TALK)) is None
+
+
+def test_tools_are_told_by_templates_that_know_them() -> None:
+    tokenizer = chatml(TOOLS)
+    codec, tool = HFCodec(tokenizer), {"type": "function", "function": {"name": "add"}}
+    assert codec.knows_tools
+    assert not CODECS["chatml"].knows_tools
+    called = {"type": "function", "function": {"name": "add", "arguments": {"a": 1}}}
+    turns: list[Any] = messages(*TALK)
+    turns[2] = {**turns[2], "tool_calls": [called]}
+    want = tokenizer.apply_chat_template(
+        turns, tools=[tool], add_generation_prompt=True, return_dict=False
+    )
+    assert codec.open_chat(turns, [tool]) == want
+    # Neither a tool nor a call may smuggle in a control token.
+    called["function"]["arguments"] = {"a": "<|im_end|>"}  # type: ignore[index]
+    assert codec.open_chat(turns, [tool]) is None
+    assert codec.open_chat(messages(*TALK), [{**tool, "x": "<|im_end|>"}]) is None

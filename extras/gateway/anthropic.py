@@ -1,0 +1,107 @@
+"""The wire of Anthropic's messages (``POST /v1/messages``)."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from coterie.extras.gateway import fields
+from coterie.extras.gateway.messages import Answer, Message, Refused, Request
+
+_UNSUPPORTED = {"tool_choice": ({"type": "auto"},), "thinking": ({"type": "disabled"},)}
+
+
+def read(body: Mapping[str, Any]) -> Request:
+    """The request of a body."""
+    fields.refuse_unsupported(body, _UNSUPPORTED)
+    messages: list[Message] = []
+    if system := fields.text(body.get("system"), "system"):
+        messages.append(Message("system", system))
+    for message in fields.objects(body.get("messages"), "messages"):
+        messages += _messages(message)
+    tools = fields.objects(body.get("tools") or [], "tools")
+    return Request(
+        messages=tuple(messages),
+        model=fields.word(body.get("model"), "model"),
+        tools=tuple(
+            fields.tool(t.get("name"), t.get("description"), t.get("input_schema")) for t in tools
+        ),
+        max_tokens=fields.count(body.get("max_tokens"), "max_tokens"),
+        stop=fields.words(body.get("stop_sequences"), "stop_sequences"),
+        stream=bool(body.get("stream")),
+    )
+
+
+def write(answer: Answer, model: str) -> dict[str, Any]:
+    """The body of an answer."""
+    content: list[dict[str, Any]] = []
+    if answer.text or not answer.calls:
+        content.append({"type": "text", "text": answer.text})
+    for call in answer.calls:
+        content.append(_block(call.id, call.name) | {"input": json.loads(call.arguments)})
+    return {**_head(answer, model), "content": content, **_stop(answer), "usage": _usage(answer)}
+
+
+def events(answer: Answer, model: str) -> Iterator[bytes]:
+    """The same as a stream."""
+
+    def event(kind: str, **data: Any) -> bytes:
+        return fields.event({"type": kind, **data}, kind)
+
+    empty = {"content": [], "stop_reason": None, "stop_sequence": None}
+    start = {**_head(answer, model), **empty, "usage": {**_usage(answer), "output_tokens": 0}}
+    yield event("message_start", message=start)
+    blocks: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    if answer.text or not answer.calls:
+        said = {"type": "text_delta", "text": answer.text}
+        blocks.append(({"type": "text", "text": ""}, said))
+    for call in answer.calls:
+        given = {"type": "input_json_delta", "partial_json": call.arguments}
+        blocks.append((_block(call.id, call.name), given))
+    for index, (block, delta) in enumerate(blocks):
+        yield event("content_block_start", index=index, content_block=block)
+        yield event("content_block_delta", index=index, delta=delta)
+        yield event("content_block_stop", index=index)
+    yield event(
+        "message_delta", delta=_stop(answer), usage={"output_tokens": answer.completion_tokens}
+    )
+    yield event("message_stop")
+
+
+def _head(answer: Answer, model: str) -> dict[str, Any]:
+    return {"id": f"msg_{answer.id}", "type": "message", "role": "assistant", "model": model}
+
+
+def _block(identity: str, name: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": identity, "name": name, "input": {}}
+
+
+def _stop(answer: Answer) -> dict[str, Any]:
+    reason = "tool_use" if answer.calls else "max_tokens" if answer.cut else "end_turn"
+    return {"stop_reason": reason, "stop_sequence": None}
+
+
+def _usage(answer: Answer) -> dict[str, int]:
+    return {"input_tokens": answer.prompt_tokens, "output_tokens": answer.completion_tokens}
+
+
+def _messages(message: Mapping[str, Any]) -> list[Message]:
+    """A message of theirs as ours: results of tools stand in the user's."""
+    speaker, content = message.get("role"), message.get("content")
+    if speaker not in ("user", "assistant"):
+        raise Refused(400, f"a message has the role {speaker!r:.40}")
+    if isinstance(content, str):
+        return [Message(speaker, content)]
+    said, calls, results = [], [], []
+    for block in fields.objects(content, "content"):
+        match block.get("type"):
+            case "text":
+                said.append(block)
+            case "tool_use" if speaker == "assistant":
+                calls.append(fields.call(block.get("id"), block.get("name"), block.get("input")))
+            case "tool_result" if speaker == "user":
+                told = fields.text(block.get("content"), "the content of a tool_result")
+                results.append(Message("tool", told, answers=str(block.get("tool_use_id", ""))))
+            case other:
+                raise Refused(400, f"a block of type {other!r:.40} is not supported here")
+    rest = [Message(speaker, fields.text(said, "content"), tuple(calls))]
+    return [*results, *(rest if said or calls or not results else [])]

@@ -1,0 +1,123 @@
+"""The wire of chat completions (``POST /v1/chat/completions``)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from coterie.extras.gateway import fields
+from coterie.extras.gateway.messages import Answer, Message, Refused, Request
+
+_UNSUPPORTED = {
+    "n": (1,),
+    "tool_choice": ("auto",),
+    "response_format": ({"type": "text"},),
+    "logit_bias": ({},),
+    "logprobs": (False,),
+    "functions": ([],),
+    "audio": (),
+    "prediction": (),
+    "modalities": (["text"],),
+}
+_SPEAKERS: Mapping[str, Any] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+
+
+def read(body: Mapping[str, Any]) -> Request:
+    """The request of a body."""
+    harmless = dict(_UNSUPPORTED)
+    if body.get("tool_choice") == "none":
+        harmless.pop("tool_choice")
+    fields.refuse_unsupported(body, harmless)
+    messages = tuple(map(_message, fields.objects(body.get("messages"), "messages")))
+    limit = body.get("max_completion_tokens", body.get("max_tokens"))
+    tools = fields.objects(body.get("tools") or [], "tools")
+    return Request(
+        messages=messages,
+        model=fields.word(body.get("model"), "model"),
+        tools=() if body.get("tool_choice") == "none" else tuple(map(_tool, tools)),
+        max_tokens=fields.count(limit, "max_tokens"),
+        stop=fields.words(body.get("stop"), "stop"),
+        stream=bool(body.get("stream")),
+    )
+
+
+def write(answer: Answer, model: str) -> dict[str, Any]:
+    """The body of an answer."""
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text}
+    if answer.calls:
+        message["tool_calls"] = [_call(answer, place) for place in range(len(answer.calls))]
+        message["content"] = answer.text or None
+    choice = {"index": 0, "message": message, "finish_reason": _finish(answer), "logprobs": None}
+    return {**_head(answer, model, "chat.completion"), "choices": [choice], "usage": usage(answer)}
+
+
+def events(answer: Answer, model: str, *, with_usage: bool) -> Iterator[bytes]:
+    """The same as a stream."""
+    head = _head(answer, model, "chat.completion.chunk")
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return fields.event({**head, "choices": [choice]})
+
+    yield chunk({"role": "assistant", "content": answer.text})
+    for place in range(len(answer.calls)):
+        yield chunk({"tool_calls": [{"index": place, **_call(answer, place)}]})
+    yield chunk({}, _finish(answer))
+    if with_usage:
+        yield fields.event({**head, "choices": [], "usage": usage(answer)})
+    yield fields.event("[DONE]")
+
+
+def usage(answer: Answer) -> dict[str, int]:
+    """Tokens of the role's own vocabulary."""
+    return {
+        "prompt_tokens": answer.prompt_tokens,
+        "completion_tokens": answer.completion_tokens,
+        "total_tokens": answer.prompt_tokens + answer.completion_tokens,
+    }
+
+
+def _head(answer: Answer, model: str, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{answer.id}", "object": kind, "created": 0, "model": model}
+
+
+def _finish(answer: Answer) -> str:
+    return "tool_calls" if answer.calls else "length" if answer.cut else "stop"
+
+
+def _call(answer: Answer, place: int) -> dict[str, Any]:
+    call = answer.calls[place]
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _message(message: Mapping[str, Any]) -> Message:
+    speaker = _SPEAKERS.get(str(message.get("role")))
+    if speaker is None:
+        raise Refused(400, f"a message has the role {message.get('role')!r:.40}")
+    calls = []
+    for one in fields.objects(message.get("tool_calls") or [], "tool_calls"):
+        function = one.get("function")
+        if not isinstance(function, dict):
+            raise Refused(400, "tool_calls must be calls of functions")
+        calls.append(fields.call(one.get("id"), function.get("name"), function.get("arguments")))
+    answers = message.get("tool_call_id")
+    return Message(
+        speaker,
+        fields.text(message.get("content"), "content"),
+        tuple(calls),
+        answers if isinstance(answers, str) else "",
+    )
+
+
+def _tool(tool: Mapping[str, Any]) -> Any:
+    function = tool.get("function")
+    if tool.get("type", "function") != "function" or not isinstance(function, dict):
+        raise Refused(400, "tools must be functions")
+    return fields.tool(
+        function.get("name"), function.get("description"), function.get("parameters")
+    )

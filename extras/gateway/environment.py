@@ -1,0 +1,330 @@
+"""An episode that a program plays: whoever is called is active, and sees what was sent."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from coterie.datatypes import Problem, Scorer, TokenCodec, UserError
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.contract import role_of, why_no_reward
+from coterie.envs.problem_env import ProblemEnv
+from coterie.envs.spaces import Seen, TokenSpace
+from coterie.extras.gateway.contexts import Contexts, Tokens
+from coterie.extras.gateway.gateway import gateway
+from coterie.extras.gateway.messages import Answer, Message, Refused
+from coterie.extras.gateway.programs import Endpoints, Program
+from coterie.extras.gateway.session import Call, Ended, Session, Situation
+from coterie.extras.gateway.settings import GatewaySettings
+from coterie.problems.source import ProblemSource
+
+COUNTED = (
+    "failed",
+    "bridged", "new", "rewritten", "twins", "undelivered", "abandoned", "replayed", "refused",
+    "malformed",
+)  # fmt: skip
+"""What an episode counts of its requests."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """One turn of a role, for a function that says whether it is learned."""
+
+    role: str
+    turn: int
+    """Counted from 0."""
+    turns: int
+    """How many the role had."""
+    messages: tuple[Message, ...]
+    """What it was asked."""
+    answer: Answer
+
+
+@dataclass
+class _Shown:
+    """A call that is to be answered now."""
+
+    call: Call
+    ids: Tokens
+    limit: int
+
+
+class GatewayEnv(ProblemEnv):
+    """Each role is one agent, ``ROLE_0``. It speaks token ids by itself: a program sends messages,
+    and :class:`Contexts` makes exact contexts of them."""
+
+    metadata = {  # noqa: RUF012 (PettingZoo's convention)
+        **ProblemEnv.metadata,
+        "name": "gateway_v0",
+        "group_keys": ("problem+role", "problem"),
+        "default_group": "problem+role",
+    }
+    speaks_tokens = True
+    branches = True
+    append_only = False
+
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        settings: GatewaySettings,
+        *,
+        turns: Callable[[Played], bool] | None = None,
+        roles: Sequence[str],
+        scorer: Scorer | None = None,
+        source: ProblemSource | None = None,
+        tokenizers: Mapping[str, TokenCodec] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """
+        Args:
+            name: as the user writes it.
+            program: plays.
+            settings: what it may do.
+            turns: says which turns are learned; None: the settings do.
+            roles: names; each is one agent.
+            scorer: checks answers; an ``AnswerScorer`` of its own without one.
+            source: problems for episodes whose options name none; generated chains without one.
+            tokenizers: role -> codec; UTF-8 bytes without one.
+            render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
+        """
+        self.title = name
+        self.settings, self._program, self._turns = settings, program, turns
+        self._codecs = {role: (tokenizers or {}).get(role, BytesCodec()) for role in roles}
+        super().__init__(
+            [f"{role}_0" for role in roles],
+            roles,
+            scorer=scorer,
+            source=source,
+            tokenizers=self._codecs,
+            render_mode=render_mode,
+        )
+        self.metadata = {**self.metadata, "replicas": settings.replicas}
+        widths = {agent: self._codecs[role_of(agent)].vocab_size for agent in self.possible_agents}
+        self._action_spaces = {agent: TokenSpace(width) for agent, width in widths.items()}
+        self._observation_spaces = {
+            agent: spaces.Dict({"tokens": TokenSpace(width), "active": spaces.Discrete(2)})
+            for agent, width in widths.items()
+        }
+        self._session: Session | None = None
+        self._problem: Problem | None = None
+        self._contexts: dict[str, Contexts] = {}
+        self._shown: dict[str, _Shown] = {}
+        self._played: dict[str, list[tuple[tuple[Message, ...], Answer]]] = {}
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
+        return self._begun(self._begin(seed, options).result())
+
+    async def areset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
+        """:meth:`reset`, while other episodes go on."""
+        return self._begun(await asyncio.wrap_future(self._begin(seed, options)))
+
+    def step(self, actions: Mapping[str, Any]) -> Any:
+        if self._session is None or not self.agents:
+            return {}, {}, {}, {}, {}
+        return self._stepped(self._advance(actions).result())
+
+    async def astep(self, actions: Mapping[str, Any]) -> Any:
+        """:meth:`step`, while other episodes go on."""
+        if self._session is None or not self.agents:
+            return {}, {}, {}, {}, {}
+        return self._stepped(await asyncio.wrap_future(self._advance(actions)))
+
+    def transcript(self) -> str | None:
+        if self._problem is None:
+            return None
+        lines = [f"{self._problem.id}: {self._problem.question}", ""]
+        for role, turns in self._played.items():
+            for messages, answer in turns:
+                asked = "\n".join(f"{m.speaker}: {m.text}" for m in messages)
+                lines += [f"== {role} ==", asked, "--", answer.text, ""]
+        return "\n".join(lines)
+
+    def close(self) -> None:
+        self._give_up()
+        super().close()
+
+    def _begin(
+        self, seed: int | None, options: dict[str, Any] | None
+    ) -> "Future[tuple[Situation, Session]]":
+        """Start the program, and wait for its first call."""
+        self._give_up()
+        self._problem = problem = self.problem_of(self.next_seed(seed), options or {})
+        self.agents = list(self.possible_agents)
+        self._contexts = {role: Contexts(codec) for role, codec in self._codecs.items()}
+        self._shown, self._played = {}, {role: [] for role in self.roles}
+        server = gateway()
+
+        async def begin() -> tuple[Situation, Session]:
+            session = Session(self.roles, self.settings, server.gate)
+            keys = server.open(session)
+            stop = self._program(Endpoints(server.url, keys), problem, session.finish)
+
+            def ended() -> None:
+                stop()
+                server.shut(session, keys.values())
+
+            session.stop = ended
+            return await session.advance(()), session
+
+        return server.submit(begin())
+
+    def _begun(self, begun: tuple[Situation, Session]) -> Seen:
+        situation, self._session = begun
+        return self._see(situation.calls)
+
+    def _advance(self, actions: Mapping[str, Any]) -> "Future[Situation]":
+        """Hand on what those who were asked answered, and wait for the next calls."""
+        session, answers = self._session, list[tuple[str, Call, Answer | Refused]]()
+        assert session is not None
+        for role, shown in self._shown.items():
+            action = actions.get(f"{role}_0")
+            if action is None:
+                answers.append((role, shown.call, Refused(503, f"{role} did not answer")))
+                continue
+            ids = _ids(action, self._codecs[role].vocab_size)[: 1 << 20]
+            turns = self._played[role]
+            answer = self._contexts[role].close(
+                shown.call.request, shown.ids, ids, turn=len(turns), limit=shown.limit
+            )
+            turns.append((shown.call.request.messages, answer))
+            answers.append((role, shown.call, answer))
+        self._shown = {}
+        return gateway().submit(session.advance(answers))
+
+    def _stepped(self, situation: Situation) -> Any:
+        observations, infos = self._see(situation.calls)
+        if situation.ended is None:
+            return self.step_result(observations, infos, done=False)
+        infos = self._final(situation.ended)
+        self._session = None
+        return self.step_result(observations, infos, done=True)
+
+    def _see(self, calls: Mapping[str, Call]) -> Seen:
+        """Show whoever is called its context."""
+        observations: dict[str, dict[str, Any]] = {}
+        infos: dict[str, dict[str, Any]] = {}
+        for agent in self.possible_agents:
+            role = role_of(agent)
+            ids, info = np.zeros(0, dtype=np.int64), {}
+            if (call := calls.get(role)) is not None:
+                ids = self._contexts[role].open(call.request)
+                asked, most = call.request.max_tokens, self.settings.max_new_tokens
+                limit = most if asked is None else min(asked, most)
+                info = {"max_new_tokens": limit, "stop": list(call.request.stop)}
+                info["text"] = _text(call.request.messages)
+                self._shown[role] = _Shown(call, ids, limit)
+            observations[agent] = {"tokens": ids.copy(), "active": int(call is not None)}
+            infos[agent] = info
+        return observations, infos
+
+    def _final(self, ended: Ended) -> dict[str, dict[str, Any]]:
+        """What everybody earned, and what is learned of it."""
+        problem = self._problem
+        assert problem is not None
+        terms = {} if ended.failure else self._terms(ended.result, problem)
+        learned = {role: self._learned(role) for role in self.roles}
+        episode = {"problem": problem.id, **self._counted(ended)}
+        infos: dict[str, dict[str, Any]] = {}
+        for agent in self.possible_agents:
+            role = role_of(agent)
+            info = infos[agent] = {
+                "reward_terms": dict(terms.get(role, {})),
+                "groups": {"problem+role": f"{problem.id}/{role}", "problem": problem.id},
+                "episode": dict(episode),
+                "calls": float(len(self._played[role])),
+                "texts": self._texts(role),
+            }
+            if "correct" in info["reward_terms"]:
+                info["correct"] = bool(info["reward_terms"]["correct"])
+            if ended.failure:
+                info["void"] = ended.failure
+            elif (turns := learned[role]) is not None:
+                info["trained_turns"] = turns
+        return infos
+
+    def _counted(self, ended: Ended) -> dict[str, float]:
+        """What became of the requests of the whole episode."""
+        assert self._session is not None
+        counts = sum((one.counts for one in self._contexts.values()), start=Counter[str]())
+        counts += self._session.counts
+        counts["malformed"] = sum(one.malformed for one in self._contexts.values())
+        return {
+            "failed": float(bool(ended.failure)),
+            **{name: float(counts[name]) for name in COUNTED},
+        }
+
+    def _learned(self, role: str) -> list[int] | None:
+        """Turns that are learned; None: all are. What reached nobody, and a twin that nobody went
+        on with, is not."""
+        assert self._session is not None
+        turns, counts = self._played[role], self._session.counts
+        undelivered = self._session.undelivered(role)
+        twins = self._contexts[role].twins() - undelivered
+        counts["undelivered"] += len(undelivered)
+        counts["twins"] += len(twins)
+        kept = [turn for turn in range(len(turns)) if turn not in undelivered | twins]
+        if (learns := self._turns) is not None:
+            count = len(turns)
+            kept = [turn for turn in kept if learns(Played(role, turn, count, *turns[turn]))]
+        if self.settings.train_turns == "last":
+            kept = kept[-1:]
+        return None if len(kept) == len(turns) else kept
+
+    def _terms(self, result: Any, problem: Problem) -> dict[str, dict[str, float]]:
+        """Role -> its reward terms."""
+        if isinstance(result, str):
+            right = float(self.scorer.check(result, problem).correct)
+            return {role: {"correct": right} for role in self.roles}
+        paid = dict.fromkeys(self.roles, result) if isinstance(result, Real) else result
+        if not isinstance(paid, Mapping) or not set(paid) <= set(self.roles):
+            raise UserError(
+                f"{self.title} gave {result!r:.100}; it must give a text to grade, a number, or a "
+                f"dictionary of numbers by role ({', '.join(self.roles)})."
+            )
+        for role, reward in paid.items():
+            if why := why_no_reward(role, reward):
+                raise UserError(f"{self.title}: {why}.")
+        return {role: {"program": float(reward)} for role, reward in paid.items()}
+
+    def _texts(self, role: str) -> list[str]:
+        """What it was asked and answered, in turn."""
+        pieces: list[str] = []
+        for messages, answer in self._played[role]:
+            pieces += [_text(messages), answer.text]
+        return pieces
+
+    def _give_up(self) -> None:
+        """End an episode that is still on."""
+        session, self._session = self._session, None
+        if session is not None:
+
+            async def end() -> None:
+                session.finish(Ended(failure="it was given up"))
+
+            gateway().submit(end()).result(timeout=10)
+
+
+def _ids(action: Any, width: int) -> Tokens:
+    """The ids of an action; one of another form has none."""
+    try:
+        ids = np.asarray(action)
+    except (TypeError, ValueError):
+        ids = np.zeros(0)
+    if ids.dtype.kind not in "iu":
+        return np.zeros(0, dtype=np.int64)
+    ids = ids.reshape(-1).astype(np.int64)
+    return ids[(ids >= 0) & (ids < width)]
+
+
+def _text(messages: Sequence[Message]) -> str:
+    """A conversation for those who read text: a single message as it is."""
+    if len(messages) == 1:
+        return messages[0].text
+    return "\n".join(f"{message.speaker}: {message.text}" for message in messages)

@@ -1,0 +1,88 @@
+"""``harness:pkg.module:function`` and ``command:python my_agents.py``."""
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from coterie.datatypes import Scorer, TokenCodec, UserError
+from coterie.datatypes.plugins import load
+from coterie.envs.env_spec import EnvSpec, reads_nothing_again
+from coterie.extras.gateway.environment import GatewayEnv
+from coterie.extras.gateway.programs import FunctionProgram, Program, read_command
+from coterie.extras.gateway.settings import GatewaySettings
+from coterie.problems.source import ProblemSource
+
+_ROLES = ("alice",)
+
+
+def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
+    """What is known of the environment ``name``.
+
+    Raises:
+        UserError: there is no such function or command.
+    """
+    kind, _, rest = name.partition(":")
+    if kind == "command":
+        program, roles = read_command(rest), _ROLES
+    else:
+        program, roles = _function(name, identity, options)
+
+    def factory(
+        settings: GatewaySettings = GatewaySettings(),  # noqa: B008 (frozen)
+        roles: Sequence[str] = roles,
+        scorer: Scorer | None = None,
+        source: ProblemSource | None = None,
+        tokenizers: Mapping[str, TokenCodec] | None = None,
+        render_mode: str | None = None,
+    ) -> GatewayEnv:
+        return GatewayEnv(
+            name,
+            program,
+            settings,
+            turns=_turns(settings),
+            roles=roles,
+            scorer=scorer,
+            source=source,
+            tokenizers=tokenizers,
+            render_mode=render_mode,
+        )
+
+    return EnvSpec(
+        name, 0, factory, GatewaySettings, roles, rereads=reads_nothing_again, check=_check
+    )
+
+
+def _function(name: str, path: str, options: Mapping[str, str]) -> tuple[Program, tuple[str, ...]]:
+    """The program, and the roles that it names itself."""
+    title = f"env {name!r}"
+    if options:
+        raise UserError(
+            f"{title}: a harness has no options behind a question mark; leave them out."
+        )
+    function = load(path, title)
+    try:
+        inspect.signature(function).bind(object(), object())
+    except (TypeError, ValueError):
+        raise UserError(
+            f"{title} must be a function of two arguments, such as async def run(endpoints, "
+            "problem)."
+        ) from None
+    roles = getattr(function, "roles", _ROLES)
+    if isinstance(roles, str) or not all(isinstance(role, str) for role in roles) or not roles:
+        raise UserError(f"{title}: its roles are {roles!r:.100}; they must be a tuple of names.")
+    return FunctionProgram(function), tuple(roles)
+
+
+def _turns(settings: GatewaySettings) -> Any:
+    """The function that ``--env.turns`` names."""
+    if not settings.turns:
+        return None
+    function = load(settings.turns, "--env.turns")
+    if not callable(function):
+        raise UserError(f"--env.turns {settings.turns} is no function of one argument")
+    return function
+
+
+def _check(settings: GatewaySettings, everything: Any) -> Iterable[tuple[bool, str]]:
+    _turns(settings)
+    return ()

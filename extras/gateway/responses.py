@@ -1,0 +1,150 @@
+"""The wire of responses (``POST /v1/responses``)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from coterie.extras.gateway import fields
+from coterie.extras.gateway.messages import Answer, Message, Refused, Request
+
+_UNSUPPORTED = {
+    "tool_choice": ("auto",),
+    "background": (False,),
+    "conversation": (),
+    "prompt": (),
+    "text": ({}, {"format": {"type": "text"}}),
+}
+_SPEAKERS: Mapping[str, Any] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+}
+
+
+def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
+    """The request of a body; ``earlier`` is the conversation that ``previous_response_id``
+    names."""
+    fields.refuse_unsupported(body, _UNSUPPORTED)
+    given = body.get("input")
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    messages = list(earlier)
+    if instructions := fields.text(body.get("instructions"), "instructions"):
+        # They belong to this response alone; a conversation that goes on has them already.
+        messages = [
+            Message("system", instructions),
+            *(m for m in messages if m.speaker != "system"),
+        ]
+    for item in fields.objects(items, "input"):
+        _add(messages, item)
+    tools = fields.objects(body.get("tools") or [], "tools")
+    if any(tool.get("type") != "function" for tool in tools):
+        raise Refused(400, "tools must be functions")
+    return Request(
+        messages=tuple(messages),
+        model=fields.word(body.get("model"), "model"),
+        tools=tuple(
+            fields.tool(t.get("name"), t.get("description"), t.get("parameters")) for t in tools
+        ),
+        max_tokens=fields.count(body.get("max_output_tokens"), "max_output_tokens"),
+        stream=bool(body.get("stream")),
+    )
+
+
+def write(answer: Answer, model: str) -> dict[str, Any]:
+    """The body of an answer."""
+    return {
+        "id": f"resp_{answer.id}",
+        "object": "response",
+        "created_at": 0,
+        "status": "incomplete" if answer.cut else "completed",
+        "incomplete_details": {"reason": "max_output_tokens"} if answer.cut else None,
+        "error": None,
+        "instructions": None,
+        "metadata": {},
+        "model": model,
+        "output": _items(answer),
+        "parallel_tool_calls": True,
+        "temperature": None,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": None,
+        "usage": {
+            "input_tokens": answer.prompt_tokens,
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": answer.completion_tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": answer.prompt_tokens + answer.completion_tokens,
+        },
+    }
+
+
+def events(answer: Answer, model: str) -> Iterator[bytes]:
+    """The same as a stream."""
+    whole, number = write(answer, model), 0
+
+    def event(kind: str, **data: Any) -> bytes:
+        nonlocal number
+        number += 1
+        return fields.event({"type": kind, "sequence_number": number - 1, **data}, kind)
+
+    begun = {**whole, "status": "in_progress", "output": [], "usage": None}
+    yield event("response.created", response=begun)
+    for index, item in enumerate(whole["output"]):
+        at = {"item_id": item["id"], "output_index": index}
+        if item["type"] == "message":
+            part = item["content"][0]
+            empty, inside = {**part, "text": ""}, {**at, "content_index": 0}
+            opened = {**item, "status": "in_progress", "content": []}
+            yield event("response.output_item.added", output_index=index, item=opened)
+            yield event("response.content_part.added", **inside, part=empty)
+            text = {"logprobs": []}
+            yield event("response.output_text.delta", **inside, **text, delta=part["text"])
+            yield event("response.output_text.done", **inside, **text, text=part["text"])
+            yield event("response.content_part.done", **inside, part=part)
+        else:
+            opened, given = {**item, "arguments": ""}, item["arguments"]
+            yield event("response.output_item.added", output_index=index, item=opened)
+            yield event("response.function_call_arguments.delta", **at, delta=given)
+            yield event(
+                "response.function_call_arguments.done", **at, name=item["name"], arguments=given
+            )
+        yield event("response.output_item.done", output_index=index, item=item)
+    yield event(f"response.{whole['status']}", response=whole)
+
+
+def _items(answer: Answer) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    if answer.text or not answer.calls:
+        part = {"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}
+        head = {"id": f"msg_{answer.id}", "type": "message", "role": "assistant"}
+        items.append({**head, "status": "completed", "content": [part]})
+    for place, call in enumerate(answer.calls):
+        head = {"id": f"fc_{answer.id}_{place}", "type": "function_call", "call_id": call.id}
+        items.append(
+            {**head, "name": call.name, "arguments": call.arguments, "status": "completed"}
+        )
+    return items
+
+
+def _add(messages: list[Message], item: Mapping[str, Any]) -> None:
+    """Append what an item says; the parts of one assistant's turn are one message."""
+    match item.get("type", "message"):
+        case "message":
+            speaker = _SPEAKERS.get(str(item.get("role")))
+            if speaker is None:
+                raise Refused(400, f"a message has the role {item.get('role')!r:.40}")
+            messages.append(Message(speaker, fields.text(item.get("content"), "content")))
+        case "function_call":
+            call = fields.call(item.get("call_id"), item.get("name"), item.get("arguments"))
+            last = messages[-1] if messages else None
+            if last is not None and last.speaker == "assistant":
+                messages[-1] = Message("assistant", last.text, (*last.calls, call))
+            else:
+                messages.append(Message("assistant", calls=(call,)))
+        case "function_call_output":
+            told = fields.text(item.get("output"), "output")
+            messages.append(Message("tool", told, answers=str(item.get("call_id", ""))))
+        case "reasoning":
+            pass
+        case other:
+            raise Refused(400, f"an item of type {other!r:.40} is not supported here")

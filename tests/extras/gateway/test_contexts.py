@@ -1,0 +1,148 @@
+"""From messages to tokens: what was sampled is never encoded again."""
+
+import numpy as np
+import pytest
+
+from coterie.envs.bytes_codec import END, BytesCodec
+from coterie.extras.gateway.contexts import Contexts
+from coterie.extras.gateway.messages import Message, Request, Tool, ToolCall
+
+TOOL = Tool("add", "adds", '{"type": "object"}')
+
+
+def ask(*messages: Message, **more: object) -> Request:
+    return Request(messages, **more)  # type: ignore[arg-type]
+
+
+def says(text: str) -> Message:
+    return Message("user", text)
+
+
+def sampled(text: str, *, ended: bool = True) -> np.ndarray:
+    return np.array([*text.encode(), *([END] if ended else [])])
+
+
+def text(ids: np.ndarray) -> str:
+    return "".join("|" if i == END else chr(i) for i in ids)
+
+
+@pytest.fixture
+def contexts() -> Contexts:
+    return Contexts(BytesCodec())
+
+
+def answer(contexts: Contexts, request: Request, ids: np.ndarray, turn: int = 0) -> Message:
+    shown = contexts.open(request)
+    return contexts.close(request, shown, ids, turn=turn, limit=100).message()
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_conversation_that_goes_on_keeps_its_ids(contexts: Contexts, ended: bool) -> None:
+    first = ask(says("ab"))
+    # 0xff is no UTF-8: its text, encoded again, would be three other bytes.
+    ids = np.array([99, 0xFF, *([END] if ended else [])])
+    reply = answer(contexts, first, ids)
+    assert reply.text == "c\ufffd"
+    shown = contexts.open(ask(says("ab"), reply, says("d")))
+    assert shown.tolist() == [97, 98, 99, 0xFF, END, 100]
+    assert contexts.counts == {"new": 1, "bridged": 1}
+
+
+def test_a_conversation_that_was_rewritten_begins_anew(contexts: Contexts) -> None:
+    reply = answer(contexts, ask(says("a")), sampled("b"))
+    assert reply.text == "b"
+    other = Message("assistant", "c")
+    assert text(contexts.open(ask(says("a"), other, says("d")))) == "ac|d"
+    # Something of the assistant's behind what is known is not known either.
+    assert text(contexts.open(ask(says("a"), reply, other, says("d")))) == "abc|d"
+    assert contexts.counts == {"new": 1, "rewritten": 2}
+
+
+def test_a_program_may_come_back_to_any_of_its_conversations(contexts: Contexts) -> None:
+    one = answer(contexts, ask(says("a")), sampled("b"))
+    two = answer(contexts, ask(says("x")), sampled("y", ended=False), 1)
+    assert text(contexts.open(ask(says("a"), one, says("c")))) == "ab|c"
+    assert text(contexts.open(ask(says("x"), two, says("z")))) == "xy|z"
+
+
+def test_system_and_results_of_tools_are_text(contexts: Contexts) -> None:
+    opened = text(contexts.open(ask(Message("system", "s"), says("u"))))
+    assert opened == "s\nu"
+    result = Message("tool", "3", answers="call_0_0")
+    ids = sampled('<tool_call>{"name": "add", "arguments": {"b": 2, "a": 1}}</tool_call>')
+    reply = answer(contexts, ask(says("u"), tools=(TOOL,)), ids)
+    assert reply == Message("assistant", "", (ToolCall("call_0_0", "add", '{"a": 1, "b": 2}'),))
+    after = contexts.open(ask(says("u"), reply, result, tools=(TOOL,)))
+    assert text(after).endswith(text(ids) + "<tool_response>\n3\n</tool_response>")
+    assert '"name": "add"' in text(after)
+
+
+def test_other_tools_are_another_conversation(contexts: Contexts) -> None:
+    reply = answer(contexts, ask(says("a"), tools=(TOOL,)), sampled("b"))
+    contexts.open(ask(says("a"), reply, says("c")))
+    assert contexts.counts["rewritten"] == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    ['{"name": 3}', '{"arguments": {}}', '{"name": "x", "arguments": [1]}', "{not json}", "{}"],
+)
+def test_calls_that_cannot_be_read_stay_text(contexts: Contexts, call: str) -> None:
+    ids = sampled(f"<tool_call>{call}</tool_call>")
+    reply = answer(contexts, ask(says("a"), tools=(TOOL,)), ids)
+    assert (reply.text, reply.calls) == (f"<tool_call>{call}</tool_call>", ())
+    assert contexts.malformed == 1
+
+
+def test_without_tools_nothing_is_a_call(contexts: Contexts) -> None:
+    written = '<tool_call>{"name": "add"}</tool_call>'
+    assert answer(contexts, ask(says("a")), sampled(written)).text == written
+
+
+def test_what_stands_behind_a_stop_is_not_said_and_stays_in_the_context(contexts: Contexts) -> None:
+    request = ask(says("a"), stop=("!",))
+    reply = answer(contexts, request, sampled("b! c", ended=False))
+    assert reply.text == "b"
+    assert text(contexts.open(ask(says("a"), reply, says("d"), stop=("!",)))) == "ab! c|d"
+
+
+def test_an_answer_that_a_limit_cut_says_so(contexts: Contexts) -> None:
+    request = ask(says("a"))
+    shown = contexts.open(request)
+    for ids, cut in ((sampled("bcd", ended=False), True), (sampled("bc"), False)):
+        assert contexts.close(request, shown, ids, turn=0, limit=3).cut is cut
+
+
+def test_a_twin_that_nobody_went_on_with(contexts: Contexts) -> None:
+    request = ask(says("a"))
+    answer(contexts, request, sampled("b"), 0)
+    kept = answer(contexts, request, sampled("c"), 1)
+    assert contexts.twins() == set()  # who knows which of them counted
+    contexts.open(ask(says("a"), kept, says("d")))
+    assert contexts.twins() == {0}
+
+
+class ChatCodec(BytesCodec):
+    """Has a template of its own for whole conversations."""
+
+    knows_tools = True
+
+    def open_chat(self, messages: list[dict[str, str]], tools: list[object]) -> list[int] | None:
+        if any(message["content"] == "refuse" for message in messages):
+            return None
+        told = "".join(f"<{message['role']}>{message['content']}" for message in messages)
+        return list(f"{told}[{len(tools)}]".encode())
+
+
+def test_a_new_conversation_is_rendered_by_the_template() -> None:
+    contexts = Contexts(ChatCodec())
+    system = Message("system", "s")
+    assert text(contexts.open(ask(system, says("u"), tools=(TOOL,)))) == "<system>s<user>u[1]"
+    contexts.codec.knows_tools = False  # type: ignore[attr-defined]
+    told = text(contexts.open(ask(system, says("u"), tools=(TOOL,))))
+    assert told.startswith("<system>To call a tool write <tool_call>")
+    assert told.endswith("s<user>u[0]")
+    # A single question is what it is in any environment.
+    assert text(contexts.open(ask(says("u")))) == "u"
+    # What it refuses becomes text.
+    assert text(contexts.open(ask(system, says("refuse")))) == "s\nrefuse"

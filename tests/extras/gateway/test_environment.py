@@ -1,0 +1,166 @@
+"""Programs as an environment like all others: the contract, PettingZoo's tests, training."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pettingzoo.test import parallel_api_test, parallel_seed_test
+from safetensors.torch import load_file
+
+from coterie.datatypes import UserError
+from coterie.envs import check_env, make, spec
+from coterie.train import main
+
+from .conftest import chat, client, said, user
+
+Make = Callable[..., Any]
+
+PROGRAM = """
+import asyncio
+import httpx2
+from coterie.envs import ConversationEnv, Outcome
+
+
+async def run(endpoints, problem):
+    question = f"Question: {problem.question}\\nLet's solve this step by step:"
+    headers = {"authorization": f"Bearer {endpoints.api_key}"}
+    async with httpx2.AsyncClient(base_url=endpoints.base_url, headers=headers) as to:
+        messages, texts = [{"role": "user", "content": question}], []
+        for again in ("\\nAgain:", ""):
+            body = {"model": "alice", "messages": messages, "max_tokens": 16}
+            reply = (await to.post("/chat/completions", json=body)).json()
+            texts.append(reply["choices"][0]["message"]["content"])
+            messages += [reply["choices"][0]["message"], {"role": "user", "content": again}]
+    return texts[-1]
+
+
+class Twice(ConversationEnv):
+    title = "twice"
+    metadata = {**ConversationEnv.metadata, "name": "twice_v0"}
+    default_roles = ("alice",)
+
+    def conversation(self, problem, options, random):
+        question = f"Question: {problem.question}\\nLet's solve this step by step:"
+        yield {"alice_0": Ask(question, max_new_tokens=16)}
+        last = yield {"alice_0": Ask("\\nAgain:", max_new_tokens=16)}
+        right = self.scorer.check(last.get("alice_0", ""), problem).correct
+        return Outcome({"alice_0": {"correct": float(right)}})
+
+
+from coterie.envs import Ask, EnvSpec
+SPEC = EnvSpec("twice", 0, Twice, None, ("alice",))
+no_function = 3
+def one_argument(endpoints): return 1.0
+def no_roles(endpoints, problem): return 1.0
+no_roles.roles = "alice"
+"""
+FLAGS = (
+    "--rollout.problems-per-step", "4", "--problems.held-out", "8", "--threads", "1",
+    "--eval.resamples", "10",
+)  # fmt: skip
+
+
+async def two(endpoints: Any, problem: Any) -> str:
+    async with client(endpoints) as to:
+        plan = await chat(to, [user(problem.question)], model="alice")
+        reply = await chat(to, [user(plan["content"])], model="bob")
+        await chat(to, [user(problem.question), said(plan["content"]), user("?")], model="alice")
+    return reply["content"]
+
+
+def test_it_keeps_the_contract(make: Make) -> None:
+    report = check_env(make(two, "alice", "bob"))
+    assert report.never_asked == ()
+
+
+def test_pettingzoo(make: Make) -> None:
+    parallel_api_test(make(two, "alice", "bob"), num_cycles=20)
+    parallel_seed_test(lambda: make(two, "alice", "bob"))
+
+
+def test_transcripts(make: Make) -> None:
+    env = make(two, "alice", "bob")
+    assert env.transcript() is None
+    env.close()
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The module of :data:`PROGRAM`."""
+    (tmp_path / "twice_program.py").write_text(PROGRAM)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "twice_program"
+
+
+def weights(run: Path) -> Any:
+    return load_file(run / "final" / "alice" / "model.safetensors")
+
+
+def same(one: Any, other: Any) -> bool:
+    return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
+
+
+def test_a_program_trains_like_the_same_conversation(module: str, tmp_path: Path) -> None:
+    """Weights, rewards and tokens, bit for bit; and it goes on where it stopped."""
+    harness = ["--env", f"harness:{module}:run", "--env.max-new-tokens", "16"]
+    runs = {name: tmp_path / name for name in ("harness", "conversation", "stopped")}
+    assert main([*harness, *FLAGS, "--steps", "3", "--run-dir", str(runs["harness"])]) == 0
+    flags = ["--env", f"{module}:SPEC", *FLAGS, "--steps", "3"]
+    assert main([*flags, "--run-dir", str(runs["conversation"])]) == 0
+    assert same(weights(runs["harness"]), weights(runs["conversation"]))
+    seen = []
+    for name in ("harness", "conversation"):
+        lines = map(json.loads, (runs[name] / "episodes.jsonl").read_text().splitlines())
+        kept = ("tokens", "turns", "logprobs", "reward", "advantage", "groups", "status")
+        seen.append([{k: row[k] for k in kept} for e in lines for row in e["trajectories"]])
+    assert seen[0] == seen[1]
+
+    assert main([*harness, *FLAGS, "--steps", "2", "--run-dir", str(runs["stopped"])]) == 0
+    assert main(["--resume", str(runs["stopped"]), "--steps", "3"]) == 0
+    assert same(weights(runs["harness"]), weights(runs["stopped"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("harness:", "say which one behind the colon"),
+        ("harness:no_such_module:run", "no_such_module"),
+        ("harness:twice_program:no_function", "function of two arguments"),
+        ("harness:twice_program:one_argument", "function of two arguments"),
+        ("harness:twice_program:no_roles", "must be a tuple of names"),
+        ("harness:twice_program:run?a=b", "has no options"),
+    ],
+)
+def test_what_is_no_program_is_refused(module: str, name: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        spec(name)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--env.max-calls", "0"], "max-calls must be at least 1"),
+        (["--env.max-new-tokens", "0"], "max-new-tokens must be at least 1"),
+        (["--env.max-tokens", "-1"], "max-tokens must not be negative"),
+        (["--env.patience-s", "0"], "patience-s must be above 0"),
+        (["--env.replicas", "0"], "replicas must be 1"),
+        (["--env.train-turns", "first"], "first"),
+        (["--env.turns", "twice_program:missing"], "missing"),
+        (["--env.turns", "twice_program:no_function"], "no function"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(
+    module: str, capsys: pytest.CaptureFixture[str], flags: list[str], words: str
+) -> None:
+    assert main(["--env", f"harness:{module}:run", *flags]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_it_is_made_by_its_name(module: str) -> None:
+    env = make(f"harness:{module}:run")
+    assert env.possible_agents == ["alice_0"]
+    with pytest.raises(UserError, match="speaks in token ids"):
+        make(f"harness:{module}:run", view="text")
+    check_env(env)
