@@ -99,8 +99,8 @@ def _messages(message: Mapping[str, Any]) -> list[Message]:
             case "tool_use" if speaker == "assistant":
                 calls.append(fields.call(block.get("id"), block.get("name"), block.get("input")))
             case "tool_result" if speaker == "user":
-                told = fields.text(block.get("content"), "the content of a tool_result")
-                results.append(Message("tool", told, answers=str(block.get("tool_use_id", ""))))
+                text = fields.text(block.get("content"), "the content of a tool_result")
+                results.append(Message("tool", text, answers=str(block.get("tool_use_id", ""))))
             case other:
                 raise Refused(400, f"a block of type {other!r:.40} is not supported here")
     rest = [Message(speaker, fields.text(said, "content"), tuple(calls))]

@@ -100,11 +100,11 @@ def _message(message: Mapping[str, Any]) -> Message:
     if speaker is None:
         raise Refused(400, f"a message has the role {message.get('role')!r:.40}")
     calls = []
-    for one in fields.objects(message.get("tool_calls") or [], "tool_calls"):
-        function = one.get("function")
+    for made in fields.objects(message.get("tool_calls") or [], "tool_calls"):
+        function = made.get("function")
         if not isinstance(function, dict):
             raise Refused(400, "tool_calls must be calls of functions")
-        calls.append(fields.call(one.get("id"), function.get("name"), function.get("arguments")))
+        calls.append(fields.call(made.get("id"), function.get("name"), function.get("arguments")))
     answers = message.get("tool_call_id")
     return Message(
         speaker,

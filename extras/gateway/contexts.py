@@ -29,7 +29,7 @@ from coterie.extras.gateway.messages import (
 Tokens = npt.NDArray[np.int64]
 
 _CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
-_HOW = (
+_TOOL_INTRODUCTION = (
     'To call a tool write <tool_call>{"name": ..., "arguments": {...}}</tool_call>. The tools, as '
     "JSON schemas:"
 )
@@ -80,7 +80,9 @@ class Contexts:
             return np.concatenate([node.ids, np.asarray(more, dtype=np.int64)])
         own = any(message.speaker == "assistant" for message in messages)
         self.counts["rewritten" if own else "new"] += 1
-        return self._render(messages, request.tools)
+        ids = self._render(messages, request.tools)
+        # Nothing at all is no context: what a role said may be empty, and be another's question.
+        return ids if len(ids) else np.asarray(self.codec.open("\n"), dtype=np.int64)
 
     def close(
         self, request: Request, shown: Tokens, sampled: Tokens, *, turn: int, limit: int
@@ -133,9 +135,9 @@ class Contexts:
         """A whole conversation, as the role's chat template has it; where there is none, or it
         refuses, turn by turn as contexts grow here."""
         if len(messages) > 1 or messages[0].speaker != "user" or tools:
-            told = tools if getattr(self.codec, "knows_tools", False) else ()
-            shown = messages if told or not tools else _telling(messages, tools)
-            if (by_template := self._by_template(shown, told)) is not None:
+            shown_tools = tools if getattr(self.codec, "knows_tools", False) else ()
+            shown = messages if shown_tools or not tools else _introducing(messages, tools)
+            if (by_template := self._by_template(shown, shown_tools)) is not None:
                 return np.asarray(by_template, dtype=np.int64)
         ids: list[int] = []
         waiting: list[Message] = []
@@ -154,7 +156,9 @@ class Contexts:
         open_chat = getattr(self.codec, "open_chat", None)
         if open_chat is None:
             return None
-        return open_chat([_plain(one) for one in messages], [_schema(tool) for tool in tools])
+        return open_chat(
+            [_plain(message) for message in messages], [_schema(tool) for tool in tools]
+        )
 
     def _given(self, messages: Sequence[Message], tools: Sequence[Tool], begun: bool) -> list[int]:
         if begun:
@@ -190,8 +194,8 @@ def _text_of(messages: Sequence[Message]) -> str:
     )
 
 
-def _telling(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
-    """The same, in which the first message tells of the tools."""
+def _introducing(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
+    """The same; the first message introduces the tools."""
     first, *others = messages
     return [replace(first, text=_with_tools(first.text, tools)), *others]
 
@@ -230,12 +234,12 @@ def _read(text: str) -> Any:
 def _with_tools(text: str, tools: Sequence[Tool]) -> str:
     if not tools:
         return text
-    told = "\n".join(
+    shown_tools = "\n".join(
         f'{{"name": {json.dumps(tool.name)}, "description": {json.dumps(tool.description)}, '
         f'"parameters": {tool.parameters}}}'
         for tool in tools
     )
-    return f"{_HOW}\n{told}\n\n{text}"
+    return f"{_TOOL_INTRODUCTION}\n{shown_tools}\n\n{text}"
 
 
 def _spoken(message: Message) -> str:

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -119,22 +118,22 @@ class GatewayEnv(ProblemEnv):
         self._played: dict[str, list[tuple[tuple[Message, ...], Answer]]] = {}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
-        return self._begun(self._begin(seed, options).result())
+        return self._see(self._wait(self._begin(seed, options)).calls)
 
     async def areset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         """:meth:`reset`, while other episodes go on."""
-        return self._begun(await asyncio.wrap_future(self._begin(seed, options)))
+        return self._see((await self._gather(self._begin(seed, options))).calls)
 
     def step(self, actions: Mapping[str, Any]) -> Any:
         if self._session is None or not self.agents:
             return {}, {}, {}, {}, {}
-        return self._stepped(self._advance(actions).result())
+        return self._stepped(self._wait(self._answer(self._session, actions)))
 
     async def astep(self, actions: Mapping[str, Any]) -> Any:
         """:meth:`step`, while other episodes go on."""
         if self._session is None or not self.agents:
             return {}, {}, {}, {}, {}
-        return self._stepped(await asyncio.wrap_future(self._advance(actions)))
+        return self._stepped(await self._gather(self._answer(self._session, actions)))
 
     def transcript(self) -> str | None:
         if self._problem is None:
@@ -150,10 +149,8 @@ class GatewayEnv(ProblemEnv):
         self._give_up()
         super().close()
 
-    def _begin(
-        self, seed: int | None, options: dict[str, Any] | None
-    ) -> "Future[tuple[Situation, Session]]":
-        """Start the program, and wait for its first call."""
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> Callable[[], Session]:
+        """Starts the program of a new episode."""
         self._give_up()
         self._problem = problem = self.problem_of(self.next_seed(seed), options or {})
         self.agents = list(self.possible_agents)
@@ -161,8 +158,8 @@ class GatewayEnv(ProblemEnv):
         self._shown, self._played = {}, {role: [] for role in self.roles}
         server = gateway()
 
-        async def begin() -> tuple[Situation, Session]:
-            session = Session(self.roles, self.settings, server.gate)
+        def begin() -> Session:
+            self._session = session = Session(self.roles, self.settings)
             keys = server.open(session)
             stop = self._program(Endpoints(server.url, keys), problem, session.finish)
 
@@ -171,18 +168,13 @@ class GatewayEnv(ProblemEnv):
                 server.shut(session, keys.values())
 
             session.stop = ended
-            return await session.advance(()), session
+            return session
 
-        return server.submit(begin())
+        return begin
 
-    def _begun(self, begun: tuple[Situation, Session]) -> Seen:
-        situation, self._session = begun
-        return self._see(situation.calls)
-
-    def _advance(self, actions: Mapping[str, Any]) -> "Future[Situation]":
-        """Hand on what those who were asked answered, and wait for the next calls."""
-        session, answers = self._session, list[tuple[str, Call, Answer | Refused]]()
-        assert session is not None
+    def _answer(self, session: Session, actions: Mapping[str, Any]) -> Callable[[], Session]:
+        """Hands on what those who were asked answered."""
+        answers = list[tuple[str, Call, Answer | Refused]]()
         for role, shown in self._shown.items():
             action = actions.get(f"{role}_0")
             if action is None:
@@ -196,7 +188,39 @@ class GatewayEnv(ProblemEnv):
             turns.append((shown.call.request.messages, answer))
             answers.append((role, shown.call, answer))
         self._shown = {}
-        return gateway().submit(session.advance(answers))
+
+        def hand_on() -> Session:
+            session.answer(answers)
+            return session
+
+        return hand_on
+
+    def _wait(self, act: Callable[[], Session]) -> Situation:
+        """Do this in the gateway's loop, and wait until the program asks again or ends."""
+
+        async def turn() -> Situation:
+            session = act()
+            await session.asked()
+            return session.situation()
+
+        return gateway().submit(turn()).result()
+
+    async def _gather(self, act: Callable[[], Session]) -> Situation:
+        """The same, until the programs of all other episodes ask again or end, too."""
+        player, server = asyncio.get_running_loop(), gateway()
+        future: asyncio.Future[Situation] = player.create_future()
+
+        async def turn() -> None:
+            gate, session = server.gate(player, self.settings.gather_s), act()
+            gate.enter(session)
+            await session.asked()
+            gate.wait(session, lambda: deliver(session.situation()))
+
+        def deliver(situation: Situation) -> Callable[[], None]:
+            return lambda: None if future.done() else future.set_result(situation)
+
+        await asyncio.wrap_future(server.submit(turn()))
+        return await future
 
     def _stepped(self, situation: Situation) -> Any:
         observations, infos = self._see(situation.calls)
@@ -252,9 +276,11 @@ class GatewayEnv(ProblemEnv):
     def _counted(self, ended: Ended) -> dict[str, float]:
         """What became of the requests of the whole episode."""
         assert self._session is not None
-        counts = sum((one.counts for one in self._contexts.values()), start=Counter[str]())
+        counts = sum(
+            (contexts.counts for contexts in self._contexts.values()), start=Counter[str]()
+        )
         counts += self._session.counts
-        counts["malformed"] = sum(one.malformed for one in self._contexts.values())
+        counts["malformed"] = sum(contexts.malformed for contexts in self._contexts.values())
         return {
             "failed": float(bool(ended.failure)),
             **{name: float(counts[name]) for name in COUNTED},

@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 import orjson
 
 from coterie.extras.gateway import anthropic, chat, fields, responses
+from coterie.extras.gateway.gate import Gate
 from coterie.extras.gateway.http import Asked, Reply, Server
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
-from coterie.extras.gateway.session import Call, Gate, Session
+from coterie.extras.gateway.session import Call, Session
 
 T = TypeVar("T")
 
@@ -41,12 +42,12 @@ class Gateway:
     """Its server and all that programs touch live in an event loop in a thread of its own."""
 
     def __init__(self) -> None:
-        self.gate = Gate()
         self.loop = asyncio.new_event_loop()
         self._keys: dict[str, Key] = {}
         self._dead: deque[str] = deque(maxlen=_DEAD_KEYS)
         self._conversations: dict[str, tuple[Session, tuple[Message, ...]]] = {}
         """What ``previous_response_id`` names, of live episodes."""
+        self._gates: dict[asyncio.AbstractEventLoop, Gate] = {}
         threading.Thread(target=self.loop.run_forever, daemon=True, name="gateway").start()
         self.url = self.submit(Server(self._handle, _refusal).start()).result()
         _leave_out_proxies()
@@ -55,6 +56,13 @@ class Gateway:
     def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         """Do ``work`` in the gateway's loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def gate(self, player: asyncio.AbstractEventLoop, gather_s: float) -> Gate:
+        """That of the episodes which ``player`` plays."""
+        if player not in self._gates:
+            self._gates = {loop: g for loop, g in self._gates.items() if not loop.is_closed()}
+            self._gates[player] = Gate(player, gather_s)
+        return self._gates[player]
 
     def open(self, session: Session) -> dict[str, str]:
         """Keys for an episode, by role; of "" is the one with which a request's model names the
@@ -65,6 +73,8 @@ class Gateway:
 
     def shut(self, session: Session, keys: Iterable[str]) -> None:
         """The episode's keys open nothing any more."""
+        for gate in self._gates.values():
+            gate.leave(session)
         for key in keys:
             self._keys.pop(key, None)
             self._dead.append(key)

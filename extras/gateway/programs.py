@@ -123,12 +123,12 @@ class CommandProgram:
         """Play in a process and a process group of its own, which is killed when it is stopped."""
         task = asyncio.create_task(self._play(endpoints, problem))
 
-        def told(task: "asyncio.Task[Ended]") -> None:
+        def ended(task: "asyncio.Task[Ended]") -> None:
             if not task.cancelled():
                 error = task.exception()
                 done(Ended(failure=describe(error)) if error is not None else task.result())
 
-        task.add_done_callback(told)
+        task.add_done_callback(ended)
         return task.cancel
 
     async def _play(self, endpoints: Endpoints, problem: Problem) -> Ended:

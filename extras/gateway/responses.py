@@ -142,8 +142,8 @@ def _add(messages: list[Message], item: Mapping[str, Any]) -> None:
             else:
                 messages.append(Message("assistant", calls=(call,)))
         case "function_call_output":
-            told = fields.text(item.get("output"), "output")
-            messages.append(Message("tool", told, answers=str(item.get("call_id", ""))))
+            text = fields.text(item.get("output"), "output")
+            messages.append(Message("tool", text, answers=str(item.get("call_id", ""))))
         case "reasoning":
             pass
         case other:

@@ -9,9 +9,6 @@ from typing import Any
 from coterie.extras.gateway.messages import Answer, Refused, Request
 from coterie.extras.gateway.settings import GatewaySettings
 
-GATHER_S = 0.01
-"""Seconds that a call waits at most for those of other episodes, so that all are sampled together.
-"""
 _MOST_WAITING = 256
 """Calls of one role at the same time."""
 
@@ -53,35 +50,10 @@ class Situation:
     ended: Ended | None
 
 
-class Gate:
-    """Holds calls back for a moment while other programs are about to make theirs."""
-
-    def __init__(self) -> None:
-        self._working = 0
-        self._held: list[asyncio.Future[None]] = []
-
-    def left(self) -> None:
-        """A program works."""
-        self._working += 1
-
-    async def arrived(self) -> None:
-        """A program waits; goes on when all do, or after a moment."""
-        self._working -= 1
-        if not self._working:
-            held, self._held = self._held, []
-            for one in held:
-                if not one.done():
-                    one.set_result(None)
-            return
-        one = asyncio.get_running_loop().create_future()
-        self._held.append(one)
-        await asyncio.wait({one}, timeout=GATHER_S)
-
-
 class Session:
     """Lives in the gateway's event loop, and is touched nowhere else."""
 
-    def __init__(self, roles: Sequence[str], settings: GatewaySettings, gate: Gate) -> None:
+    def __init__(self, roles: Sequence[str], settings: GatewaySettings) -> None:
         self.roles = tuple(roles)
         self.counts: Counter[str] = Counter()
         """``replayed``, ``undelivered``, ``abandoned``, ``refused``."""
@@ -90,7 +62,7 @@ class Session:
         """Ends the program."""
         self.calls: dict[str, list[Call]] = {role: [] for role in roles}
         """All that were sampled, by turn."""
-        self._settings, self._gate = settings, gate
+        self._settings = settings
         self._queues: dict[str, deque[Call]] = {role: deque() for role in roles}
         self._recent: dict[tuple[str, bytes], Call] = {}
         self._asked: Counter[str] = Counter()
@@ -129,9 +101,9 @@ class Session:
         self._changed.set()
         return call
 
-    async def advance(self, answers: Sequence[tuple[str, Call, Answer | Refused]]) -> Situation:
-        """Hand the program the answers of roles to calls, and wait until it asks again or ends. A
-        program that has ended meanwhile gets none."""
+    def answer(self, answers: Sequence[tuple[str, Call, Answer | Refused]]) -> None:
+        """Hand the program the answers of roles to calls; one that has ended meanwhile gets
+        none."""
         for role, call, answer in answers:
             if call in self._queues[role]:
                 self._queues[role].remove(call)
@@ -140,17 +112,20 @@ class Session:
                 self.calls[role].append(call)
                 self._sampled[role] += answer.completion_tokens
             _settle(call, answer)
-        if not self._waits():
-            self._gate.left()
-            try:
-                async with asyncio.timeout(self._settings.patience_s):
-                    while not self._waits():
-                        self._changed.clear()
-                        await self._changed.wait()
-            except TimeoutError:
-                seconds = self._settings.patience_s
-                self.finish(Ended(failure=f"the program did nothing for {seconds:g} s"))
-            await self._gate.arrived()
+
+    async def asked(self) -> None:
+        """Wait until the program asks, or ends."""
+        try:
+            async with asyncio.timeout(self._settings.patience_s):
+                while not self._waits():
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            seconds = self._settings.patience_s
+            self.finish(Ended(failure=f"the program did nothing for {seconds:g} s"))
+
+    def situation(self) -> Situation:
+        """What is to be answered now."""
         waiting = {role: queue[0] for role, queue in self._queues.items() if queue}
         return Situation({} if self.ended else waiting, self.ended)
 

@@ -21,6 +21,9 @@ class GatewaySettings:
     patience_s: float = 60.0
     """Seconds that a program may take between two calls, or for its end; then it is stopped, and
     its episode counts nowhere."""
+    gather_s: float = 1.0
+    """Most seconds that a call waits for those of other episodes, to be sampled together. A run
+    whose programs take less between two calls repeats bit for bit."""
     train_turns: Literal["all", "last"] = "all"
     """Which turns of a role are learned: all, or its last."""
     turns: str = ""
@@ -37,5 +40,6 @@ class GatewaySettings:
             (self.max_calls < 1, "--env.max-calls must be at least 1"),
             (self.max_tokens < 0, "--env.max-tokens must not be negative; 0 is no limit"),
             (not 0 < self.patience_s < 86_400, "--env.patience-s must be above 0, a day at most"),
+            (not 0 <= self.gather_s <= 3600, "--env.gather-s must be 0 to 3600 seconds"),
             (not 1 <= self.replicas <= MOST, f"--env.replicas must be 1 to {MOST}"),
         )

@@ -25,7 +25,7 @@ Make = Callable[..., Any]
 def client(endpoint: Any) -> httpx2.AsyncClient:
     """Of an endpoint, or of all."""
     headers = {"authorization": f"Bearer {endpoint.api_key}"}
-    return httpx2.AsyncClient(base_url=endpoint.base_url, headers=headers, timeout=30)
+    return httpx2.AsyncClient(base_url=endpoint.base_url, headers=headers, timeout=30, verify=False)
 
 
 async def chat(to: httpx2.AsyncClient, messages: list[Any], **more: Any) -> Any:
@@ -79,8 +79,8 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
             module.run = program  # type: ignore[attr-defined]
             monkeypatch.setitem(sys.modules, "a_program", module)
             name = "harness:a_program:run"
-        found = spec(name, name.partition(":")[2], {})
-        return found.factory(GatewaySettings(**settings), roles=roles or ("alice",))  # type: ignore[operator]
+        described = spec(name, name.partition(":")[2], {})
+        return described.factory(GatewaySettings(**settings), roles=roles or ("alice",))  # type: ignore[operator]
 
     return made
 

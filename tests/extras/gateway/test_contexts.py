@@ -59,10 +59,14 @@ def test_a_conversation_that_was_rewritten_begins_anew(contexts: Contexts) -> No
 
 
 def test_a_program_may_come_back_to_any_of_its_conversations(contexts: Contexts) -> None:
-    one = answer(contexts, ask(says("a")), sampled("b"))
+    first = answer(contexts, ask(says("a")), sampled("b"))
     two = answer(contexts, ask(says("x")), sampled("y", ended=False), 1)
-    assert text(contexts.open(ask(says("a"), one, says("c")))) == "ab|c"
+    assert text(contexts.open(ask(says("a"), first, says("c")))) == "ab|c"
     assert text(contexts.open(ask(says("x"), two, says("z")))) == "xy|z"
+
+
+def test_a_context_is_never_empty(contexts: Contexts) -> None:
+    assert text(contexts.open(ask(says("")))) == "\n"
 
 
 def test_system_and_results_of_tools_are_text(contexts: Contexts) -> None:
@@ -130,8 +134,8 @@ class ChatCodec(BytesCodec):
     def open_chat(self, messages: list[dict[str, str]], tools: list[object]) -> list[int] | None:
         if any(message["content"] == "refuse" for message in messages):
             return None
-        told = "".join(f"<{message['role']}>{message['content']}" for message in messages)
-        return list(f"{told}[{len(tools)}]".encode())
+        written = "".join(f"<{message['role']}>{message['content']}" for message in messages)
+        return list(f"{written}[{len(tools)}]".encode())
 
 
 def test_a_new_conversation_is_rendered_by_the_template() -> None:
@@ -139,9 +143,9 @@ def test_a_new_conversation_is_rendered_by_the_template() -> None:
     system = Message("system", "s")
     assert text(contexts.open(ask(system, says("u"), tools=(TOOL,)))) == "<system>s<user>u[1]"
     contexts.codec.knows_tools = False  # type: ignore[attr-defined]
-    told = text(contexts.open(ask(system, says("u"), tools=(TOOL,))))
-    assert told.startswith("<system>To call a tool write <tool_call>")
-    assert told.endswith("s<user>u[0]")
+    written = text(contexts.open(ask(system, says("u"), tools=(TOOL,))))
+    assert written.startswith("<system>To call a tool write <tool_call>")
+    assert written.endswith("s<user>u[0]")
     # A single question is what it is in any environment.
     assert text(contexts.open(ask(says("u")))) == "u"
     # What it refuses becomes text.

@@ -98,8 +98,8 @@ def weights(run: Path) -> Any:
     return load_file(run / "final" / "alice" / "model.safetensors")
 
 
-def same(one: Any, other: Any) -> bool:
-    return one.keys() == other.keys() and all(one[name].equal(other[name]) for name in one)
+def same(left: Any, right: Any) -> bool:
+    return left.keys() == right.keys() and all(left[name].equal(right[name]) for name in left)
 
 
 def test_a_program_trains_like_the_same_conversation(module: str, tmp_path: Path) -> None:

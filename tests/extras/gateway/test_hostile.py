@@ -93,11 +93,11 @@ def attack(url: str, keys: list[str], seed: int, count: int, statuses: Counter[s
     chance, place = random.Random(seed), (urlsplit(url).hostname, urlsplit(url).port)
     for _ in range(count):
         data, then = hostile(chance, chance.choice(keys))
-        with socket.create_connection(place, timeout=10) as one:
+        with socket.create_connection(place, timeout=10) as connection:
             try:
-                one.sendall(data)
+                connection.sendall(data)
                 if then == "read":
-                    head = one.recv(4096).split(b"\r\n")[0].decode("latin-1")
+                    head = connection.recv(4096).split(b"\r\n")[0].decode("latin-1")
                     statuses[head.split(" ")[1] if head else "closed"] += 1
             except OSError:
                 statuses["reset"] += 1

@@ -24,7 +24,7 @@ def test_a_conversation_reads_the_same_on_every_wire() -> None:
     """Arguments in another order, content in parts, None for nothing."""
     arguments = '{"b": 2, "a": 1}'
     called = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": arguments}}
-    one = chat.read(
+    first = chat.read(
         {
             "model": "m",
             "messages": [
@@ -82,11 +82,11 @@ def test_a_conversation_reads_the_same_on_every_wire() -> None:
             "max_output_tokens": 9,
         }
     )
-    for request in (one, two, three):
+    for request in (first, two, three):
         assert request.messages == TALK
         assert request.tools == (TOOL,)
         assert (request.model, request.max_tokens) == ("m", 9)
-    assert one.stop == two.stop == ("x",)
+    assert first.stop == two.stop == ("x",)
 
 
 def test_what_is_written_is_read_as_what_was_answered() -> None:
@@ -121,10 +121,10 @@ def test_streams_say_the_same() -> None:
     kinds = [e["type"] for e in events(anthropic.events(ANSWER, "m"))]
     block = ["content_block_start", "content_block_delta", "content_block_stop"]
     assert kinds == ["message_start", *block, *block, "message_delta", "message_stop"]
-    told = events(responses.events(ANSWER, "m"))
-    assert [e["sequence_number"] for e in told] == list(range(len(told)))
-    assert told[-1]["type"] == "response.completed"
-    assert told[-1]["response"] == responses.write(ANSWER, "m")
+    sent = events(responses.events(ANSWER, "m"))
+    assert [e["sequence_number"] for e in sent] == list(range(len(sent)))
+    assert sent[-1]["type"] == "response.completed"
+    assert sent[-1]["response"] == responses.write(ANSWER, "m")
 
 
 @pytest.mark.parametrize(
