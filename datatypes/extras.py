@@ -55,6 +55,8 @@ class EnvironmentKind(NamedTuple):
     """The optional dependencies of ours that install it; empty where nothing more is needed."""
     module: str
     """Its ``spec(name, identity, options)`` returns the :class:`coterie.envs.EnvSpec`."""
+    options: bool = True
+    """Whether options stand behind a question mark; else it belongs to ID."""
 
 
 @dataclass(frozen=True)

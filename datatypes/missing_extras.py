@@ -13,6 +13,7 @@ T = TypeVar("T")
 ADDED: Mapping[str, tuple[str, ...]] = {
     "cluster": ("cluster",),
     "games": ("pettingzoo", "gymnasium", "discrete", "textarena", "verifiers"),
+    "gateway": ("harness", "command"),
     "ops": ("doctor", "push", "serve"),
     "papers": ("corea", "eapo", "distill", "sweep"),
     "programs": (),

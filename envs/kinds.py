@@ -1,7 +1,7 @@
 """Environments of a kind that an extra registers: ``KIND:ID``.
 
-Options of the kind's own stand behind a question mark (``pettingzoo:classic/rps_v2?max_cycles=3``).
-A kind is imported when it is first asked for.
+Options of the kind's own, if it has any, stand behind a question mark
+(``pettingzoo:classic/rps_v2?max_cycles=3``). A kind is imported when it is first asked for.
 """
 
 import importlib
@@ -38,8 +38,8 @@ def spec_of(name: str) -> EnvSpec:
         UserError: its package is not installed, or knows no such environment.
     """
     kind, _, rest = name.partition(":")
-    package, installs, module = kinds()[kind]
-    identity, texts = read_options(rest)
+    package, installs, module, options = kinds()[kind]
+    identity, texts = read_options(rest) if options else (rest.strip(), {})
     if not identity:
         raise UserError(f"env {name!r}: say which one behind the colon, {kind}:ID.")
     if importlib.util.find_spec(package) is None:

@@ -99,8 +99,8 @@ class HFCodec:
         (rendered,) = render(self._tokenizer, [marked], tools)
         markup, rest = [], rendered.text or ""
         for mark in marks:
-            before, found, rest = rest.partition(mark)
-            if not found or mark in rest:
+            before, written, rest = rest.partition(mark)
+            if not written or mark in rest:
                 return None
             markup.append(before)
         contents = [self._frame.trim(str(message["content"])) for message in messages]

@@ -2,10 +2,6 @@
 
 from coterie.datatypes.extras import EnvironmentKind, Extra
 
-EXTRA = Extra(
-    "gateway",
-    environments={
-        "harness": EnvironmentKind("h11", "", "coterie.extras.gateway.kinds"),
-        "command": EnvironmentKind("h11", "", "coterie.extras.gateway.kinds"),
-    },
-)
+_KIND = EnvironmentKind("h11", "", "coterie.extras.gateway.kinds", options=False)
+
+EXTRA = Extra("gateway", environments={"harness": _KIND, "command": _KIND})

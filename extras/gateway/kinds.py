@@ -21,11 +21,10 @@ def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
     Raises:
         UserError: there is no such function or command.
     """
-    kind, _, rest = name.partition(":")
-    if kind == "command":
-        program, roles = read_command(rest), _ROLES
+    if name.startswith("command:"):
+        program, roles = read_command(identity), _ROLES
     else:
-        program, roles = _function(name, identity, options)
+        program, roles = _function(name, identity)
 
     def factory(
         settings: GatewaySettings = GatewaySettings(),  # noqa: B008 (frozen)
@@ -52,13 +51,9 @@ def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
     )
 
 
-def _function(name: str, path: str, options: Mapping[str, str]) -> tuple[Program, tuple[str, ...]]:
+def _function(name: str, path: str) -> tuple[Program, tuple[str, ...]]:
     """The program, and the roles that it names itself."""
     title = f"env {name!r}"
-    if options:
-        raise UserError(
-            f"{title}: a harness has no options behind a question mark; leave them out."
-        )
     function = load(path, title)
     try:
         inspect.signature(function).bind(object(), object())

@@ -130,7 +130,9 @@ def test_a_program_trains_like_the_same_conversation(module: str, tmp_path: Path
         ("harness:twice_program:no_function", "function of two arguments"),
         ("harness:twice_program:one_argument", "function of two arguments"),
         ("harness:twice_program:no_roles", "must be a tuple of names"),
-        ("harness:twice_program:run?a=b", "has no options"),
+        ("harness:twice_program:run?a=b", "has no attribute"),
+        ("command:", "say which one behind the colon"),
+        ("command:no-such-program --x?y", "no program 'no-such-program' here"),
     ],
 )
 def test_what_is_no_program_is_refused(module: str, name: str, words: str) -> None:
