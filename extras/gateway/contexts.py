@@ -57,9 +57,8 @@ class Contexts:
         self.codec = codec
         self.counts: Counter[str] = Counter()
         """How requests began: ``bridged`` behind a known context, or why with a new one: ``new``
-        (nothing of the role is in it), ``rewritten`` (what is, is no longer what it was)."""
-        self.malformed = 0
-        """Calls of tools that could not be read, and stayed text."""
+        (nothing of the role is in it), ``rewritten`` (what is, is no longer what it was). And
+        ``malformed``: calls of tools that could not be read, and stayed text."""
         self._nodes: dict[bytes, Node] = {}
         """By the conversation that they end."""
         self._all: list[Node] = []
@@ -176,7 +175,7 @@ class Contexts:
                 if not (isinstance(name, str) and name and isinstance(given, dict)):
                     raise ValueError
             except (ValueError, LookupError, TypeError, RecursionError):
-                self.malformed += 1
+                self.counts["malformed"] += 1
                 return match[0]
             calls.append(ToolCall(f"call_{turn}_{len(calls)}", name, canonical_json(given)))
             return ""

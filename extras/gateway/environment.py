@@ -1,48 +1,26 @@
 """An episode that a program plays: whoever is called is active, and sees what was sent."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from coterie.datatypes import Problem, Scorer, TokenCodec, UserError
+from coterie.datatypes import Problem, Scorer, TokenCodec
 from coterie.envs.bytes_codec import BytesCodec
-from coterie.envs.contract import role_of, why_no_reward
+from coterie.envs.contract import role_of
 from coterie.envs.problem_env import ProblemEnv
 from coterie.envs.spaces import Seen, TokenSpace
 from coterie.extras.gateway.contexts import Contexts, Tokens
 from coterie.extras.gateway.gateway import gateway
 from coterie.extras.gateway.messages import Answer, Message, Refused
+from coterie.extras.gateway.outcome import Played, Record, conversation, counted, reward_terms
 from coterie.extras.gateway.programs import Endpoints, Program
 from coterie.extras.gateway.session import Call, Ended, Session, Situation
 from coterie.extras.gateway.settings import GatewaySettings
 from coterie.problems.source import ProblemSource
-
-COUNTED = (
-    "failed",
-    "bridged", "new", "rewritten", "twins", "undelivered", "abandoned", "replayed", "refused",
-    "malformed",
-)  # fmt: skip
-"""What an episode counts of its requests."""
-
-
-@dataclass(frozen=True)
-class Played:
-    """One turn of a role, for a function that says whether it is learned."""
-
-    role: str
-    turn: int
-    """Counted from 0."""
-    turns: int
-    """How many the role had."""
-    messages: tuple[Message, ...]
-    """What it was asked."""
-    answer: Answer
 
 
 @dataclass
@@ -242,7 +220,7 @@ class GatewayEnv(ProblemEnv):
                 asked, most = call.request.max_tokens, self.settings.max_new_tokens
                 limit = most if asked is None else min(asked, most)
                 info = {"max_new_tokens": limit, "stop": list(call.request.stop)}
-                info["text"] = _text(call.request.messages)
+                info["text"] = conversation(call.request.messages)
                 self._shown[role] = _Shown(call, ids, limit)
             observations[agent] = {"tokens": ids.copy(), "active": int(call is not None)}
             infos[agent] = info
@@ -250,81 +228,42 @@ class GatewayEnv(ProblemEnv):
 
     def _final(self, ended: Ended) -> dict[str, dict[str, Any]]:
         """What everybody earned, and what is learned of it."""
-        problem = self._problem
+        problem, session = self._problem, self._session
         assert problem is not None
-        terms = {} if ended.failure else self._terms(ended.result, problem)
-        learned = {role: self._learned(role) for role in self.roles}
-        episode = {"problem": problem.id, **self._counted(ended)}
+        assert session is not None
+        records = {
+            role: Record(role, self._contexts[role], turns, session.undelivered(role))
+            for role, turns in self._played.items()
+        }
+        failed = bool(ended.failure)
+        counts = counted(records.values(), session.counts, failed=failed)
+        terms: Mapping[str, Mapping[str, float]] = {}
+        if not failed:
+            terms = reward_terms(
+                self.title,
+                ended.result,
+                self.roles,
+                lambda text: bool(self.scorer.check(text, problem).correct),
+            )
         infos: dict[str, dict[str, Any]] = {}
         for agent in self.possible_agents:
             role = role_of(agent)
+            record = records[role]
             info = infos[agent] = {
                 "reward_terms": dict(terms.get(role, {})),
                 "groups": {"problem+role": f"{problem.id}/{role}", "problem": problem.id},
-                "episode": dict(episode),
-                "calls": float(len(self._played[role])),
-                "texts": self._texts(role),
+                "episode": {"problem": problem.id, **counts},
+                "texts": record.texts(),
+                **record.measured(),
             }
             if "correct" in info["reward_terms"]:
                 info["correct"] = bool(info["reward_terms"]["correct"])
-            if ended.failure:
+            if failed:
                 info["void"] = ended.failure
-            elif (turns := learned[role]) is not None:
+            last = self.settings.train_turns == "last"
+            if not failed and (turns := record.learned(self._turns, last=last)) is not None:
                 info["trained_turns"] = turns
         return infos
-
-    def _counted(self, ended: Ended) -> dict[str, float]:
-        """What became of the requests of the whole episode."""
-        assert self._session is not None
-        counts = sum(
-            (contexts.counts for contexts in self._contexts.values()), start=Counter[str]()
-        )
-        counts += self._session.counts
-        counts["malformed"] = sum(contexts.malformed for contexts in self._contexts.values())
-        return {
-            "failed": float(bool(ended.failure)),
-            **{name: float(counts[name]) for name in COUNTED},
-        }
-
-    def _learned(self, role: str) -> list[int] | None:
-        """Turns that are learned; None: all are. What reached nobody, and a twin that nobody went
-        on with, is not."""
-        assert self._session is not None
-        turns, counts = self._played[role], self._session.counts
-        undelivered = self._session.undelivered(role)
-        twins = self._contexts[role].twins() - undelivered
-        counts["undelivered"] += len(undelivered)
-        counts["twins"] += len(twins)
-        kept = [turn for turn in range(len(turns)) if turn not in undelivered | twins]
-        if (learns := self._turns) is not None:
-            count = len(turns)
-            kept = [turn for turn in kept if learns(Played(role, turn, count, *turns[turn]))]
-        if self.settings.train_turns == "last":
-            kept = kept[-1:]
-        return None if len(kept) == len(turns) else kept
-
-    def _terms(self, result: Any, problem: Problem) -> dict[str, dict[str, float]]:
-        """Role -> its reward terms."""
-        if isinstance(result, str):
-            right = float(self.scorer.check(result, problem).correct)
-            return {role: {"correct": right} for role in self.roles}
-        paid = dict.fromkeys(self.roles, result) if isinstance(result, Real) else result
-        if not isinstance(paid, Mapping) or not set(paid) <= set(self.roles):
-            raise UserError(
-                f"{self.title} gave {result!r:.100}; it must give a text to grade, a number, or a "
-                f"dictionary of numbers by role ({', '.join(self.roles)})."
-            )
-        for role, reward in paid.items():
-            if why := why_no_reward(role, reward):
-                raise UserError(f"{self.title}: {why}.")
-        return {role: {"program": float(reward)} for role, reward in paid.items()}
-
-    def _texts(self, role: str) -> list[str]:
-        """What it was asked and answered, in turn."""
-        pieces: list[str] = []
-        for messages, answer in self._played[role]:
-            pieces += [_text(messages), answer.text]
-        return pieces
 
     def _give_up(self) -> None:
         """End an episode that is still on."""
@@ -347,10 +286,3 @@ def _ids(action: Any, width: int) -> Tokens:
         return np.zeros(0, dtype=np.int64)
     ids = ids.reshape(-1).astype(np.int64)
     return ids[(ids >= 0) & (ids < width)]
-
-
-def _text(messages: Sequence[Message]) -> str:
-    """A conversation for those who read text: a single message as it is."""
-    if len(messages) == 1:
-        return messages[0].text
-    return "\n".join(f"{message.speaker}: {message.text}" for message in messages)

@@ -56,7 +56,8 @@ class Session:
     def __init__(self, roles: Sequence[str], settings: GatewaySettings) -> None:
         self.roles = tuple(roles)
         self.counts: Counter[str] = Counter()
-        """``replayed``, ``undelivered``, ``abandoned``, ``refused``."""
+        """Calls that were ``replayed``, ``abandoned`` (nobody waits for the answer) or
+        ``refused`` (a budget is used up)."""
         self.ended: Ended | None = None
         self.stop: Callable[[], None] = lambda: None
         """Ends the program."""

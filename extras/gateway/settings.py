@@ -28,7 +28,7 @@ class GatewaySettings:
     """Which turns of a role are learned: all, or its last."""
     turns: str = ""
     """pkg.module:function that says of each turn whether it is learned; it is given a
-    coterie.extras.gateway.environment.Played."""
+    coterie.extras.gateway.outcome.Played."""
     replicas: int = 8
     """Episodes of one problem that are compared with each other."""
 

@@ -95,7 +95,7 @@ def test_calls_that_cannot_be_read_stay_text(contexts: Contexts, call: str) -> N
     ids = sampled(f"<tool_call>{call}</tool_call>")
     reply = answer(contexts, ask(says("a"), tools=(TOOL,)), ids)
     assert (reply.text, reply.calls) == (f"<tool_call>{call}</tool_call>", ())
-    assert contexts.malformed == 1
+    assert contexts.counts["malformed"] == 1
 
 
 def test_without_tools_nothing_is_a_call(contexts: Contexts) -> None:

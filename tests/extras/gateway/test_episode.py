@@ -17,9 +17,9 @@ from coterie.datatypes import Completion, Policy, PolicyFailure, Prompt, Samplin
 from coterie.envs import ConversationEnv, Outcome
 from coterie.envs.bytes_codec import END
 from coterie.envs.token_view import TokenView
-from coterie.extras.gateway.environment import Played
 from coterie.extras.gateway.gateway import gateway
 from coterie.extras.gateway.messages import Refused
+from coterie.extras.gateway.outcome import Played
 
 from .conftest import CODEC, PROBLEM, babbling, chat, client, run, said, saying, user
 
@@ -168,13 +168,16 @@ async def _hangs(endpoints: Any, problem: Any) -> None:
 
 @pytest.mark.parametrize(
     ("program", "words"),
-    [(_raises, "the program raised ValueError: no luck"), (_hangs, "did nothing for 0.2 s")],
+    [(_raises, "the program raised ValueError: no luck"), (_hangs, "did nothing for 1 s")],
 )
 def test_a_program_that_fails_fails_its_episode(make: Make, program: Any, words: str) -> None:
-    env = make(program, patience_s=0.2)
-    (row,) = run(env, {"alice": saying("y")}).trajectories
-    assert row.status == f"failed: {words}" or words in row.status
+    env = make(program, patience_s=1.0)
+    episode = run(env, {"alice": saying("y")})
+    (row,) = episode.trajectories
+    assert row.status.startswith("failed: ")
+    assert words in row.status
     assert not row.trainable
+    assert episode.info["failed"] == 1.0
 
 
 def test_a_program_that_asks_nobody_anything_has_no_rows(make: Make) -> None:

@@ -1,0 +1,126 @@
+"""What an ended episode pays each role, which of its turns are learned, and what is measured."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from coterie.datatypes import UserError
+from coterie.envs.contract import why_no_reward
+from coterie.extras.gateway.contexts import Contexts
+from coterie.extras.gateway.messages import Answer, Message
+
+OF_CONTEXTS = ("new", "bridged", "rewritten", "malformed")
+OF_SESSIONS = ("abandoned", "replayed", "refused")
+
+
+@dataclass(frozen=True)
+class Played:
+    """One turn of a role, for a function that says whether it is learned."""
+
+    role: str
+    turn: int
+    """Counted from 0."""
+    turns: int
+    """How many the role had."""
+    messages: tuple[Message, ...]
+    """What it was asked."""
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one role did."""
+
+    role: str
+    contexts: Contexts
+    turns: Sequence[tuple[tuple[Message, ...], Answer]]
+    """What it was asked, and answered."""
+    undelivered: Collection[int]
+    """Turns whose answers reached nobody."""
+
+    @property
+    def twins(self) -> set[int]:
+        """Turns that were answered again; the program went on with the other answer alone."""
+        return self.contexts.twins() - {*self.undelivered}
+
+    def learned(self, chosen: Callable[[Played], bool] | None, *, last: bool) -> list[int] | None:
+        """Turns that are learned; None: all are. What reached nobody is not, and no twin.
+
+        Args:
+            chosen: says of each turn whether it is learned.
+            last: whether only the last of them is.
+        """
+        count, left_out = len(self.turns), {*self.undelivered, *self.twins}
+        kept = [turn for turn in range(count) if turn not in left_out]
+        if chosen is not None:
+            kept = [t for t in kept if chosen(Played(self.role, t, count, *self.turns[t]))]
+        if last:
+            kept = kept[-1:]
+        return None if len(kept) == count else kept
+
+    def measured(self) -> dict[str, float]:
+        """Calls, contexts that they were asked in, and which shares of the calls went on with a
+        context and reached the program."""
+        counts, calls = self.contexts.counts, len(self.turns)
+        return {
+            "calls": float(calls),
+            "contexts": float(counts["new"] + counts["rewritten"]),
+            "bridged_share": counts["bridged"] / max(calls, 1),
+            "delivered_share": 1 - len(self.undelivered) / max(calls, 1),
+        }
+
+    def texts(self) -> list[str]:
+        """What it was asked and answered, in turn."""
+        return [text for asked, answer in self.turns for text in (conversation(asked), answer.text)]
+
+
+def counted(
+    records: Collection[Record], of_session: Mapping[str, int], *, failed: bool
+) -> dict[str, float]:
+    """What became of the requests of a whole episode."""
+    counts = sum((record.contexts.counts for record in records), start=Counter[str]())
+    return {
+        "failed": float(failed),
+        **{name: float(counts[name]) for name in OF_CONTEXTS},
+        "twins": float(sum(len(record.twins) for record in records)),
+        "undelivered": float(sum(len(record.undelivered) for record in records)),
+        **{name: float(of_session.get(name, 0)) for name in OF_SESSIONS},
+    }
+
+
+def reward_terms(
+    title: str, result: Any, roles: Sequence[str], correct: Callable[[str], bool]
+) -> dict[str, dict[str, float]]:
+    """Role -> its reward terms.
+
+    Args:
+        title: what messages begin with.
+        result: what the program gave: text, a number, or numbers by role.
+        roles: all that there are.
+        correct: whether a text answers the problem.
+
+    Raises:
+        UserError: it is nothing of these.
+    """
+    if isinstance(result, str):
+        right = float(correct(result))
+        return {role: {"correct": right} for role in roles}
+    paid = dict.fromkeys(roles, result) if isinstance(result, Real) else result
+    if not isinstance(paid, Mapping) or not set(paid) <= set(roles):
+        raise UserError(
+            f"{title} gave {result!r:.100}; it must give a text to grade, a number, or a "
+            f"dictionary of numbers by role ({', '.join(roles)})."
+        )
+    for role, reward in paid.items():
+        if why := why_no_reward(role, reward):
+            raise UserError(f"{title}: {why}.")
+    return {role: {"program": float(reward)} for role, reward in paid.items()}
+
+
+def conversation(messages: Sequence[Message]) -> str:
+    """Messages for those who read text: a single one as it is."""
+    if len(messages) == 1:
+        return messages[0].text
+    return "\n".join(f"{message.speaker}: {message.text}" for message in messages)

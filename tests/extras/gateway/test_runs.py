@@ -1,0 +1,197 @@
+"""Whole runs whose roles a program plays: log, report, teams, cross-play, kill and resume."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+from coterie import __main__, benchmark
+from coterie.train import main
+
+ROOT = Path(__file__).parents[3]
+PROGRAM = """
+import json, urllib.request
+
+
+def ask(endpoints, role, text):
+    body = {"model": role, "messages": [{"role": "user", "content": text}], "max_tokens": 16}
+    headers = {"Authorization": "Bearer " + endpoints.api_key}
+    url, data = endpoints.base_url + "/chat/completions", json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers)) as reply:
+        return json.load(reply)["choices"][0]["message"]["content"]
+
+
+def run(endpoints, problem):
+    question = f"Question: {problem.question}\\nLet's solve this step by step:"
+    plan = ask(endpoints, "alice", question)
+    return ask(endpoints, "bob", f"{question}\\n{plan}\\nAnswer:")
+
+
+run.roles = ("alice", "bob")
+
+
+def none(endpoints, problem):
+    run(endpoints, problem)
+"""
+COMMAND = """
+import os, types
+from planner import run
+endpoints = types.SimpleNamespace(
+    base_url=os.environ["OPENAI_BASE_URL"], api_key=os.environ["OPENAI_API_KEY"])
+print(run(endpoints, types.SimpleNamespace(question=os.environ["COTERIE_QUESTION"])))
+"""
+SMALL = (
+    *("--rollout.problems-per-step", "2", "--rollout.replicas", "2", "--problems.held-out", "4"),
+    *("--threads", "1", "--eval.resamples", "10", "--env.gather-s", "30"),
+)
+NAME = "harness:planner:run"
+MEASURED = ("calls", "contexts", "bridged_share", "delivered_share")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the program lies."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "planner.py").write_text(PROGRAM)
+    (folder / "command.py").write_text(COMMAND)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def found_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+
+
+@pytest.fixture(scope="module")
+def trained(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two steps."""
+    run = tmp_path_factory.mktemp("run") / "trained"
+    sys.path.insert(0, str(folder))
+    try:
+        assert main(["--env", NAME, "--steps", "2", *SMALL, "--run-dir", str(run)]) == 0
+    finally:
+        sys.path.remove(str(folder))
+    return run
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_the_log_and_the_report_have_what_programs_did(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for step in lines(trained / "metrics.jsonl"):
+        measured = {name: step[f"measured/bob/{name}"] for name in MEASURED}
+        assert measured == {"calls": 1, "contexts": 1, "bridged_share": 0, "delivered_share": 1}
+    episode, *_ = lines(trained / "episodes.jsonl")
+    assert {row["agent"] for row in episode["trajectories"]} == {"alice_0", "bob_0"}
+    assert (episode["info"]["new"], episode["info"]["bridged"], episode["info"]["failed"]) == (
+        2,
+        0,
+        0,
+    )
+    assert __main__.main(["report", str(trained)]) == 0
+    assert "rewritten" in (trained / "report.html").read_text()
+    capsys.readouterr()
+    assert __main__.main(["check", NAME]) == 0
+    assert "keeps the contract" in capsys.readouterr().out
+
+
+def test_the_same_seed_is_the_same_run(trained: Path, tmp_path: Path) -> None:
+    """However fast its programs are; and so is one that stopped on its way."""
+    again = tmp_path / "again"
+    assert main(["--env", NAME, "--steps", "1", *SMALL, "--run-dir", str(again)]) == 0
+    assert main(["--resume", str(again), "--steps", "2"]) == 0
+    assert_same(trained, again)
+
+
+def assert_same(left: Path, right: Path) -> None:
+    assert (left / "episodes.jsonl").read_bytes() == (right / "episodes.jsonl").read_bytes()
+    for role in ("alice", "bob"):
+        weights = [load_file(run / "final" / role / "model.safetensors") for run in (left, right)]
+        assert all(weights[0][name].equal(weights[1][name]) for name in weights[0])
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_goes_on_bit_for_bit(trained: Path, folder: Path) -> None:
+    run = folder / "killed"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (folder, ROOT)))}
+    command = [sys.executable, str(ROOT / "train.py")]
+    flags = ["--env", NAME, "--steps", "2", *SMALL, "--run-dir", str(run)]
+    process = subprocess.Popen([*command, *flags], env=environment, cwd=folder)
+    log, limit = run / "metrics.jsonl", time.monotonic() + 120
+    while not (log.is_file() and log.read_text()) and time.monotonic() < limit:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(lines(log)) >= 1
+    subprocess.run([*command, "--resume", str(run)], env=environment, cwd=folder, check=True)
+    assert_same(trained, run)
+
+
+def test_whole_teams_play_it(trained: Path, tmp_path: Path) -> None:
+    team = ["--team", f"alice={trained}", "bob=tiny:bob"]
+    small = ["--suite", NAME, "--questions", "2", "--samples", "2", "--out", str(tmp_path / "out")]
+    assert benchmark.main([*team, *small]) == 0
+    assert (tmp_path / "out" / "results.json").is_file()
+
+
+def test_all_pairings_play_it(trained: Path, tmp_path: Path) -> None:
+    pairs = ["--cross-play", f"ours={trained}", "tiny:bob"]
+    small = ["--suite", NAME, "--questions", "2", "--samples", "2", "--out", str(tmp_path / "out")]
+    assert benchmark.main([*pairs, *small]) == 0
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert "cross_play" in json.dumps(results).replace("-", "_")
+
+
+def test_a_command_trains_its_roles(folder: Path, tmp_path: Path) -> None:
+    """As the function does: the same weights."""
+    runs = {"command": f"command:{sys.executable} {folder / 'command.py'}", "function": NAME}
+    for name, env in runs.items():
+        flags = ["--env", env, "--roles", "alice", "bob", "--steps", "1", *SMALL]
+        assert main([*flags, "--run-dir", str(tmp_path / name)]) == 0
+    episodes = [lines(tmp_path / name / "episodes.jsonl") for name in runs]
+    kept = ("tokens", "turns", "logprobs", "reward", "advantage", "status")
+    left, right = (
+        [{key: row[key] for key in kept} for episode in run for row in episode["trajectories"]]
+        for run in episodes
+    )
+    assert left == right
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--env", "harness:planner:walk"], "has no attribute 'walk'"),
+        (["--env", "harness:planner"], "function of two arguments"),
+        (["--env", "command:no-such-program"], "there is no program 'no-such-program' here"),
+        (["--env", NAME, "--roles"], "--roles"),
+        (["--env", NAME, "--roles", "alice", "alice"], "alice"),
+    ],
+)
+def test_a_mistake_is_one_sentence_before_a_model_is_loaded(
+    flags: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*flags, *SMALL]) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert said.err.count("\n") == 1
+    assert "loading" not in said.out
+
+
+def test_a_program_that_returns_nothing_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--env", "harness:planner:none", "--roles", "alice", "bob", *SMALL]
+    assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert "harness:planner:none gave None; it must give a text to grade" in said
+    assert said.count("\n") == 1
