@@ -1,1 +1,0 @@
-"""Programs of other frameworks, unchanged, as players (docs/gateway.md)."""
