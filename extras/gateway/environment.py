@@ -16,7 +16,14 @@ from coterie.envs.spaces import Seen, TokenSpace
 from coterie.extras.gateway.contexts import Contexts, Tokens
 from coterie.extras.gateway.gateway import gateway
 from coterie.extras.gateway.messages import Answer, Message, Refused
-from coterie.extras.gateway.outcome import Played, Record, conversation, counted, reward_terms
+from coterie.extras.gateway.outcome import (
+    Played,
+    Record,
+    conversation,
+    counted,
+    reward_terms,
+    turn_rewards,
+)
 from coterie.extras.gateway.programs import Endpoints, Program
 from coterie.extras.gateway.session import Call, Ended, Session, Situation
 from coterie.extras.gateway.settings import GatewaySettings
@@ -189,15 +196,18 @@ class GatewayEnv(ProblemEnv):
         future: asyncio.Future[Situation] = player.create_future()
 
         async def turn() -> None:
-            gate, session = server.gate(player, self.settings.gather_s), act()
-            gate.enter(session)
-            await session.asked()
-            gate.wait(session, lambda: deliver(session.situation()))
+            try:
+                gate, session = server.gate(player, self.settings.gather_s), act()
+                gate.enter(session)
+                await session.asked()
+                gate.wait(session, lambda: deliver(session.situation()))
+            except Exception as error:
+                player.call_soon_threadsafe(future.set_exception, error)
 
         def deliver(situation: Situation) -> Callable[[], None]:
             return lambda: None if future.done() else future.set_result(situation)
 
-        await asyncio.wrap_future(server.submit(turn()))
+        server.start(turn())
         return await future
 
     def _stepped(self, situation: Situation) -> Any:
@@ -238,13 +248,11 @@ class GatewayEnv(ProblemEnv):
         failed = bool(ended.failure)
         counts = counted(records.values(), session.counts, failed=failed)
         terms: Mapping[str, Mapping[str, float]] = {}
+        by_turn: Mapping[str, list[float]] = {}
         if not failed:
-            terms = reward_terms(
-                self.title,
-                ended.result,
-                self.roles,
-                lambda text: bool(self.scorer.check(text, problem).correct),
-            )
+            check = lambda text: bool(self.scorer.check(text, problem).correct)  # noqa: E731
+            terms = reward_terms(self.title, ended.result, records, check)
+            by_turn = turn_rewards(self.title, ended.result, records)
         infos: dict[str, dict[str, Any]] = {}
         for agent in self.possible_agents:
             role = role_of(agent)
@@ -258,6 +266,8 @@ class GatewayEnv(ProblemEnv):
             }
             if "correct" in info["reward_terms"]:
                 info["correct"] = bool(info["reward_terms"]["correct"])
+            if role in by_turn:
+                info["turn_rewards"] = by_turn[role]
             if failed:
                 info["void"] = ended.failure
             last = self.settings.train_turns == "last"

@@ -47,6 +47,7 @@ class Gateway:
         self._dead: deque[str] = deque(maxlen=_DEAD_KEYS)
         self._conversations: dict[str, tuple[Session, tuple[Message, ...]]] = {}
         """What ``previous_response_id`` names, of live episodes."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self._gates: dict[asyncio.AbstractEventLoop, Gate] = {}
         threading.Thread(target=self.loop.run_forever, daemon=True, name="gateway").start()
         self.url = self.submit(Server(self._handle, _refusal).start()).result()
@@ -56,6 +57,16 @@ class Gateway:
     def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         """Do ``work`` in the gateway's loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin ``work``, which fails nowhere, in the gateway's loop."""
+
+        def begin() -> None:
+            task = self.loop.create_task(work)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        self.loop.call_soon_threadsafe(begin)
 
     def gate(self, player: asyncio.AbstractEventLoop, gather_s: float) -> Gate:
         """That of the episodes which ``player`` plays."""

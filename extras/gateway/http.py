@@ -13,7 +13,7 @@ MOST_HEADERS = 32 << 10
 """Bytes of its headers."""
 MOST_CONNECTIONS = 1024
 SLOW_S = 60.0
-"""Seconds that a client may take to send a request, or to read what it is sent."""
+"""Seconds that a client may take until a request is whole, or to read what it is sent."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,8 @@ class Server:
     ) -> bool:
         """One request; whether the connection may have another."""
         try:
-            asked = await self._read(connection, reader, writer)
+            async with asyncio.timeout(SLOW_S):
+                asked = await self._read(connection, reader, writer)
         except h11.RemoteProtocolError as error:
             reply = self._refusal(error.error_status_hint, f"this is no HTTP: {error}")
         except _TooLong:
@@ -114,7 +115,7 @@ class Server:
                 if connection.they_are_waiting_for_100_continue:
                     go_on = h11.InformationalResponse(status_code=100, headers=[])
                     writer.write(connection.send(go_on) or b"")
-                connection.receive_data(await asyncio.wait_for(reader.read(1 << 16), SLOW_S))
+                connection.receive_data(await reader.read(1 << 16))
             elif isinstance(event, h11.Request):
                 request = event
             elif isinstance(event, h11.Data):
@@ -151,7 +152,9 @@ class Server:
             if last and here():
                 # Before anything else runs: the program may go on as soon as it has read this.
                 reply.sent()
-            await asyncio.wait_for(writer.drain(), SLOW_S)
+            if writer.transport.get_write_buffer_size():
+                async with asyncio.timeout(SLOW_S):
+                    await writer.drain()
 
         if reply.stream is None:
             await write(start, h11.Data(data=reply.body), h11.EndOfMessage(), last=True)

@@ -91,14 +91,17 @@ def counted(
 
 
 def reward_terms(
-    title: str, result: Any, roles: Sequence[str], correct: Callable[[str], bool]
+    title: str,
+    result: Any,
+    records: Mapping[str, Record],
+    correct: Callable[[str], bool],
 ) -> dict[str, dict[str, float]]:
     """Role -> its reward terms.
 
     Args:
         title: what messages begin with.
-        result: what the program gave: text, a number, or numbers by role.
-        roles: all that there are.
+        result: what the program gave: text, a number, or by role a number or a list of numbers.
+        records: role -> what it did.
         correct: whether a text answers the problem.
 
     Raises:
@@ -106,17 +109,51 @@ def reward_terms(
     """
     if isinstance(result, str):
         right = float(correct(result))
-        return {role: {"correct": right} for role in roles}
-    paid = dict.fromkeys(roles, result) if isinstance(result, Real) else result
-    if not isinstance(paid, Mapping) or not set(paid) <= set(roles):
+        return {role: {"correct": right} for role in records}
+    return {role: {"program": sum(paid, 0.0)} for role, paid in _paid(title, result, records).items()}
+
+
+def turn_rewards(title: str, result: Any, records: Mapping[str, Record]) -> dict[str, list[float]]:
+    """Role -> what each of its turns was paid, of roles that a list pays. A turn whose answer
+    reached nobody was paid nothing.
+
+    Raises:
+        UserError: the result is none of those that a program may give.
+    """
+    if not isinstance(result, Mapping):
+        return {}
+    rewards: dict[str, list[float]] = {}
+    for role, paid in _paid(title, result, records).items():
+        if isinstance(result[role], list | tuple):
+            record, left = records[role], iter(paid)
+            turns = range(len(record.turns))
+            rewards[role] = [0.0 if t in record.undelivered else next(left) for t in turns]
+    return rewards
+
+
+def _paid(title: str, result: Any, records: Mapping[str, Record]) -> dict[str, list[float]]:
+    """Role -> the numbers that it was paid."""
+    by_role = dict.fromkeys(records, result) if isinstance(result, Real) else result
+    if not isinstance(by_role, Mapping) or not set(by_role) <= set(records):
         raise UserError(
             f"{title} gave {result!r:.100}; it must give a text to grade, a number, or a "
-            f"dictionary of numbers by role ({', '.join(roles)})."
+            f"dictionary by role ({', '.join(records)}) of numbers, or of lists with a number for "
+            "each answer."
         )
-    for role, reward in paid.items():
-        if why := why_no_reward(role, reward):
-            raise UserError(f"{title}: {why}.")
-    return {role: {"program": float(reward)} for role, reward in paid.items()}
+    paid: dict[str, list[float]] = {}
+    for role, rewards in by_role.items():
+        record, each = records[role], isinstance(rewards, list | tuple)
+        answers = len(record.turns) - len(record.undelivered)
+        if each and len(rewards) != answers:
+            raise UserError(
+                f"{title} gave {role} {len(rewards)} rewards, and it had {answers} answers; give a "
+                "number for each answer, or one number."
+            )
+        for reward in rewards if each else [rewards]:
+            if why := why_no_reward(role, reward):
+                raise UserError(f"{title}: {why}.")
+        paid[role] = [float(reward) for reward in (rewards if each else [rewards])]
+    return paid
 
 
 def conversation(messages: Sequence[Message]) -> str:

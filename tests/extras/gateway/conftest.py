@@ -58,7 +58,12 @@ def saying(*texts: str, log: list[Prompt] | None = None) -> Policy:
 
 
 async def babbling(prompt: Prompt, sampling: Sampling) -> Completion:
-    """A function of prompt and seed, like a model: a few letters, and an end now and then."""
+    """A function of prompt and seed, like a model."""
+    return babble(prompt)
+
+
+def babble(prompt: Prompt) -> Completion:
+    """A few letters, and an end now and then."""
     name = hashlib.blake2b(prompt.tokens.tobytes() + str(prompt.seed).encode()).digest()
     random = np.random.default_rng(int.from_bytes(name[:8], "big"))
     ids = random.integers(97, 123, size=random.integers(1, 6))

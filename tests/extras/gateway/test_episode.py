@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import numpy as np
 import pytest
 
 from coterie.datatypes import Completion, Policy, PolicyFailure, Prompt, Sampling, UserError
@@ -61,46 +60,6 @@ def test_a_program_that_appends_is_the_same_as_a_conversation(make: Make, policy
         assert getattr(row, name) == getattr(other, name), name
 
 
-def test_any_interleaving_keeps_what_the_engine_saw(make: Make) -> None:
-    """Roles that go on with any of their conversations, rewrite some, and ask at the same time."""
-    for seed in range(20):
-        random = np.random.default_rng(seed)
-        seen: list[tuple[str, bytes, bytes, bytes]] = []
-
-        async def watched(prompt: Prompt, sampling: Sampling, seen: Any = seen) -> Completion:
-            done = await babbling(prompt, sampling)
-            parts = (prompt.tokens, np.asarray(done.tokens), done.logprobs)
-            seen.append((prompt.agent, *(part.tobytes() for part in parts)))
-            return done
-
-        async def wander(endpoint: Any, random: Any) -> None:
-            known: list[list[Any]] = [[]]
-            async with client(endpoint) as to:
-                for turn in range(int(random.integers(1, 7))):
-                    base = known[int(random.integers(len(known)))]
-                    if base and random.random() < 0.2:
-                        base = [*base[:-1], said("no")]
-                    asked = [*base, user(f"turn {turn}")]
-                    reply = await chat(to, asked)
-                    known.append([*asked, said(reply["content"])])
-
-        async def everyone(endpoints: Any, problem: Any, random: Any = random) -> float:
-            generators = random.spawn(len(endpoints))
-            await asyncio.gather(*map(wander, endpoints.values(), generators))
-            return 1.0
-
-        roles = ("alice", "bob", "carol")
-        episode = run(make(everyone, *roles), dict.fromkeys(roles, watched))
-        sampled = [
-            (row.agent, *(part.tobytes() for part in (row.tokens[:a], row.tokens[a:b], logp)))
-            for row in episode.trajectories
-            for a, b in row.turns
-            for logp in (row.logprobs[a:b],)
-        ]
-        # Each answer of the engine is learned once, behind exactly what it answered.
-        assert sorted(sampled) == sorted(seen)
-
-
 def test_a_role_that_comes_back_to_a_conversation_goes_on_with_its_row(make: Make) -> None:
     async def program(endpoints: Any, problem: Any) -> float:
         async with client(endpoints) as to:
@@ -142,7 +101,14 @@ def test_a_text_is_graded(make: Make) -> None:
 
 @pytest.mark.parametrize(
     ("result", "words"),
-    [(None, "gave None"), ({"bob": 1.0}, "by role"), ({"alice": float("nan")}, "not a finite")],
+    [
+        (None, "gave None"),
+        ({"bob": 1.0}, "by role"),
+        ({"alice": float("nan")}, "not a finite"),
+        ({"alice": [1.0, "x"]}, "gave alice 2 rewards, and it had 1 answers"),
+        ({"alice": ["x"]}, "not a finite"),
+        ([1.0], "by role"),
+    ],
 )
 def test_a_result_that_pays_nobody_is_refused(make: Make, result: Any, words: str) -> None:
     async def program(endpoints: Any, problem: Any) -> Any:
@@ -396,6 +362,40 @@ def test_calls_at_the_same_time_are_answered_one_by_one(make: Make) -> None:
     assert len(episode.trajectories) == 8
 
 
+def test_a_list_pays_turn_by_turn(make: Make) -> None:
+    """A number for each answer that the program got; what it did not get was paid nothing."""
+
+    async def program(endpoints: Any, problem: Any) -> Any:
+        async with client(endpoints) as to:
+            await chat(to, [user("a")])
+            lost = asyncio.create_task(chat(to, [user("b")]))
+            await asyncio.to_thread(asked.wait, 10)
+            lost.cancel()
+            await asyncio.wait([lost])
+            gone.set()
+            await chat(to, [user("c")])
+            await chat(to, [user("d")], model="bob")
+        return {"alice": [0.25, 0.5], "bob": 1.0}
+
+    asked, gone = threading.Event(), threading.Event()
+
+    async def slow(prompt: Prompt, sampling: Sampling) -> Completion:
+        if CODEC.decode(prompt.tokens) == "b":
+            asked.set()
+            await asyncio.to_thread(gone.wait, 10)
+            await asyncio.sleep(0.1)
+        return await saying("y")(prompt, sampling)
+
+    env = make(program, "alice", "bob")
+    last: list[Any] = []
+    stepped = env.step_result
+    env.step_result = lambda *a, done, **k: (last.append(a[1]), stepped(*a, done=done, **k))[1]
+    rows = run(env, dict.fromkeys(("alice", "bob"), slow)).trajectories
+    assert {row.agent: row.reward for row in rows} == {"alice_0": 0.75, "bob_0": 1.0}
+    assert last[-1]["alice_0"]["turn_rewards"] == [0.25, 0.0, 0.5]
+    assert "turn_rewards" not in last[-1]["bob_0"]
+
+
 COMMAND = """
 import json, os, sys, urllib.request
 assert os.environ["COTERIE_ROLES"] == "alice"
@@ -417,6 +417,7 @@ text = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["cont
         ("print(text)", 1.0, "ok"),
         ("open(os.environ['COTERIE_ANSWER'], 'w').write(text); print('chatter')", 1.0, "ok"),
         ("print(json.dumps({'rewards': {'alice': 0.25}}))", 0.25, "ok"),
+        ("print(json.dumps({'rewards': {'alice': [0.5]}}))", 0.5, "ok"),
         ("sys.exit('out of luck')", 0.0, "ended with 1: out of luck"),
         ("print('x' * (1 << 21))", 0.0, "wrote more than"),
         ("import time; time.sleep(60)", 0.0, "did nothing for 3 s"),
