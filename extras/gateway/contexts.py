@@ -58,7 +58,8 @@ class Contexts:
         self.counts: Counter[str] = Counter()
         """How requests began: ``bridged`` behind a known context, or why with a new one: ``new``
         (nothing of the role is in it), ``rewritten`` (what is, is no longer what it was). And
-        ``malformed``: calls of tools that could not be read, and stayed text."""
+        ``malformed``: calls of tools that could not be read, and stayed text;
+        ``sampling_ignored``: requests that name a temperature or a top-p."""
         self._nodes: dict[bytes, Node] = {}
         """By the conversation that they end."""
         self._all: list[Node] = []
@@ -67,6 +68,8 @@ class Contexts:
         """The ids that the role is shown."""
         digests = prefix_digests(request.messages, request.tools)
         messages = request.messages
+        if request.names_sampling:
+            self.counts["sampling_ignored"] += 1
         for count in range(len(messages) - 1, 0, -1):
             node = self._nodes.get(digests[count - 1])
             if messages[count - 1].speaker != "assistant" or node is None:

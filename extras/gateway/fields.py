@@ -72,6 +72,14 @@ def count(value: Any, name: str) -> int | None:
     return value
 
 
+def names_sampling(body: Mapping[str, Any]) -> bool:
+    """Whether a request names a temperature or a top-p."""
+    given = [body[name] for name in ("temperature", "top_p") if body.get(name) is not None]
+    if not all(isinstance(number, int | float) for number in given):
+        raise Refused(400, "temperature and top_p must be numbers")
+    return bool(given)
+
+
 def words(value: Any, name: str) -> tuple[str, ...]:
     """A string or a list of strings, none empty."""
     value = [] if value is None else [value] if isinstance(value, str) else value

@@ -74,10 +74,12 @@ class Server:
             while await self._answer(connection, reader, writer):
                 connection.start_next_cycle()
         except (OSError, TimeoutError, h11.LocalProtocolError):
-            pass  # the client is gone, or too slow
+            writer.transport.abort()  # the client is gone, or too slow
         finally:
             self._open -= 1
-            writer.transport.abort() if writer.transport.is_closing() else writer.close()
+            writer.close()
+            if writer.transport.get_write_buffer_size():
+                asyncio.get_running_loop().call_later(SLOW_S, writer.transport.abort)
 
     async def _answer(
         self,

@@ -59,6 +59,8 @@ class Request:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     stream: bool = False
+    names_sampling: bool = False
+    """Whether it names a temperature or a top-p; the run's hold in their place."""
 
 
 @dataclass(frozen=True)

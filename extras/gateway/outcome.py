@@ -61,14 +61,15 @@ class Record:
         return None if len(kept) == count else kept
 
     def measured(self) -> dict[str, float]:
-        """Calls, contexts that they were asked in, and which shares of the calls went on with a
-        context and reached the program."""
+        """Calls; contexts that they were asked in; the shares of calls that went on with a context
+        and that reached the program; calls whose temperature or top-p was ignored."""
         counts, calls = self.contexts.counts, len(self.turns)
         return {
             "calls": float(calls),
             "contexts": float(counts["new"] + counts["rewritten"]),
             "bridged_share": counts["bridged"] / max(calls, 1),
             "delivered_share": 1 - len(self.undelivered) / max(calls, 1),
+            "sampling_ignored": float(counts["sampling_ignored"]),
         }
 
     def texts(self) -> list[str]:
@@ -110,7 +111,9 @@ def reward_terms(
     if isinstance(result, str):
         right = float(correct(result))
         return {role: {"correct": right} for role in records}
-    return {role: {"program": sum(paid, 0.0)} for role, paid in _paid(title, result, records).items()}
+    return {
+        role: {"program": sum(paid, 0.0)} for role, paid in _paid(title, result, records).items()
+    }
 
 
 def turn_rewards(title: str, result: Any, records: Mapping[str, Record]) -> dict[str, list[float]]:
@@ -133,7 +136,7 @@ def turn_rewards(title: str, result: Any, records: Mapping[str, Record]) -> dict
 
 def _paid(title: str, result: Any, records: Mapping[str, Record]) -> dict[str, list[float]]:
     """Role -> the numbers that it was paid."""
-    by_role = dict.fromkeys(records, result) if isinstance(result, Real) else result
+    by_role: Any = dict.fromkeys(records, result) if isinstance(result, Real) else result
     if not isinstance(by_role, Mapping) or not set(by_role) <= set(records):
         raise UserError(
             f"{title} gave {result!r:.100}; it must give a text to grade, a number, or a "

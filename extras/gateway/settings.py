@@ -12,7 +12,8 @@ class GatewaySettings:
     """What programs may do, and what is learned of what they did."""
 
     max_new_tokens: int = 256
-    """Longest answer; a program may ask for less."""
+    """Longest answer in tokens; a program may ask for less. Its temperature and top-p are ignored:
+    the run's hold (--rollout.temperature, --agents.ROLE.temperature)."""
     max_calls: int = 64
     """Calls of one role in one episode; those beyond are refused with 429."""
     max_tokens: int = 0
@@ -22,8 +23,8 @@ class GatewaySettings:
     """Seconds that a program may take between two calls, or for its end; then it is stopped, and
     its episode counts nowhere."""
     gather_s: float = 1.0
-    """Most seconds that a call waits for those of other episodes, to be sampled together. A run
-    whose programs take less between two calls repeats bit for bit."""
+    """Most seconds that a call waits for the calls of other episodes; then all are sampled as one
+    batch. A run repeats bit for bit if no program needs longer than this between two calls."""
     train_turns: Literal["all", "last"] = "all"
     """Which turns of a role are learned: all, or its last."""
     turns: str = ""

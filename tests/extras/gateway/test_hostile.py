@@ -5,6 +5,7 @@ import json
 import random
 import socket
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -70,7 +71,7 @@ def hostile(chance: random.Random, key: str) -> tuple[bytes, str]:
     return chance.choice(
         [
             (whole, "read"),
-            (whole, "read"),
+            (request(path, odd_body(chance), key, **{"x-stainless-retry-count": "1"}), "read"),
             (whole[: chance.randrange(len(whole))], "close"),
             (request(path, nested, key), "read"),
             (request(path, b"{not json", key), "read"),
@@ -192,3 +193,62 @@ def test_a_slow_reader_and_one_that_leaves_in_mid_stream(make: Make) -> None:
     episode = run(make(program), {"alice": babbling})
     assert all(row.status == "ok" for row in episode.trajectories)
     assert episode.trajectories[-1].as_learned().trainable
+
+
+def byte_by_byte(connection: socket.socket, key: str) -> None:
+    """Sends a request that never ends."""
+    for byte in request("/v1/chat/completions", b"x" * 10_000, key):
+        connection.sendall(bytes([byte]))
+        time.sleep(0.05)
+
+
+def unread(connection: socket.socket, key: str) -> None:
+    """Reads nothing of what it asks for."""
+    models = b"GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n\r\n"
+    while True:
+        connection.sendall(models % key.encode() * 100)
+
+
+@pytest.mark.parametrize("behave", [byte_by_byte, unread])
+def test_who_is_slow_is_dropped(make: Make, monkeypatch: pytest.MonkeyPatch, behave: Any) -> None:
+    monkeypatch.setattr(http, "SLOW_S", 0.5)
+    took: list[float] = []
+
+    def slow(endpoints: Any) -> None:
+        url, start = urlsplit(endpoints.base_url), time.monotonic()
+        with (
+            socket.create_connection((url.hostname, url.port), timeout=40) as connection,
+            pytest.raises((ConnectionResetError, BrokenPipeError)),
+        ):
+            behave(connection, endpoints.api_key)
+        took.append(time.monotonic() - start)
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        await asyncio.to_thread(slow, endpoints)
+        async with client(endpoints) as to:
+            await chat(to, [user("x")])
+        return 1.0
+
+    (row,) = run(make(program), {"alice": babbling}).trajectories
+    assert row.status == "ok"
+    assert took[0] < 15
+
+
+def test_a_program_that_floods_is_refused_and_its_episode_goes_on(make: Make) -> None:
+    statuses: Counter[int] = Counter()
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        body = {"model": "alice", "messages": [user("x")]}
+        async with client(endpoints) as to:
+
+            async def flood() -> None:
+                reply = await to.post("/chat/completions", json=body)
+                statuses[reply.status_code] += 1
+
+            await asyncio.gather(*(flood() for _ in range(300)))
+        return 1.0
+
+    episode = run(make(program, max_calls=20), {"alice": babbling})
+    assert statuses == {200: 20, 429: 280}
+    assert sum(len(row.turns) for row in episode.trajectories) == 20
+    assert episode.info["refused"] == 280

@@ -86,6 +86,7 @@ def test_a_conversation_reads_the_same_on_every_wire() -> None:
         assert request.messages == TALK
         assert request.tools == (TOOL,)
         assert (request.model, request.max_tokens) == ("m", 9)
+        assert not request.names_sampling
     assert first.stop == two.stop == ("x",)
 
 
@@ -170,3 +171,12 @@ def test_no_tools_where_none_may_be_called() -> None:
     tools = [{"type": "function", "function": {"name": "add"}}]
     body = {"model": "m", "messages": [], "tools": tools, "tool_choice": "none"}
     assert chat.read(body).tools == ()
+
+
+@pytest.mark.parametrize("read", [chat.read, anthropic.read, responses.read])
+def test_what_a_program_says_of_sampling_is_noted(read: Any) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "u"}], "input": "u"}
+    assert read({**body, "temperature": 0}).names_sampling
+    assert read({**body, "top_p": 0.5, "temperature": None}).names_sampling
+    with pytest.raises(Refused, match="must be numbers"):
+        read({**body, "temperature": "hot"})
