@@ -51,7 +51,7 @@ def _compare(argv: Sequence[str]) -> int:
         check_added(argv[0], f"{program('benchmark.py')} {argv[0]}")
         near = did_you_mean(argv[0], comparisons)
         raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(comparisons)}")
-    from coterie.comparison.brought import parse
+    from coterie.comparison.inherited import parse
     from coterie.datatypes import check_numbers
     from coterie.training.settings import check_seeds
 

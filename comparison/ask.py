@@ -52,16 +52,16 @@ def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
     """
     groups: dict[tuple[frozenset[str], bool], list[Job]] = {}
     for job in jobs:
-        models = frozenset(one.model for one in job.lineup.needed.values())
+        models = frozenset(policy.model for policy in job.lineup.needed.values())
         groups.setdefault((models, job.lineup.team), []).append(job)
     scorer, graders = build_scorer(settings.scoring)
     try:
         for (_, together), group in groups.items():
-            needed = {n: one for job in group for n, one in job.lineup.needed.items()}
-            models = [one.model for one in needed.values()]
+            needed = {n: policy for job in group for n, policy in job.lineup.needed.items()}
+            models = [policy.model for policy in needed.values()]
             with loading(console, models, lines=not are_tiny(models)):
                 team = build_team(
-                    {name: one.settings for name, one in needed.items()},
+                    {name: policy.settings for name, policy in needed.items()},
                     vllm=settings.vllm if settings.engine == "vllm" else None,
                     seed=settings.seed,
                     together=together,
@@ -136,7 +136,7 @@ async def sample(
     failure: str | None = None
     answers = len(wanted) * lineup.answers
     # Tiny models answer too fast to need a progress display.
-    slow = not are_tiny([one.model for one in lineup.needed.values()])
+    slow = not are_tiny([policy.model for policy in lineup.needed.values()])
     with stage(console, job.title, answers, lines=slow):
         for start in range(0, len(wanted), settings.batch):
             tasks = [
@@ -152,7 +152,7 @@ async def sample(
             for task, episode in zip(tasks, await collector.collect(tasks), strict=True):
                 waited = _seconds_waited(task, episode, timed)
                 if lineup.team:
-                    rows = [one for one in episode.trajectories if one.role in lineup.policies]
+                    rows = [row for row in episode.trajectories if row.role in lineup.policies]
                     why = next((row.status for row in rows if row.status != "ok"), "")
                     failure = why.removeprefix("failed: ") or failure
                     if rows and not why:
@@ -199,14 +199,14 @@ class _Timed:
 
 def _policy(lineup: Lineup, role: str, team: Team, codec: TokenCodec) -> Policy:
     """The policy of ``role``; several policies take its agents in turn."""
-    if lineup.told is not None and role != lineup.role:
-        return StoredPolicy(lineup.told, codec)
+    if lineup.replies is not None and role != lineup.role:
+        return StoredPolicy(lineup.replies, codec)
     own = lineup.policies[role]
     if len(own) == 1:
         return team.interpreter(own[0].name, codec)
     # Keyed by place: one policy may occur several times.
     return ExpertPool(
-        {str(place): team.interpreter(one.name, codec) for place, one in enumerate(own)}
+        {str(place): team.interpreter(player.name, codec) for place, player in enumerate(own)}
     )
 
 
@@ -250,12 +250,12 @@ def _record(
 ) -> Record:
     # With several responses per episode, each is charged its own tokens and the helpers'.
     helpers = [
-        one
-        for one in episode.trajectories
-        if one.role in lineup.policies and (lineup.answers == 1 or one.role != lineup.role)
+        helper
+        for helper in episode.trajectories
+        if helper.role in lineup.policies and (lineup.answers == 1 or helper.role != lineup.role)
     ]
     # Helpers answer in parallel, before the answering role.
-    others = {one.agent for one in helpers} - {row.agent}
+    others = {helper.agent for helper in helpers} - {row.agent}
     longest = max((waited.get(agent, 0.0) for agent in others), default=0.0)
     confidence = row.info.get("confidence")
     if "correct" not in row.info:
@@ -315,11 +315,11 @@ def _used(
 ) -> dict[str, list[float]]:
     """Policy -> [prompt tokens, sampled tokens]."""
     used: dict[str, list[float]] = {}
-    for one in rows:
-        own = lineup.policies[one.role]
-        unit = tokens_per_count(spoken[one.role])
-        spent = used.setdefault(own[_place(one.agent) % len(own)].name, [0.0, 0.0])
-        for start, end in one.turns:
+    for row in rows:
+        own = lineup.policies[row.role]
+        unit = tokens_per_count(spoken[row.role])
+        spent = used.setdefault(own[_place(row.agent) % len(own)].name, [0.0, 0.0])
+        for start, end in row.turns:
             # Each call is charged its whole context, as servers bill it.
             spent[0] += start / unit
             spent[1] += (end - start) / unit

@@ -48,8 +48,8 @@ def cross_play(
     Raises:
         UserError: only one player or only one seat, or too many pairings.
     """
-    fixed = next((one for one in teams if one.name == "team"), NamedTeam("team", {}))
-    players = [one for one in teams if one is not fixed]
+    fixed = next((team for team in teams if team.name == "team"), NamedTeam("team", {}))
+    players = [team for team in teams if team is not fixed]
     if len(players) < 2:
         raise UserError(
             f"--cross-play names {players[0].name} alone: name two at least, who then change seats"
@@ -66,34 +66,45 @@ def cross_play(
         todo[suite.name] = (
             seats,
             {
-                tuple(one.name for one in some): [
-                    _job(suite, questions, seats, some, fixed, settings) for questions in sets
+                tuple(player.name for player in pairing): [
+                    _job(suite, questions, seats, pairing, fixed, settings) for questions in sets
                 ]
-                for some in pairings
+                for pairing in pairings
             },
         )
     ask_missing(
-        [job for _, some in todo.values() for jobs in some.values() for job in jobs],
+        [
+            job
+            for _, jobs_of_pairings in todo.values()
+            for jobs in jobs_of_pairings.values()
+            for job in jobs
+        ],
         settings,
         console,
     )
     content: dict[str, Any] = {}
     pictures = []
     for name, (seats, jobs) in todo.items():
-        every = [job for some in jobs.values() for job in some]
+        every = [job for jobs_of_pairing in jobs.values() for job in jobs_of_pairing]
         games = settings.game or any(r["outcome"] for job in every for r in job.read().values())
-        found = [pairing_of(names, some, seats, games) for names, some in jobs.items()]
-        content[name], tables = score(name, seats, found, games, prices, settings)
+        pairings_played = [
+            pairing_of(names, jobs_of_pairing, seats, games)
+            for names, jobs_of_pairing in jobs.items()
+        ]
+        content[name], tables = score(name, seats, pairings_played, games, prices, settings)
         for table in tables:
             console.print(table, "")
-        cells = {one.names: float(mean_present(one.responses.correct_QN)) for one in found}
+        cells = {
+            played.names: float(mean_present(played.responses.correct_QN))
+            for played in pairings_played
+        }
         path = settings.out / f"{name}-cross-play.png"
         pictures.append((cells, seats.names, path, meaning(games, seats)))
     content = {"cross-play": content, "conventions": _CONVENTIONS, "config": to_plain(settings)}
     files = [write_json(settings.out / "results.json", content)]
     from coterie.comparison.pictures import draw_matrix
 
-    files += [draw_matrix(*one) for one in pictures]
+    files += [draw_matrix(*picture) for picture in pictures]
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
 
 
@@ -133,7 +144,7 @@ def _job(
     settings: Asking,
 ) -> Job:
     who = seats.lineup(players, fixed)
-    name = "+".join(one.name for one in players)
+    name = "+".join(player.name for player in players)
     # Every pairing shares the same random stream.
     lineup = lineup_of(suite, name, who, ("cross-play",), team=True)
     folder = settings.out / "completions" / f"{suite.name}-cross-play"

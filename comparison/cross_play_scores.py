@@ -46,21 +46,26 @@ class Seats:
 
     def means(self, values: Mapping[str, float]) -> Floats:
         """(S,) mean value of the agents in each seat; NaN for a seat without values."""
-        found: list[list[float]] = [[] for _ in self.names]
+        values_by_seat: list[list[float]] = [[] for _ in self.names]
         for agent, value in values.items():
             if (place := self.of(agent)) is not None:
-                found[place].append(float(value))
-        return np.array([float(np.mean(some)) if some else np.nan for some in found])
+                values_by_seat[place].append(float(value))
+        return np.array(
+            [
+                float(np.mean(values_of_seat)) if values_of_seat else np.nan
+                for values_of_seat in values_by_seat
+            ]
+        )
 
     def lineup(self, players: Sequence[NamedTeam], team: NamedTeam) -> dict[str, Any]:
         """Role -> its policies, with ``players`` in the order of the seats."""
-        found: dict[str, Any] = team.lineup(tuple(self.fixed))
+        lineup: dict[str, Any] = team.lineup(tuple(self.fixed))
         if self.role:
             # Numbers may start anywhere: agent number i takes place i modulo the number of agents.
             order = [int(name.rpartition("_")[2]) % len(players) for name in self.names]
             seated = [players[order.index(place)].player(self.role) for place in range(len(order))]
-            return {**found, self.role: tuple(seated)}
-        return {**found, **{r: (one.player(r),) for r, one in zip(self.names, players)}}
+            return {**lineup, self.role: tuple(seated)}
+        return {**lineup, **{r: (player.player(r),) for r, player in zip(self.names, players)}}
 
 
 @dataclass(frozen=True)
@@ -86,15 +91,15 @@ def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
     said, earned = record["outcome"], record["earned"]
     if wrong := set(said.values()) - set(_POINTS):
         raise UserError(f"an outcome is {wrong.pop()!r}; it must be win, draw or loss")
-    found = seats.means({agent: _POINTS[name] for agent, name in said.items()} or earned)
+    points = seats.means({agent: _POINTS[name] for agent, name in said.items()} or earned)
     if not said:
-        best = found.max()
-        won = found == best
-        found = np.where(won, 0.5 if won.sum() > 1 else 1.0, 0.0)
-    elif len(found) == 2 and np.isnan(found).any():
+        best = points.max()
+        won = points == best
+        points = np.where(won, 0.5 if won.sum() > 1 else 1.0, 0.0)
+    elif len(points) == 2 and np.isnan(points).any():
         # The game ended before the other player moved.
-        found = np.where(np.isnan(found), 1 - np.nansum(found), found)
-    return found
+        points = np.where(np.isnan(points), 1 - np.nansum(points), points)
+    return points
 
 
 def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games: bool) -> Played:
@@ -127,54 +132,57 @@ def score(
     """(JSON data, tables)."""
     drawn = {"resamples": settings.resamples, "seed": settings.seed}
     cells = mean_intervals(
-        np.stack([mean_at_n(one.responses.correct_QN) for one in played], axis=1), **drawn
+        np.stack([mean_at_n(pairing.responses.correct_QN) for pairing in played], axis=1), **drawn
     )
-    names = list(dict.fromkeys(name for one in played for name in one.names))
+    names = list(dict.fromkeys(name for pairing in played for name in pairing.names))
     columns = {
         (name, what): column_Q
         for name in names
         for what, column_Q in (_game(name, played) if games else _team(name, played)).items()
     }
-    found = dict(zip(columns, mean_intervals(np.stack(list(columns.values()), axis=1), **drawn)))
+    intervals = dict(
+        zip(columns, mean_intervals(np.stack(list(columns.values()), axis=1), **drawn))
+    )
     by_name: dict[str, dict[str, Any]] = {
-        name: {what: found[name, what] for one, what in columns if one == name} for name in names
+        name: {what: intervals[name, what] for owner, what in columns if owner == name}
+        for name in names
     }
     strength = strengths(names, played, **drawn) if games else []
     for name, own in by_name.items():
         own |= _costs(name, played, prices)
         if not games:
             own["difference"] = difference(own["self"], own["others"])
-    for name, one in zip(names, strength):
-        by_name[name] |= {"strength": one, "elo": one.value * 400 / np.log(10)}
+    for name, estimate in zip(names, strength):
+        by_name[name] |= {"strength": estimate, "elo": estimate.value * 400 / np.log(10)}
     points = [
         {
-            "points": dict(zip(seats.names, map(mean_present, one.points_SQN))),
-            "earned": dict(zip(seats.names, map(mean_present, one.earned_SQN))),
+            "points": dict(zip(seats.names, map(mean_present, pairing.points_SQN))),
+            "earned": dict(zip(seats.names, map(mean_present, pairing.earned_SQN))),
         }
-        for one in played
+        for pairing in played
         if games
     ] or [{}] * len(played)
     content = {
         "seats": list(seats.names),
         "game": games,
         "pairings": {
-            " + ".join(one.names): {
+            " + ".join(pairing.names): {
                 "score": cell,
                 **worth,
-                **_costs("", [one], prices),
-                "seconds": float(mean_present(one.responses.seconds_QN)),
+                **_costs("", [pairing], prices),
+                "seconds": float(mean_present(pairing.responses.seconds_QN)),
             }
-            for one, cell, worth in zip(played, cells, points)
+            for pairing, cell, worth in zip(played, cells, points)
         },
         "competitors": by_name,
     }
     questions = len(played[0].responses.correct_QN)
     title = f"{suite}: {questions} questions, {settings.samples} samples of each pairing"
-    by_pairing = {one.names: cell for one, cell in zip(played, cells)}
+    by_pairing = {pairing.names: cell for pairing, cell in zip(played, cells)}
     matrix = make_tables(
         f"{title}; {meaning(games, seats)}",
         f"{seats.names[0]} by",
-        list(dict.fromkeys(one.names[1:] for one in played)),
+        list(dict.fromkeys(pairing.names[1:] for pairing in played)),
         names,
         lambda name, others: figure_with_interval(by_pairing[name, *others]),
         wide=3,
@@ -214,8 +222,15 @@ def meaning(games: bool, seats: Seats) -> str:
 def _team(name: str, played: Sequence[Played]) -> dict[str, Floats]:
     """(Q,) scores of a competitor: alone in all seats, and with others."""
     alone, others = (
-        [mean_at_n(one.responses.correct_QN) for one in played if name in one.names and among(one)]
-        for among in (lambda one: len(set(one.names)) == 1, lambda one: len(set(one.names)) > 1)
+        [
+            mean_at_n(pairing.responses.correct_QN)
+            for pairing in played
+            if name in pairing.names and among(pairing)
+        ]
+        for among in (
+            lambda pairing: len(set(pairing.names)) == 1,
+            lambda pairing: len(set(pairing.names)) > 1,
+        )
     )
     nobody = [np.full(len(alone[0]), np.nan)]
     return {"self": alone[0], "others": mean_present(others or nobody, axis=0)}
@@ -227,12 +242,12 @@ def _game(name: str, played: Sequence[Played]) -> dict[str, Floats]:
     nothing = np.full_like(played[0].responses.correct_QN, np.nan)
     own = [
         both
-        for one in played
-        if len(set(one.names)) > 1
-        for who, *both in zip(one.names, one.points_SQN, one.earned_SQN)
+        for pairing in played
+        if len(set(pairing.names)) > 1
+        for who, *both in zip(pairing.names, pairing.points_SQN, pairing.earned_SQN)
         if who == name
     ] or [[nothing, nothing]]
-    points, earned = (np.concatenate(some, axis=1) for some in zip(*own))
+    points, earned = (np.concatenate(parts, axis=1) for parts in zip(*own))
     known = np.where(np.isnan(points), np.nan, 1.0)
     rates = {what: mean_at_n(known * (points == worth)) for what, worth in _POINTS.items()}
     return {**rates, "earned": mean_at_n(earned)}
@@ -245,12 +260,12 @@ def strengths(
     are one comparison. Every pairing is played in every order, so the first move gives no bias."""
     questions = len(played[0].responses.correct_QN)
     wins_QKK = np.zeros((questions, len(names), len(names)))
-    for one in played:
-        for s, first in enumerate(one.names):
-            for t, second in enumerate(one.names):
+    for pairing in played:
+        for s, first in enumerate(pairing.names):
+            for t, second in enumerate(pairing.names):
                 if first != second:
                     # A draw counts as half a win; a missing game counts as nothing.
-                    lead_QN = one.points_SQN[s] - one.points_SQN[t]
+                    lead_QN = pairing.points_SQN[s] - pairing.points_SQN[t]
                     won_QN = np.nan_to_num(np.sign(lead_QN) / 2 + 0.5)
                     wins_QKK[:, names.index(first), names.index(second)] += won_QN.sum(axis=1)
     drawn_RM = resampled_means(wins_QKK.reshape(questions, -1), resamples=resamples, seed=seed)
@@ -263,11 +278,11 @@ def _costs(name: str, played: Sequence[Played], prices: Prices) -> dict[str, Any
     """A competitor's cost per seat: sampled tokens of one episode, and money for a thousand. An
     empty ``name`` means all competitors."""
     own = f"{name}." if name else ""
-    seats = sum(one.names.count(name) if name else 1 for one in played)
+    seats = sum(pairing.names.count(name) if name else 1 for pairing in played)
     used = [
         (policy, mean_present(used_QN2.reshape(-1, 2), axis=0))
-        for one in played
-        for policy, used_QN2 in one.responses.used_QN2.items()
+        for pairing in played
+        for policy, used_QN2 in pairing.responses.used_QN2.items()
         if policy.startswith(own)
     ]
     money = sum(float(both @ as_floats(prices[policy])) for policy, both in used if prices)

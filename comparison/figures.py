@@ -51,18 +51,18 @@ class Figures:
 def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> list[Figures]:
     """Figures of every row; the questions of each set are resampled independently."""
     micro, macro = resampled(
-        [np.stack([one.score_Q for one in systems], axis=1) for systems in sets],
+        [np.stack([system.score_Q for system in systems], axis=1) for systems in sets],
         resamples=resamples,
         seed=seed,
     )
     first = sets[0]
-    singles = [place for place, one in enumerate(first) if one.alone]
+    singles = [place for place, system in enumerate(first) if system.alone]
     best = Resampled(
         float(np.nanmax([micro[place].value for place in singles])),
         np.max([micro[place].replicates for place in singles], axis=0),
         0,
     )
-    found: list[Figures] = []
+    figures: list[Figures] = []
     for place, system in enumerate(first):
         parts = [systems[place] for systems in sets]
         spent: dict[str, list[Floats]] = {}
@@ -75,7 +75,7 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
             name: np.nansum(np.concatenate(used), axis=0) / max(1, questions)
             for name, used in spent.items()
         }
-        found.append(
+        figures.append(
             Figures(
                 system,
                 micro[place],
@@ -86,7 +86,7 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
                 float(mean_present(np.concatenate([part.seconds_Q for part in parts]))),
             )
         )
-    return found
+    return figures
 
 
 def resampled(
@@ -156,8 +156,8 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
     control: list[Resampled] = []
     for k in range(1, samples // len(policies) + 1 if binary else 1):
         alone = [by_policy[name][k * len(policies) - 1] for name in policies]
-        best_R = np.max([one.replicates for one in alone], axis=0)
-        best = float(np.nanmax([one.value for one in alone]))
+        best_R = np.max([policy.replicates for policy in alone], axis=0)
+        best = float(np.nanmax([policy.value for policy in alone]))
         control.append(Resampled(best, best_R, alone[0].count))
     gain = [difference(c, t) for c, t in zip(control, together)]
     return PassAtK(by_policy, together, control, gain)
@@ -180,20 +180,20 @@ class Pair:
 
 def pairs(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> list[Pair]:
     """The decomposition of every pair of policies (CoRe, arXiv:2601.21600, Thm 4.1)."""
-    found: list[Pair] = []
+    decompositions: list[Pair] = []
     for first, second in combinations(sets[0], 2):
         tables = [
             joint_table(mean_at_n(a[first].correct_QN), mean_at_n(a[second].correct_QN))
             for a in sets
         ]
         micro, _ = resampled(tables, resamples=resamples, seed=seed)
-        point = vars(complementarity(*(one.value for one in micro)))
-        drawn = vars(complementarity(*(one.replicates for one in micro)))
-        found.append(
+        point = vars(complementarity(*(mean.value for mean in micro)))
+        drawn = vars(complementarity(*(mean.replicates for mean in micro)))
+        decompositions.append(
             Pair(
                 first,
                 second,
                 {n: Resampled(float(point[n]), drawn[n], micro[0].count) for n in point},
             )
         )
-    return found
+    return decompositions

@@ -66,8 +66,8 @@ def make_tables(
     """Tables of all rows with at most ``wide`` columns each, to fit 80 characters."""
     for start in range(0, len(columns), wide):
         part = columns[start : start + wide]
-        headings = [one if isinstance(one, str) else " + ".join(one) for one in part]
-        lines = [(escape(row), [cell(row, one) for one in part]) for row in rows]
+        headings = [column if isinstance(column, str) else " + ".join(column) for column in part]
+        lines = [(escape(row), [cell(row, column) for column in part]) for row in rows]
         yield make_table("" if start else title, first, headings, lines)
 
 
@@ -95,13 +95,13 @@ def figure_with_interval(figure: Figure | None, sign: str = "") -> str:
     return f"{figure_cell(figure.value, 3, sign)} {interval_cell(figure, sign)}"
 
 
-def mean_over_seeds(found: Figure, sign: str = "") -> str:
+def mean_over_seeds(figure: Figure, sign: str = "") -> str:
     """A mean and the half width of its interval; a single seed has no interval."""
-    if math.isnan(found.value):
+    if math.isnan(figure.value):
         return "undefined"
-    if math.isnan(found.low):
-        return f"{found.value:{sign}.3f}"
-    return f"{found.value:{sign}.3f} ± {found.high - found.value:.3f}"
+    if math.isnan(figure.low):
+        return f"{figure.value:{sign}.3f}"
+    return f"{figure.value:{sign}.3f} ± {figure.high - figure.value:.3f}"
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> Path:

@@ -145,8 +145,8 @@ def _content(runs: Runs, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _value(one: Resampled) -> str:
-    return "undefined" if math.isnan(one.value) else f"{one.value:.3f}"
+def _value(metric: Resampled) -> str:
+    return "undefined" if math.isnan(metric.value) else f"{metric.value:.3f}"
 
 
 def _change(change: Resampled) -> str:
@@ -175,11 +175,11 @@ def _outcomes(path: Path, which: str) -> Outcomes:
             f"--resume {path}, and without --eval.no-enabled"
         )
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        found["problems"] = list(found["problems"])
+        outcomes = json.loads(file.read_text(encoding="utf-8"))
+        outcomes["problems"] = list(outcomes["problems"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{file} cannot be read as an evaluation's outcomes") from None
-    return found
+    return outcomes
 
 
 def _check_same(choices: Mapping[str, Any], outcomes: Mapping[str, Outcomes]) -> None:

@@ -39,28 +39,28 @@ def drawing(path: Path, rows: int = 1, columns: int = 1, **more: Any) -> Iterato
         plt.close(figure)
 
 
-def draw_rows(found: Sequence[Figures], path: Path, title: str) -> Path:
+def draw_rows(rows: Sequence[Figures], path: Path, title: str) -> Path:
     """Plot accuracy with its interval beside the tokens per answer, best system on top. The colour
     shows the answering policy, grey means several; oracles are hollow, in a group below."""
-    shown = rows_by_rank(found)
-    agents = sorted({name for one in shown if (name := _whose(one))})
+    shown = rows_by_rank(rows)
+    agents = sorted({name for row in shown if (name := _whose(row))})
     size = (10, 1.5 + 0.32 * len(shown))
     with drawing(path, 1, 2, figsize=size, sharey=True, width_ratios=(3, 2)) as (left, right):
-        oracles = sum(one.system.oracle for one in shown)
-        for place, one in enumerate(shown):
+        oracles = sum(row.system.oracle for row in shown)
+        for place, row in enumerate(shown):
             # A gap separates systems that use the gold answer.
-            y = -place - 0.6 * one.system.oracle
-            colour = f"C{agents.index(_whose(one)) % 10}" if _whose(one) else "0.45"
-            face = "none" if one.system.oracle else colour
-            left.hlines(y, one.micro.low, one.micro.high, color=colour)
-            left.plot(one.micro.value, y, "o", color=colour, markerfacecolor=face)
-            value = f"{one.micro.value:.3f}"
+            y = -place - 0.6 * row.system.oracle
+            colour = f"C{agents.index(_whose(row)) % 10}" if _whose(row) else "0.45"
+            face = "none" if row.system.oracle else colour
+            left.hlines(y, row.micro.low, row.micro.high, color=colour)
+            left.plot(row.micro.value, y, "o", color=colour, markerfacecolor=face)
+            value = f"{row.micro.value:.3f}"
             left.annotate(value, (1.04, y), va="center", fontsize=8, annotation_clip=False)
-            right.barh(y, one.tokens, color=face, edgecolor=colour)
-            tokens = f" {one.tokens:,.0f}"
-            right.annotate(tokens, (one.tokens, y), va="center", fontsize=8)
-        places = [-place - 0.6 * one.system.oracle for place, one in enumerate(shown)]
-        left.set_yticks(places, [one.system.label for one in shown], fontsize=8)
+            right.barh(y, row.tokens, color=face, edgecolor=colour)
+            tokens = f" {row.tokens:,.0f}"
+            right.annotate(tokens, (row.tokens, y), va="center", fontsize=8)
+        places = [-place - 0.6 * row.system.oracle for place, row in enumerate(shown)]
+        left.set_yticks(places, [row.system.label for row in shown], fontsize=8)
         if 0 < oracles < len(shown):
             for axis in (left, right):
                 axis.axhline(-(len(shown) - oracles) + 0.2, color="0.7", linewidth=1)
@@ -74,24 +74,24 @@ def draw_rows(found: Sequence[Figures], path: Path, title: str) -> Path:
     return path
 
 
-def rows_by_rank(found: Sequence[Figures]) -> list[Figures]:
+def rows_by_rank(rows: Sequence[Figures]) -> list[Figures]:
     """Rows with the best first; oracles follow all others."""
-    return sorted(found, key=lambda one: (one.system.oracle, -one.micro.value))
+    return sorted(rows, key=lambda row: (row.system.oracle, -row.micro.value))
 
 
-def _whose(one: Figures) -> str:
+def _whose(row: Figures) -> str:
     """The only policy that answers; empty if several do."""
-    return next(iter(one.system.used)) if len(one.system.used) == 1 else ""
+    return next(iter(row.system.used)) if len(row.system.used) == 1 else ""
 
 
-def draw_bars(found: Mapping[str, Resampled], path: Path, x_label: str) -> Path:
+def draw_bars(figures: Mapping[str, Resampled], path: Path, x_label: str) -> Path:
     """Draw one bar per system with its interval."""
-    labels = list(found)[::-1]
+    labels = list(figures)[::-1]
     # A bootstrap interval need not contain the point estimate.
-    low = [max(0.0, found[label].value - found[label].low) for label in labels]
-    high = [max(0.0, found[label].high - found[label].value) for label in labels]
+    low = [max(0.0, figures[label].value - figures[label].low) for label in labels]
+    high = [max(0.0, figures[label].high - figures[label].value) for label in labels]
     with drawing(path, figsize=(6, 0.8 + 0.35 * len(labels))) as axis:
-        values = [found[label].value for label in labels]
+        values = [figures[label].value for label in labels]
         axis.barh(labels, values, xerr=[low, high], color="C0", ecolor="0.3", capsize=2)
         axis.set_xlim(0, 1)
         axis.set_xlabel(x_label)
@@ -114,7 +114,7 @@ def draw_matrix(
                 colour = "black" if value > middle else "white"
                 text = figure_cell(float(value))
                 axis.text(column, row, text, ha="center", va="center", color=colour)
-        labels = [" + ".join(some) for some in columns]
+        labels = [" + ".join(names) for names in columns]
         axis.set_xticks(range(len(columns)), labels, rotation=30, ha="right")
         axis.set_yticks(range(len(rows)), rows)
         axis.set_xlabel(" + ".join(seats[1:]))

@@ -50,13 +50,13 @@ def open_questions(names: Sequence[str], settings: Asking) -> list[Questions]:
     """
     if len(set(names)) < len(names):
         raise UserError("--problems names the same problems twice")
-    found: list[Questions] = []
+    opened: list[Questions] = []
     for name in names:
         source = open_source(name, purpose="eval", seed=settings.seed)
         count = settings.questions if source.size is None else min(settings.questions, source.size)
         problems, _ = hold_out(source, _NOBODY, count, settings.seed)
-        found.append(Questions(name, problems, source.fingerprint))
-    return found
+        opened.append(Questions(name, problems, source.fingerprint))
+    return opened
 
 
 def further_questions(
@@ -64,22 +64,26 @@ def further_questions(
 ) -> Questions | None:
     """At most ``count`` questions that are not scored, from ``source`` or, if that is empty, from
     the scored sets; fewer if there are not enough, None if there are none."""
-    taken = {problem_key(problem) for one in scored for problem in one.problems}
-    found: dict[str, Problem] = {}
-    names = [source] if source else [one.name for one in scored]
+    taken = {problem_key(problem) for questions in scored for problem in questions.problems}
+    drawn_by_key: dict[str, Problem] = {}
+    names = [source] if source else [questions.name for questions in scored]
     for place, name in enumerate(names):
-        wanted = count * (place + 1) // len(names) - len(found)
+        wanted = count * (place + 1) // len(names) - len(drawn_by_key)
         opened = open_source(name, purpose="train" if source else "eval", seed=settings.seed)
         if opened.size is not None or source:
-            excluded = frozenset((*taken, *found))
+            excluded = frozenset((*taken, *drawn_by_key))
             drawn = sample(opened, wanted, settings.seed, excluded)
             problems = [drawn[index] for index in range(drawn.size or 0)]
         else:
             asked = len(scored[place].problems)
             problems = hold_out(opened, _NOBODY, asked + wanted, settings.seed)[0][asked:]
-        found |= {problem_key(problem): problem for problem in problems}
-    fingerprint = hashlib.sha256("\n".join(found).encode()).hexdigest()
-    return Questions("+".join(names), tuple(found.values()), fingerprint) if found else None
+        drawn_by_key |= {problem_key(problem): problem for problem in problems}
+    fingerprint = hashlib.sha256("\n".join(drawn_by_key).encode()).hexdigest()
+    return (
+        Questions("+".join(names), tuple(drawn_by_key.values()), fingerprint)
+        if drawn_by_key
+        else None
+    )
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Lineup:
     keeps: tuple[str, ...] = ()
     """Extra values to store with a response: names that the environment reports, ``probability``
     and ``tokens``."""
-    told: Mapping[str, Sequence[str]] | None = None
+    replies: Mapping[str, Sequence[str]] | None = None
     """Problem id -> fixed replies of the experts in seat order; the experts are not sampled."""
     silent: tuple[str, ...] | None = None
     """Roles that answer with nothing. Asking any other role without a policy is an error. None: all
@@ -117,7 +121,7 @@ class Lineup:
     @property
     def needed(self) -> dict[str, NamedPolicy]:
         """All policies of the lineup by name."""
-        return {one.name: one for own in self.policies.values() for one in own}
+        return {policy.name: policy for own in self.policies.values() for policy in own}
 
 
 @dataclass(frozen=True)
@@ -137,13 +141,13 @@ class Job:
     def missing(self) -> list[tuple[Problem, int]]:
         """(problem, episode) of missing responses, ordered by episode, so that an interruption
         leaves complete samples."""
-        found, each = self.read(), self.lineup.answers
+        stored, each = self.read(), self.lineup.answers
         return [
             (problem, episode)
             for episode in range(-(-self.samples // each))
             for problem in self.questions.problems
             if any(
-                (problem.id, number) not in found
+                (problem.id, number) not in stored
                 for number in range(episode * each, min((episode + 1) * each, self.samples))
             )
         ]
@@ -161,12 +165,12 @@ class Job:
         """
         names, records = policies or list(self.lineup.needed), self.read()
         if self.lineup.team:
-            worth = score or (lambda one: score_team(one, self.lineup.role, self.title))
-            records = {key: {**one, "correct": worth(one)} for key, one in records.items()}
-        found = responses(records, self.questions.problems, self.samples, names)
-        if np.isnan(found.correct_QN).all():
+            worth = score or (lambda record: score_team(record, self.lineup.role, self.title))
+            records = {key: {**record, "correct": worth(record)} for key, record in records.items()}
+        answers = responses(records, self.questions.problems, self.samples, names)
+        if np.isnan(answers.correct_QN).all():
             raise UserError(f"{self.title}: nothing was answered; look at the failures above")
-        return found
+        return answers
 
 
 def make_job(
@@ -187,7 +191,10 @@ def make_job(
         keyed: put a hash of the sampling settings into the file name, so that responses sampled
             with other settings get another file instead of an error.
     """
-    who = {role: [[one.name, one.identity] for one in own] for role, own in lineup.policies.items()}
+    who = {
+        role: [[policy.name, policy.identity] for policy in own]
+        for role, own in lineup.policies.items()
+    }
     identity = {
         "policies": who,
         "environment": [lineup.env, lineup.role, lineup.mode, *lineup.roles],
@@ -196,9 +203,9 @@ def make_job(
         "sampling": [settings.temperature, settings.top_p],
         "seed": settings.seed,
     }
-    if lineup.told is not None:
-        told = json.dumps(dict(lineup.told), sort_keys=True)
-        identity["told"] = hashlib.sha256(told.encode()).hexdigest()
+    if lineup.replies is not None:
+        replies = json.dumps(dict(lineup.replies), sort_keys=True)
+        identity["told"] = hashlib.sha256(replies.encode()).hexdigest()
     name = lineup.name
     if keyed:
         key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

@@ -57,7 +57,9 @@ def find_policy(name: str, what: str, role: str = "") -> NamedPolicy:
     """
     members, run = pool_members(what), None
     if is_player(what):
-        members = [one if is_player(one) else _trained(one, role or name)[0] for one in members]
+        members = [
+            member if is_player(member) else _trained(member, role or name)[0] for member in members
+        ]
         what = members[0] if len(members) == 1 else f"pool:{'|'.join(members)}"
     else:
         what, run = _trained(what, role or name)
@@ -94,8 +96,8 @@ class NamedTeam:
 
     def lineup(self, roles: Sequence[str]) -> dict[str, tuple[NamedPolicy, ...]]:
         """Role -> its policy, without roles that have none."""
-        found = {role: self.player(role) for role in roles}
-        return {role: (one,) for role, one in found.items() if one}
+        players = {role: self.player(role) for role in roles}
+        return {role: (player,) for role, player in players.items() if player}
 
 
 def read_policies(texts: Sequence[str]) -> list[NamedPolicy]:
@@ -104,10 +106,10 @@ def read_policies(texts: Sequence[str]) -> list[NamedPolicy]:
     Raises:
         UserError: an invalid or repeated name, or a model that is not available.
     """
-    found = [find_policy(*_name_and_what(text)) for text in texts]
-    if len({policy.name for policy in found}) < len(found):
+    policies = [find_policy(*_name_and_what(text)) for text in texts]
+    if len({policy.name for policy in policies}) < len(policies):
         raise UserError("--policies: two policies have the same name")
-    return found
+    return policies
 
 
 def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> list[NamedTeam]:
@@ -133,15 +135,15 @@ def read_team(texts: Sequence[str]) -> dict[str, str]:
     Raises:
         UserError: another form, or a repeated role.
     """
-    found: dict[str, str] = {}
+    players: dict[str, str] = {}
     for text in texts:
         role, _, what = text.partition("=")
         if not role or not what:
             raise UserError(f"--team {text!r}: write ROLE=WHAT, such as caller=runs/x")
-        if role in found:
+        if role in players:
             raise UserError(f"--team names {role} twice")
-        found[role] = what
-    return found
+        players[role] = what
+    return players
 
 
 def read_verifier(text: str, policies: Sequence[NamedPolicy]) -> NamedPolicy | None:
@@ -157,10 +159,12 @@ def read_verifier(text: str, policies: Sequence[NamedPolicy]) -> NamedPolicy | N
         return named[text]
     if "=" not in text:
         raise UserError(f"--verifier {text!r}: name one of {', '.join(named)}, or write NAME=WHAT")
-    found = find_policy(*_name_and_what(text))
-    if found.name in named:
-        raise UserError(f"--verifier: {found.name} is a policy already; leave out ={found.model}")
-    return found
+    verifier = find_policy(*_name_and_what(text))
+    if verifier.name in named:
+        raise UserError(
+            f"--verifier: {verifier.name} is a policy already; leave out ={verifier.model}"
+        )
+    return verifier
 
 
 def _name_and_what(text: str) -> tuple[str, str]:
@@ -238,11 +242,11 @@ def read_prices(texts: Sequence[str], policies: Sequence[str]) -> Prices:
     Raises:
         UserError: another form, an unknown name, or prices for only some of the policies.
     """
-    found: dict[str, tuple[float, float]] = {}
+    prices: dict[str, tuple[float, float]] = {}
     for text in texts:
         for named, pair in _priced(text):
             # A team's name stands for all its policies.
-            of_team = [one for one in policies if one.startswith(f"{named}.")]
+            of_team = [policy for policy in policies if policy.startswith(f"{named}.")]
             if named not in policies and not of_team:
                 raise UserError(f"--prices names {named}; the policies are {', '.join(policies)}")
             try:
@@ -251,10 +255,10 @@ def read_prices(texts: Sequence[str], policies: Sequence[str]) -> Prices:
                 raise UserError(f"--prices {text!r}: write NAME=IN,OUT, two numbers") from None
             if not (0 <= given < math.inf and 0 <= sampled < math.inf):
                 raise UserError(f"--prices {text!r}: a price is a number from 0 on")
-            found |= dict.fromkeys([named] if named in policies else of_team, (given, sampled))
-    if found and (missing := [name for name in policies if name not in found]):
+            prices |= dict.fromkeys([named] if named in policies else of_team, (given, sampled))
+    if prices and (missing := [name for name in policies if name not in prices]):
         raise UserError(f"--prices lacks {', '.join(missing)}; what costs nothing has 0,0")
-    return found
+    return prices
 
 
 def _priced(text: str) -> list[tuple[str, Any]]:

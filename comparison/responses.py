@@ -45,15 +45,15 @@ class Completions:
         lines = self._whole_lines()
         if not lines:
             return {}
-        found: dict[tuple[str, int], Record] = {}
+        records: dict[tuple[str, int], Record] = {}
         try:
             self._check(json.loads(lines[0])["identity"])
             for line in lines[1:]:
                 record = json.loads(line)
-                found.setdefault((record["problem"], int(record["sample"])), record)
+                records.setdefault((record["problem"], int(record["sample"])), record)
         except (ValueError, KeyError, TypeError):
             raise UserError(f"{self.path} is damaged; delete it to sample again") from None
-        return found
+        return records
 
     def append(self, records: Iterable[Record]) -> None:
         """Append records after the last complete line and sync them to disk."""
@@ -222,7 +222,11 @@ def pool(parts: Sequence[Responses]) -> Responses:
         return parts[0]
 
     def joined(tables: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-        shapes = {name: table.shape[1:] for some in tables for name, table in some.items()}
+        shapes = {
+            name: table.shape[1:]
+            for tables_of_job in tables
+            for name, table in tables_of_job.items()
+        }
         # A policy has no cost on questions where it was not asked.
         return {
             name: np.concatenate(

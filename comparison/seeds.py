@@ -75,13 +75,13 @@ def compare(settings: SeedsComparison) -> None:
         UserError: a run that has not ended, or runs of different environments.
     """
     check_folder(settings.out, "--out", files=("seeds.json", "seeds.png"))
-    found = [_paths(text) for text in settings.systems]
-    if not found:
+    named = [_paths(text) for text in settings.systems]
+    if not named:
         raise UserError("--systems: write NAME=RUN,RUN, once or more")
-    systems = {name: [_run(path) for path in paths] for name, paths in found}
-    if len(systems) < len(found):
+    systems = {name: [_run(path) for path in paths] for name, paths in named}
+    if len(systems) < len(named):
         raise UserError("--systems: two systems have the same name")
-    choices = [read_choice(path) for _, paths in found for path in paths]
+    choices = [read_choice(path) for _, paths in named for path in paths]
     environments = {choice["env"] for choice in choices}
     if len(environments) > 1:
         raise UserError(f"these runs are of different environments: {', '.join(environments)}")
@@ -132,7 +132,7 @@ def _cells(systems: Systems, metric: str) -> list[str]:
     leads = [lead(systems[first], systems[other], metric) for other in others]
     return [
         *(mean_over_seeds(over_seeds(runs, metric)) for runs in systems.values()),
-        *("" if one is None else mean_over_seeds(one, "+") for one in leads),
+        *("" if estimate is None else mean_over_seeds(estimate, "+") for estimate in leads),
     ]
 
 
@@ -190,9 +190,9 @@ def _content(systems: Systems, metrics: Sequence[str]) -> dict[str, Any]:
         },
         "differences": {
             f"{first} - {other}": {
-                metric: found
+                metric: estimate
                 for metric in metrics
-                if (found := lead(systems[first], systems[other], metric)) is not None
+                if (estimate := lead(systems[first], systems[other], metric)) is not None
             }
             for other in others
         },
@@ -208,14 +208,14 @@ def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
             for colour, (name, runs) in enumerate(systems.items()):
                 lines = [line for run in runs if len((line := _line(run, curve))[0])]
                 axis.plot([], [], color=f"C{colour}", label=f"{name} (n = {len(runs)})")
-                one = len(lines) == 1
+                single = len(lines) == 1
                 for x, y in lines:
                     axis.plot(
                         x,
                         y,
                         color=f"C{colour}",
-                        linewidth=1.2 if one else 0.6,
-                        alpha=1 if one else 0.4,
+                        linewidth=1.2 if single else 0.6,
+                        alpha=1 if single else 0.4,
                         marker="." if len(x) <= _FEW else "",
                     )
                 lengths = {len(x) for x, _ in lines}
@@ -255,7 +255,9 @@ def _paths(text: str) -> tuple[str, list[Path]]:
     name, equals, runs = text.partition("=")
     if not equals or not name.strip():
         raise UserError(f"--systems {text!r}: write NAME=RUN,RUN")
-    paths = [Path(path) for one in runs.split(",") for path in sorted(glob.glob(one.strip()))]
+    paths = [
+        Path(path) for pattern in runs.split(",") for path in sorted(glob.glob(pattern.strip()))
+    ]
     if not paths:
         raise UserError(f"--systems {name}: no directory is called {runs}")
     return name.strip(), paths
@@ -263,25 +265,23 @@ def _paths(text: str) -> tuple[str, list[Path]]:
 
 def _run(path: Path) -> Finished:
     try:
-        found = _read(path)
+        run = _read(path)
         good = (
-            fits(found.after, _Values)
-            and all(fits(one, _Values) for one in found.earlier.values())
-            and fits(
-                (list(found.steps), list(found.evaluated)), tuple[list[_Values], list[_Values]]
-            )
-            and all(fits(line[_TOKENS], float) for line in found.steps)
+            fits(run.after, _Values)
+            and all(fits(values, _Values) for values in run.earlier.values())
+            and fits((list(run.steps), list(run.evaluated)), tuple[list[_Values], list[_Values]])
+            and all(fits(line[_TOKENS], float) for line in run.steps)
             # Curves use the token counts of training steps.
-            and {line["step"] for line in found.evaluated} <= {line["step"] for line in found.steps}
+            and {line["step"] for line in run.evaluated} <= {line["step"] for line in run.steps}
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        good, found = False, None
-    if found is None or not good:
+        good, run = False, None
+    if run is None or not good:
         raise UserError(
             f"{path} cannot be read: config.json, summary.json, {METRICS} or {EVALUATIONS} is "
             "damaged; leave that run out"
         )
-    return found
+    return run
 
 
 def _read(path: Path) -> Finished:

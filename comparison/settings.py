@@ -66,7 +66,7 @@ class Asking:
         Raises:
             UserError: one sentence that names the flag.
         """
-        check_engines(self.engine, self.vllm, {one.name: one.settings for one in policies})
+        check_engines(self.engine, self.vllm, {policy.name: policy.settings for policy in policies})
 
 
 def check_positive(settings: Any, *names: str) -> None:

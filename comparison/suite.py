@@ -9,15 +9,15 @@ import tyro
 from rich.console import Console
 
 from coterie import envs
-from coterie.comparison.brought import (
-    Brought,
-    bring,
+from coterie.comparison.cross_play import cross_play
+from coterie.comparison.inherited import (
+    Inherited,
+    inherited_settings,
     preset_settings,
     prompting,
     roles_of_runs,
     sampling,
 )
-from coterie.comparison.cross_play import cross_play
 from coterie.comparison.output import write_json
 from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
 from coterie.comparison.policies import (
@@ -109,14 +109,16 @@ class SuiteComparison(Asking):
     out: Path = Path("runs/suite")
     """Folder for responses, results.json and pictures; responses in it are used again."""
 
-    def brought(self, given: Collection[str]) -> dict[str, Any]:
+    def inherited(self, given: Collection[str]) -> dict[str, Any]:
         """The sampling settings of the runs or the preset."""
         return sampling(self.sources(), given)
 
-    def sources(self) -> list[Brought]:
+    def sources(self) -> list[Inherited]:
         """The runs or the preset that provide settings."""
-        runs = [one.run for one in read_policies(self.policies)]
-        return bring([*runs, *(run for one in self.named_teams() for run in one.runs)], self.preset)
+        runs = [policy.run for policy in read_policies(self.policies)]
+        return inherited_settings(
+            [*runs, *(run for team in self.named_teams() for run in team.runs)], self.preset
+        )
 
     def named_teams(self) -> list[NamedTeam]:
         """All teams; in cross-play the competitors, then the team that plays the fixed roles.
@@ -130,11 +132,11 @@ class SuiteComparison(Asking):
             )
         taken = [*(text.partition("=")[0] for text in self.policies), *["team"] * bool(self.team)]
         flag = "--cross-play" if self.cross_play else "--teams"
-        found = read_teams(flag, self.cross_play or self.teams, taken)
-        return [*found, NamedTeam("team", read_team(self.team))] if self.team else found
+        teams = read_teams(flag, self.cross_play or self.teams, taken)
+        return [*teams, NamedTeam("team", read_team(self.team))] if self.team else teams
 
     @property
-    def how(self) -> ThresholdChoice:
+    def threshold_choice(self) -> ThresholdChoice:
         """How the cascade's threshold is chosen."""
         return ThresholdChoice(
             self.threshold, self.accuracy_loss, self.cost_share, self.fixed_threshold
@@ -172,16 +174,19 @@ def compare(settings: SuiteComparison) -> None:
         raise UserError("--suite names a suite twice")
     verifier = read_verifier(settings.verifier, policies)
     players = [
-        one
+        player
         for suite in suites
         for team in teams
-        for (one,) in team.lineup(_roles(suite, teams)).values()
+        for (player,) in team.lineup(_roles(suite, teams)).values()
     ]
-    everybody = {one.name: one for one in (*policies, *players, *filter(None, [verifier]))}
+    everybody = {policy.name: policy for policy in (*policies, *players, *filter(None, [verifier]))}
     settings.check_engine(*everybody.values())
     prices = read_prices(settings.prices, list(everybody))
     opened = [(suite, open_questions(suite.problems, settings)) for suite in suites]
-    check_graders(settings.scoring, [p for _, sets in opened for one in sets for p in one.problems])
+    check_graders(
+        settings.scoring,
+        [p for _, sets in opened for questions in sets for p in questions.problems],
+    )
     if settings.cross_play:
         cross_play(opened, teams, prices, settings, console)
         return
@@ -197,14 +202,23 @@ def compare(settings: SuiteComparison) -> None:
         for questions in sets
     ]
     if verifier:
-        answered = [_verified(one, verifier, settings) for one in answered]
-        ask_missing([one.verifier for one in answered if one.verifier], settings, console)
+        answered = [_verified(answers, verifier, settings) for answers in answered]
+        ask_missing(
+            [answers.verifier for answers in answered if answers.verifier], settings, console
+        )
     scored = [
-        score([one for one in answered if one.suite == suite.name], prices, settings.how, settings)
+        score(
+            [answers for answers in answered if answers.suite == suite.name],
+            prices,
+            settings.threshold_choice,
+            settings,
+        )
         for suite in suites
     ]
-    content: dict[str, Any] = {"suites": {one.name: one.content for one in scored}}
-    tables = [table for one in scored for table in one.tables]
+    content: dict[str, Any] = {
+        "suites": {suite_scores.name: suite_scores.content for suite_scores in scored}
+    }
+    tables = [table for suite_scores in scored for table in suite_scores.tables]
     if len(scored) > 1:
         table, content["all"] = overall(scored, prices, settings)
         tables.append(table)
@@ -214,39 +228,41 @@ def compare(settings: SuiteComparison) -> None:
     files = [write_json(settings.out / "results.json", content)]
     from coterie.comparison.pictures import draw_rows
 
-    for one in scored:
-        questions = sum(systems[0].score_Q.size for systems in one.sets)
-        title = f"{one.name}, n = {questions:,} questions"
-        files.append(draw_rows(one.figures, settings.out / f"{one.name}.png", title))
+    for suite_scores in scored:
+        questions = sum(systems[0].score_Q.size for systems in suite_scores.sets)
+        title = f"{suite_scores.name}, n = {questions:,} questions"
+        files.append(
+            draw_rows(suite_scores.figures, settings.out / f"{suite_scores.name}.png", title)
+        )
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
 
 
 def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
     """The suite as changed by its models, runs, preset and flags, and a line that names the
     settings that follow from the models."""
-    found = settings.sources()
+    sources = settings.sources()
     given = {_decided_by("max_new_tokens")} if settings.max_new_tokens else set()
     given |= {_decided_by(name) for name in suite.settings}
-    told = prompting(found, suite.env, given, _decided_by, whole=suite.bare)
-    brought = {
+    prompts = prompting(sources, suite.env, given, _decided_by, whole=suite.bare)
+    settings_inherited = {
         name: value
-        for name, value in told.items()
+        for name, value in prompts.items()
         if name not in suite.settings and hasattr(settings_of(suite), name)
     }
     if settings.max_new_tokens:
         # A separate limit for this mode gets the same value.
         limits = ("max_new_tokens", "eval_max_new_tokens")
         known = settings_of(suite)
-        brought |= {n: settings.max_new_tokens for n in limits if hasattr(known, n)}
-    roles = suite.roles or roles_of_runs(found, suite.env)
+        settings_inherited |= {n: settings.max_new_tokens for n in limits if hasattr(known, n)}
+    roles = suite.roles or roles_of_runs(sources, suite.env)
     models = _models(replace(suite, roles=roles), settings)
     fit = {} if settings.preset else fitting(suite, models)
-    fit = {n: v for n, v in fit.items() if n not in (*suite.settings, *brought)}
+    fit = {n: v for n, v in fit.items() if n not in (*suite.settings, *settings_inherited)}
     if settings.problems:
         fit.pop("problems", None)
     line = fitting_sentence(fit, models, f"suite {suite.name}: ", _decided_as)
     suite = replace(suite, problems=fit.pop("problems", suite.problems), roles=roles)
-    suite = replace(suite, settings={**fit, **suite.settings, **brought})
+    suite = replace(suite, settings={**fit, **suite.settings, **settings_inherited})
     if settings.problems:
         suite = replace(suite, problems=settings.problems)
     elif settings.preset and (paper := preset_settings(settings.preset)).choice.env == suite.env:
@@ -275,9 +291,9 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
 def _models(suite: Suite, settings: SuiteComparison) -> list[str]:
     """The models of all players and of the verifier."""
     policies, teams = read_policies(settings.policies), settings.named_teams()
-    players = [one for team in teams for (one,) in team.lineup(_roles(suite, teams)).values()]
+    players = [player for team in teams for (player,) in team.lineup(_roles(suite, teams)).values()]
     verifier = read_verifier(settings.verifier, policies)
-    return [one.model for one in (*policies, *players, verifier) if one]
+    return [player.model for player in (*policies, *players, verifier) if player]
 
 
 def _roles(suite: Suite, teams: Sequence[NamedTeam] = ()) -> tuple[str, ...]:
@@ -315,8 +331,8 @@ def _jobs(
 ) -> Iterator[Job]:
     """The jobs of single policies, then teams, then workflows."""
     folder, place = settings.out / "completions" / suite.name, f"{suite.name}, {questions.name}"
-    alone = {one.name: {suite.role: (one,)} for one in policies}
-    together = {one.name: one.lineup(_roles(suite, teams)) for one in teams}
+    alone = {policy.name: {suite.role: (policy,)} for policy in policies}
+    together = {team.name: team.lineup(_roles(suite, teams)) for team in teams}
     for name, who in {**alone, **together}.items():
         check_played(suite, who, questions.problems[0])
         # Policies with the same weights need different random streams.
@@ -324,28 +340,28 @@ def _jobs(
         lineup = lineup_of(suite, name, who, ("suite", name), team=team)
         yield make_job(lineup, questions, settings, folder, title=f"{place}: {name}")
     if suite.workflow and settings.workflow:
-        for one in policies:
-            others = tuple(other for other in policies if other is not one) or (one,)
+        for policy in policies:
+            others = tuple(other for other in policies if other is not policy) or (policy,)
             lineup = Lineup(
-                f"workflow-{one.name}",
+                f"workflow-{policy.name}",
                 suite.env,
                 settings_of(suite),
                 suite.workflow,
-                {suite.role: (one,), "expert": others},
+                {suite.role: (policy,), "expert": others},
                 suite.role,
-                stream=("suite", one.name),
+                stream=("suite", policy.name),
             )
-            title = f"{place}: {one.name}, helped by others"
+            title = f"{place}: {policy.name}, helped by others"
             yield make_job(lineup, questions, settings, folder, title=title)
 
 
-def _verified(one: Answered, verifier: NamedPolicy, settings: SuiteComparison) -> Answered:
+def _verified(answered: Answered, verifier: NamedPolicy, settings: SuiteComparison) -> Answered:
     job = verifying(
-        one.questions,
-        one.alone,
+        answered.questions,
+        answered.alone,
         verifier,
         settings,
-        suite=one.suite,
+        suite=answered.suite,
         tokens=settings.verifier_tokens,
     )
-    return replace(one, verifier=job)
+    return replace(answered, verifier=job)

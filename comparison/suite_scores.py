@@ -92,42 +92,48 @@ class Scored:
 
 
 def score(
-    answered: Sequence[Answered], prices: Prices, how: ThresholdChoice, settings: Asking
+    answered: Sequence[Answered], prices: Prices, choice: ThresholdChoice, settings: Asking
 ) -> Scored:
     """The results of one suite."""
-    found = [_systems(one, prices, how) for one in answered]
+    systems_by_set = [_systems(answers, prices, choice) for answers in answered]
     # A row that is missing on some set (no answers to vote on) has no figure over all sets.
-    common = set.intersection(*({one.name for one in some} for some in found))
-    found = [[one for one in some if one.name in common] for some in found]
+    common = set.intersection(
+        *({system.name for system in systems_of_set} for systems_of_set in systems_by_set)
+    )
+    systems_by_set = [
+        [system for system in systems_of_set if system.name in common]
+        for systems_of_set in systems_by_set
+    ]
     drawn = {"resamples": settings.resamples, "seed": settings.seed}
-    alone = [one.alone for one in answered]
-    rows = measure_rows(found, prices, **drawn)
+    alone = [answers.alone for answers in answered]
+    rows = measure_rows(systems_by_set, prices, **drawn)
     passing = passes(alone, **drawn)
     binary = are_binary(alone)
     apart = pairs(alone, **drawn) if binary else []
     known = reliability(alone, **drawn)
     name = answered[0].suite
-    questions = sum(len(some[0].score_Q) for some in found)
+    questions = sum(len(systems_of_set[0].score_Q) for systems_of_set in systems_by_set)
+    sets = len(systems_by_set)
     title = (
-        f"{name}: {questions} questions of {len(found)} set{'s' * (len(found) > 1)}, "
+        f"{name}: {questions} questions of {sets} set{'s' * (sets > 1)}, "
         f"{settings.samples} samples of each{answered[0].counted}"
     )
     tables = [
-        accuracy_table(rows, f"{title}; below: oracles", sets=len(found)),
+        accuracy_table(rows, f"{title}; below: oracles", sets=len(systems_by_set)),
         pass_table(passing, "Pass@k, unbiased" if binary else "best of k, expected"),
         *([pair_table(apart, "one answer each")] if apart else []),
         *calibration_tables(known),
     ]
     content = {
         "sets": {
-            one.questions.name: {
-                "questions": len(one.questions.problems),
-                "rows": {system.name: mean_present(system.score_Q) for system in some},
-                "policies": reliability([one.alone], **drawn),
+            answers.questions.name: {
+                "questions": len(answers.questions.problems),
+                "rows": {system.name: mean_present(system.score_Q) for system in systems_of_set},
+                "policies": reliability([answers.alone], **drawn),
             }
-            for one, some in zip(answered, found)
+            for answers, systems_of_set in zip(answered, systems_by_set)
         },
-        "rows": {one.system.name: _row(one) for one in rows},
+        "rows": {row.system.name: _row(row) for row in rows},
         "pass@k": {
             "policies": passing.policies,
             "team": passing.team,
@@ -138,40 +144,46 @@ def score(
         "policies": known,
         "shares": shares(alone) if binary else {},
     }
-    return Scored(name, found, rows, tables, content)
+    return Scored(name, systems_by_set, rows, tables, content)
 
 
 def overall(
     scored: Sequence[Scored], prices: Prices, settings: Asking
 ) -> tuple[Table, Mapping[str, Any]]:
     """The rows common to all suites, over all their sets."""
-    sets = [some for one in scored for some in one.sets]
-    common = set.intersection(*({one.name for one in some} for some in sets))
-    shared = [[one for one in some if one.name in common] for some in sets]
-    found = measure_rows(shared, prices, resamples=settings.resamples, seed=settings.seed)
-    table = accuracy_table(found, f"all {len(scored)} suites", sets=len(sets))
-    return table, {one.system.name: _row(one) for one in found}
+    sets = [systems_of_set for suite_scores in scored for systems_of_set in suite_scores.sets]
+    common = set.intersection(
+        *({system.name for system in systems_of_set} for systems_of_set in sets)
+    )
+    shared = [
+        [system for system in systems_of_set if system.name in common] for systems_of_set in sets
+    ]
+    rows = measure_rows(shared, prices, resamples=settings.resamples, seed=settings.seed)
+    table = accuracy_table(rows, f"all {len(scored)} suites", sets=len(sets))
+    return table, {row.system.name: _row(row) for row in rows}
 
 
-def _systems(one: Answered, prices: Prices, how: ThresholdChoice) -> list[System]:
-    found = list(systems(one.alone, prices=prices, threshold=how, workflows=one.workflows))
-    if one.verifier:
-        said = judgements(one.verifier, one.questions, one.alone)
-        found.append(verified(one.alone, said, *one.verifier.lineup.needed))
-    return found
+def _systems(answers: Answered, prices: Prices, choice: ThresholdChoice) -> list[System]:
+    rows = list(
+        systems(answers.alone, prices=prices, threshold=choice, workflows=answers.workflows)
+    )
+    if answers.verifier:
+        said = judgements(answers.verifier, answers.questions, answers.alone)
+        rows.append(verified(answers.alone, said, *answers.verifier.lineup.needed))
+    return rows
 
 
-def _row(one: Figures) -> dict[str, Any]:
+def _row(figures: Figures) -> dict[str, Any]:
     return {
-        "label": one.system.label,
-        "oracle": one.system.oracle,
-        "avg": one.micro,
-        "macro": one.macro,
-        "over_best": one.over_best,
-        "significant": one.marked,
-        "tokens": one.tokens,
-        "money": one.money,
-        "seconds": one.seconds,
+        "label": figures.system.label,
+        "oracle": figures.system.oracle,
+        "avg": figures.micro,
+        "macro": figures.macro,
+        "over_best": figures.over_best,
+        "significant": figures.marked,
+        "tokens": figures.tokens,
+        "money": figures.money,
+        "seconds": figures.seconds,
     }
 
 
@@ -194,10 +206,10 @@ def reliability(
 ) -> dict[str, dict[str, Any]]:
     """Policy -> variance of its scores, and calibration of its stated confidence (``stated``) and
     of its self-agreement (``agreement``), if available."""
-    found: dict[str, dict[str, Any]] = {}
+    by_policy: dict[str, dict[str, Any]] = {}
     for name in sets[0]:
         correct_QN = np.concatenate([answered[name].correct_QN for answered in sets])
-        found[name] = {"variance": variance(correct_QN)}
+        by_policy[name] = {"variance": variance(correct_QN)}
         kinds = {
             "stated": [answered[name].confidence_QN for answered in sets],
             "agreement": [answered[name].agreement_QN() for answered in sets],
@@ -205,19 +217,21 @@ def reliability(
         for kind, parts in kinds.items():
             confidence_QN = np.concatenate(parts)
             if not np.isnan(confidence_QN).all():
-                found[name][kind] = _calibration(
+                by_policy[name][kind] = _calibration(
                     confidence_QN, correct_QN, resamples=resamples, seed=seed
                 )
-    return found
+    return by_policy
 
 
 def _calibration(
     confidence_QN: Floats, correct_QN: Floats, *, resamples: int, seed: int
 ) -> dict[str, Any]:
-    how = {"resamples": resamples, "seed": seed}
+    resampling = {"resamples": resamples, "seed": seed}
     columns = calibration_columns(confidence_QN, correct_QN)
-    ece = bootstrap(columns, calibration_error, **how)
-    auroc = bootstrap(discrimination_columns(confidence_QN, correct_QN), discrimination, **how)
+    ece = bootstrap(columns, calibration_error, **resampling)
+    auroc = bootstrap(
+        discrimination_columns(confidence_QN, correct_QN), discrimination, **resampling
+    )
     asked = ~np.isnan(correct_QN)
     flat = confidence_QN.ravel(), correct_QN.ravel()
     return {

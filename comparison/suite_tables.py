@@ -18,9 +18,9 @@ from coterie.comparison.output import (
 from coterie.evaluation.evaluation import Resampled
 
 
-def accuracy_table(found: Sequence[Figures], title: str, *, sets: int) -> Table:
+def accuracy_table(rows: Sequence[Figures], title: str, *, sets: int) -> Table:
     """One line per system: deployable systems, then oracles, which use the gold answer."""
-    priced = any(one.money is not None for one in found)
+    priced = any(row.money is not None for row in rows)
     # Only one of them fits; results.json has both.
     macro = sets > 1 and not priced
     headings = [
@@ -29,21 +29,21 @@ def accuracy_table(found: Sequence[Figures], title: str, *, sets: int) -> Table:
         "s",
     ]
 
-    def line(one: Figures) -> tuple[str, list[str]]:
-        mark = "*" if one.marked else " "
-        label = short_label(one.system.label)
-        return f"[dim]{label}[/dim]" if one.system.oracle else label, [
-            figure_cell(one.micro.value),
-            interval_cell(one.micro),
-            *([figure_cell(one.macro.value)] if macro else []),
-            f"{figure_cell(one.over_best.value, 3, '+')} {interval_cell(one.over_best, '+')}{mark}",
-            f"{one.tokens:.0f}",
-            *([f"{one.money:.3g}"] if one.money is not None else []),
-            "" if math.isnan(one.seconds) else f"{one.seconds:.2f}",
+    def line(row: Figures) -> tuple[str, list[str]]:
+        mark = "*" if row.marked else " "
+        label = short_label(row.system.label)
+        return f"[dim]{label}[/dim]" if row.system.oracle else label, [
+            figure_cell(row.micro.value),
+            interval_cell(row.micro),
+            *([figure_cell(row.macro.value)] if macro else []),
+            f"{figure_cell(row.over_best.value, 3, '+')} {interval_cell(row.over_best, '+')}{mark}",
+            f"{row.tokens:.0f}",
+            *([f"{row.money:.3g}"] if row.money is not None else []),
+            "" if math.isnan(row.seconds) else f"{row.seconds:.2f}",
         ]
 
     deployable, oracles = (
-        [line(one) for one in found if one.system.oracle == oracle] for oracle in (False, True)
+        [line(row) for row in rows if row.system.oracle == oracle] for oracle in (False, True)
     )
     table = make_table(title, "system", headings, deployable)
     table.add_section()
@@ -55,18 +55,18 @@ def accuracy_table(found: Sequence[Figures], title: str, *, sets: int) -> Table:
     return with_legend(table, legend, f"{means}tokens: sampled; {per}s: seconds of one answer")
 
 
-def pass_table(found: PassAtK, title: str) -> Table:
+def pass_table(passes: PassAtK, title: str) -> Table:
     """Pass@k at powers of two and at the largest k."""
-    samples = max(map(len, found.policies.values()))
+    samples = max(map(len, passes.policies.values()))
     chosen = sorted({*(2**i for i in range(12) if 2**i < samples), samples})
     lines: dict[str, tuple[Sequence[Resampled], str]] = {
-        short_label(name): (own, "") for name, own in found.policies.items()
+        short_label(name): (own, "") for name, own in passes.policies.items()
     }
-    if len(found.policies) > 1 and found.team:
-        lines["team, k each"] = found.team, ""
-        lines[f"best policy, {len(found.policies)}k"] = found.control, ""
-        if found.gain:
-            lines["difference"] = found.gain, "+"
+    if len(passes.policies) > 1 and passes.team:
+        lines["team, k each"] = passes.team, ""
+        lines[f"best policy, {len(passes.policies)}k"] = passes.control, ""
+        if passes.gain:
+            lines["difference"] = passes.gain, "+"
     return make_table(
         title,
         "",
@@ -84,7 +84,7 @@ def pass_table(found: PassAtK, title: str) -> Table:
     )
 
 
-def pair_table(found: Sequence[Pair], title: str) -> Table:
+def pair_table(pairs: Sequence[Pair], title: str) -> Table:
     """How far the errors of each pair of policies differ."""
     names = {
         "union": "either right",
@@ -104,8 +104,8 @@ def pair_table(found: Sequence[Pair], title: str) -> Table:
         "pair",
         names.values(),
         [
-            (short_label(f"{one.first} + {one.second}", 24), [cell(one, name) for name in names])
-            for one in found
+            (short_label(f"{pair.first} + {pair.second}", 24), [cell(pair, name) for name in names])
+            for pair in pairs
         ],
     )
     return with_legend(
@@ -115,12 +115,12 @@ def pair_table(found: Sequence[Pair], title: str) -> Table:
     )
 
 
-def calibration_tables(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Table]:
+def calibration_tables(by_policy: Mapping[str, Mapping[str, Any]]) -> Iterator[Table]:
     """Calibration of stated confidence and of agreement for each policy, and variance."""
     lines: list[tuple[str, list[str]]] = []
-    for name, one in found.items():
-        for place, kind in enumerate(k for k in ("stated", "agreement") if k in one):
-            values = one[kind]
+    for name, measures in by_policy.items():
+        for place, kind in enumerate(k for k in ("stated", "agreement") if k in measures):
+            values = measures[kind]
             cells = [
                 kind,
                 f"{values['output_ratio']:.0%}",
@@ -132,10 +132,10 @@ def calibration_tables(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Table
     if lines:
         headings = ("confidence", "given", "ECE", "AUROC", "Brier")
         yield make_table("confidence (ECE: 10 bins [a, b))", "policy", headings, lines)
-    spread = {name: one["variance"] for name, one in found.items()}
+    spread = {name: measures["variance"] for name, measures in by_policy.items()}
     rows = [
-        (short_label(name), [figure_cell(one.between), figure_cell(one.within)])
-        for name, one in spread.items()
+        (short_label(name), [figure_cell(variance.between), figure_cell(variance.within)])
+        for name, variance in spread.items()
     ]
     table = make_table("variance of correctness", "policy", ("between", "within"), rows)
     yield with_legend(table, "between questions, and within them between samples")

@@ -60,7 +60,7 @@ class Suite:
 SUITES: Mapping[str, Suite] = {
     suite.name: suite
     for suite in (
-        *(Suite(env=one.name, **one.suite) for one in envs.registered() if one.suite),
+        *(Suite(env=spec.name, **spec.suite) for spec in envs.registered() if spec.suite),
         Suite(
             "math",
             "coterie.envs.solo:SoloEnv",
@@ -97,9 +97,9 @@ def suite_called(name: str) -> Suite:
     except OSError as error:
         raise UserError(f"{name} cannot be read ({error.strerror})") from None
     given: dict[str, Any] = {"name": path.stem} | fields if isinstance(fields, dict) else {}
-    known = {one.name: one for one in dataclasses.fields(Suite) if one.name != "bare"}
+    known = {field.name: field for field in dataclasses.fields(Suite) if field.name != "bare"}
     nothing = dataclasses.MISSING
-    wanted = {n for n, one in known.items() if one.default is one.default_factory is nothing}
+    wanted = {n for n, field in known.items() if field.default is field.default_factory is nothing}
     if not wanted <= set(given) <= set(known):
         raise UserError(
             f"{name} describes no suite: an object with {', '.join(sorted(wanted - {'name'}))}, "
@@ -110,10 +110,10 @@ def suite_called(name: str) -> Suite:
 
 
 def _bare(env: str) -> Suite:
-    found = envs.spec(env)
-    told = {"train": "chains", **found.defaults.get("problems", {})}
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", found.name).strip("-.")[-41:].lstrip("-._")
-    return Suite(name, env, tuple(told.get("eval", ())) or (told["train"],), bare=True)
+    spec = envs.spec(env)
+    problems = {"train": "chains", **spec.defaults.get("problems", {})}
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", spec.name).strip("-.")[-41:].lstrip("-._")
+    return Suite(name, env, tuple(problems.get("eval", ())) or (problems["train"],), bare=True)
 
 
 def fitting(suite: Suite, models: Collection[str]) -> dict[str, Any]:
@@ -190,14 +190,14 @@ def settings_of(suite: Suite) -> Any:
     kind: Any = SoloSettings
     defaults: Mapping[str, Any] = {}
     if suite.env != "coterie.envs.solo:SoloEnv":
-        found = envs.spec(suite.env)
-        kind, defaults = found.settings, found.defaults.get("env", {})
+        spec = envs.spec(suite.env)
+        kind, defaults = spec.settings, spec.defaults.get("env", {})
     if kind is None:
         if suite.settings:
             raise UserError(f"suite {suite.name}: {suite.env} takes no settings; leave them out")
         return None
     values = {**defaults, **suite.settings}
-    known = {one.name for one in dataclasses.fields(kind)}
+    known = {field.name for field in dataclasses.fields(kind)}
     if unknown := sorted(set(values) - known):
         near = suggest(unknown[0], known)
         raise UserError(f"suite {suite.name}: {suite.env} has no setting {unknown[0]}; {near}")
@@ -208,5 +208,5 @@ def settings_of(suite: Suite) -> Any:
 def _tuples(value: Any) -> Any:
     """Convert JSON lists to tuples."""
     if isinstance(value, dict):
-        return {key: _tuples(one) for key, one in value.items()}
-    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value
+        return {key: _tuples(item) for key, item in value.items()}
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

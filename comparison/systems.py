@@ -240,7 +240,7 @@ def _selections(
 
 def _routed(answered: Mapping[str, Responses], first: str, second: str, last: str) -> System:
     """Two cheap answers; if they differ, the last policy's answer."""
-    one, two, judge = answered[first], answered[second], answered[last]
+    first_own, second_own, judge = answered[first], answered[second], answered[last]
     samples = min(own.samples for own in answered.values())
     shift = 1 if first == second else 0
     questions = _questions(answered)
@@ -248,14 +248,16 @@ def _routed(answered: Mapping[str, Responses], first: str, second: str, last: st
     score_QS = np.zeros_like(kept_QS)
     for q in range(questions):
         for s in range(samples - shift):
-            vote = one.votes[q][s]
-            kept_QS[q, s] = vote is not None and vote == two.votes[q][s + shift]
-            own = one if kept_QS[q, s] else judge
+            vote = first_own.votes[q][s]
+            kept_QS[q, s] = vote is not None and vote == second_own.votes[q][s + shift]
+            own = first_own if kept_QS[q, s] else judge
             score_QS[q, s] = own.correct_QN[q, s]
     asked_Q = 1 - kept_QS.mean(axis=1)
-    both = total_used([one.used_by(1), two.used_by(1)])
+    both = total_used([first_own.used_by(1), second_own.used_by(1)])
     extra = {name: used * asked_Q[:, None] for name, used in judge.used_by(1).items()}
-    quick = np.maximum(mean_present(one.seconds_QN, axis=1), mean_present(two.seconds_QN, axis=1))
+    quick = np.maximum(
+        mean_present(first_own.seconds_QN, axis=1), mean_present(second_own.seconds_QN, axis=1)
+    )
     pair = f"{first} twice" if first == second else f"{first}, {second}"
     return System(
         "routing",
@@ -282,10 +284,10 @@ def _cascade(
     cascade = Cascade(_answers(small, prices, calls), _answers(large, prices, 1), score_QN)
     threshold_Q = cascade.thresholds(threshold)
     deferred_QS = cascade.defer(threshold_Q)
-    how = "confidence" if states else "agreement"
+    measure = "confidence" if states else "agreement"
     return cascaded(
         "cascade",
-        f"{first}, else {last}, by {how}",
+        f"{first}, else {last}, by {measure}",
         Deferral(cascade, deferred_QS, threshold_Q),
         small,
         large,

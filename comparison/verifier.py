@@ -84,13 +84,13 @@ def verifying(
 
 def judgements(job: Job, questions: Questions, votes: Mapping[str, Responses]) -> Judgements:
     """The stored judgements of each question."""
-    found = job.read()
+    stored = job.read()
     (verifier,) = job.lineup.needed
     said: list[dict[str, Judged]] = []
     for q, problem in enumerate(questions.problems):
         row: dict[str, Judged] = {}
         for vote in {vote for own in votes.values() for vote in own.votes[q] if vote is not None}:
-            if record := found.get((_id(problem, vote), 0)):
+            if record := stored.get((_id(problem, vote), 0)):
                 trust = record["confidence"]
                 given, sampled = record["used"][verifier]
                 row[vote] = Judged(
@@ -118,8 +118,8 @@ def verified(answered: Mapping[str, Responses], said: Judgements, verifier: str)
                     candidates.setdefault(vote, []).append(float(right))
         scores.append(_chosen(candidates, judged))
         asked = [judged[vote] for vote in candidates if vote in judged]
-        judging_Q2[q] = np.sum([one.used for one in asked], axis=0) if asked else 0.0
-        waited_Q[q] = max((one.seconds for one in asked), default=0.0)
+        judging_Q2[q] = np.sum([judgement.used for judgement in asked], axis=0) if asked else 0.0
+        waited_Q[q] = max((judgement.seconds for judgement in asked), default=0.0)
     drawn = [answered[name].used_by(count) for name, count in counts.items()]
     slowest_Q = np.max([answered[name].slowest_Q(n) for name, n in counts.items()], axis=0)
     return System(

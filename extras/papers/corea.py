@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
+from coterie.comparison.inherited import (
+    Inherited,
+    inherited_settings,
+    preset_settings,
+    prompting,
+    sampling,
+)
 from coterie.comparison.output import write_json
 from coterie.comparison.plan import (
     Job,
@@ -114,17 +120,17 @@ class CoreaComparison(Asking):
 
     def models(self) -> list[str]:
         """Return the names of all models."""
-        return [one.model for one in self.policies().values()]
+        return [policy.model for policy in self.policies().values()]
 
     def fitting(self) -> dict[str, Any]:
         """Return the defaults for models that are not tiny, by the name of the setting."""
         if self.preset or are_tiny(self.models()):
             return {}
-        known = {one.name for one in fields(self)}
+        known = {field.name for field in fields(self)}
         asked = {name: value for name, value in asking(_ENV).items() if name in known}
         return {"problems": (PROBLEMS,), **asked}
 
-    def brought(self, given: Collection[str]) -> dict[str, Any]:
+    def inherited(self, given: Collection[str]) -> dict[str, Any]:
         """Return the values that the preset or the runs set."""
         values: dict[str, Any] = {}
         if self.preset:
@@ -143,15 +149,15 @@ class CoreaComparison(Asking):
                 "size_ratio": env.size_ratio,
                 "output_weight": env.output_weight,
             }
-        found = self._sources()
-        drawn, asked = sampling(found, given), prompting(found, _ENV, given)
+        sources = self._sources()
+        drawn, asked = sampling(sources, given), prompting(sources, _ENV, given)
         asked.pop("eval_max_new_tokens", None)
         return values | drawn | asked
 
-    def _sources(self) -> list[Brought]:
+    def _sources(self) -> list[Inherited]:
         if self.preset:
-            return bring((), self.preset)
-        return bring([one.run for one in self.policies().values()], "")
+            return inherited_settings((), self.preset)
+        return inherited_settings([policy.run for policy in self.policies().values()], "")
 
 
 def compare(settings: CoreaComparison) -> None:
@@ -175,26 +181,33 @@ def compare(settings: CoreaComparison) -> None:
     elif settings.fit_problems:
         raise UserError("--fit-problems: no row is fitted here; leave it out, or name --rlvr RUN")
     check_graders(
-        settings.scoring, [p for one in (*scored, *filter(None, [fitted])) for p in one.problems]
+        settings.scoring,
+        [p for questions in (*scored, *filter(None, [fitted])) for p in questions.problems],
     )
     jobs = {
-        name: [_job(name, name, policy, one, settings) for one in scored]
+        name: [_job(name, name, policy, questions, settings) for questions in scored]
         for name, policy in policies.items()
     }
     # The router learns accuracy from eight responses; the probe uses the first.
     count = 8 if "router" in wanted else 1
     fit_job = fitted and _job("rlvr-fit", "rlvr", policies["rlvr"], fitted, settings, count)
     ask_missing(
-        [*(job for some in jobs.values() for job in some), *([fit_job] if fit_job else [])],
+        [
+            *(job for jobs_of_model in jobs.values() for job in jobs_of_model),
+            *([fit_job] if fit_job else []),
+        ],
         settings,
         console,
     )
-    answered = {name: pool([job.responses() for job in some]) for name, some in jobs.items()}
+    answered = {
+        name: pool([job.responses() for job in jobs_of_model])
+        for name, jobs_of_model in jobs.items()
+    }
     more: dict[str, Any] = {"probability_QS": _probabilities(answered, policies, wanted, settings)}
     if fitted and fit_job:
-        told = fit_job.responses()
-        more |= dict(_fit(fitted, told, scored, answered, policies, wanted, settings))
-    how = ThresholdChoice(
+        fitting_responses = fit_job.responses()
+        more |= dict(_fit(fitted, fitting_responses, scored, answered, policies, wanted, settings))
+    choice = ThresholdChoice(
         settings.threshold,
         settings.accuracy_loss,
         settings.cost_share,
@@ -202,42 +215,44 @@ def compare(settings: CoreaComparison) -> None:
         settings.threshold_on_test,
     )
     costs = {"size_ratio": settings.size_ratio, "output_weight": settings.output_weight}
-    found = [one for one in systems(answered, how, **costs, **more) if one.name in wanted]
-    _show(found, scored, settings, console)
+    rows = [
+        system for system in systems(answered, choice, **costs, **more) if system.name in wanted
+    ]
+    _show(rows, scored, settings, console)
 
 
 def _show(
-    found: Sequence[System],
+    systems_shown: Sequence[System],
     scored: Sequence[Questions],
     settings: CoreaComparison,
     console: Console,
 ) -> None:
     """Show the tables; write results.json and the pictures."""
-    problems = [problem for one in scored for problem in one.problems]
+    problems = [problem for questions in scored for problem in questions.problems]
     solvable_Q = np.array([bool(problem.meta.get("solvable", True)) for problem in problems])
-    results = _measured(found, settings)
+    results = _measured(systems_shown, settings)
     console.print(table(results, f"{len(problems)} questions, {settings.samples} responses each"))
     knowable: Measured = {}
     if solvable_Q.any() and not solvable_Q.all():
-        knowable = _measured([one.of(solvable_Q) for one in found], settings)
+        knowable = _measured([system.of(solvable_Q) for system in systems_shown], settings)
         console.print(table(knowable, f"the {int(solvable_Q.sum())} that can be known"))
-    set_Q = np.repeat(np.arange(len(scored)), [len(one.problems) for one in scored])
+    set_Q = np.repeat(np.arange(len(scored)), [len(questions.problems) for questions in scored])
     by_set = {
-        one.name: _measured([system.of(set_Q == place) for system in found], settings)
-        for place, one in enumerate(scored)
+        questions.name: _measured([system.of(set_Q == place) for system in systems_shown], settings)
+        for place, questions in enumerate(scored)
         if len(scored) > 1
     }
     for name, measured in by_set.items():
         console.print(table(measured, name))
-    deferrals = {one.name: one.deferral for one in found if one.deferral}
+    deferrals = {system.name: system.deferral for system in systems_shown if system.deferral}
     content = {
         "systems": results,
         "solvable": knowable,
         "sets": by_set,
         "curves": {
-            name: curve_content(one)
-            for name, one in deferrals.items()
-            if one.threshold_Q is not None
+            name: curve_content(deferral)
+            for name, deferral in deferrals.items()
+            if deferral.threshold_Q is not None
         },
         "conventions": {"ece": "10 bins [a, b), the last closed; valid confidences only"},
         "config": to_plain(settings),
@@ -339,7 +354,7 @@ def _probabilities(
 
 def _fit(
     fitted: Questions,
-    told: Responses,
+    fitting_responses: Responses,
     scored: Sequence[Questions],
     answered: Mapping[str, Responses],
     policies: Mapping[str, NamedPolicy],
@@ -350,8 +365,11 @@ def _fit(
     if "rlvr-probe" in wanted:
         from coterie.extras.papers.probe import probe_scores
 
-        how = {"seed": settings.seed, "learning_rate": settings.probe_lr}
-        yield "probe_QS", probe_scores(policies["rlvr"], told, answered["rlvr"], **how)
+        options = {"seed": settings.seed, "learning_rate": settings.probe_lr}
+        yield (
+            "probe_QS",
+            probe_scores(policies["rlvr"], fitting_responses, answered["rlvr"], **options),
+        )
     if "router" in wanted:
         from coterie.extras.papers.router import routing_by
 
@@ -360,8 +378,8 @@ def _fit(
             routing_by(
                 policies["base"],
                 [problem.question for problem in fitted.problems],
-                told,
-                [problem.question for one in scored for problem in one.problems],
+                fitting_responses,
+                [problem.question for questions in scored for problem in questions.problems],
                 seed=settings.seed,
                 learning_rate=settings.router_lr,
                 epochs=settings.router_epochs,
@@ -369,10 +387,10 @@ def _fit(
         )
 
 
-def _measured(found: Sequence[System], settings: CoreaComparison) -> Measured:
-    how = {"resamples": settings.resamples, "seed": settings.seed}
+def _measured(systems_measured: Sequence[System], settings: CoreaComparison) -> Measured:
+    resampling = {"resamples": settings.resamples, "seed": settings.seed}
     return {
-        one.name: measure(one.deferral.cascade, one.deferral.deferred_QS, **how)
-        for one in found
-        if one.deferral
+        system.name: measure(system.deferral.cascade, system.deferral.deferred_QS, **resampling)
+        for system in systems_measured
+        if system.deferral
     }

@@ -59,12 +59,14 @@ def draw_reliability(systems: Mapping[str, Deferral], path: Path) -> bool:
 
 def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path) -> bool:
     """Draw every cascade's curve over thresholds, with the chosen threshold."""
-    drawn = {name: one for name, one in systems.items() if one.threshold_Q is not None}
+    drawn = {
+        name: deferral for name, deferral in systems.items() if deferral.threshold_Q is not None
+    }
     if not drawn and not set(systems) & set(_POINTS):
         return False
     with drawing(path, figsize=(6.4, 4.4)) as axis:
-        for place, (name, one) in enumerate(drawn.items()):
-            curve = one.cascade.curve()
+        for place, (name, deferral) in enumerate(drawn.items()):
+            curve = deferral.cascade.curve()
             bold = name == "corea"
             colour = f"C{place % 10}"
             axis.plot(
@@ -76,7 +78,7 @@ def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path) -> bool:
                 linestyle="-" if place < 10 else "--",
                 zorder=4 if bold else 3,
             )
-            cost, accuracy = _at(one)
+            cost, accuracy = _at(deferral)
             axis.plot(cost, accuracy, marker="o" if bold else ".", color=colour, zorder=5)
         for name, marker in _POINTS.items():
             if name in systems:
@@ -120,9 +122,9 @@ def draw_threshold(systems: Mapping[str, Deferral], path: Path) -> bool:
     return True
 
 
-def _at(one: Deferral) -> tuple[float, float]:
+def _at(deferral: Deferral) -> tuple[float, float]:
     """Return a cascade's cost and accuracy at its chosen threshold."""
-    cascade = one.cascade
-    cost_QS = one.mixed(cascade.kept_cost_QS, cascade.deferred_cost_QS)
-    right_QS = one.mixed(cascade.small.correct_QS, cascade.large.correct_QS)
+    cascade = deferral.cascade
+    cost_QS = deferral.mixed(cascade.kept_cost_QS, cascade.deferred_cost_QS)
+    right_QS = deferral.mixed(cascade.small.correct_QS, cascade.large.correct_QS)
     return float(cost_QS.mean()), float(right_QS.mean())

@@ -137,7 +137,7 @@ class Routing:
 
 def systems(
     answered: Mapping[str, Responses],
-    how: ThresholdChoice,
+    choice: ThresholdChoice,
     *,
     size_ratio: float,
     output_weight: float,
@@ -167,7 +167,7 @@ def systems(
 
     def decided(name: str, key: str, score_QS: Floats, calls: int = 1, **more: Any) -> System:
         cascade = Cascade(costs[key], large, score_QS, **more)
-        threshold_Q = cascade.thresholds(how)
+        threshold_Q = cascade.thresholds(choice)
         deferral = Deferral(cascade, cascade.defer(threshold_Q), threshold_Q)
         return system(name, key, deferral, calls)
 

@@ -15,19 +15,19 @@ Measured = Mapping[str, Mapping[str, Resampled]]
 def table(results: Measured, title: str) -> Table:
     """Build the table, one line per system."""
 
-    def cells(one: Mapping[str, Resampled]) -> list[str]:
-        cascading = 0 < one["deferred"].value < 1
+    def cells(metrics: Mapping[str, Resampled]) -> list[str]:
+        cascading = 0 < metrics["deferred"].value < 1
         return [
-            f"{one['accuracy'].value:.3f}",
-            f"{(one['accuracy'].high - one['accuracy'].low) / 2:.3f}",
-            f"{one['ece'].value:.3f}",
-            f"{one['auroc'].value:.3f}",
-            f"{one['cost'].value:.0f}",
-            f"{one['deferred'].value:.0%}",
-            f"{one['random_gain'].value:+.3f}" if cascading else "",
-            f"{one['saving'].value:+.0%}",
+            f"{metrics['accuracy'].value:.3f}",
+            f"{(metrics['accuracy'].high - metrics['accuracy'].low) / 2:.3f}",
+            f"{metrics['ece'].value:.3f}",
+            f"{metrics['auroc'].value:.3f}",
+            f"{metrics['cost'].value:.0f}",
+            f"{metrics['deferred'].value:.0%}",
+            f"{metrics['random_gain'].value:+.3f}" if cascading else "",
+            f"{metrics['saving'].value:+.0%}",
         ]
 
     headings = ("accuracy", "±", "ECE", "AUROC", "cost", "LLM", "over random", "saved")
-    lines = [(SYSTEMS[name], cells(one)) for name, one in results.items()]
+    lines = [(SYSTEMS[name], cells(metrics)) for name, metrics in results.items()]
     return make_table(title, "system", headings, lines)

@@ -176,7 +176,7 @@ async def _solutions(
     sampling = Sampling(settings.max_new_tokens, settings.temperature)
     checker = Checker()
 
-    async def one(problem: Problem, copy: int) -> tuple[Trajectory, bool, int] | None:
+    async def solution(problem: Problem, copy: int) -> tuple[Trajectory, bool, int] | None:
         text = lone_prompt(problem.question, settings.prompt_style)
         prompt = Prompt(
             np.asarray(theirs.open(text), dtype=np.int64),
@@ -186,19 +186,21 @@ async def _solutions(
             problem,
         )
         try:
-            said: Completion = await expert(prompt, sampling)
+            completion: Completion = await expert(prompt, sampling)
         except PolicyFailure:
             return None
-        trace = as_trace(theirs.decode(said.tokens))
+        trace = as_trace(theirs.decode(completion.tokens))
         right = not settings.only_right or checker.check(trace, problem).correct
-        ends = ANSWER in trace and said.finish_reason != "length"
+        ends = ANSWER in trace and completion.finish_reason != "length"
         row = worked_row(mine, mine.open(text), trace, role="policy", problem=problem.id, ends=ends)
-        return row, right, len(said.tokens)
+        return row, right, len(completion.tokens)
 
-    asked = [one(problem, copy) for problem in problems for copy in range(settings.solutions)]
-    said = [row for row in await asyncio.gather(*asked) if row is not None]
+    requests = [
+        solution(problem, copy) for problem in problems for copy in range(settings.solutions)
+    ]
+    rows = [row for row in await asyncio.gather(*requests) if row is not None]
     checker.close()
-    return said
+    return rows
 
 
 def as_trace(solution: str) -> str:

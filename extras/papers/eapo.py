@@ -9,7 +9,13 @@ import numpy as np
 from rich.console import Console
 
 from coterie import envs
-from coterie.comparison.brought import Brought, bring, preset_settings, prompting, sampling
+from coterie.comparison.inherited import (
+    Inherited,
+    inherited_settings,
+    preset_settings,
+    prompting,
+    sampling,
+)
 from coterie.comparison.output import write_json
 from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
 from coterie.comparison.policies import NamedPolicy, find_policy
@@ -110,11 +116,10 @@ class EapoComparison(Asking):
         asked, words = asking(_ENV), ("prompt_style", "max_new_tokens")
         # Peers get the same prompts as all other systems.
         paths = {f"leap.{name}": asked[name] for name in words}
-        return {
-            "problems": (PROBLEMS,), **{f"env.{name}": one for name, one in asked.items()}, **paths
-        }  # fmt: skip
+        own = {f"env.{name}": value for name, value in asked.items()}
+        return {"problems": (PROBLEMS,), **own, **paths}
 
-    def brought(self, given: Collection[str]) -> dict[str, Any]:
+    def inherited(self, given: Collection[str]) -> dict[str, Any]:
         """Return the values that the preset or the runs set."""
         values: dict[str, Any] = {}
         env: dict[str, Any] = {}
@@ -129,30 +134,32 @@ class EapoComparison(Asking):
                 "samples": paper.env.eval_samples,
             }
             env = to_plain(paper.env)
-        found = self._sources()
-        drawn = sampling(found, given)
-        asked = prompting(found, _ENV, given, _flag)
+        sources = self._sources()
+        drawn = sampling(sources, given)
+        asked = prompting(sources, _ENV, given, _flag)
         # Peers get the same prompts as all other systems.
         words = {**vars(self.env), **asked}
         paths = {
             name: words[name]
             for name in ("max_new_tokens", "prompt_style")
-            if found and f"--leap.{name.replace('_', '-')}" not in given
+            if sources and f"--leap.{name.replace('_', '-')}" not in given
         }
         values |= {"env": env | asked} if env or asked else {}
         values |= {"leap": paths} if paths else {}
         return values | drawn
 
-    def _sources(self) -> list[Brought]:
+    def _sources(self) -> list[Inherited]:
         if self.preset:
-            return bring((), self.preset)
-        return bring([find_policy("policy", one, _ROLE).run for one in self._named()], "")
+            return inherited_settings((), self.preset)
+        return inherited_settings(
+            [find_policy("policy", policy, _ROLE).run for policy in self._named()], ""
+        )
 
     def _named(self) -> list[str]:
         """Return the policies as the settings name them."""
         named = [getattr(self, name) for name in ("base", *_TRAINED)]
         named += [text.partition("=")[2] for text in self.others]
-        return [one for one in named if one]
+        return [policy for policy in named if policy]
 
 
 @dataclass(frozen=True)
@@ -187,7 +194,9 @@ def compare(settings: EapoComparison) -> None:
         who = [named[policy], *([experts[expert]] if expert else [])]
         settings.check_engine(*who)
     scored = open_questions(settings.problems, settings)
-    check_graders(settings.scoring, [problem for one in scored for problem in one.problems])
+    check_graders(
+        settings.scoring, [problem for questions in scored for problem in questions.problems]
+    )
     replies = ask_replies(
         experts[settings.expert],
         scored,
@@ -198,7 +207,7 @@ def compare(settings: EapoComparison) -> None:
         temperature=settings.reply_temperature,
     )
     who = {"experts": settings.env.experts, "seed": settings.seed}
-    told = {name: tell(replies, pick, **who) for name, pick in _TELLS.items()}
+    replies_told = {name: tell(replies, pick, **who) for name, pick in _TELLS.items()}
     asked = [
         Asked(
             name,
@@ -212,39 +221,41 @@ def compare(settings: EapoComparison) -> None:
                     named[policy],
                     experts[expert] if expert else None,
                     mode,
-                    one,
+                    questions,
                     settings,
-                    told[name][0][place] if name in told else None,
+                    replies_told[name][0][place] if name in replies_told else None,
                 )
-                for place, one in enumerate(scored)
+                for place, questions in enumerate(scored)
             ],
-            told[name][1] if name in told else None,
+            replies_told[name][1] if name in replies_told else None,
         )
         for name, label, policy, expert, mode in rows
     ]
-    ask_missing([job for one in asked for job in one.jobs], settings, console)
-    found = {
-        one.name: alone(one.name, one.label, pool([job.responses() for job in one.jobs]))
-        for one in asked
+    ask_missing([job for row in asked for job in row.jobs], settings, console)
+    systems = {
+        row.name: alone(row.name, row.label, pool([job.responses() for job in row.jobs]))
+        for row in asked
     }
-    _show(asked, found, scored, settings, console)
+    _show(asked, systems, scored, settings, console)
 
 
 def _show(
     asked: Sequence[Asked],
-    found: Mapping[str, System],
+    systems: Mapping[str, System],
     scored: Sequence[Questions],
     settings: EapoComparison,
     console: Console,
 ) -> None:
     """Show the tables; write results.json and the picture."""
     drawn = (settings.resamples, settings.seed)
-    measured = {name: measure_responses(one.responses, *drawn) for name, one in found.items()}
-    set_Q = np.repeat(np.arange(len(scored)), [len(one.problems) for one in scored])
+    measured = {
+        name: measure_responses(system.responses, *drawn) for name, system in systems.items()
+    }
+    set_Q = np.repeat(np.arange(len(scored)), [len(questions.problems) for questions in scored])
     by_set = {
         questions.name: {
-            name: measure_responses(one.of(set_Q == place).responses, *drawn)
-            for name, one in found.items()
+            name: measure_responses(system.of(set_Q == place).responses, *drawn)
+            for name, system in systems.items()
         }
         for place, questions in enumerate(scored)
         if len(scored) > 1
@@ -253,18 +264,18 @@ def _show(
         "questions": len(set_Q),
         "samples": settings.samples,
         "systems": {
-            one.name: {
-                "label": one.label,
-                "policy": one.policy,
-                "expert": one.expert,
-                **({} if one.wrong_told is None else {"wrong_told": one.wrong_told}),
-                **measured[one.name],
+            row.name: {
+                "label": row.label,
+                "policy": row.policy,
+                "expert": row.expert,
+                **({} if row.wrong_told is None else {"wrong_told": row.wrong_told}),
+                **measured[row.name],
             }
-            for one in asked
+            for row in asked
         },
         "sets": {
-            name: {"questions": len(one.problems), "systems": by_set[name]}
-            for name, one in ((one.name, one) for one in scored)
+            name: {"questions": len(questions.problems), "systems": by_set[name]}
+            for name, questions in ((questions.name, questions) for questions in scored)
             if by_set
         },
         "config": to_plain(settings),
@@ -272,17 +283,17 @@ def _show(
     from coterie.comparison.pictures import draw_bars
 
     results = write_json(settings.out / "results.json", content)
-    bars = {found[name].label: one["avg@n"] for name, one in measured.items()}
+    bars = {systems[name].label: figures["avg@n"] for name, figures in measured.items()}
     path = settings.out / "systems.png"
     picture = draw_bars(bars, path, "avg@n, 95 % intervals over questions")
     title = f"{len(set_Q)} questions, {settings.samples} answers each"
-    for name, some in {title: measured, **by_set}.items():
-        labelled = {found[row].label: one for row, one in some.items()}
+    for name, measured_of_set in {title: measured, **by_set}.items():
+        labelled = {systems[row].label: figures for row, figures in measured_of_set.items()}
         console.print(figures_table(labelled, name))
         console.print(f1_table(labelled))
-    for one in asked:
-        if one.wrong_told is not None:
-            console.print(f"{one.label}: {one.wrong_told:.0%} of the replies it reads are wrong")
+    for row in asked:
+        if row.wrong_told is not None:
+            console.print(f"{row.label}: {row.wrong_told:.0%} of the replies it reads are wrong")
     console.print(f"written: {results}, {picture}", soft_wrap=True, markup=False)
 
 
@@ -320,7 +331,7 @@ def _job(
     mode: str,
     questions: Questions,
     settings: EapoComparison,
-    told: Told | None,
+    replies_told: Told | None,
 ) -> Job:
     peers = mode == "peers"
     who = {_ROLE: (policy,), "expert": (expert,)} if expert else {_ROLE: (policy,)}
@@ -336,7 +347,7 @@ def _job(
         # An episode of peers yields one answer per path.
         answers=settings.leap.paths if peers else 1,
         keeps=_KEEPS,
-        told=told,
+        replies=replies_told,
     )
     folder = settings.out / "responses"
     return make_job(lineup, questions, settings, folder, title=label, keyed=True)

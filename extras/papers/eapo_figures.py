@@ -41,7 +41,7 @@ def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figur
     }
 
 
-def figures_table(found: Mapping[str, Figures], title: str) -> Table:
+def figures_table(figures_by_label: Mapping[str, Figures], title: str) -> Table:
     """Build a table with one line per system; ``tokens``: the policy's plus its experts'."""
     return make_table(
         title,
@@ -51,20 +51,20 @@ def figures_table(found: Mapping[str, Figures], title: str) -> Table:
             (
                 escape(label),
                 [
-                    f"{one['avg@n'].value:.3f}",
-                    f"\\[{one['avg@n'].low:.2f} {one['avg@n'].high:.2f}]",
-                    f"{one['pass@n'].value:.3f}",
-                    f"{one['variance'].between:.3f}",
-                    f"{one['variance'].within:.3f}",
-                    f"{one['tokens']:.0f} + {one['expert_tokens']:.0f}",
+                    f"{figures['avg@n'].value:.3f}",
+                    f"\\[{figures['avg@n'].low:.2f} {figures['avg@n'].high:.2f}]",
+                    f"{figures['pass@n'].value:.3f}",
+                    f"{figures['variance'].between:.3f}",
+                    f"{figures['variance'].within:.3f}",
+                    f"{figures['tokens']:.0f} + {figures['expert_tokens']:.0f}",
                 ],
             )
-            for label, one in found.items()
+            for label, figures in figures_by_label.items()
         ],
     )
 
 
-def f1_table(found: Mapping[str, Figures]) -> Table:
+def f1_table(figures_by_label: Mapping[str, Figures]) -> Table:
     """Build the table of the paper's metrics: mean F1, and its variance between questions."""
     return make_table(
         "F1",
@@ -75,9 +75,13 @@ def f1_table(found: Mapping[str, Figures]) -> Table:
                 escape(label),
                 [
                     f"{n:.3f}"
-                    for n in (one["f1"], one["f1_variance"].between, one["f1_variance"].within)
+                    for n in (
+                        figures["f1"],
+                        figures["f1_variance"].between,
+                        figures["f1_variance"].within,
+                    )
                 ],
             )
-            for label, one in found.items()
+            for label, figures in figures_by_label.items()
         ],
     )

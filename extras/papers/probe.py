@@ -73,10 +73,10 @@ def _handle(policy: NamedPolicy) -> ModelHandle:
 def _tokens(records: Any) -> list[tuple[list[int], int]]:
     """Return (tokens, length of the prompt) of every response that exists."""
     return [
-        (one["tokens"], int(next(iter(one["used"].values()))[0]))
+        (record["tokens"], int(next(iter(record["used"].values()))[0]))
         for row in records
-        for one in row
-        if one is not None
+        for record in row
+        if record is not None
     ]
 
 
@@ -106,7 +106,7 @@ def pooled_states(handle: ModelHandle, rows: Sequence[Sequence[int]]) -> Tensor:
     """Return (N, D) means of the last hidden states of each row of tokens, in float32."""
     pooled = torch.empty(0)
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    found: list[tuple[list[int], Tensor]] = []
+    batches: list[tuple[list[int], Tensor]] = []
     start = 0
     while start < len(order):
         stop = start + 1
@@ -124,11 +124,11 @@ def pooled_states(handle: ModelHandle, rows: Sequence[Sequence[int]]) -> Tensor:
             # Padding is on the right, which a causal model does not attend to.
             hidden_NTD = handle.backbone(ids_NT, None, positions_NT).float()
         mean_ND = (hidden_NTD * inside_NT).sum(1) / inside_NT.sum(1)
-        found.append((chosen, mean_ND.cpu()))
+        batches.append((chosen, mean_ND.cpu()))
         start = stop
-    if found:
-        pooled = torch.empty(len(rows), found[0][1].shape[1])
-        for chosen, mean_ND in found:
+    if batches:
+        pooled = torch.empty(len(rows), batches[0][1].shape[1])
+        for chosen, mean_ND in batches:
             pooled[chosen] = mean_ND
     return pooled
 
@@ -158,8 +158,8 @@ def fit_probe(
             nn.Flatten(0),
         )
         order = torch.randperm(len(correct))
-        held = max(1, len(order) // 10)
-        test, train = order[:held], order[held:]
+        held_out = max(1, len(order) // 10)
+        test, train = order[:held_out], order[held_out:]
         optimizer = torch.optim.AdamW(probe.parameters(), lr=learning_rate)
         loss_of = nn.BCEWithLogitsLoss()
         best, kept = float("inf"), {k: v.clone() for k, v in probe.state_dict().items()}

@@ -52,8 +52,8 @@ def ask_replies(
     )
     title, folder = "Replies of the expert", settings.out / "responses"
     jobs = [
-        make_job(lineup, one, settings, folder, title=title, samples=count, keyed=True)
-        for one in scored
+        make_job(lineup, questions, settings, folder, title=title, samples=count, keyed=True)
+        for questions in scored
     ]
     ask_missing(jobs, settings, console)
     return jobs
@@ -70,19 +70,23 @@ def check_temperature_of_replies(temperature: float | None) -> None:
 def tell(jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int) -> tuple[list[Told], float]:
     """Return (the experts' replies for each job's set, share of wrong ones). Every answer to a
     problem gets the same replies."""
-    told: list[Told] = []
+    replies_by_problem: list[Told] = []
     wrong: list[bool] = []
     for job in jobs:
         records: dict[str, list[Mapping[str, Any]]] = {}
         for (problem, _), record in sorted(job.read().items()):
             records.setdefault(problem, []).append(record)
         chosen = {
-            problem: choose_replies(some, pick, experts, derive_seed(seed, "told", problem))
-            for problem, some in records.items()
+            problem: choose_replies(
+                records_of_problem, pick, experts, derive_seed(seed, "told", problem)
+            )
+            for problem, records_of_problem in records.items()
         }
-        told.append({problem: [one["text"] for one in some] for problem, some in chosen.items()})
-        wrong += [not one["correct"] for some in chosen.values() for one in some]
-    return told, sum(wrong) / len(wrong) if wrong else 0.0
+        replies_by_problem.append(
+            {problem: [record["text"] for record in picked] for problem, picked in chosen.items()}
+        )
+        wrong += [not record["correct"] for picked in chosen.values() for record in picked]
+    return replies_by_problem, sum(wrong) / len(wrong) if wrong else 0.0
 
 
 def choose_replies(

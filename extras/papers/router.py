@@ -95,9 +95,11 @@ def route(model: LoadedRole, questions: Sequence[str]) -> Routing:
     greedy = Sampling(_ANSWER_TOKENS, 0.0)
     written = sampler.sample([Request(prompt, 0, greedy) for prompt in prompts])
     return Routing(
-        np.array([read_probability(model.codec.decode(one.tokens)) for one in written]),
+        np.array(
+            [read_probability(model.codec.decode(completion.tokens)) for completion in written]
+        ),
         np.array([float(len(prompt)) for prompt in prompts]),
-        np.array([float(len(one.tokens)) for one in written]),
+        np.array([float(len(completion.tokens)) for completion in written]),
     )
 
 

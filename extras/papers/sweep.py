@@ -71,13 +71,17 @@ def sweep(settings: Sweep) -> None:
     if not settings.name:
         _list(console)
         return
-    found = _found(settings)
+    paper_table = _table_of(settings)
     if not settings.dry_run:
         files = ("sweep.json", f"{settings.shown}.json")
         check_folder(settings.out, "--out", files=files, folders=("runs", settings.shown))
     more = [_flags(settings.train), _flags(settings.compare)]
-    runs = list(training(found, settings.seeds, settings.out, steps=settings.steps, more=more[0]))
-    comparisons = list(comparing(settings.shown, found, settings.seeds, settings.out, more[1]))
+    runs = list(
+        training(paper_table, settings.seeds, settings.out, steps=settings.steps, more=more[0])
+    )
+    comparisons = list(
+        comparing(settings.shown, paper_table, settings.seeds, settings.out, more[1])
+    )
     waiting = [job for job in (*runs, *comparisons) if not job.finished]
     for job in waiting:
         program, *flags = job.command()
@@ -92,8 +96,8 @@ def sweep(settings: Sweep) -> None:
         line = shlex.join(["python", *job.command()])
         console.print(f"{place}/{len(waiting)} {line}", soft_wrap=True, markup=False)
         job.run()
-    values = _compared(found, comparisons) if comparisons else _trained(found, settings)
-    _show(found, values, settings, console)
+    values = _compared(paper_table, comparisons) if comparisons else _trained(paper_table, settings)
+    _show(paper_table, values, settings, console)
 
 
 def _tell(waiting: Sequence["Job"], settings: Sweep) -> None:
@@ -117,13 +121,13 @@ def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
     """Return memory per device and hours of one training as a line, and the hours."""
     planning = module_of("ops", "plan", "planning the papers' runs")
     steps = () if settings.steps is None else ("--steps", str(settings.steps))
-    found = planning.plan(parse([*flags, *steps]), settings.card)
+    planned = planning.plan(parse([*flags, *steps]), settings.card)
     parts = [
-        f"{one.device} {one.most / planning.GIB:.0f} of {settings.card:.0f} GiB"
-        for one in found.devices
+        f"{device.device} {device.most / planning.GIB:.0f} of {settings.card:.0f} GiB"
+        for device in planned.devices
     ]
-    fits = "" if found.fits else " (does not fit: --plan names the flags)"
-    return f"# {', '.join(parts)}{fits}; at most {found.hours:,.0f} hours", found.hours
+    fits = "" if planned.fits else " (does not fit: --plan names the flags)"
+    return f"# {', '.join(parts)}{fits}; at most {planned.hours:,.0f} hours", planned.hours
 
 
 def tables(*, at_scale: bool = False) -> dict[str, Table]:
@@ -137,27 +141,31 @@ def tables(*, at_scale: bool = False) -> dict[str, Table]:
 
 
 def _list(console: Console) -> None:
-    for name, one in tables().items():
-        console.print(f"{name:9}  {one.title}", soft_wrap=True, markup=False)
-        if one.why_not:
-            console.print(f"{'':9}  no miniature: {one.why_not}", soft_wrap=True, markup=False)
+    for name, paper_table in tables().items():
+        console.print(f"{name:9}  {paper_table.title}", soft_wrap=True, markup=False)
+        if paper_table.why_not:
+            console.print(
+                f"{'':9}  no miniature: {paper_table.why_not}", soft_wrap=True, markup=False
+            )
 
 
-def _found(settings: Sweep) -> Table:
+def _table_of(settings: Sweep) -> Table:
     known = tables(at_scale=settings.preset)
     if settings.name not in known:
         raise UserError(
             f"unknown table {settings.name!r}; {did_you_mean(settings.name, known)}known: "
             f"{', '.join(known)}, which {command('benchmark.py')} sweep explains"
         )
-    found = known[settings.name]
-    if found.why_not:
-        raise UserError(f"{settings.name} ({found.title}) has no miniature: {found.why_not}")
+    paper_table = known[settings.name]
+    if paper_table.why_not:
+        raise UserError(
+            f"{settings.name} ({paper_table.title}) has no miniature: {paper_table.why_not}"
+        )
     if not settings.seeds or len(set(settings.seeds)) < len(settings.seeds):
         raise UserError("--seeds: name one seed at least, and none twice")
     if settings.steps is not None and settings.steps < 1:
         raise UserError("--steps must be at least 1")
-    return found
+    return paper_table
 
 
 def _flags(texts: Sequence[str]) -> list[str]:
@@ -191,39 +199,51 @@ def _keep(settings: Sweep) -> None:
     write_json(path, wanted)
 
 
-def _trained(found: Table, settings: Sweep) -> Values:
+def _trained(paper_table: Table, settings: Sweep) -> Values:
     """Read the values from the runs' own evaluations."""
     values: dict[str, dict[str, list[float]]] = {}
     read = {
         (variant.name, seed): json.loads(
             (run_of(variant, seed, settings.out) / "summary.json").read_text(encoding="utf-8")
         )
-        for variant in found.variants
+        for variant in paper_table.variants
         for seed in settings.seeds
     }
-    rows = [(variant.label, variant, "after") for variant in found.variants]
-    each = found.each or len(rows)
-    for place in reversed(range(0, len(rows), each)) if found.base else ():
+    rows = [(variant.label, variant, "after") for variant in paper_table.variants]
+    each = paper_table.each or len(rows)
+    for place in reversed(range(0, len(rows), each)) if paper_table.base else ():
         # The base name of every data set, with which its variants' labels end.
-        first, end = found.variants[place], found.variants[place].label.rpartition(", ")[2]
-        rows.insert(place, (f"{found.base}, {end}" if found.each else found.base, first, "before"))
+        first, end = (
+            paper_table.variants[place],
+            paper_table.variants[place].label.rpartition(", ")[2],
+        )
+        rows.insert(
+            place,
+            (
+                f"{paper_table.base}, {end}" if paper_table.each else paper_table.base,
+                first,
+                "before",
+            ),
+        )
     for label, variant, when in rows:
         values[label] = {
             heading: [_at(read[variant.name, s][when], keys) for s in settings.seeds]
-            for heading, keys in found.columns.items()
+            for heading, keys in paper_table.columns.items()
         }
     return values
 
 
-def _compared(found: Table, comparisons: Sequence["Job"]) -> Values:
+def _compared(paper_table: Table, comparisons: Sequence["Job"]) -> Values:
     """Read the values that the comparison found with every seed."""
     read = [json.loads((job.folder / job.done).read_text(encoding="utf-8")) for job in comparisons]
     return {
         label: {
-            heading: [_at(one, tuple(key.replace("{row}", row) for key in keys)) for one in read]
-            for heading, keys in found.columns.items()
+            heading: [
+                _at(results, tuple(key.replace("{row}", row) for key in keys)) for results in read
+            ]
+            for heading, keys in paper_table.columns.items()
         }
-        for row, label in found.rows.items()
+        for row, label in paper_table.rows.items()
     }
 
 
@@ -233,11 +253,11 @@ def _at(content: Any, keys: Sequence[str]) -> float:
     return math.nan if content is None else float(content)
 
 
-def _show(found: Table, values: Values, settings: Sweep, console: Console) -> None:
+def _show(paper_table: Table, values: Values, settings: Sweep, console: Console) -> None:
     seeds = ", ".join(map(str, settings.seeds))
-    title = f"{settings.shown}: {found.title} (seeds {seeds})"
+    title = f"{settings.shown}: {paper_table.title} (seeds {seeds})"
     columns = list(dict.fromkeys(column for row in values.values() for column in row))
-    for one in make_tables(
+    for table in make_tables(
         title,
         "± 95 % (t)",
         columns,
@@ -245,14 +265,16 @@ def _show(found: Table, values: Values, settings: Sweep, console: Console) -> No
         lambda row, column: _cell(values[row].get(column, ())),
         wide=4,
     ):
-        console.print(one)
-    if found.instead:
-        console.print(f"In place of the paper's: {found.instead}.", soft_wrap=True, markup=False)
+        console.print(table)
+    if paper_table.instead:
+        console.print(
+            f"In place of the paper's: {paper_table.instead}.", soft_wrap=True, markup=False
+        )
     path = settings.out / f"{settings.shown}.json"
     content = {
         "table": settings.name,
-        "title": found.title,
-        "instead": found.instead,
+        "title": paper_table.title,
+        "instead": paper_table.instead,
         "seeds": list(settings.seeds),
         "rows": _content(values),
     }
@@ -272,11 +294,13 @@ def _content(values: Values) -> dict[str, Any]:
 
 
 def _cell(numbers: Sequence[float]) -> str:
-    found = t_interval(numbers)
-    if math.isnan(found.value):
+    estimate = t_interval(numbers)
+    if math.isnan(estimate.value):
         return "–"
-    text = _figure(found.value)
-    return text if math.isnan(found.low) else f"{text} ± {_figure(found.high - found.value)}"
+    text = _figure(estimate.value)
+    return (
+        text if math.isnan(estimate.low) else f"{text} ± {_figure(estimate.high - estimate.value)}"
+    )
 
 
 def _figure(value: float) -> str:
@@ -336,8 +360,8 @@ def training(
             numbers = ("--seed", str(seed), *(() if steps is None else ("--steps", str(steps))))
             if variant.program == "distill":
                 place = ("--out", str(folder))
-                told = overlay((*variant.flags, *numbers, *place))
-                yield Job("benchmark", ("distill", *told), folder, "final")
+                flags_told = overlay((*variant.flags, *numbers, *place))
+                yield Job("benchmark", ("distill", *flags_told), folder, "final")
             else:
                 place = ("--run-dir", str(folder))
                 flags = (*variant.flags, *more, *numbers, *place)
@@ -352,11 +376,11 @@ def comparing(
         arguments = list(table.comparison)
         for variant in table.variants:
             run = str(run_of(variant, seed, out))
-            arguments = [one.replace(f"{{{variant.name}}}", run) for one in arguments]
+            arguments = [argument.replace(f"{{{variant.name}}}", run) for argument in arguments]
         folder = out / name / f"seed-{seed}"
         numbers = (*more, "--seed", str(seed), "--out", str(folder))
-        told = tuple(overlay((*arguments, *numbers)))
-        yield Job("benchmark", told, folder, "results.json", False)
+        flags_told = tuple(overlay((*arguments, *numbers)))
+        yield Job("benchmark", flags_told, folder, "results.json", False)
 
 
 def run_of(variant: Variant, seed: int, out: Path) -> Path:

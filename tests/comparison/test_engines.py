@@ -59,11 +59,11 @@ def test_adapters_of_a_model_are_asked_on_its_engine(tmp_path: Path, file_engine
     adapted = tmp_path / "run" / "final"
     quick = ("--steps", "1", "--problems-per-step", "2", "--solutions", "1", "--tuning", "lora")
     assert benchmark.main(["distill", "--out", str(tmp_path / "run"), *quick]) == 0
-    one = compared(
+    results = compared(
         *("--policies", f"policy={adapted}/policy", "--problems", CHAINS, *ENGINE),
         out=tmp_path / "out",
     )
-    assert "policy" in one["suites"]["core"]["rows"]
+    assert "policy" in results["suites"]["core"]["rows"]
     (engine,) = file_engine.started
     assert engine.spec.adapters == 1
     assert engine.closed
@@ -98,4 +98,4 @@ def _measured(results: Any) -> Any:
             for key, value in results.items()
             if key not in ("seconds", "config", "files")
         }
-    return [_measured(one) for one in results] if isinstance(results, list) else results
+    return [_measured(entry) for entry in results] if isinstance(results, list) else results

@@ -53,15 +53,15 @@ def test_the_difference_is_paired_and_knows_that_the_best_was_chosen() -> None:
             system("better", better.tolist()),
         ]
     ]
-    found = {row.system.name: row for row in measure_rows(sets, {}, **HOW)}
-    assert found["own"].over_best.interval()[1] == 0.0
+    rows = {row.system.name: row for row in measure_rows(sets, {}, **HOW)}
+    assert rows["own"].over_best.interval()[1] == 0.0
     best = max(own.mean(), other.mean())
-    assert found["better"].over_best.value == pytest.approx(own.mean() + 0.2 - best)
-    low, high = found["better"].over_best.interval()
+    assert rows["better"].over_best.value == pytest.approx(own.mean() + 0.2 - best)
+    low, high = rows["better"].over_best.interval()
     # Against own alone it would be .2 in every resample.
     assert low < 0.15
     assert high <= 0.2 + 1e-9
-    assert found["own"].money is None
+    assert rows["own"].money is None
 
 
 def test_marks_and_money() -> None:
@@ -77,20 +77,24 @@ def test_marks_and_money() -> None:
 
 def test_pass_at_k_beside_its_control() -> None:
     # One question each; of four samples 1 and 2 are right.
-    found = passes([{"a": answers([[1, 0, 0, 0]]), "b": answers([[1, 1, 0, 0]])}], **HOW)
-    assert [one.value for one in found.policies["a"]] == pytest.approx([0.25, 0.5, 0.75, 1.0])
+    measured = passes([{"a": answers([[1, 0, 0, 0]]), "b": answers([[1, 1, 0, 0]])}], **HOW)
+    assert [estimate.value for estimate in measured.policies["a"]] == pytest.approx(
+        [0.25, 0.5, 0.75, 1.0]
+    )
     # 1 - (3/4)(2/4); 1 - (C(3,2)/6)(C(2,2)/6) = 1 - (3/6)(1/6)
-    assert [one.value for one in found.team[:2]] == pytest.approx([1 - 3 / 8, 1 - 1 / 12])
+    assert [estimate.value for estimate in measured.team[:2]] == pytest.approx(
+        [1 - 3 / 8, 1 - 1 / 12]
+    )
     # b's pass@2 is 1 - 1/6, its pass@4 is 1.
-    assert [one.value for one in found.control] == pytest.approx([5 / 6, 1.0])
-    assert found.gain[0].value == pytest.approx(5 / 8 - 5 / 6)
+    assert [estimate.value for estimate in measured.control] == pytest.approx([5 / 6, 1.0])
+    assert measured.gain[0].value == pytest.approx(5 / 8 - 5 / 6)
 
 
 def test_decomposition_of_every_pair() -> None:
     # a right on questions 1 and 2, b on 2 and 3, of 4: p12 = 1/4.
     sets = [{"a": answers([[1], [1], [0], [0]]), "b": answers([[0], [1], [1], [0]])}]
     (pair,) = pairs(sets, **HOW)
-    values = {name: one.value for name, one in pair.measured.items()}
+    values = {name: estimate.value for name, estimate in pair.measured.items()}
     assert values["union"] == 0.75
     assert values["gain"] == 0.25
     assert values["both_wrong"] == 0.25
@@ -115,12 +119,12 @@ def test_agreement_is_calibrated_like_a_stated_confidence() -> None:
     # Questions answered alike and right, alike and wrong, and half and half.
     own = answers([[1, 1], [0, 0], [1, 0]])
     measured = reliability([{"a": own}], **HOW)["a"]
-    found = as_json(measured)
-    assert "stated" not in found
+    content = as_json(measured)
+    assert "stated" not in content
     # Agreement 1 1 | 1 1 | 0 0 against right 1 1 | 0 0 | 1 0: bin 1 is right half of the time and
     # bin 0 too.
-    assert found["agreement"]["ece"]["value"] == pytest.approx(0.5)
-    assert found["agreement"]["auroc"]["value"] == pytest.approx(0.5)
+    assert content["agreement"]["ece"]["value"] == pytest.approx(0.5)
+    assert content["agreement"]["auroc"]["value"] == pytest.approx(0.5)
     # Means 1, 0, .5.
     assert measured["variance"].between == pytest.approx(1 / 6)
     assert measured["variance"].within == pytest.approx(0.25 / 3)
@@ -157,8 +161,8 @@ def test_shares_of_a_team() -> None:
         {"a": answers([[1], [1]]), "b": answers([[0], [1]]), "c": answers([[0], [0]])},
         {"a": answers([[0], [0]]), "b": answers([[1], [0]]), "c": answers([[0], [0]])},
     ]
-    found = shares(sets)
-    assert found["unions"] == {
+    content = shares(sets)
+    assert content["unions"] == {
         "a": 0.5,
         "b": 0.5,
         "c": 0.0,
@@ -168,4 +172,4 @@ def test_shares_of_a_team() -> None:
         "a+b+c": 0.75,
     }
     # Question 2 is half a's and half b's.
-    assert found["shapley"] == {"a": 0.375, "b": 0.375, "c": 0.0}
+    assert content["shapley"] == {"a": 0.375, "b": 0.375, "c": 0.0}

@@ -23,7 +23,7 @@ def settings_of(command: str) -> Any:
 
 @pytest.mark.parametrize("command", benchmark._COMPARISONS)
 def test_every_flag_has_a_test(command: str) -> None:
-    names = {one.name.replace("_", "-") for one in dataclasses.fields(settings_of(command))}
+    names = {field.name.replace("_", "-") for field in dataclasses.fields(settings_of(command))}
     # Runs and the name of a table stand without a flag.
     unused = names - _USED - {f"{name.removeprefix('no-')}" for name in _USED if "no-" in name}
     assert unused - _RECORDS - {"runs", "name"} == set()
@@ -35,6 +35,6 @@ def test_every_flag_says_what_it_does(command: str, capsys: pytest.CaptureFixtur
         benchmark.main([command, "--help"])
     assert left.value.code == 0
     said = " ".join(capsys.readouterr().out.split())
-    for one in dataclasses.fields(settings_of(command)):
-        if one.name not in _RECORDS | {"runs", "name"}:
-            assert f"--{one.name.replace('_', '-')}" in said
+    for field in dataclasses.fields(settings_of(command)):
+        if field.name not in _RECORDS | {"runs", "name"}:
+            assert f"--{field.name.replace('_', '-')}" in said

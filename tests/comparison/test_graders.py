@@ -35,8 +35,8 @@ def files(tmp_path: Path) -> dict[str, str]:
             for n in range(3)
         ],
     }
-    for kind, some in rows.items():
-        (tmp_path / f"{kind}.jsonl").write_text("\n".join(map(json.dumps, some)))
+    for kind, problems in rows.items():
+        (tmp_path / f"{kind}.jsonl").write_text("\n".join(map(json.dumps, problems)))
     return {kind: str(tmp_path / f"{kind}.jsonl") for kind in rows}
 
 
@@ -74,14 +74,14 @@ def test_a_grader_that_nobody_needs_is_refused(run: Any, capsys: Any) -> None:
 @pytest.mark.parametrize("comparison", COMPARISONS)
 def test_a_judge_grades_free_text(run: Any, files: dict[str, str], comparison: str) -> None:
     judge = ("--scoring.judge", "scripted:useless?useless_text=A")
-    found = run(comparison, "--problems", files["judged"], *judge)
+    results = run(comparison, "--problems", files["judged"], *judge)
     # It calls everything correct.
     if comparison == "suite":
-        assert found["suites"]["math"]["rows"]["a"]["avg"]["value"] == 1.0
+        assert results["suites"]["math"]["rows"]["a"]["avg"]["value"] == 1.0
     elif comparison == "corea":
-        assert found["systems"]["slm"]["accuracy"]["value"] == 1.0
+        assert results["systems"]["slm"]["accuracy"]["value"] == 1.0
     else:
-        assert found["systems"]["base"]["avg@n"]["value"] > 0
+        assert results["systems"]["base"]["avg@n"]["value"] > 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
@@ -95,6 +95,6 @@ def test_programs_are_run(run: Any, files: dict[str, str]) -> None:
         f"good=scripted:useless?useless_text=```python%0A{right}%0A```",
         "bad=scripted:useless",
     )
-    found = run("suite", *programs, *flags, *who)["suites"]["math"]["rows"]
-    assert found["good"]["avg"]["value"] == 1.0
-    assert found["bad"]["avg"]["value"] == 0.0
+    rows = run("suite", *programs, *flags, *who)["suites"]["math"]["rows"]
+    assert rows["good"]["avg"]["value"] == 1.0
+    assert rows["bad"]["avg"]["value"] == 0.0

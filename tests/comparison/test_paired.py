@@ -47,16 +47,16 @@ def test_differences_pair_up(write: Any, tmp_path: Path, capsys: Any) -> None:
     runs = write("a", half, half), write("b", half, [1] * 20)
     out = tmp_path / "deep" / "compare.json"
     compare(*runs, "--out", str(out))
-    found = json.loads(out.read_text())["differences"]["b - a"]
+    differences = json.loads(out.read_text())["differences"]["b - a"]
     # The same answers: no difference on any resample, where unpaired ones would spread by .3.
-    assert found["pass@1/alice"] == {"value": 0.0, "interval": [0.0, 0.0], "verdict": ""}
-    assert found["pass@1/bob"]["value"] == 0.5
-    assert found["pass@1/bob"]["interval"][0] > 0.2
-    assert found["pass@1/bob"]["verdict"] == "better"
-    assert found["both_wrong@1"]["value"] == -0.5
-    assert found["both_wrong@1"]["verdict"] == "better"
+    assert differences["pass@1/alice"] == {"value": 0.0, "interval": [0.0, 0.0], "verdict": ""}
+    assert differences["pass@1/bob"]["value"] == 0.5
+    assert differences["pass@1/bob"]["interval"][0] > 0.2
+    assert differences["pass@1/bob"]["verdict"] == "better"
+    assert differences["both_wrong@1"]["value"] == -0.5
+    assert differences["both_wrong@1"]["verdict"] == "better"
     # Pass@2 needs a second sample.
-    assert found["pass@2/bob"]["value"] is None
+    assert differences["pass@2/bob"]["value"] is None
     shown = capsys.readouterr().out
     assert "+0.500" in shown
     assert max(map(len, shown.splitlines()[:-1])) <= 100
@@ -65,10 +65,14 @@ def test_differences_pair_up(write: Any, tmp_path: Path, capsys: Any) -> None:
 def test_worse_and_neither(write: Any, tmp_path: Path) -> None:
     first, other = write("a", [1] * 20, [0] * 20), write("b", [0] * 20, [0] * 20)
     compare(first, other, "--out", str(tmp_path / "x.json"))
-    found = json.loads((tmp_path / "x.json").read_text())["differences"]["b - a"]
-    assert found["pass@1/alice"] == {"value": -1.0, "interval": [-1.0, -1.0], "verdict": "worse"}
-    assert found["both_wrong@1"]["verdict"] == "worse"
-    assert found["gain@1"]["value"] == 0.0
+    differences = json.loads((tmp_path / "x.json").read_text())["differences"]["b - a"]
+    assert differences["pass@1/alice"] == {
+        "value": -1.0,
+        "interval": [-1.0, -1.0],
+        "verdict": "worse",
+    }
+    assert differences["both_wrong@1"]["verdict"] == "worse"
+    assert differences["gain@1"]["value"] == 0.0
 
 
 def test_several_runs_and_the_evaluation_before(write: Any, tmp_path: Path, capsys: Any) -> None:

@@ -21,9 +21,9 @@ def axes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     @contextmanager
     def watched(path: Path, *shape: Any, **more: Any) -> Iterator[Any]:
-        with original(path, *shape, **more) as found:
-            yield found
-            seen.extend(np.ravel(found))
+        with original(path, *shape, **more) as drawn:
+            yield drawn
+            seen.extend(np.ravel(drawn))
 
     monkeypatch.setattr(pictures, "drawing", watched)
     monkeypatch.setattr(seeds, "drawing", watched)
@@ -43,8 +43,8 @@ def test_rows_are_sorted_coloured_by_policy_and_labelled(axes: list[Any], tmp_pa
         system("bob", 0.75, ("bob",)),
         system("alice by vote", 0.5, ("alice",)),
     ]
-    found = measure_rows([rows], {}, resamples=10, seed=0)
-    pictures.draw_rows(found, tmp_path / "x.png", "chains, n = 4 questions")
+    figures = measure_rows([rows], {}, resamples=10, seed=0)
+    pictures.draw_rows(figures, tmp_path / "x.png", "chains, n = 4 questions")
     left, right = axes
     assert left.get_title(loc="left") == "chains, n = 4 questions"
     order = [label.get_text() for label in left.get_yticklabels()]

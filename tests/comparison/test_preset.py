@@ -1,6 +1,6 @@
 """A preset says how a suite's models are asked."""
 
-from coterie.comparison.brought import parse
+from coterie.comparison.inherited import parse
 from coterie.comparison.suite import SuiteComparison
 
 

@@ -28,9 +28,9 @@ def test_what_was_added_is_read_back(tmp_path: Path) -> None:
     assert stored.read() == {}
     stored.append([record("p", 0), record("p", 1, text="\ud800 <b>\n")])
     stored.append([record("q", 0)])
-    found = stored.read()
-    assert list(found) == [("p", 0), ("p", 1), ("q", 0)]
-    assert found["p", 1]["text"] == "\ud800 <b>\n"
+    records = stored.read()
+    assert list(records) == [("p", 0), ("p", 1), ("q", 0)]
+    assert records["p", 1]["text"] == "\ud800 <b>\n"
     # The first of two counts.
     stored.append([record("p", 0, correct=0)])
     assert stored.read()["p", 0]["correct"] == 1
@@ -86,8 +86,8 @@ def test_the_power_goes_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monkey
             cuts += 1
             after = tmp_path / f"after-{cuts}"
             disk.after_a_cut(after, luck)
-            found = Completions(after / "deep" / "a.jsonl", WHO).read()
-            assert list(found)[:kept] == [("p", n) for n in range(kept)]
+            records = Completions(after / "deep" / "a.jsonl", WHO).read()
+            assert list(records)[:kept] == [("p", n) for n in range(kept)]
 
     disk = ForgetfulDisk(tmp_path / "out", cut)
     with disk.watching(monkeypatch):
@@ -121,8 +121,8 @@ while True:
     before = len(stored.read())
     assert before > 0
     stored.append([record("after", 0)])
-    found = stored.read()
-    assert len(found) == before + 1
+    records = stored.read()
+    assert len(records) == before + 1
     # Nothing lies between them that is not a whole line.
     for line in stored.path.read_text().splitlines():
         json.loads(line)

@@ -77,7 +77,7 @@ def test_moments_before_the_last_are_shown_where_runs_have_them(
     assert "warmed up" in shown
     assert "since warmed up" in shown
     # s = .1, t_2 = 4.303: half = .248; and over .3, .5, .7 s = .2: .497.
-    (line,) = [one for one in shown.splitlines() if "0.000 ± 0.000" in one]
+    (line,) = [text for text in shown.splitlines() if "0.000 ± 0.000" in text]
     for cell in ("0.200 ± 0.248", "0.500 ± 0.497", "+0.300 ± 0.248"):
         assert cell in line
     systems = json.loads((out / "seeds.json").read_text())["systems"]
@@ -144,9 +144,9 @@ def test_a_damaged_run_is_named(
     (tmp_path / "a" / file).write_text(content)
     flags = ["seeds", "--out", str(tmp_path / "out"), "--systems", f"A={path}"]
     assert benchmark.main(flags) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"benchmark.py: {path}")
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"benchmark.py: {path}")
+    assert message.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 

@@ -50,12 +50,12 @@ def team() -> dict[str, Responses]:
 
 
 def rows(team: dict[str, Responses], **more: Any) -> dict[str, System]:
-    found: Iterator[System] = systems(team, **{"threshold": ThresholdChoice("accuracy")} | more)
-    return {one.name: one for one in found}
+    built: Iterator[System] = systems(team, **{"threshold": ThresholdChoice("accuracy")} | more)
+    return {system.name: system for system in built}
 
 
 @pytest.fixture
-def found(team: dict[str, Responses]) -> dict[str, System]:
+def by_name(team: dict[str, Responses]) -> dict[str, System]:
     # "2.0" is right by value; the records of this file compare by text.
     team["first"].correct_QN[0, 3] = 1
     return rows(team)
@@ -65,30 +65,30 @@ def scores(system: System) -> list[float]:
     return system.score_Q.tolist()
 
 
-def test_alone_and_oracles(found: dict[str, System]) -> None:
-    assert scores(found["first"]) == [0.75, 0.25]
-    assert scores(found["second"]) == [0.25, 1.0]
-    assert scores(found["best/first"]) == [1.0, 1.0]
+def test_alone_and_oracles(by_name: dict[str, System]) -> None:
+    assert scores(by_name["first"]) == [0.75, 0.25]
+    assert scores(by_name["second"]) == [0.25, 1.0]
+    assert scores(by_name["best/first"]) == [1.0, 1.0]
     # 1 - (1 - 3/4)(1 - 1/4), 1 - (1 - 1/4)(1 - 1)
-    assert scores(found["any/first+second"]) == pytest.approx([1 - 0.25 * 0.75, 1.0])
-    assert [name for name, one in found.items() if one.oracle] == [
+    assert scores(by_name["any/first+second"]) == pytest.approx([1 - 0.25 * 0.75, 1.0])
+    assert [name for name, system in by_name.items() if system.oracle] == [
         "best/first",
         "best/second",
         "any/first+second",
     ]
-    assert [name for name, one in found.items() if one.alone] == ["first", "second"]
+    assert [name for name, system in by_name.items() if system.alone] == ["first", "second"]
 
 
-def test_votes_at_equal_tokens(team: dict[str, Responses], found: dict[str, System]) -> None:
+def test_votes_at_equal_tokens(team: dict[str, Responses], by_name: dict[str, System]) -> None:
     # 40 tokens: four samples of one policy, or two of each.
     assert affordable(team) == ({"first": 4, "second": 4}, {"first": 2, "second": 2})
     # p: 2 (thrice); q: 4 (twice) against 3, one sample says nothing.
-    assert scores(found["vote/first"]) == [1.0, 0.0]
+    assert scores(by_name["vote/first"]) == [1.0, 0.0]
     # p: 2 2 7 8; q: 4 3 3 3.
-    assert scores(found["vote"]) == [1.0, 1.0]
-    assert found["vote"].used["first"].tolist() == [[10, 20], [10, 20]]
+    assert scores(by_name["vote"]) == [1.0, 1.0]
+    assert by_name["vote"].used["first"].tolist() == [[10, 20], [10, 20]]
     # p: first agrees with itself (2 2), second does not (7 8); q: 4 3 against 3 3.
-    assert scores(found["agreement"]) == [1.0, 1.0]
+    assert scores(by_name["agreement"]) == [1.0, 1.0]
 
 
 def test_a_dear_policy_has_fewer_votes() -> None:
@@ -101,13 +101,13 @@ def test_a_dear_policy_has_fewer_votes() -> None:
     assert "agreement" not in names
 
 
-def test_routing_asks_the_last_policy_where_two_answers_differ(found: dict[str, System]) -> None:
+def test_routing_asks_the_last_policy_where_two_answers_differ(by_name: dict[str, System]) -> None:
     # p, first: 2=2 kept right; 2,5 -> second's 8; 5,2.0 -> second's 2. q: 4,3 -> 3; 3,4 -> 3;
     # 4,None -> 3.
-    assert scores(found["routing"]) == pytest.approx([2 / 3, 1.0])
+    assert scores(by_name["routing"]) == pytest.approx([2 / 3, 1.0])
     # Two of first, and second for 2/3 and for all.
-    assert found["routing"].used["first"][:, 1].tolist() == [20, 20]
-    assert found["routing"].used["second"][:, 1].tolist() == pytest.approx([20 / 3, 10])
+    assert by_name["routing"].used["first"][:, 1].tolist() == [20, 20]
+    assert by_name["routing"].used["second"][:, 1].tolist() == pytest.approx([20 / 3, 10])
 
 
 def test_silence_is_no_agreement(team: dict[str, Responses]) -> None:
@@ -160,9 +160,9 @@ def test_agreement_is_confidence_where_none_is_stated(team: dict[str, Responses]
 
 def test_what_is_missing_counts_for_nothing() -> None:
     own = policy("own", {"p": ("2", "missing", "5", "missing"), "q": ("missing",) * 4})
-    one = rows({"own": own})["own"]
-    assert one.score_Q[0] == 0.5
-    assert np.isnan(one.score_Q[1])
+    system = rows({"own": own})["own"]
+    assert system.score_Q[0] == 0.5
+    assert np.isnan(system.score_Q[1])
     assert math.isnan(rows({"own": own})["vote/own"].score_Q[1])
     assert own.slowest_Q(4)[0] == 3.0
     assert own.slowest_Q(2)[0] == 1.0
@@ -178,11 +178,11 @@ def test_the_verifier_picks_what_it_trusts(team: dict[str, Responses]) -> None:
         },
         {"4": Judged(0.5, (8, 4), 2.0), "3": Judged(0.5, (8, 4), 2.0)},
     ]
-    one = verified(team, said, "judge")
-    assert scores(one) == [1.0, 0.5]
+    system = verified(team, said, "judge")
+    assert scores(system) == [1.0, 0.5]
     # Three different answers, then two.
-    assert one.used["judge"].tolist() == [[24, 12], [16, 8]]
-    assert one.seconds_Q.tolist() == [2.0 + 1.0, 2.0 + 2.0]
+    assert system.used["judge"].tolist() == [[24, 12], [16, 8]]
+    assert system.seconds_Q.tolist() == [2.0 + 1.0, 2.0 + 2.0]
     # Silence is trusted least.
     silent = [{v: Judged(math.nan, (8, 4), 1.0) for v in ("2", "7", "8")}, {}]
     assert verified(team, silent, "judge").score_Q.tolist() == pytest.approx([1 / 3, 0.5])

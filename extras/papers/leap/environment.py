@@ -42,10 +42,10 @@ LONGEST = 2000
 """Number of characters of a summary that are compared."""
 
 
-def levenshtein(one: str, other: str) -> int:
+def levenshtein(first: str, second: str) -> int:
     """Return the number of edits (insert, delete, replace) that turn ``one`` into ``other``."""
-    left = np.frombuffer(one.encode("utf-32-le", "replace"), np.uint32)
-    right = np.frombuffer(other.encode("utf-32-le", "replace"), np.uint32)
+    left = np.frombuffer(first.encode("utf-32-le", "replace"), np.uint32)
+    right = np.frombuffer(second.encode("utf-32-le", "replace"), np.uint32)
     places = np.arange(len(right) + 1)
     row = places.copy()
     for number, character in enumerate(left, start=1):
@@ -56,11 +56,11 @@ def levenshtein(one: str, other: str) -> int:
     return int(row[-1])
 
 
-def similarity(one: str, other: str) -> float:
+def similarity(first: str, second: str) -> float:
     """Return 1 minus the edit distance over the longer length, in [0, 1]."""
-    one, other = one[:LONGEST], other[:LONGEST]
-    longest = max(len(one), len(other))
-    return 1.0 if not longest else 1 - levenshtein(one, other) / longest
+    first, second = first[:LONGEST], second[:LONGEST]
+    longest = max(len(first), len(second))
+    return 1.0 if not longest else 1 - levenshtein(first, second) / longest
 
 
 def choose(own: str, others: Mapping[str, str], peers: int, router: Router, seed: int) -> list[str]:

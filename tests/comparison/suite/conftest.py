@@ -15,9 +15,7 @@ from coterie.datatypes.arguments import overlay
 def no_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """All but one test go without."""
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr(
-            "coterie.comparison.pictures.draw_rows", lambda found, path, title: path
-        )
+        monkeypatch.setattr("coterie.comparison.pictures.draw_rows", lambda rows, path, title: path)
 
 
 @pytest.fixture
@@ -43,12 +41,12 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """(title, how many) of what is sampled from now on."""
-    found: list[tuple[str, int]] = []
+    calls: list[tuple[str, int]] = []
     really = ask.sample
 
     async def sample(job: Any, team: Any, wanted: Any, *more: Any) -> Any:
-        found.append((job.lineup.name.removeprefix("workflow-"), len(wanted)))
+        calls.append((job.lineup.name.removeprefix("workflow-"), len(wanted)))
         return await really(job, team, wanted, *more)
 
     monkeypatch.setattr("coterie.comparison.ask.sample", sample)
-    return found
+    return calls

@@ -24,8 +24,8 @@ TWO = ("--policies", f"half={HALF}", f"gold={GOLD}", "--problems", CHAINS)
 
 
 def test_rows_of_two_scripts(run: Any, tmp_path: Path, drawn: None) -> None:
-    found, shown = run(*TWO, "--suite", "core")
-    rows = found["suites"]["core"]["rows"]
+    results, shown = run(*TWO, "--suite", "core")
+    rows = results["suites"]["core"]["rows"]
     assert rows["gold"]["avg"]["value"] == 1.0
     assert 0 < rows["half"]["avg"]["value"] < 1
     assert rows["half"]["over_best"]["value"] == rows["half"]["avg"]["value"] - 1
@@ -36,10 +36,10 @@ def test_rows_of_two_scripts(run: Any, tmp_path: Path, drawn: None) -> None:
     assert rows["gold"]["money"] is None
     # "Answer: 7" is nine bytes, and four of them stand for a token.
     assert rows["gold"]["tokens"] == pytest.approx(9 / 4)
-    passes = found["suites"]["core"]["pass@k"]
-    assert [one["value"] for one in passes["team"]] == [1.0] * 4
+    passes = results["suites"]["core"]["pass@k"]
+    assert [entry["value"] for entry in passes["team"]] == [1.0] * 4
     assert len(passes["best policy, as many candidates"]) == 2
-    assert "half+gold" in found["suites"]["core"]["pairs"]
+    assert "half+gold" in results["suites"]["core"]["pairs"]
     assert max(map(len, shown.splitlines()[:-1])) <= 100
     assert (tmp_path / "out" / "core.png").stat().st_size > 5000
     first = completions(tmp_path, "half")[0]
@@ -68,7 +68,7 @@ def test_nothing_is_sampled_twice_and_more_can_be_added(
     fresh = [json.loads(line) for line in path.read_text().splitlines()[1:]]
 
     def said(records: list[dict[str, Any]]) -> dict[Any, str]:
-        return {(one["problem"], one["sample"]): one["text"] for one in records}
+        return {(entry["problem"], entry["sample"]): entry["text"] for entry in records}
 
     assert said(fresh) == said(after)
     # Fewer of either look at a part of what is stored.
@@ -106,10 +106,10 @@ def test_a_kill_costs_what_was_in_flight(
     resumed, _ = run(*TWO, "--batch", "5")
     assert asked == [("half", 24 - 9), ("gold", 24)]
 
-    def scored(found: Any) -> Any:
+    def scored(results: Any) -> Any:
         return {
             name: (row["avg"], row["over_best"], row["tokens"])
-            for name, row in found["suites"]["core"]["rows"].items()
+            for name, row in results["suites"]["core"]["rows"].items()
         }
 
     assert scored(resumed) == scored(whole)
@@ -132,17 +132,17 @@ def test_other_agents_and_settings_are_refused(run: Any) -> None:
 def test_all_suites_with_workflow_and_verifier(run: Any, asked: list[tuple[str, int]]) -> None:
     judge = r"judge=scripted:oracle?template=\confidence{{answer}}"
     flags = (*TWO, "--suite", "core", "corea", "eapo", "math", "--questions", "2", "--samples", "2")
-    found, shown = run(*flags, "--verifier", judge)
-    assert set(found["suites"]) == {"core", "corea", "eapo", "math"}
-    eapo = found["suites"]["eapo"]["rows"]
+    results, shown = run(*flags, "--verifier", judge)
+    assert set(results["suites"]) == {"core", "corea", "eapo", "math"}
+    eapo = results["suites"]["eapo"]["rows"]
     assert eapo["workflow/half"]["label"] == "half, helped by gold"
     # Three experts of the other agent write before it does.
     assert eapo["workflow/half"]["tokens"] > 3 * eapo["gold"]["tokens"]
-    assert "workflow/half" not in found["suites"]["core"]["rows"]
-    for suite in found["suites"].values():
+    assert "workflow/half" not in results["suites"]["core"]["rows"]
+    for suite in results["suites"].values():
         # One that knows picks a right answer wherever there is one.
         assert suite["rows"]["verifier"]["avg"]["value"] == 1.0
-    assert {"half", "gold", "vote", "verifier"} <= set(found["all"])
+    assert {"half", "gold", "vote", "verifier"} <= set(results["all"])
     assert "all 4 suites" in shown
     asked.clear()
     run(*flags, "--verifier", judge)
@@ -154,8 +154,8 @@ def test_all_suites_with_workflow_and_verifier(run: Any, asked: list[tuple[str, 
 
 
 def test_prices(run: Any, tmp_path: Path) -> None:
-    found, shown = run(*TWO, "--prices", "half=0,4", "gold=0,40")
-    rows = found["suites"]["core"]["rows"]
+    results, shown = run(*TWO, "--prices", "half=0,4", "gold=0,40")
+    rows = results["suites"]["core"]["rows"]
     assert rows["half"]["money"] == pytest.approx(rows["half"]["tokens"] * 4 / 1000)
     assert rows["gold"]["money"] == pytest.approx(9 / 4 * 40 / 1000)
     assert "/1k" in shown
@@ -191,10 +191,10 @@ def test_a_suite_from_a_file(run: Any, tmp_path: Path) -> None:
     }
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(suite))
-    found, shown = run("--policies", f"gold={GOLD}", "--suite", str(path))
-    sets = found["suites"]["mine"]["sets"]
-    assert [one["questions"] for one in sets.values()] == [6, 6]
-    assert found["suites"]["mine"]["rows"]["gold"]["macro"]["value"] == 1.0
+    results, shown = run("--policies", f"gold={GOLD}", "--suite", str(path))
+    sets = results["suites"]["mine"]["sets"]
+    assert [entry["questions"] for entry in sets.values()] == [6, 6]
+    assert results["suites"]["mine"]["rows"]["gold"]["macro"]["value"] == 1.0
     assert "macro" in shown
     # Figures of both would leave no room for the names of rows.
     _, shown = run("--policies", f"gold={GOLD}", "--suite", str(path), "--prices", "gold=1,4")
@@ -208,9 +208,9 @@ def test_a_whole_file(run: Any, tmp_path: Path, asked: list[tuple[str, int]]) ->
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     flags = ("--policies", f"gold={GOLD}", "--suite", "math", "--problems", str(path))
     run(*flags, "--questions", "2", "--samples", "1")
-    found, _ = run(*flags, "--questions", "99", "--samples", "1")
+    results, _ = run(*flags, "--questions", "99", "--samples", "1")
     assert asked == [("gold", 2), ("gold", 1)]
-    assert found["suites"]["math"]["sets"][str(path)]["questions"] == 3
+    assert results["suites"]["math"]["sets"][str(path)]["questions"] == 3
 
 
 def test_tiny_models_with_tokenizers_of_their_own(
@@ -235,15 +235,15 @@ def test_tiny_models_with_tokenizers_of_their_own(
         f"pool=pool:tiny:bob|{GOLD}",
     )
     few = ("--questions", "4", "--samples", "2", "--problems", CHAINS)
-    found, _ = run("--policies", *agents, "--suite", "core", *few)
-    rows = found["suites"]["core"]["rows"]
+    results, _ = run("--policies", *agents, "--suite", "core", *few)
+    rows = results["suites"]["core"]["rows"]
     assert rows["any/alice+twin+bob+pool"]["avg"]["value"] >= rows["any/alice+bob"]["avg"]["value"]
     # The same weights with another stream: they do not share their luck.
     texts = {
-        name: [one["text"] for one in completions(tmp_path, name)] for name in ("alice", "twin")
+        name: [entry["text"] for entry in completions(tmp_path, name)] for name in ("alice", "twin")
     }
     assert texts["alice"] != texts["twin"]
-    assert all(one["used"]["alice"][1] > 5 for one in completions(tmp_path, "alice"))
+    assert all(entry["used"]["alice"][1] > 5 for entry in completions(tmp_path, "alice"))
     assert completions(tmp_path, "pool")[0]["used"]["pool"][1] > 0
 
 
@@ -299,5 +299,5 @@ def test_a_server_that_fails_is_asked_again(
 
 
 def test_the_flags_older_name(run: Any) -> None:
-    found, _ = run("--agents", f"gold={GOLD}", "--problems", CHAINS)
-    assert found["suites"]["core"]["rows"]["gold"]["avg"]["value"] == 1.0
+    results, _ = run("--agents", f"gold={GOLD}", "--problems", CHAINS)
+    assert results["suites"]["core"]["rows"]["gold"]["avg"]["value"] == 1.0

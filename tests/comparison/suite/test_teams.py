@@ -85,8 +85,8 @@ def wires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_team_is_what_its_roles_earn(run: Any) -> None:
     flags = ("--suite", "wires:WIRE", *CHAINS)
-    found, shown = run("--team", f"caller={GOLD}", f"receiver={GOLD}", *flags)
-    row = found["suites"]["wire"]["rows"]["team"]
+    results, shown = run("--team", f"caller={GOLD}", f"receiver={GOLD}", *flags)
+    row = results["suites"]["wire"]["rows"]["team"]
     assert row["avg"]["value"] == 1.0
     # "Answer: 7" twice, nine bytes each, four to a token.
     assert row["tokens"] == pytest.approx(2 * 9 / 4)
@@ -94,24 +94,24 @@ def test_a_team_is_what_its_roles_earn(run: Any) -> None:
     # The caller has half of it: the mean over roles is .75.
     suite = {"env": "wires:WIRE", "problems": [CHAINS[1]], "settings": {"share": 0.5}}
     Path("half.json").write_text(json.dumps(suite))
-    found, shown = run("--teams", f"all={GOLD}", "--suite", "half.json", out="half")
-    assert found["suites"]["half"]["rows"]["all"]["avg"]["value"] == 0.75
-    assert set(found["suites"]["half"]["rows"]) == {"all", "best/all"}
+    results, shown = run("--teams", f"all={GOLD}", "--suite", "half.json", out="half")
+    assert results["suites"]["half"]["rows"]["all"]["avg"]["value"] == 0.75
+    assert set(results["suites"]["half"]["rows"]) == {"all", "best/all"}
     assert "best of k, expected" in shown
 
 
 def test_teams_side_by_side_have_all_rows(run: Any) -> None:
     flags = ("--teams", f"ours={GOLD}", f"theirs={HALF}", "--suite", "wires:WIRE", *CHAINS)
     prices = ("--prices", "ours=0,4", "theirs.caller=0,8", "theirs.receiver=0,16")
-    found, shown = run(*flags, *prices)
-    rows = found["suites"]["wire"]["rows"]
+    results, shown = run(*flags, *prices)
+    rows = results["suites"]["wire"]["rows"]
     assert set(rows) == {"ours", "theirs", "best/ours", "best/theirs", "any/ours+theirs"}
     assert rows["ours"]["money"] == pytest.approx(2 * 9 / 4 * 4 / 1000)
     assert rows["theirs"]["money"] > rows["ours"]["money"]
-    assert [one["value"] for one in found["suites"]["wire"]["pass@k"]["team"]] == [1.0] * 4
+    assert [entry["value"] for entry in results["suites"]["wire"]["pass@k"]["team"]] == [1.0] * 4
     # Where somebody's answers count there is something to vote on.
-    found, shown = run(*flags, "--role", "receiver", out="role")
-    assert {"vote", "vote/theirs", "cascade"} <= set(found["suites"]["wire"]["rows"])
+    results, shown = run(*flags, "--role", "receiver", out="role")
+    assert {"vote", "vote/theirs", "cascade"} <= set(results["suites"]["wire"]["rows"])
     assert "answers of receiver count" in shown
     # A policy alone in the suite of an environment: the others have to be played.
     assert "caller has no model there" in run(
@@ -164,8 +164,8 @@ def test_a_game_is_no_team(run: Any) -> None:
 def test_an_answer_that_nobody_grades_is_refused(run: Any) -> None:
     suite = {"env": "wires:WIRE", "role": "receiver", "problems": [CHAINS[1]], "silent": ["caller"]}
     Path("mine.json").write_text(json.dumps(suite))
-    found, _ = run("--policies", f"a={GOLD}", "--suite", "mine.json")
-    assert found["suites"]["mine"]["rows"]["a"]["avg"]["value"] == 1.0
+    results, _ = run("--policies", f"a={GOLD}", "--suite", "mine.json")
+    assert results["suites"]["mine"]["rows"]["a"]["avg"]["value"] == 1.0
     Path("mine.json").write_text(json.dumps(suite | {"settings": {"measured": False}}))
     message = run("--policies", f"a={GOLD}", "--suite", "mine.json", out="other", code=2)
     assert "nothing there says whether receiver is right" in message
@@ -173,26 +173,26 @@ def test_an_answer_that_nobody_grades_is_refused(run: Any) -> None:
 
 def paired(run: Any, *flags: str, out: str = "out") -> Any:
     """What was found of the one suite."""
-    (found,) = run(*flags, out=out)[0]["cross-play"].values()
-    return found
+    (matrix,) = run(*flags, out=out)[0]["cross-play"].values()
+    return matrix
 
 
 def test_cross_play_of_a_team(run: Any) -> None:
     players = ("--cross-play", f"gold={GOLD}", f"wrong={WRONG}")
-    found = paired(run, *players, "--suite", "wires:WIRE", *CHAINS)
-    cells = {name: one["score"]["value"] for name, one in found["pairings"].items()}
+    matrix = paired(run, *players, "--suite", "wires:WIRE", *CHAINS)
+    cells = {name: cell["score"]["value"] for name, cell in matrix["pairings"].items()}
     # The receiver alone decides.
     assert cells == {
         "gold + gold": 1, "gold + wrong": 0, "wrong + gold": 1, "wrong + wrong": 0
     }  # fmt: skip
-    gold = found["competitors"]["gold"]
+    gold = matrix["competitors"]["gold"]
     assert (gold["self"]["value"], gold["others"]["value"]) == (1.0, 0.5)
     assert gold["difference"]["value"] == -0.5
-    assert not found["game"]
+    assert not matrix["game"]
     # With one role held fast, the other alone changes hands: no pairings.
     three = ("--cross-play", *players[1:], f"half={HALF}")
-    found = paired(run, *three, "--suite", "wires:WIRE", *CHAINS, out="three")
-    assert len(found["pairings"]) == 9
+    matrix = paired(run, *three, "--suite", "wires:WIRE", *CHAINS, out="three")
+    assert len(matrix["pairings"]) == 9
 
 
 @pytest.mark.parametrize("roles", [[], ["player"]])
@@ -200,18 +200,18 @@ def test_cross_play_of_a_game(run: Any, roles: list[str]) -> None:
     suite = {"env": "wires:DUEL", "problems": [CHAINS[1]], "roles": roles}
     Path("mine.json").write_text(json.dumps(suite))
     players = ("--cross-play", f"gold={GOLD}", f"wrong={WRONG}", f"twin={GOLD}")
-    found = paired(run, *players, "--suite", "mine.json")
-    cells = {name: one["score"]["value"] for name, one in found["pairings"].items()}
+    matrix = paired(run, *players, "--suite", "mine.json")
+    cells = {name: cell["score"]["value"] for name, cell in matrix["pairings"].items()}
     assert cells["gold + wrong"] == 1
     assert cells["wrong + gold"] == 0
     assert cells["gold + twin"] == cells["gold + gold"] == 0.5
-    by_name = found["competitors"]
+    by_name = matrix["competitors"]
     # Against wrong it wins, against its twin it draws, in both seats.
     rates = [by_name["gold"][name]["value"] for name in ("win", "draw", "loss")]
     assert rates == [0.5, 0.5, 0.0]
     # A lead of 1 against wrong, of 0 against its twin.
     assert by_name["gold"]["earned"]["value"] == 0.5
-    assert found["pairings"]["gold + wrong"]["earned"] == dict(zip(found["seats"], (1.0, -1.0)))
+    assert matrix["pairings"]["gold + wrong"]["earned"] == dict(zip(matrix["seats"], (1.0, -1.0)))
     # 48 games each: 48.5 to .5 against wrong, and as strong as its twin.
     lead = by_name["gold"]["strength"]["value"] - by_name["wrong"]["strength"]["value"]
     assert lead == pytest.approx(np.log(48.5 / 0.5), abs=1e-5)
@@ -233,11 +233,11 @@ def test_whoever_earns_most_has_won(run: Any) -> None:
     suite = {"env": "wires:DUEL", "problems": [CHAINS[1]], "settings": {"measured": False}}
     Path("mine.json").write_text(json.dumps(suite))
     players = ("--cross-play", f"gold={GOLD}", f"wrong={WRONG}", "--suite", "mine.json")
-    found = paired(run, *players, "--game")
-    assert found["pairings"]["gold + wrong"]["score"]["value"] == 1
+    matrix = paired(run, *players, "--game")
+    assert matrix["pairings"]["gold + wrong"]["score"]["value"] == 1
     # Of zero-sum pay a team has nothing.
-    found = paired(run, *players, out="team")
-    assert found["pairings"]["gold + wrong"]["score"]["value"] == 0
+    matrix = paired(run, *players, out="team")
+    assert matrix["pairings"]["gold + wrong"]["score"]["value"] == 0
 
 
 def test_points() -> None:
@@ -261,10 +261,10 @@ def test_a_run_is_a_team_with_its_frozen_roles(tmp_path: Path) -> None:
     agents = {"judge": {"model": "tiny:carol", "trained": False}, "alice": {"trained": True}}
     (run / "config.json").write_text(json.dumps({"agents": agents}))
     (team,) = read_teams("--teams", [f"ours={run}"])
-    found = {role: team.lineup([role])[role][0] for role in ("alice", "bob", "judge")}
-    assert [one.name for one in found.values()] == ["ours.alice", "ours.bob", "ours.judge"]
-    assert found["bob"].model == str(run / "final" / "bob")
-    assert found["judge"].model == "tiny:carol"
+    players = {role: team.lineup([role])[role][0] for role in ("alice", "bob", "judge")}
+    assert [player.name for player in players.values()] == ["ours.alice", "ours.bob", "ours.judge"]
+    assert players["bob"].model == str(run / "final" / "bob")
+    assert players["judge"].model == "tiny:carol"
     # A partner, or an opponent, that a run was trained with is not that run.
     with pytest.raises(UserError, match="trained alice, bob: name one"):
         read_teams("--cross-play", [f"ours={run}"])[0].player("judge")

@@ -33,8 +33,10 @@ def test_every_row_without_sampling_twice(
     assert results["systems"]["random"]["random_gain"]["value"] == pytest.approx(0, abs=1e-6)
     assert set(results["curves"]) >= {"corea", "rlvr-probe", "router", "slm-isotonic"}
     curve = results["curves"]["corea"]
-    assert [one["deferred"] for one in curve["budgets"]] == [0.1, 0.25, 0.5]
-    assert all(one["tied"] >= 1 and 0 <= one["tied_deferred"] <= 1 for one in curve["budgets"])
+    assert [budget["deferred"] for budget in curve["budgets"]] == [0.1, 0.25, 0.5]
+    assert all(
+        budget["tied"] >= 1 and 0 <= budget["tied_deferred"] <= 1 for budget in curve["budgets"]
+    )
     assert len(curve["threshold"]) == len(curve["accuracy"]) == len(curve["cost"])
     assert 0 <= curve["chosen_threshold"] <= curve["threshold"][-1]
     for picture in ("reliability.png", "accuracy_cost.png", "threshold.png"):
@@ -152,6 +154,6 @@ def test_costs_thresholds_and_what_is_fitted_follow_their_flags(tmp_path: Path) 
     assert loss["systems"]["corea"]["deferred"]["value"] <= 0.2
     rates = ("--router-lr", "3e-3", "--probe-lr", "1e-3")
     fitted = ("--systems", "rlvr-probe", "router", "--router-epochs", "8")
-    found, slow = measured(*fitted, *rates), measured(*fitted[:-1], "1", "--probe-lr", "1e-9")
+    usual, slow = measured(*fitted, *rates), measured(*fitted[:-1], "1", "--probe-lr", "1e-9")
     for name in ("rlvr-probe", "router"):
-        assert slow["curves"][name]["threshold"] != found["curves"][name]["threshold"]
+        assert slow["curves"][name]["threshold"] != usual["curves"][name]["threshold"]

@@ -55,7 +55,7 @@ def test_every_system_and_its_controls():
     small = answered([0.9, 0.9, 0.1, 0.1, 0.9, 0.1], right)
     large = answered([1.0] * 6, [1] * 6)
     probability_QS = np.tile([0.5, 0.6], (6, 1))
-    found = {
+    deferrals = {
         system.name: system.deferral
         for system in systems(
             {"base": small, "rlvr": small, "brier": small, "corea": small, "large": large},
@@ -67,29 +67,29 @@ def test_every_system_and_its_controls():
             routing=Routing(np.array([0.9, NAN, 0.1, 0.1, 0.9, 0.1]), np.full(6, 8.0), np.ones(6)),
         )
     }
-    assert list(found) == list(SYSTEMS)
-    assert found["corea"].deferred_QS[:, 0].tolist() == [False, False, True, True, False, True]
-    assert found["oracle"].deferred_QS.tolist() == found["corea"].deferred_QS.tolist()
-    assert found["random"].deferred_QS.mean() == 0.5
-    assert found["never"].deferred_QS.mean() == 0
-    assert found["always"].deferred_QS.mean() == 1
+    assert list(deferrals) == list(SYSTEMS)
+    assert deferrals["corea"].deferred_QS[:, 0].tolist() == [False, False, True, True, False, True]
+    assert deferrals["oracle"].deferred_QS.tolist() == deferrals["corea"].deferred_QS.tolist()
+    assert deferrals["random"].deferred_QS.mean() == 0.5
+    assert deferrals["never"].deferred_QS.mean() == 0
+    assert deferrals["always"].deferred_QS.mean() == 1
     # Breaking ties does not reorder what was told apart.
-    assert found["corea-ties"].deferred_QS.tolist() == found["corea"].deferred_QS.tolist()
+    assert deferrals["corea-ties"].deferred_QS.tolist() == deferrals["corea"].deferred_QS.tolist()
     # The router pays 8 + 4 * 1 and then one model; silence goes to the large one.
-    router = found["router"]
+    router = deferrals["router"]
     assert router.deferred_QS[1].all()
     assert router.cascade.kept_cost_QS[0, 0] == 12 + 30
     assert router.cascade.deferred_cost_QS[0, 0] == 12 + 60
     # Two responses are paid for to ask whether they agree.
-    assert found["rlvr-agreement"].cascade.kept_cost_QS[0, 0] == 60
-    alone = measure(found["llm"].cascade, found["llm"].deferred_QS, resamples=2, seed=0)
+    assert deferrals["rlvr-agreement"].cascade.kept_cost_QS[0, 0] == 60
+    alone = measure(deferrals["llm"].cascade, deferrals["llm"].deferred_QS, resamples=2, seed=0)
     assert alone["cost"].value == 60
     assert alone["accuracy"].value == 1
-    figures = curve_figures(found["corea"])
+    figures = curve_figures(deferrals["corea"])
     assert figures["apgr"] > 0.5
     # From .5 for 30 to 1 for 60: .99, a point below the large model's, for 59.4 of its 60.
     assert figures["saving@1%"] == pytest.approx(0.01)
-    assert curve_figures(found["slm"]) == {}
+    assert curve_figures(deferrals["slm"]) == {}
 
 
 def test_platt_scaling_by_hand():

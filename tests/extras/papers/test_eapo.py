@@ -72,7 +72,7 @@ def test_rows_can_be_added_and_left_out(
 
     async def sample(job: Any, team: Any, wanted: Any, *more: Any) -> None:
         asked.append(job.lineup)
-        assert (job.lineup.told is None) == (job.lineup.name not in ("workflow", "error"))
+        assert (job.lineup.replies is None) == (job.lineup.name not in ("workflow", "error"))
         measured = {"f1": 0.5, "response_tokens": 1.0, "expert_tokens": 0.0}
         said = {"answer": None, "confidence": None, "text": "", "used": {}, "seconds": 0.0}
         job.stored.append(
@@ -121,18 +121,18 @@ def test_figures_by_hand() -> None:
         for n in (0, 1)
         if answers["correct"][q][n] is not None
     }
-    found = measure_responses(responses(records, problems, 2, []), 100, 0)
+    figures = measure_responses(responses(records, problems, 2, []), 100, 0)
     # Means 1, .5, 0; the population variance of the means is 1/6, within it is (0 + .25 + 0) / 3.
-    assert found["avg@n"].value == pytest.approx(0.5)
-    assert found["variance"].between == pytest.approx(1 / 6)
-    assert found["variance"].within == pytest.approx(0.25 / 3)
+    assert figures["avg@n"].value == pytest.approx(0.5)
+    assert figures["variance"].between == pytest.approx(1 / 6)
+    assert figures["variance"].within == pytest.approx(0.25 / 3)
     # F1: means 1, .5, .5 around 2/3; 1/18 between, (0 + .25 + 0) / 3 within.
-    assert found["f1_variance"].between == pytest.approx((1 / 9 + 1 / 36 + 1 / 36) / 3)
-    assert found["f1_variance"].within == pytest.approx(0.25 / 3)
+    assert figures["f1_variance"].between == pytest.approx((1 / 9 + 1 / 36 + 1 / 36) / 3)
+    assert figures["f1_variance"].within == pytest.approx(0.25 / 3)
     # (15 + 10 + 4) / 3
-    assert found["tokens"] == pytest.approx(29 / 3)
+    assert figures["tokens"] == pytest.approx(29 / 3)
     # Pass@2 is known of the first two only.
-    assert found["pass@n"].value == 1.0
+    assert figures["pass@n"].value == 1.0
 
 
 @pytest.mark.parametrize(

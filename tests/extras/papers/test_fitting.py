@@ -8,7 +8,7 @@ import pytest
 
 from coterie import benchmark
 from coterie.comparison import suite as module
-from coterie.comparison.brought import parse
+from coterie.comparison.inherited import parse
 from coterie.datatypes import UserError
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.distill import Distillation
@@ -30,15 +30,19 @@ def test_imitation_takes_rates_and_lengths_of_real_models(
     random_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = ["--out", str(tmp_path / "out"), "--policy", random_model, "--expert", "scripted:echo"]
-    found = parse(Distillation, [*flags, "--tuning", "full"], "distill")
-    assert (found.problems, found.prompt_style, found.max_new_tokens) == ("gsm8k", "answer", 512)
-    assert (found.problems_per_step, found.lr) == (8, 1e-4)
+    settings = parse(Distillation, [*flags, "--tuning", "full"], "distill")
+    assert (settings.problems, settings.prompt_style, settings.max_new_tokens) == (
+        "gsm8k",
+        "answer",
+        512,
+    )
+    assert (settings.problems_per_step, settings.lr) == (8, 1e-4)
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith(SAID)
     assert "--problems gsm8k --problems-per-step 8 --lr 0.0001 --prompt-style answer" in line
     named = ["--lr", "3e-3", "--problems", "chains", "--max-new-tokens", "99"]
-    found = parse(Distillation, [*flags, *named], "distill")
-    assert (found.problems, found.lr, found.max_new_tokens) == ("chains", 3e-3, 99)
+    settings = parse(Distillation, [*flags, *named], "distill")
+    assert (settings.problems, settings.lr, settings.max_new_tokens) == ("chains", 3e-3, 99)
     assert "--lr" not in capsys.readouterr().out
     # Seven billion full weights imitate at 2e-5: ten times the rate of their reward training.
     large = ["--policy", "nobody/7B", "--tuning", "full"]
@@ -50,19 +54,19 @@ def test_tiny_models_keep_what_there_was(
     kind: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = ["--out", str(tmp_path / "out")]
-    found = parse(kind, flags, "it")
-    assert found == kind(out=tmp_path / "out")
+    settings = parse(kind, flags, "it")
+    assert settings == kind(out=tmp_path / "out")
     assert capsys.readouterr().out == ""
 
 
 def test_consultations_ask_for_the_answer(
     random_model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = parse(EapoComparison, ["--base", random_model, "--env.reply-tokens", "9"], "eapo")
-    assert (found.env.prompt_style, found.env.max_new_tokens) == ("answer", 512)
-    assert (found.env.reply_tokens, found.env.expert_max_new_tokens) == (9, 256)
-    assert (found.leap.prompt_style, found.leap.max_new_tokens) == ("answer", 512)
-    assert found.problems == ("gsm8k",)
+    settings = parse(EapoComparison, ["--base", random_model, "--env.reply-tokens", "9"], "eapo")
+    assert (settings.env.prompt_style, settings.env.max_new_tokens) == ("answer", 512)
+    assert (settings.env.reply_tokens, settings.env.expert_max_new_tokens) == (9, 256)
+    assert (settings.leap.prompt_style, settings.leap.max_new_tokens) == ("answer", 512)
+    assert settings.problems == ("gsm8k",)
     line = capsys.readouterr().out
     assert line.startswith(SAID)
     assert "--env.reply-tokens" not in line
@@ -71,8 +75,8 @@ def test_consultations_ask_for_the_answer(
 def test_cascades_let_answers_end_by_themselves(
     random_model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = parse(CoreaComparison, ["--large", random_model, "--problems", "recall"], "corea")
-    assert (found.max_new_tokens, found.stop, found.problems) == (512, (), ("recall",))
+    settings = parse(CoreaComparison, ["--large", random_model, "--problems", "recall"], "corea")
+    assert (settings.max_new_tokens, settings.stop, settings.problems) == (512, (), ("recall",))
     assert "--max-new-tokens 512 --stop" in capsys.readouterr().out
 
 
@@ -116,9 +120,9 @@ def test_a_suite_asks_for_the_answer(
     (lineup,) = asked
     assert (lineup.settings.prompt_style, lineup.settings.max_new_tokens) == ("answer", 512)
     assert opened == [("gsm8k",)]
-    told = capsys.readouterr().out
-    assert said in told.splitlines()[0]
-    assert " prompt_style answer --max-new-tokens 512" in told.splitlines()[0]
+    printed = capsys.readouterr().out
+    assert said in printed.splitlines()[0]
+    assert " prompt_style answer --max-new-tokens 512" in printed.splitlines()[0]
 
 
 def test_what_a_user_names_wins_in_a_suite(

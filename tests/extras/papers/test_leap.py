@@ -30,27 +30,27 @@ def problem() -> Problem:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "edits"),
+    ("first", "second", "edits"),
     [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "", 3), ("", "", 0), ("flaw", "lawn", 2)],
 )
-def test_edits(one: str, other: str, edits: int) -> None:
-    assert levenshtein(one, other) == levenshtein(other, one) == edits
+def test_edits(first: str, second: str, edits: int) -> None:
+    assert levenshtein(first, second) == levenshtein(second, first) == edits
 
 
 def test_edits_against_a_plain_table() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
-        one, other = ("".join(rng.choice(list("abé"), rng.integers(0, 9))) for _ in range(2))
-        table = [[i + j if i * j == 0 else 0 for j in range(len(other) + 1)]
-                 for i in range(len(one) + 1)]  # fmt: skip
-        for i in range(1, len(one) + 1):
-            for j in range(1, len(other) + 1):
+        first, second = ("".join(rng.choice(list("abé"), rng.integers(0, 9))) for _ in range(2))
+        table = [[i + j if i * j == 0 else 0 for j in range(len(second) + 1)]
+                 for i in range(len(first) + 1)]  # fmt: skip
+        for i in range(1, len(first) + 1):
+            for j in range(1, len(second) + 1):
                 table[i][j] = min(
                     table[i - 1][j] + 1,
                     table[i][j - 1] + 1,
-                    table[i - 1][j - 1] + (one[i - 1] != other[j - 1]),
+                    table[i - 1][j - 1] + (first[i - 1] != second[j - 1]),
                 )
-        assert levenshtein(one, other) == table[-1][-1]
+        assert levenshtein(first, second) == table[-1][-1]
 
 
 def test_routers() -> None:

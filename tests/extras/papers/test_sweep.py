@@ -68,7 +68,7 @@ def test_variants_of_one_name_are_the_same() -> None:
     flags: dict[str, set[Any]] = {}
     for variant in VARIANTS:
         flags.setdefault(variant.name, set()).add(variant.flags)
-    assert all(len(some) == 1 for some in flags.values())
+    assert all(len(flags_of_name) == 1 for flags_of_name in flags.values())
 
 
 def test_the_pools_of_table_3_are_one_model_each() -> None:
@@ -103,7 +103,7 @@ AT_SCALE_VARIANTS = {v.name: v for table in AT_SCALE.values() for v in table.var
 
 def test_at_the_papers_size_nothing_of_the_tiny_team_is_left() -> None:
     assert set(AT_SCALE) == set(TABLES)
-    names = {*published(), *(role for one in published().values() for role in one.models)}
+    names = {*published(), *(role for paper in published().values() for role in paper.models)}
     for name, table in AT_SCALE.items():
         words = [*table.comparison, *(word for v in table.variants for word in v.flags)]
         assert bool(words) == bool(TABLES[name].comparison or TABLES[name].variants), name
@@ -184,8 +184,8 @@ def test_bases_stand_before_the_variants_of_their_data_set(tmp_path: Path) -> No
     for place, variant in enumerate(table.variants):
         folder = run_of(variant, 0, tmp_path)
         folder.mkdir(parents=True)
-        found = {"before": {"pass@1/alice": -place}, "after": {"pass@1/alice": place}}
-        (folder / "summary.json").write_text(json.dumps(found))
+        summary = {"before": {"pass@1/alice": -place}, "after": {"pass@1/alice": place}}
+        (folder / "summary.json").write_text(json.dumps(summary))
     rows = _trained(table, Sweep("core-1", preset=True, seeds=(0,), out=tmp_path))
     labels = ["Base", "CoRe", "SD-E2", "each for itself"]
     assert list(rows) == [f"{a}, {b}" for b in ("gsm8k", "math", "aime", "gpqa") for a in labels]
@@ -209,16 +209,16 @@ def test_a_table_from_its_runs_and_what_becomes_of_a_kill(
         for name in ("core-alice-bob", "core-alice-bob-sd-e2", "core-alice-bob-alone")
         for seed in (0, 1)
     ]
-    found = json.loads((tmp_path / "core-1.json").read_text())["rows"]
-    assert list(found) == ["Base", "CoRe", "SD-E2", "each for itself"]
+    rows = json.loads((tmp_path / "core-1.json").read_text())["rows"]
+    assert list(rows) == ["Base", "CoRe", "SD-E2", "each for itself"]
     summaries = [
         json.loads((tmp_path / "runs" / f"core-alice-bob-{seed}" / "summary.json").read_text())
         for seed in (0, 1)
     ]
     for row, when in (("Base", "before"), ("CoRe", "after")):
-        values = [one[when]["pass@1/alice"] for one in summaries]
-        assert found[row]["alice @1"]["values"] == values
-        assert found[row]["alice @1"]["mean"] == pytest.approx(sum(values) / 2)
+        values = [summary[when]["pass@1/alice"] for summary in summaries]
+        assert rows[row]["alice @1"]["values"] == values
+        assert rows[row]["alice @1"]["mean"] == pytest.approx(sum(values) / 2)
     assert "In place of the paper's" in capsys.readouterr().out
     # Nothing is left; another seed is added to what is there.
     inside.clear()
@@ -260,13 +260,13 @@ def test_a_table_from_comparisons(inside: list[list[str]], tmp_path: Path) -> No
     few = ("questions=4", "samples=1", "resamples=20")
     assert benchmark.main([*flags, "--compare", *few]) == 0
     assert [command[:2] for command in inside] == [["benchmark", "eapo"]] * 2
-    found = json.loads((tmp_path / "eapo-8.json").read_text())["rows"]
-    assert list(found) == ["Wrong experts", "Useless experts", "Experts"]
+    rows = json.loads((tmp_path / "eapo-8.json").read_text())["rows"]
+    assert list(rows) == ["Wrong experts", "Useless experts", "Experts"]
     for seed in (0, 1):
         results = json.loads((tmp_path / "eapo-8" / f"seed-{seed}" / "results.json").read_text())
-        one = results["systems"]["useless"]
-        assert found["Useless experts"]["avg@n"]["values"][seed] == one["avg@n"]["value"]
-        assert found["Useless experts"]["tokens"]["values"][seed] == pytest.approx(one["tokens"])
+        figures = results["systems"]["useless"]
+        assert rows["Useless experts"]["avg@n"]["values"][seed] == figures["avg@n"]["value"]
+        assert rows["Useless experts"]["tokens"]["values"][seed] == pytest.approx(figures["tokens"])
 
 
 @pytest.mark.parametrize(

@@ -44,37 +44,37 @@ def test_a_whole_set_is_scored(run: Any, tmp_path: Path) -> None:
     assert run(*EAPO, "--problems", path, "--questions", "5")["questions"] == 5
     # It has no more.
     assert run(*EAPO, "--problems", path, "--questions", "99", out="more")["questions"] == 5
-    found = run("corea", "--systems", "slm", "--problems", path, "--samples", "1", out="corea")
-    assert list(found["systems"]) == ["slm"]
+    results = run("corea", "--systems", "slm", "--problems", path, "--samples", "1", out="corea")
+    assert list(results["systems"]) == ["slm"]
     stored = (tmp_path / "corea").glob("responses/*/base-*.jsonl")
-    assert [len(one.read_text().splitlines()) for one in stored] == [1 + 5]
+    assert [len(path_of_file.read_text().splitlines()) for path_of_file in stored] == [1 + 5]
 
 
 def test_several_sets_are_pooled_with_a_row_for_each(
     run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few, many = write(tmp_path / "few.jsonl", 2), write(tmp_path / "many.jsonl", 4, first=9)
-    found = run(*EAPO, "--problems", few, many)
-    assert found["questions"] == 6
-    assert [found["sets"][name]["questions"] for name in (few, many)] == [2, 4]
+    results = run(*EAPO, "--problems", few, many)
+    assert results["questions"] == 6
+    assert [results["sets"][name]["questions"] for name in (few, many)] == [2, 4]
     for name in ("base", "workflow"):
-        parts = [found["sets"][path]["systems"][name]["avg@n"]["value"] for path in (few, many)]
-        assert found["systems"][name]["avg@n"]["value"] == pytest.approx(
+        parts = [results["sets"][path]["systems"][name]["avg@n"]["value"] for path in (few, many)]
+        assert results["systems"][name]["avg@n"]["value"] == pytest.approx(
             (2 * parts[0] + 4 * parts[1]) / 6, abs=1e-6
         )
     shown = capsys.readouterr().out
     assert "6 questions" in shown
     assert "few.jsonl" in shown.replace("\n", "")
-    found = run(
+    results = run(
         *("corea", "--corea", "tiny:small", "--problems", "recall", "recall?named=0.8"),
         *("--questions", "12", "--samples", "1"),
         out="corea",
     )
-    sets = found["sets"]
+    sets = results["sets"]
     assert list(sets) == ["recall", "recall?named=0.8"]
     for name in ("slm", "llm", "corea"):
-        parts = [one[name]["accuracy"]["value"] for one in sets.values()]
-        assert found["systems"][name]["accuracy"]["value"] == pytest.approx(
+        parts = [systems[name]["accuracy"]["value"] for systems in sets.values()]
+        assert results["systems"][name]["accuracy"]["value"] == pytest.approx(
             sum(parts) / 2, abs=1e-6
         )
     assert run(*EAPO, "--problems", few, few, code=2, out="twice") is None
@@ -86,17 +86,17 @@ def test_probe_and_router_are_fitted_on_other_problems(
 ) -> None:
     path, other = write(tmp_path / "test.jsonl", 6), write(tmp_path / "train.jsonl", 30)
     # Nothing is left of the set: the rows are left out, and that is said.
-    found = run(*COREA, "--problems", path)
-    assert not {"rlvr-probe", "router"} & set(found["systems"])
+    results = run(*COREA, "--problems", path)
+    assert not {"rlvr-probe", "router"} & set(results["systems"])
     assert "no rows of probe and router" in capsys.readouterr().out
     run(*COREA, "--problems", path, "--systems", "router", code=2, out="refused")
     assert "name some with --fit-problems" in capsys.readouterr().err
-    found = run(
+    results = run(
         *(*COREA, "--problems", path, "--systems", "router", "rlvr-probe", "rlvr"),
         *("--fit-problems", other, "--fit-questions", "20"),
         out="fitted",
     )
-    assert set(found["systems"]) == {"rlvr", "rlvr-probe", "router"}
+    assert set(results["systems"]) == {"rlvr", "rlvr-probe", "router"}
     run("corea", "--systems", "slm", "--fit-problems", other, code=2, out="useless")
     assert "--fit-problems: no row is fitted here" in capsys.readouterr().err
 
@@ -108,7 +108,7 @@ def test_no_scored_question_is_fitted_on(tmp_path: Path, source: str) -> None:
     scored = open_questions([path, "recall"] if source == "generator" else [path], settings)
     fitted = further_questions(scored, other if source == "file" else "", 10, settings)
     assert fitted is not None
-    taken = {problem_key(problem) for one in scored for problem in one.problems}
+    taken = {problem_key(problem) for questions in scored for problem in questions.problems}
     keys = [problem_key(problem) for problem in fitted.problems]
     assert not taken & set(keys)
     assert len(set(keys)) == len(keys) == {"file": 10, "": 6, "generator": 10}[source]
@@ -123,7 +123,7 @@ def test_probabilities_are_the_learners_at_temperature_1(run: Any, tmp_path: Pat
     (path,) = (tmp_path / "out" / "responses").glob("*/rlvr-*.jsonl")
     stored = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     problems = list(open_questions(["recall"], Asking(questions=8))[0].problems)
-    records = {(one["problem"], one["sample"]): one for one in stored}
+    records = {(record["problem"], record["sample"]): record for record in stored}
     own = responses(records, problems, 2, ["rlvr"])
     again = mean_probabilities(find_policy("rlvr", "tiny:small"), own)
     np.testing.assert_allclose(again, own.measured["probability"], atol=1e-4)
@@ -142,9 +142,9 @@ def test_rows_that_read_the_model_need_one(run: Any, capsys: pytest.CaptureFixtu
     script += ("--fit-questions", "8", "--router-epochs", "1")
     run("corea", *script, "--systems", "rlvr-avgprob", code=2)
     assert "reads the model's own states" in capsys.readouterr().err
-    found = run("corea", *script)
-    assert "rlvr-agreement" in found["systems"]
-    assert not {"rlvr-avgprob", "rlvr-probe"} & set(found["systems"])
+    results = run("corea", *script)
+    assert "rlvr-agreement" in results["systems"]
+    assert not {"rlvr-avgprob", "rlvr-probe"} & set(results["systems"])
 
 
 @pytest.mark.data
@@ -154,11 +154,11 @@ def test_all_of_aime(run: Any) -> None:
         pytest.skip("COTERIE_DATA names no folder with AIME")
     aime = [str(folder / name) for name in ("aime24.jsonl", "aime25.json")]
     scripts = ("--base", "scripted:oracle", "--expert", "scripted:useless")
-    found = run(*EAPO, *scripts, "--questions", "30", "--problems", *aime)
-    assert [one["questions"] for one in found["sets"].values()] == [30, 30]
-    found = run(
+    results = run(*EAPO, *scripts, "--questions", "30", "--problems", *aime)
+    assert [content["questions"] for content in results["sets"].values()] == [30, 30]
+    results = run(
         *("corea", "--base", "scripted:oracle", "--large", "scripted:oracle"),
         *("--problems", aime[0], "--questions", "30", "--samples", "1"),
         out="corea",
     )
-    assert "llm" in found["systems"]
+    assert "llm" in results["systems"]

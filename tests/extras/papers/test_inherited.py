@@ -1,4 +1,4 @@
-"""Runs and presets bring how their models are asked; flags win over both."""
+"""Comparisons inherit from runs and presets how their models are asked; flags win over both."""
 
 import json
 import shutil
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coterie import benchmark
-from coterie.comparison.brought import parse
+from coterie.comparison.inherited import parse
 from coterie.datatypes import UserError
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.eapo import EapoComparison
@@ -39,13 +39,13 @@ def read(kind: Any, *flags: str) -> Any:
 
 def test_a_run_brings_its_prompts_limits_and_sampling_to_eapo(trained: Any) -> None:
     run = trained("run", "policy", *EAPO, *COLD, "--env.max-new-tokens", "33")
-    found = read(EapoComparison, "--eapo", run)
-    assert (found.env.prompt_style, found.env.reply_tokens) == ("panel", 7)
-    assert (found.env.max_new_tokens, found.env.eval_max_new_tokens) == (33, 33)
-    assert (found.leap.prompt_style, found.leap.max_new_tokens) == ("panel", 33)
-    assert (found.temperature, found.top_p) == (0.5, 0.9)
+    settings = read(EapoComparison, "--eapo", run)
+    assert (settings.env.prompt_style, settings.env.reply_tokens) == ("panel", 7)
+    assert (settings.env.max_new_tokens, settings.env.eval_max_new_tokens) == (33, 33)
+    assert (settings.leap.prompt_style, settings.leap.max_new_tokens) == ("panel", 33)
+    assert (settings.temperature, settings.top_p) == (0.5, 0.9)
     # What is no part of asking stays the comparison's; so does everything without a run.
-    assert found.env.experts == EapoComparison().env.experts
+    assert settings.env.experts == EapoComparison().env.experts
     assert read(EapoComparison, "--eapo", "tiny:policy") == EapoComparison(eapo="tiny:policy")
     # In evaluation it had a limit of its own.
     longer = trained("longer", "policy", *EAPO, "--env.eval-max-new-tokens", "50")
@@ -55,36 +55,40 @@ def test_a_run_brings_its_prompts_limits_and_sampling_to_eapo(trained: Any) -> N
 def test_flags_win_over_a_run(trained: Any) -> None:
     run = trained("run", "policy", *EAPO, *COLD)
     flags = ("--temperature", "1", "--env.prompt-style", "plain", "--leap.max-new-tokens", "20")
-    found = read(EapoComparison, "--eapo", run, *flags)
-    assert (found.temperature, found.top_p) == (1.0, 0.9)
-    assert (found.env.prompt_style, found.env.reply_tokens) == ("plain", 7)
-    assert (found.leap.max_new_tokens, found.leap.prompt_style) == (20, "plain")
+    settings = read(EapoComparison, "--eapo", run, *flags)
+    assert (settings.temperature, settings.top_p) == (1.0, 0.9)
+    assert (settings.env.prompt_style, settings.env.reply_tokens) == ("plain", 7)
+    assert (settings.leap.max_new_tokens, settings.leap.prompt_style) == (20, "plain")
 
 
 def test_runs_that_differ_need_a_flag(trained: Any) -> None:
-    one = trained("one", "policy", *EAPO, *COLD)
-    other = trained("other", "policy", "--env", "eapo-consultation")
+    first_run = trained("one", "policy", *EAPO, *COLD)
+    other_run = trained("other", "policy", "--env", "eapo-consultation")
     with pytest.raises(UserError, match=r"temperature, 1\.0 and 0\.5; say which with --t"):
-        read(EapoComparison, "--eapo", one, "--rl", other)
+        read(EapoComparison, "--eapo", first_run, "--rl", other_run)
     flags = ("--temperature", "1", "--top-p=1")
     with pytest.raises(UserError, match=r"say which with --env\.prompt-style"):
-        read(EapoComparison, "--eapo", one, "--rl", other, *flags)
+        read(EapoComparison, "--eapo", first_run, "--rl", other_run, *flags)
     words = ("--env.prompt-style", "plain", "--env.reply_tokens", "9")
-    found = read(EapoComparison, "--eapo", one, "--rl", other, *flags, *words)
-    assert (found.env.prompt_style, found.env.reply_tokens, found.temperature) == ("plain", 9, 1)
+    settings = read(EapoComparison, "--eapo", first_run, "--rl", other_run, *flags, *words)
+    assert (settings.env.prompt_style, settings.env.reply_tokens, settings.temperature) == (
+        "plain",
+        9,
+        1,
+    )
 
 
 def test_a_run_brings_them_to_corea(trained: Any) -> None:
     run = trained("run", "small", *COREA, *COLD, "--env.max-new-tokens", "21", "--env.stop", "}")
-    found = read(CoreaComparison, "--corea", run)
-    assert (found.max_new_tokens, found.stop, found.temperature) == (21, ("}",), 0.5)
+    settings = read(CoreaComparison, "--corea", run)
+    assert (settings.max_new_tokens, settings.stop, settings.temperature) == (21, ("}",), 0.5)
     assert read(CoreaComparison, "--corea", run, "--stop", "x").stop == ("x",)
     # A run of another environment brings its limits, and not its words.
     other = trained("other", "policy", *EAPO, "--env.max-new-tokens", "33")
-    found = read(CoreaComparison, "--corea", f"{other}/final/policy")
-    assert found.max_new_tokens == 40
-    found = read(CoreaComparison, "--corea", other)
-    assert (found.max_new_tokens, found.stop) == (33, CoreaComparison().stop)
+    settings = read(CoreaComparison, "--corea", f"{other}/final/policy")
+    assert settings.max_new_tokens == 40
+    settings = read(CoreaComparison, "--corea", other)
+    assert (settings.max_new_tokens, settings.stop) == (33, CoreaComparison().stop)
 
 
 def test_a_run_brings_them_to_suites(trained: Any, tmp_path: Path, capsys: Any) -> None:
@@ -113,10 +117,17 @@ def test_a_run_brings_them_to_suites(trained: Any, tmp_path: Path, capsys: Any) 
 def test_a_suites_own_settings_decide_where_runs_differ(
     trained: Any, tmp_path: Path, capsys: Any
 ) -> None:
-    one = trained("one", "policy", *EAPO)
-    other = trained("other", "policy", "--env", "eapo-consultation")
+    first_run = trained("one", "policy", *EAPO)
+    other_run = trained("other", "policy", "--env", "eapo-consultation")
     few = ("--questions", "1", "--samples", "1", "--resamples", "5", "--no-workflow")
-    flags = ["--policies", f"one={one}", f"other={other}", *few, "--out", str(tmp_path / "out")]
+    flags = [
+        "--policies",
+        f"one={first_run}",
+        f"other={other_run}",
+        *few,
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert benchmark.main([*flags, "--suite", "eapo"]) == 2
     assert "say which with a suite's file, as settings: prompt_style" in capsys.readouterr().err
     words = {"prompt_style": "plain", "reply_tokens": 5}

@@ -29,7 +29,7 @@ _PROMPTING = (
 
 
 @dataclass(frozen=True)
-class Brought:
+class Inherited:
     """Evaluation settings of one run or of one paper's preset."""
 
     source: str
@@ -45,17 +45,19 @@ class Brought:
     top_p: float
 
 
-def bring(runs: Sequence[Path | None], preset_name: str) -> list[Brought]:
+def inherited_settings(runs: Sequence[Path | None], preset_name: str) -> list[Inherited]:
     """The settings of these runs; a preset replaces them all.
 
     Raises:
         UserError: an unknown preset, or a run whose settings cannot be read.
     """
     if preset_name:
-        return [_brought(f"preset {preset_name}", preset_settings(preset_name))]
-    found = {run: _run_settings(run) for run in runs if run is not None}
+        return [_from_settings(f"preset {preset_name}", preset_settings(preset_name))]
+    settings_of_runs = {run: _run_settings(run) for run in runs if run is not None}
     # A trained folder without recorded settings adds nothing.
-    return [_brought(str(run), settings) for run, settings in found.items() if settings]
+    return [
+        _from_settings(str(run), settings) for run, settings in settings_of_runs.items() if settings
+    ]
 
 
 def preset_settings(name: str) -> TrainSettings:
@@ -65,7 +67,7 @@ def preset_settings(name: str) -> TrainSettings:
     return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 
 
-def sampling(found: Sequence[Brought], given: Collection[str] = ()) -> dict[str, float]:
+def sampling(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[str, float]:
     """The common ``temperature`` and ``top_p``. Flags in ``given`` are left out, so the sources
     may differ in them.
 
@@ -73,13 +75,13 @@ def sampling(found: Sequence[Brought], given: Collection[str] = ()) -> dict[str,
         UserError: they differ.
     """
     return {
-        name: getattr(found[0], name)
+        name: getattr(sources[0], name)
         for name in ("temperature", "top_p")
-        if found
+        if sources
         and _agreed(
-            found,
+            sources,
             name,
-            lambda one, name=name: getattr(one, name),
+            lambda source, name=name: getattr(source, name),
             given,
             f"--{name.replace('_', '-')}",
         )
@@ -87,7 +89,7 @@ def sampling(found: Sequence[Brought], given: Collection[str] = ()) -> dict[str,
 
 
 def prompting(
-    found: Sequence[Brought],
+    sources: Sequence[Inherited],
     env: str,
     given: Collection[str] = (),
     flag: Callable[[str], str] = lambda name: f"--{name.replace('_', '-')}",
@@ -105,33 +107,33 @@ def prompting(
     Raises:
         UserError: they differ.
     """
-    own = [one for one in found if one.env == env]
-    limits = [one for one in own or found if one.limit]
+    own = [source for source in sources if source.env == env]
+    limits = [source for source in own or sources if source.limit]
     values: dict[str, Any] = {}
-    if limits and _agreed(limits, _LIMIT, lambda one: one.limit, given, flag(_LIMIT)):
+    if limits and _agreed(limits, _LIMIT, lambda source: source.limit, given, flag(_LIMIT)):
         values |= {_LIMIT: limits[0].limit, "eval_max_new_tokens": limits[0].limit}
-    known = dict.fromkeys(name for one in own for name in one.settings)
+    known = dict.fromkeys(name for source in own for name in source.settings)
     for name in known if whole else [name for name in _PROMPTING if name in known]:
         if name not in values and _agreed(
-            own, name, lambda one, name=name: one.settings.get(name), given, flag(name)
+            own, name, lambda source, name=name: source.settings.get(name), given, flag(name)
         ):
             values[name] = own[0].settings[name]
     return values
 
 
-def roles_of_runs(found: Sequence[Brought], env: str) -> tuple[str, ...]:
+def roles_of_runs(sources: Sequence[Inherited], env: str) -> tuple[str, ...]:
     """The custom roles of the runs in ``env``; () if no run has any or runs differ in them."""
-    roles = {one.roles for one in found if one.env == env} - {envs.spec(env).roles}
+    roles = {source.roles for source in sources if source.env == env} - {envs.spec(env).roles}
     return roles.pop() if len(roles) == 1 else ()
 
 
 def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
-    """Parse flags into settings of class ``kind``. If it has ``brought``, the settings of runs and
-    presets override its defaults, and flags override both. If it has ``fitting``, the remaining
-    settings follow the models; a printed line names them."""
+    """Parse flags into settings of class ``kind``. If it has ``inherited``, the settings
+    of runs and presets override its defaults, and flags override both. If it has ``fitting``, the
+    remaining settings follow the models; a printed line names them."""
     parsed = parse_flags(kind, argv, prog=prog)
     given = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
-    values = parsed.brought(given) if hasattr(parsed, "brought") else {}
+    values = parsed.inherited(given) if hasattr(parsed, "inherited") else {}
     if values:
         parsed = parse_flags(kind, argv, prog=prog, default=override(kind(), values))
     if not hasattr(parsed, "fitting"):
@@ -142,22 +144,22 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
         for name, value in parsed.fitting().items()
         if name not in named and f"--{name.replace('_', '-')}" not in given
     }
-    if fit and (told := sentence(fit, parsed.models())):
-        print(told, flush=True)
+    if fit and (line := sentence(fit, parsed.models())):
+        print(line, flush=True)
     return override(parsed, nested(fit))
 
 
 def _agreed(
-    found: Sequence[Brought],
+    sources: Sequence[Inherited],
     name: str,
-    read: Callable[[Brought], Any],
+    read: Callable[[Inherited], Any],
     given: Collection[str],
     flag: str,
 ) -> bool:
     """Whether all sources agree; False if a flag decides, UserError if they differ."""
     if flag in given:
         return False
-    first, *others = found
+    first, *others = sources
     for other in others:
         if read(other) != read(first):
             raise UserError(
@@ -185,15 +187,15 @@ def _run_settings(run: Path) -> TrainSettings | None:
         ) from None
 
 
-def _brought(source: str, settings: TrainSettings) -> Brought:
-    env, rollout, how = settings.env, settings.rollout, settings.eval
+def _from_settings(source: str, settings: TrainSettings) -> Inherited:
+    env, rollout, evaluation = settings.env, settings.rollout, settings.eval
     limit = getattr(env, "eval_max_new_tokens", 0) or getattr(env, _LIMIT, None)
-    return Brought(
+    return Inherited(
         source,
         settings.choice.env,
         settings.choice.roles,
         {} if env is None else vars(env),
         limit,
-        rollout.temperature if how.temperature is None else how.temperature,
-        rollout.top_p if how.top_p is None else how.top_p,
+        rollout.temperature if evaluation.temperature is None else evaluation.temperature,
+        rollout.top_p if evaluation.top_p is None else evaluation.top_p,
     )
