@@ -245,7 +245,7 @@ def _compute(card: float) -> str:
 
 def _sizes(found: Plan) -> str:
     return ", ".join(
-        f"{role} {one.found.parameters / 1e9:.1f}B {tuning_of(one)}"
+        f"{role} {one.memory.parameters / 1e9:.1f}B {tuning_of(one)}"
         for role, one in found.roles.items()
     )
 

@@ -38,8 +38,8 @@ class Actions:
         self._low, self._high = _bounds(space)
         self._names = self._by_number(names) if isinstance(space, spaces.Discrete) else {}
         words = sorted(map(re.escape, self._names.values()), key=len, reverse=True)
-        found = "|".join([*(rf"(?<!\w){word}(?!\w)" for word in words), _INTEGER])
-        self._read = re.compile(found, re.IGNORECASE)
+        pattern = "|".join([*(rf"(?<!\w){word}(?!\w)" for word in words), _INTEGER])
+        self._read = re.compile(pattern, re.IGNORECASE)
 
     def listed(self, seen: Any, info: Mapping[str, Any]) -> list[str]:
         """Return the legal moves by number; empty if an answer consists of several numbers."""
@@ -47,7 +47,7 @@ class Actions:
             return []
         return [str(number) for number in self._legal(mask_of(seen, info))[0]]
 
-    def told(self, seen: Any, info: Mapping[str, Any]) -> str:
+    def text(self, seen: Any, info: Mapping[str, Any]) -> str:
         """Return the prompt's text about the actions, without the list of moves; may be empty."""
         legal = self._legal(mask_of(seen, info))
         if isinstance(self.space, spaces.Discrete):
@@ -64,7 +64,7 @@ class Actions:
         words = [match[0] for match in self._read.finditer(answer)][: len(legal)]
         by_name = {name.casefold(): number for number, name in self._names.items()}
         values = [by_name[w] if (w := word.casefold()) in by_name else int(word) for word in words]
-        if len(values) < len(legal) or not all(v in some for v, some in zip(values, legal)):
+        if len(values) < len(legal) or not all(v in allowed for v, allowed in zip(values, legal)):
             return None
         if isinstance(self.space, spaces.Discrete):
             return values[0]

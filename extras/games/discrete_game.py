@@ -159,5 +159,5 @@ def _shown(actions: Actions, seen: Any, info: Mapping[str, Any]) -> tuple[str, S
         shown = {key: part for key, part in seen.items() if key != "action_mask"}
         if list(shown) == ["observation"]:
             shown = shown["observation"]
-    view = "\n".join(filter(None, (tell(shown), actions.told(seen, info))))
+    view = "\n".join(filter(None, (tell(shown), actions.text(seen, info))))
     return view, actions.listed(seen, info)

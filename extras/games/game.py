@@ -195,8 +195,8 @@ def read_move(answer: str, moves: Sequence[str]) -> str | None:
     """Return the move that equals an answer, or its first number; None if there is none."""
     text = answer.strip()
     number = _NUMBER.search(text)
-    found = text if text in moves else number[0] if number else None
-    return found if found in moves else None
+    move = text if text in moves else number[0] if number else None
+    return move if move in moves else None
 
 
 def game_spec(

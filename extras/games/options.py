@@ -29,10 +29,10 @@ def read_parameters(
     """
     known, takes_all = dict[str, inspect.Parameter](), False
     for taker in takers:
-        for one in inspect.signature(taker).parameters.values():
-            takes_all |= one.kind is one.VAR_KEYWORD
-            if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
-                known.setdefault(one.name, one)
+        for parameter in inspect.signature(taker).parameters.values():
+            takes_all |= parameter.kind is parameter.VAR_KEYWORD
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                known.setdefault(parameter.name, parameter)
     values = {}
     for key, text in texts.items():
         if key not in known and not takes_all:
@@ -66,11 +66,13 @@ def creator(entry: str | Callable[..., Any]) -> Callable[..., Any]:
         return entry
     place, _, attribute = entry.partition(":")
     module = importlib.import_module(place)
-    found = getattr(module, attribute)
+    callable_of_entry = getattr(module, attribute)
     named = [
-        one for one in inspect.signature(found).parameters.values() if one.kind != one.VAR_KEYWORD
+        parameter
+        for parameter in inspect.signature(callable_of_entry).parameters.values()
+        if parameter.kind != parameter.VAR_KEYWORD
     ]
-    return found if named else getattr(module, "raw_env", found)
+    return callable_of_entry if named else getattr(module, "raw_env", callable_of_entry)
 
 
 def read_value(text: str) -> Any:
@@ -117,4 +119,4 @@ def _kinds(parameter: inspect.Parameter) -> tuple[set[type], bool]:
     return kinds, default is None or NoneType in inner or (isinstance(hint, str) and "None" in hint)
 
 
-_BY_NAME: Mapping[str, type] = {one.__name__: one for one in (bool, int, float, str)}
+_BY_NAME: Mapping[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}

@@ -46,15 +46,17 @@ class PettingZooGame(AECGame):
         Raises:
             UserError: the game does not exist, or its actions are not discrete.
         """
-        found = re.sub(r"_v(\d+)$", r"-v\1", identity)
-        if found not in aec_registry:
-            near = suggest(found, (key for key in aec_registry if key.startswith("classic/")))
+        environment_id = re.sub(r"_v(\d+)$", r"-v\1", identity)
+        if environment_id not in aec_registry:
+            near = suggest(
+                environment_id, (key for key in aec_registry if key.startswith("classic/"))
+            )
             raise UserError(f"env {name!r}: PettingZoo has no such game; {near}.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            entry: Any = aec_registry[found].entry_point
+            entry: Any = aec_registry[environment_id].entry_point
             given = read_parameters(options, creator(entry), title=f"env {name!r}")
-            super().__init__(pettingzoo.make("aec", found, **given))
+            super().__init__(pettingzoo.make("aec", environment_id, **given))
         check_mode(self.env, given, title=f"env {name!r}")
         for player in self.players:
             if not isinstance(self.env.action_space(player), spaces.Discrete):
@@ -62,8 +64,8 @@ class PettingZooGame(AECGame):
                     f"env {name!r}: {player} acts in {self.env.action_space(player)}; a game in "
                     "text needs discrete actions."
                 )
-        self.contest = not found.startswith("classic/hanabi")
-        self._tell = _VIEWS.get(found.removeprefix("classic/").split("-")[0], tell_numbers)
+        self.contest = not environment_id.startswith("classic/hanabi")
+        self._tell = _VIEWS.get(environment_id.removeprefix("classic/").split("-")[0], tell_numbers)
 
     def view(self) -> str:
         return self._tell(self.env, self.env.observe(self.env.agent_selection))
@@ -107,11 +109,11 @@ def tell_numbers(env: Any, seen: Any) -> str:
     values = np.asarray(seen["observation"] if isinstance(seen, Mapping) else seen).reshape(-1)
     if len(values) == 1:
         return f"Seen: {values[0]:g}"
-    told = (
+    entries = (
         f"{place}" if (v := values[place]) == 1 else f"{place}={v:g}"
         for place in np.flatnonzero(values)
     )
-    return f"Seen: {' '.join(told)}"
+    return f"Seen: {' '.join(entries)}"
 
 
 _VIEWS: dict[str, Callable[[Any, Any], str]] = {

@@ -69,8 +69,10 @@ class TextArenaGame(Game):
             # A wrapper of the package keeps text from earlier games.
             self.env: Any = self._make()
             self.env.reset(num_players=len(self.players), seed=seed)
-            told = [one for seen in self.env.state.observations.values() for one in seen]
-            self._rules = [text for _, text, kind in told if kind is ObservationType.PROMPT]
+            messages = [
+                message for seen in self.env.state.observations.values() for message in seen
+            ]
+            self._rules = [text for _, text, kind in messages if kind is ObservationType.PROMPT]
             self._look()
         self._over = False
 
@@ -141,5 +143,5 @@ class TextArenaGame(Game):
 
 def legal_in(seen: str) -> list[str]:
     """Parse the moves in the last line of the form ``Available moves: '[0]', '[1]'``."""
-    lists = [found[0] for found in _LIST.finditer(seen)]
+    lists = [match[0] for match in _LIST.finditer(seen)]
     return list(dict.fromkeys(_MOVE.findall(lists[-1]))) if lists else []

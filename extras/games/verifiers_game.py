@@ -73,7 +73,7 @@ class Taskset(Game):
         needs = {
             "tools": kind.toolsets(taskset.config) or type(task).toolsets(task.config),
             "a container": task.data.image
-            or any("runtime" in inspect.signature(one).parameters for one in functions),
+            or any("runtime" in inspect.signature(function).parameters for function in functions),
             "a prompt in text": not task.data.prompt_text,
         }
         for need, missing in needs.items():

@@ -136,8 +136,8 @@ def _origin(run: RunData, environment: Mapping[str, Any]) -> list[tuple[str, str
 
 
 def _named(name: str, fingerprint: str | None) -> str:
-    told = f"`{name}`" if name else "of the same source"
-    return f"{told}, SHA-256 `{fingerprint}`" if fingerprint else told
+    named = f"`{name}`" if name else "of the same source"
+    return f"{named}, SHA-256 `{fingerprint}`" if fingerprint else named
 
 
 def _licence(licence: str | None, bases: Mapping[str, str]) -> str:

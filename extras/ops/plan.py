@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms.batching import keeping
-from coterie.extras.ops.doctor.memory import found_card, optimiser_bytes
+from coterie.extras.ops.doctor.memory import card_bytes, optimiser_bytes
 from coterie.extras.ops.plan_hours import RolePlan, hours, rows_of
 from coterie.models.damage import in_one_sentence
 from coterie.models.family import tokens_kept
@@ -94,7 +94,7 @@ class Plan:
 
     @property
     def fits(self) -> bool:
-        return all(one.fits for one in self.devices)
+        return all(device.fits for device in self.devices)
 
 
 def plan(settings: TrainSettings, card: float | None = None, prompt: int | None = None) -> Plan:
@@ -170,15 +170,15 @@ def _role(
             prompt=min(prompt, longest - 1),
             starts=starts,
         )
-    found = footprint(config, spec, load, dtype)
+    memory = footprint(config, spec, load, dtype)
     if cpu:
         gaps = _GAPS["an adapter"] * (spec.lora is not None)
         gaps += _GAPS["16 bits"] * (dtype.itemsize == 2)
-        found = dataclasses.replace(found, update=int((1 + gaps) * found.update))
+        memory = dataclasses.replace(memory, update=int((1 + gaps) * memory.update))
     device = device if devices == 1 else f"each of {devices} GPUs of {owner}"
     imitates = agent.trained and agent.warmup != NOBODY and settings.warmup.steps > 0
     return RolePlan(
-        *(rows, prompt, longest, answer, found, device, spec, agent.trained),
+        *(rows, prompt, longest, answer, memory, device, spec, agent.trained),
         devices=devices,
         bits=8 * dtype.itemsize,
         imitated=imitates * settings.warmup.problems_per_step,
@@ -198,13 +198,13 @@ def _devices(
     settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
 ) -> Iterator[DevicePlan]:
     engines = _engine_devices(settings, roles, card)
-    for device in sorted({one.device for one in roles.values()} | set(engines.values())):
-        size = found_card(device) if card is None or device == "cpu" else int(card * GIB)
-        mine = {role: one for role, one in roles.items() if one.device == device}
+    for device in sorted({model.device for model in roles.values()} | set(engines.values())):
+        size = card_bytes(device) if card is None or device == "cpu" else int(card * GIB)
+        mine = {role: model for role, model in roles.items() if model.device == device}
         parts = [Part("Python, torch" if device == "cpu" else "CUDA", _program(device))]
-        if device == "cpu" and any(one.bits == 16 for one in mine.values()):
+        if device == "cpu" and any(model.bits == 16 for model in mine.values()):
             parts.append(Part("kernels of 16 bits", _KERNELS_16))
-        parts += _held(settings, mine)
+        parts += _models(settings, mine)
         apart = device.startswith("each of")
         if settings.run.engine != "local":
             parts += _engines(settings, roles, engines, device, size)
@@ -220,9 +220,9 @@ def _engine_apart(
 ) -> DevicePlan:
     """The engine of roles with a sharded learner: it holds the whole model on a separate GPU."""
     frozen = {
-        role: dataclasses.replace(one, trained=False, devices=1) for role, one in mine.items()
+        role: dataclasses.replace(model, trained=False, devices=1) for role, model in mine.items()
     }
-    parts = [Part("CUDA", _program("cuda")), *_held(settings, frozen)]
+    parts = [Part("CUDA", _program("cuda")), *_models(settings, frozen)]
     parts += _sampler(frozen, card, sum(part.size for part in parts))
     return DevicePlan(f"GPU of the engine of {' and '.join(mine)}", card, tuple(parts))
 
@@ -231,74 +231,76 @@ def _program(device: str) -> int:
     return _PROGRAM["cpu" if device == "cpu" else "cuda"]
 
 
-def _held(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Part]:
+def _models(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Part]:
     """Memory of the roles' models in this process, and of their training."""
     bases: set[Any] = set()
-    for role, one in mine.items():
-        found, lora = one.found, one.spec.lora
-        if settings.run.engine == "vllm" and not one.trained:
+    for role, model in mine.items():
+        memory, lora = model.memory, model.spec.lora
+        if settings.run.engine == "vllm" and not model.trained:
             continue  # Only its engine holds the weights.
-        key = (one.spec.model, one.spec.revision, one.spec.dtype) if lora else role
+        key = (model.spec.model, model.spec.revision, model.spec.dtype) if lora else role
         if key not in bases:
-            yield Part(f"weights, {role}", found.weights // one.devices)
+            yield Part(f"weights, {role}", memory.weights // model.devices)
         bases.add(key)
         if lora:
-            yield Part(f"adapter, {role}", found.trained // one.devices)
-        if one.trained:
-            moments = optimiser_bytes(found.trained, settings.learner.moments)["moments"]
-            yield Part(f"moments, {role}", moments // one.devices)
+            yield Part(f"adapter, {role}", memory.trained // model.devices)
+        if model.trained:
+            moments = optimiser_bytes(memory.trained, settings.learner.moments)["moments"]
+            yield Part(f"moments, {role}", moments // model.devices)
             new = lora is not None and lora.adapter is None
             copies = settings.algo.needs_reference and not new
             reads = settings.algo.distillation
             copies += bool(reads.beta and reads.reader == "average")
             if copies:
-                yield Part(f"earlier weights, {role}", copies * found.trained // one.devices)
-    learners = {role: one.found for role, one in mine.items() if one.trained}
+                yield Part(f"earlier weights, {role}", copies * memory.trained // model.devices)
+    learners = {role: model.memory for role, model in mine.items() if model.trained}
     if learners:
         # Learners take turns.
         most = max(learners, key=lambda role: learners[role].gradients + learners[role].update)
-        found = learners[most]
-        how = " (recomputed)" if found.recomputes else ""
+        memory = learners[most]
+        recomputed = " (recomputed)" if memory.recomputes else ""
         ranks = mine[most].devices
-        yield Part(f"gradients, {most}", found.gradients // ranks, "learning")
+        yield Part(f"gradients, {most}", memory.gradients // ranks, "learning")
         if ranks > 1:
             yield Part(f"gathered from all, {most}", _gathered(mine[most]), "learning")
-        yield Part(f"activations and logits, {most}{how}", found.update, "learning")
+        yield Part(f"activations and logits, {most}{recomputed}", memory.update, "learning")
 
 
-def _gathered(one: RolePlan) -> int:
+def _gathered(model: RolePlan) -> int:
     """Bytes that a rank gathers unsharded: weights outside the blocks, two blocks, a gradient."""
-    found, text = one.found, config_of(one.spec).get_text_config()
-    held = found.weights + found.trained * (one.spec.lora is not None)
-    size = held - found.layers + 3 * found.layers // text.num_hidden_layers
-    return size if one.spec.lora else size * _itemsize(one) * found.parameters // found.weights
+    memory, text = model.memory, config_of(model.spec).get_text_config()
+    size_all = memory.weights + memory.trained * (model.spec.lora is not None)
+    size = size_all - memory.layers + 3 * memory.layers // text.num_hidden_layers
+    return (
+        size if model.spec.lora else size * _itemsize(model) * memory.parameters // memory.weights
+    )
 
 
 def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[Part]:
     """Memory that this process needs to sample from these models."""
     most, whose = 0, ""
-    for role, one in mine.items():
-        found = one.found
-        if found.fused and found.weights + found.trained <= _FUSED_AT_MOST:
-            yield Part(f"sampler's weights, {role}", found.layers)
+    for role, model in mine.items():
+        memory = model.memory
+        if memory.fused and memory.weights + memory.trained <= _FUSED_AT_MOST:
+            yield Part(f"sampler's weights, {role}", memory.layers)
         limit = _CPU_CACHE
-        if one.device != "cpu" and card is not None:
+        if model.device != "cpu" and card is not None:
             limit = max(card - taken, 0) // 4
-        config = config_of(one.spec).get_text_config()
-        rows = min(one.rows, max(1, _LOGITS // (16 * config.vocab_size)))
-        cache = min(limit, rows * one.longest * found.cache_per_token)
-        read = min(_PREFILL, rows * one.prompt)
+        config = config_of(model.spec).get_text_config()
+        rows = min(model.rows, max(1, _LOGITS // (16 * config.vocab_size)))
+        cache = min(limit, rows * model.longest * memory.cache_per_token)
+        read = min(_PREFILL, rows * model.prompt)
         wide = 4 * config.hidden_size + 3 * (getattr(config, "intermediate_size", None) or 0)
-        size = cache + rows * 16 * config.vocab_size + read * wide * _itemsize(one)
+        size = cache + rows * 16 * config.vocab_size + read * wide * _itemsize(model)
         if size > most:
             most, whose = size, role
     if most:
         yield Part(f"cache and logits of a batch, {whose}", most, "sampling")
 
 
-def _itemsize(one: RolePlan) -> int:
-    auto = 4 if one.device == "cpu" else 2
-    return {"auto": auto, "float32": 4}.get(one.spec.dtype, 2)
+def _itemsize(model: RolePlan) -> int:
+    auto = 4 if model.device == "cpu" else 2
+    return {"auto": auto, "float32": 4}.get(model.spec.dtype, 2)
 
 
 def _engine_devices(
@@ -309,8 +311,8 @@ def _engine_devices(
         return {}
     named = {role: settings.agents[role].engine_device for role in roles if role in settings.agents}
     return {
-        role: one.device if named.get(role, "auto") == "auto" else place(named[role], card)
-        for role, one in roles.items()
+        role: model.device if named.get(role, "auto") == "auto" else place(named[role], card)
+        for role, model in roles.items()
     }
 
 
@@ -318,13 +320,20 @@ def engine_keys(
     roles: Mapping[str, RolePlan], engines: Mapping[str, str]
 ) -> dict[tuple[Any, ...], list[str]]:
     """Engine key -> roles that it serves; frozen roles and adapters share a base."""
-    found: dict[tuple[Any, ...], list[str]] = {}
+    served: dict[tuple[Any, ...], list[str]] = {}
     for role, device in engines.items():
-        one = roles[role]
-        own = role if one.trained and one.spec.lora is None else None
-        key = (own, device, one.spec.model, one.spec.revision, one.spec.dtype, one.spec.context)
-        found.setdefault(key, []).append(role)
-    return found
+        model = roles[role]
+        own = role if model.trained and model.spec.lora is None else None
+        key = (
+            own,
+            device,
+            model.spec.model,
+            model.spec.revision,
+            model.spec.dtype,
+            model.spec.context,
+        )
+        served.setdefault(key, []).append(role)
+    return served
 
 
 def _engines(
@@ -339,12 +348,12 @@ def _engines(
     for key, names in engine_keys(roles, engines).items():
         if key[1] != device:
             continue
-        one = roles[names[0]]
-        weights = one.found.parameters * _itemsize(one)
+        model = roles[names[0]]
+        weights = model.memory.parameters * _itemsize(model)
         room = int(vllm.gpu_memory * card) if card is not None else weights
         if device == "cpu":
             room = weights + vllm.cpu_cache_gb * GIB + _program("cpu")
-        least = weights + one.longest * one.found.cache_per_token
+        least = weights + model.longest * model.memory.cache_per_token
         here.append((", ".join(names), max(room, least)))
     when: When = "sampling" if vllm.sleep_level else "always"
     if vllm.time_share and here:

@@ -39,7 +39,7 @@ class RolePlan:
     """Tokens of the longest row."""
     answer: int
     """Maximum tokens of an answer."""
-    found: Footprint
+    memory: Footprint
     device: str
     spec: ModelSpec
     trained: bool
@@ -62,28 +62,28 @@ def hours(
         cards: device -> memory in bytes.
     """
     sampling = learning = imitating = 0.0
-    for one in roles.values():
-        _, peak, bandwidth = _speeds(one.device, cards.get(one.device))
-        found = one.found
-        if not one.rows:
+    for model in roles.values():
+        _, peak, bandwidth = _speeds(model.device, cards.get(model.device))
+        memory = model.memory
+        if not model.rows:
             continue
         # Chen et al., arXiv:1604.06174, and Kaplan et al., arXiv:2001.08361: 2 operations per
         # weight and token forward, 2 for gradients of activations, 2 for those of weights.
-        if one.trained:
-            once = 2 + 2 + 2 * (one.spec.lora is None) + 2 * found.recomputes
+        if model.trained:
+            once = 2 + 2 + 2 * (model.spec.lora is None) + 2 * memory.recomputes
             each = once * settings.learner.epochs + 2 * _readings(settings)
-            work = one.rows * one.longest * each * found.parameters
-            speed = _OF_PEAK * peak * one.devices
+            work = model.rows * model.longest * each * memory.parameters
+            speed = _OF_PEAK * peak * model.devices
             learning += work / speed
             # A worked solution is at most as long as an answer, and is read once.
-            imitating += one.imitated * one.longest * once * found.parameters / speed
-        side = min(one.rows, settings.vllm.max_sequences)
+            imitating += model.imitated * model.longest * once * memory.parameters / speed
+        side = min(model.rows, settings.vllm.max_sequences)
         # Each decoding step reads the weights once for all rows, and the cache of each row.
-        read = found.parameters * (4 if one.device == "cpu" else 2)
-        read += side * one.longest / 2 * found.cache_per_token
-        passes = math.ceil(one.rows / side) * one.answer
+        read = memory.parameters * (4 if model.device == "cpu" else 2)
+        read += side * model.longest / 2 * memory.cache_per_token
+        passes = math.ceil(model.rows / side) * model.answer
         sampling += passes * read / (_OF_BANDWIDTH * bandwidth)
-        sampling += one.rows * one.prompt * 2 * found.parameters / (_OF_PEAK * peak)
+        sampling += model.rows * model.prompt * 2 * memory.parameters / (_OF_PEAK * peak)
     seconds = settings.run.steps * (sampling + learning) + settings.warmup.steps * imitating
     return seconds / 3600
 

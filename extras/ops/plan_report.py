@@ -16,40 +16,40 @@ def show_plan(settings: TrainSettings, _: Callable[[], PreparedProblems] | None 
     """Print the plan without opening any problems. Returns the exit code: 0 if the run fits,
     else 1."""
     card = settings.run.card
-    found = plan(settings, card)
-    print(describe(settings, found))
-    if not found.fits:
-        print(f"\n{why_not(settings, found, card)}.")
-    return 0 if found.fits else 1
+    run_plan = plan(settings, card)
+    print(describe(settings, run_plan))
+    if not run_plan.fits:
+        print(f"\n{why_not(settings, run_plan, card)}.")
+    return 0 if run_plan.fits else 1
 
 
-def describe(settings: TrainSettings, found: Plan) -> str:
+def describe(settings: TrainSettings, run_plan: Plan) -> str:
     """The plan as text."""
-    return "\n".join([*_about(settings, found), *_tables(found), *_time(settings, found)])
+    return "\n".join([*_about(settings, run_plan), *_tables(run_plan), *_time(settings, run_plan)])
 
 
-def _about(settings: TrainSettings, found: Plan) -> Iterator[str]:
+def _about(settings: TrainSettings, run_plan: Plan) -> Iterator[str]:
     yield f"{settings.choice.env} with {settings.choice.algo}, sampled by {settings.run.engine}"
-    for role, one in found.roles.items():
-        size = one.found.parameters / 1e9
-        yield f"  {role}: {_short(one.spec.model)}, {size:.2f} billion weights, {tuning_of(one)}"
+    for role, model in run_plan.roles.items():
+        size = model.memory.parameters / 1e9
+        yield f"  {role}: {_short(model.spec.model)}, {size:.2f} billion weights, {tuning_of(model)}"
         yield (
-            f"    a step: {one.rows:,} rows of at most {one.longest:,} tokens, "
-            f"{one.prompt:,} of them the prompt"
+            f"    a step: {model.rows:,} rows of at most {model.longest:,} tokens, "
+            f"{model.prompt:,} of them the prompt"
         )
 
 
-def tuning_of(one: RolePlan) -> str:
+def tuning_of(model: RolePlan) -> str:
     """How a role learns."""
-    return "frozen" if not one.trained else "LoRA" if one.spec.lora else "full weights"
+    return "frozen" if not model.trained else "LoRA" if model.spec.lora else "full weights"
 
 
 def _short(name: str) -> str:
     return name if len(name) <= 40 else f"...{name[-37:]}"
 
 
-def _tables(found: Plan) -> Iterator[str]:
-    for device in found.devices:
+def _tables(run_plan: Plan) -> Iterator[str]:
+    for device in run_plan.devices:
         size = "size unknown" if device.card is None else f"{device.card / GIB:.1f} GiB"
         yield ""
         yield f"{f'{device.device}, {size}':<{_WIDTH - 8}}     GiB"
@@ -59,19 +59,21 @@ def _tables(found: Plan) -> Iterator[str]:
         yield f"{f'  peak: {verdict}':<{_WIDTH - 8}}{device.most / GIB:8.2f}"
 
 
-def _time(settings: TrainSettings, found: Plan) -> Iterator[str]:
+def _time(settings: TrainSettings, run_plan: Plan) -> Iterator[str]:
     steps, warmup = settings.run.steps, settings.warmup.steps
     before = f"{warmup:,} steps of imitation and " if warmup else ""
-    named = " and ".join(dict.fromkeys(card_name(one.device, one.card) for one in found.devices))
+    named = " and ".join(
+        dict.fromkeys(card_name(device.device, device.card) for device in run_plan.devices)
+    )
     yield ""
-    yield f"{before}{steps:,} steps: at most {found.hours:,.1f} hours on {named},"
+    yield f"{before}{steps:,} steps: at most {run_plan.hours:,.1f} hours on {named},"
     yield "with every answer at its limit, without evaluation"
 
 
-def why_not(settings: TrainSettings, found: Plan, card: float | None = None) -> str:
+def why_not(settings: TrainSettings, run_plan: Plan, card: float | None = None) -> str:
     """One sentence about what does not fit, with the flags that would make it fit."""
-    worst = max((one for one in found.devices if not one.fits), key=_beyond)
-    flags, size = make_fit(settings, card, found)
+    worst = max((device for device in run_plan.devices if not device.fits), key=_beyond)
+    flags, size = make_fit(settings, card, run_plan)
     need = f"this run needs {worst.most / GIB:.1f} GiB on {worst.device}, which has "
     need += f"{(worst.card or 0) / GIB:.1f} GiB"
     if flags:
@@ -79,11 +81,11 @@ def why_not(settings: TrainSettings, found: Plan, card: float | None = None) -> 
     return f"{need}, and no flag makes it fit: take a smaller model or a larger device"
 
 
-def make_fit(settings: TrainSettings, card: float | None, found: Plan) -> tuple[list[str], int]:
+def make_fit(settings: TrainSettings, card: float | None, run_plan: Plan) -> tuple[list[str], int]:
     """(flags that make a run fit, bytes on its fullest device with them); the list is empty if no
     flags are enough."""
     chosen: dict[str, str] = {}
-    while not found.fits:
+    while not run_plan.fits:
         # The mildest flag that is enough, or else the flag that saves most.
         best: tuple[str, TrainSettings, Plan] | None = None
         for flag, less in ways_out(settings):
@@ -92,19 +94,19 @@ def make_fit(settings: TrainSettings, card: float | None, found: Plan) -> tuple[
                 best = flag, less, now
             if now.fits:
                 break
-        if best is None or _over(best[2]) >= _over(found):
+        if best is None or _over(best[2]) >= _over(run_plan):
             return [], 0
-        flag, settings, found = best
+        flag, settings, run_plan = best
         chosen[flag.rpartition(" ")[0]] = flag
-    return list(chosen.values()), max(one.most for one in found.devices)
+    return list(chosen.values()), max(device.most for device in run_plan.devices)
 
 
-def _beyond(one: DevicePlan) -> int:
-    return one.most - (one.card or one.most)
+def _beyond(device: DevicePlan) -> int:
+    return device.most - (device.card or device.most)
 
 
-def _over(found: Plan) -> int:
-    return sum(max(_beyond(one), 0) for one in found.devices)
+def _over(run_plan: Plan) -> int:
+    return sum(max(_beyond(device), 0) for device in run_plan.devices)
 
 
 def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
@@ -115,9 +117,9 @@ def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
         UserError: the run does not fit; the message names the flags that would make it fit.
     """
     try:
-        found = plan(settings, None, prompt)
+        run_plan = plan(settings, None, prompt)
     except UserError as unknown:
         print(f"Unknown whether the run fits: {unknown}")
         return
-    if not found.fits:
-        raise UserError(why_not(settings, found))
+    if not run_plan.fits:
+        raise UserError(why_not(settings, run_plan))

@@ -158,7 +158,7 @@ def _complete_adapter(agent: AgentSettings, place: Path) -> None:
     config.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     spec = model_spec(agent)
     if (base := local_folder(spec) or hub_snapshot(spec)) is not None:
-        for path in {path for one in _OF_TOKENIZERS for path in base.glob(one)}:
+        for path in {path for pattern in _OF_TOKENIZERS for path in base.glob(pattern)}:
             _link(path, place / path.name)
     (place / NAME).unlink(missing_ok=True)
     write_checksums(place)

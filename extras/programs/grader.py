@@ -35,15 +35,15 @@ def program_in(response: str, entry: str, prompt: str) -> str | None:
 
 def _blocks(text: str) -> list[str]:
     """Return the contents of all fences; a fence that is never closed extends to the end."""
-    found: list[str] = []
+    blocks: list[str] = []
     start: int | None = None
     for mark in _FENCE.finditer(text):
         if start is None:
             start = mark.end() + 1
         else:
-            found.append(text[start : mark.start()])
+            blocks.append(text[start : mark.start()])
             start = None
-    return found if start is None else [*found, text[start:]]
+    return blocks if start is None else [*blocks, text[start:]]
 
 
 class ProgramGrader:
@@ -62,9 +62,9 @@ class ProgramGrader:
         """Return one verdict per request; ``method`` says how the run ended (``tests`` whether or
         not all tests passed)."""
         with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(lambda request: self._one(*request), requests))
+            return list(pool.map(lambda request: self._verdict(*request), requests))
 
-    def _one(self, response: str, problem: Problem) -> Verdict:
+    def _verdict(self, response: str, problem: Problem) -> Verdict:
         tests = tests_of(problem)
         program = program_in(response, tests.entry, tests.prompt)
         if program is None:

@@ -135,24 +135,24 @@ def _start(
 
 def _verdict(tester: subprocess.Popen[bytes], deadline_s: float) -> Outcome:
     assert tester.stdout is not None
-    told, due = b"", time.monotonic() + START_S
+    output, due = b"", time.monotonic() + START_S
     with selectors.DefaultSelector() as selector:
         selector.register(tester.stdout, selectors.EVENT_READ)
-        while told.count(b"\n") < 2:
+        while output.count(b"\n") < 2:
             if not selector.select(max(0.0, due - time.monotonic())):
-                if told:
+                if output:
                     return "timeout"
                 raise UserError(f"a guarded process took over {START_S:.0f} s to start")
             piece = os.read(tester.stdout.fileno(), 64)
             if not piece:
                 # No message: the guard could not be set up. After "ready": the tests died.
-                if told:
+                if output:
                     return "error"
                 raise UserError(CANNOT)
-            if not told:
+            if not output:
                 due = time.monotonic() + deadline_s
-            told += piece
-    word = told.decode("ascii", "replace").split("\n")[-2]
+            output += piece
+    word = output.decode("ascii", "replace").split("\n")[-2]
     return next((known for known in get_args(Outcome) if known == word), "error")
 
 

@@ -53,8 +53,8 @@ def faults(row: Trajectory, *, blind: bool) -> Iterator[str]:
 def unseen(observed: Observed, role: str) -> int:
     """Number of turns whose context and tokens match no call of the policy."""
     known = {
-        (one.prompt.agent, one.prompt.tokens.tobytes(), one.completion.tokens.tobytes())
-        for one in observed.asked.get(role, ())
+        (request.prompt.agent, request.prompt.tokens.tobytes(), request.completion.tokens.tobytes())
+        for request in observed.asked.get(role, ())
     }
     return sum(
         (row.agent, row.tokens[:start].tobytes(), row.tokens[start:end].tobytes()) not in known
@@ -69,15 +69,15 @@ def check_contract(observed: Observed, role: str, *, blind: bool) -> Finding:
     turns = sum(len(row.turns) for row in rows)
     if not turns:
         return Finding("trajectories", role, "never answered in these episodes", "not measured")
-    found = Counter(fault for row in rows for fault in faults(row, blind=blind))
+    faults_seen = Counter(fault for row in rows for fault in faults(row, blind=blind))
     if count := unseen(observed, role):
-        found["a turn whose prompt is not what the policy was asked"] = count
+        faults_seen["a turn whose prompt is not what the policy was asked"] = count
     if count := sum(agent.rpartition("_")[0] == role for agent in observed.broken):
-        found["a context that does not continue the one before"] = count
+        faults_seen["a context that does not continue the one before"] = count
     measured = f"{len(rows)} rows, {turns} turns"
-    if found:
-        measured = "; ".join(f"{fault} ({count})" for fault, count in found.items())
-    return judge("trajectories", role, measured, wrong=bool(found), way_out=_WAY_OUT)
+    if faults_seen:
+        measured = "; ".join(f"{fault} ({count})" for fault, count in faults_seen.items())
+    return judge("trajectories", role, measured, wrong=bool(faults_seen), way_out=_WAY_OUT)
 
 
 def check_answers(observed: Observed, role: str) -> Finding:

@@ -68,7 +68,7 @@ def _examine(settings: TrainSettings, problems: PreparedProblems) -> int:
         step = settings.rollout.problems_per_step
         findings = checkup(session, [problems.train.at(place) for place in range(step)])
         session.console.print(table(findings))
-        wrong = sum(one.verdict == "wrong" for one in findings)
+        wrong = sum(finding.verdict == "wrong" for finding in findings)
         session.console.print(f"{wrong} wrong." if wrong else "Nothing is wrong.")
     return 1 if wrong else 0
 
@@ -86,11 +86,11 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
 
     experts = asked_experts(settings.agents)
     for role in experts:
-        found = session.ask(
+        answers = session.ask(
             check_expert(role, team, sampling[role], deadline_s=rollout.call_deadline_s)
         )
-        findings += found
-        if any(one.verdict == "wrong" for one in found):
+        findings += answers
+        if any(finding.verdict == "wrong" for finding in answers):
             policies[role] = ScriptedPolicy(ScriptedSettings("silent"), team.codecs[role])
 
     observed = session.ask(observe(session, problems, policies, name="before"))
@@ -105,11 +105,13 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
         findings += _parity(session, _scored(session, woken), _WOKEN, _LOST_IN_SLEEP)
     filtered = rollout.top_p < 1 or rollout.top_k > 0
     findings += [
-        check_neutrality(role, one, filtered=filtered) for role, one in scored.items() if one
+        check_neutrality(role, scored_rows, filtered=filtered)
+        for role, scored_rows in scored.items()
+        if scored_rows
     ]
     findings += [
-        session.ask(check_stops(role, team.policies[role], one.codec, observed.asked[role]))
-        for role, one in team.loaded.items()
+        session.ask(check_stops(role, team.policies[role], loaded.codec, observed.asked[role]))
+        for role, loaded in team.loaded.items()
     ]
     took: dict[str, int | None] = {}
     findings += _updated(session, problems, policies, observed, took)
@@ -125,11 +127,11 @@ def _engines(team: Team) -> Fleet | None:
 def _texts(session: Examined, observed: Observed) -> list[Finding]:
     """Check chat templates and tokenizers."""
     findings = []
-    for role, one in session.team.loaded.items():
+    for role, loaded in session.team.loaded.items():
         chat = session.settings.agents[role].chat
-        findings.append(check_template(role, one.codec, one.tokenizer, chat=chat))
+        findings.append(check_template(role, loaded.codec, loaded.tokenizer, chat=chat))
         shown = "".join(asked.prompt.text for asked in observed.asked[role][:1])
-        findings.append(check_round_trip(role, one.codec, shown))
+        findings.append(check_round_trip(role, loaded.codec, shown))
     return findings
 
 
@@ -151,9 +153,9 @@ def _trajectories(session: Examined, observed: Observed) -> list[Finding]:
 def _scored(session: Examined, observed: Observed) -> dict[str, Scored | None]:
     """Score each model's rows with the learner's forward pass; None where that is impossible."""
     scored = {}
-    for role, one in session.team.loaded.items():
+    for role, loaded in session.team.loaded.items():
         # Only an engine holds the weights of some frozen roles.
-        here = one.handle.device.type != "meta"
+        here = loaded.handle.device.type != "meta"
         scored[role] = _rescored(session, observed, role) if here else None
     return scored
 
@@ -177,12 +179,14 @@ def _parity(
     session: Examined, scored: Mapping[str, Scored | None], check: str, way_out: str
 ) -> list[Finding]:
     findings = []
-    for role, one in scored.items():
-        if one is None:
+    for role, scored_rows in scored.items():
+        if scored_rows is None:
             why = "nothing to compare: no tokens, or weights that only an engine holds"
             findings.append(Finding(check, role, why, "not measured"))
             continue
-        findings.append(check_parity(check, role, one, _tolerance(session, role), way_out=way_out))
+        findings.append(
+            check_parity(check, role, scored_rows, _tolerance(session, role), way_out=way_out)
+        )
     return findings
 
 
@@ -203,13 +207,17 @@ def _updated(
     except UserError as mistake:
         findings.append(Finding("groups", "all", str(mistake), "wrong", "see --group-by"))
         advantage_B = np.zeros(len(rows))
-    here = {role: one for role, one in team.trained.items() if isinstance(one, TrainedRole)}
+    here = {
+        role: trained_role
+        for role, trained_role in team.trained.items()
+        if isinstance(trained_role, TrainedRole)
+    }
     with starting_weights(here) as start:
         moved = {}
-        for role, one in here.items():
+        for role, trained_role in here.items():
             mine = [i for i, row in enumerate(rows) if row.role == role]
             moved[role] = learn(
-                one,
+                trained_role,
                 [rows[i] for i in mine],
                 advantage_B[mine],
                 start[role],
@@ -283,13 +291,13 @@ def _memory(
     updates = {
         role: _update_bytes(session, observed, role, took.get(role)) for role in team.trained
     }
-    found = memory.needs(team, updates=updates, rows=rows)
+    needed = memory.needs(team, updates=updates, rows=rows)
     if (fleet := _engines(team)) is not None:
         devices = [spec.device for spec in fleet.specs]
         if size := memory.engine_needs(devices, settings.vllm.cpu_cache_gb):
-            found.setdefault("cpu", {})["engines' caches"] = size
+            needed.setdefault("cpu", {})["engines' caches"] = size
     # Devices with only engines of frozen roles are left out: the engines checked their memory.
-    return [memory.check_memory(place, found[place], free.get(place)) for place in sorted(found)]
+    return [memory.check_memory(place, needed[place], free.get(place)) for place in sorted(needed)]
 
 
 def _update_bytes(session: Examined, observed: Observed, role: str, took: int | None) -> int:
@@ -309,7 +317,7 @@ def _update_bytes(session: Examined, observed: Observed, role: str, took: int | 
     most = min(handle.context, prompt + getattr(settings.env, "read_tokens", 0) + limit)
     load = Load(tokens, max(most, longest), min(limit, most - 1), entropy)
     spec, config = model_spec(agent), handle.causal_lm.config
-    planned, probe = (footprint(config, spec, one, handle.dtype) for one in (load, seen))
+    planned, probe = (footprint(config, spec, batch, handle.dtype) for batch in (load, seen))
     return memory.corrected(planned.update, probe, took)
 
 

@@ -33,11 +33,11 @@ def table(findings: Sequence[Finding]) -> Table:
     """A table of all findings. Text from models and servers is never read as markup."""
     drawn = Table()
     names = ["check", "role", "measured", "verdict"]
-    helped = any(one.way_out for one in findings)
+    helped = any(finding.way_out for finding in findings)
     for name in [*names, "way out"] if helped else names:
         drawn.add_column(name, overflow="fold")
-    for one in findings:
-        cells = [Text(one.check), Text(one.role), Text(one.measured)]
-        cells.append(Text(one.verdict, style=_STYLES[one.verdict]))
-        drawn.add_row(*cells, *([Text(one.way_out)] if helped else []))
+    for finding in findings:
+        cells = [Text(finding.check), Text(finding.role), Text(finding.measured)]
+        cells.append(Text(finding.verdict, style=_STYLES[finding.verdict]))
+        drawn.add_row(*cells, *([Text(finding.way_out)] if helped else []))
     return drawn

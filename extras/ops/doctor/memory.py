@@ -52,11 +52,11 @@ def available(meminfo: Path, what: str = "MemAvailable") -> int | None:
         lines = meminfo.read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    found = [line.split()[1] for line in lines if line.startswith(f"{what}:")]
-    return int(found[0]) * 1024 if found else None
+    values = [line.split()[1] for line in lines if line.startswith(f"{what}:")]
+    return int(values[0]) * 1024 if values else None
 
 
-def found_card(device: str) -> int | None:
+def card_bytes(device: str) -> int | None:
     """Total memory of a local device in bytes; None if unknown. For a GPU this calls nvidia-smi:
     torch would allocate memory on it, and processes could no longer fork."""
     if device == "cpu":
@@ -65,13 +65,13 @@ def found_card(device: str) -> int | None:
     visible = [x for x in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if x]
     named = visible[number] if number < len(visible) else str(number)
     try:
-        told = subprocess.run(
+        output = subprocess.run(
             ["nvidia-smi", f"--id={named}", "--query-gpu=memory.total", "--format=csv,noheader"],
             capture_output=True,
             text=True,
             timeout=20,
         )
-        return int(told.stdout.split()[0]) << 20
+        return int(output.stdout.split()[0]) << 20
     except (OSError, ValueError, IndexError, subprocess.SubprocessError):
         return None
 
@@ -80,7 +80,7 @@ def free_by_device(team: Team) -> dict[str, int | None]:
     """Free bytes of each device with models, after models and engines are loaded."""
     return {
         str(device): free_bytes(device)
-        for device in {one.handle.device for one in team.loaded.values()}
+        for device in {loaded.handle.device for loaded in team.loaded.values()}
         if device.type != "meta"
     }
 
@@ -89,12 +89,12 @@ def free_by_device(team: Team) -> dict[str, int | None]:
 def most_taken(device: torch.device) -> Iterator[list[int]]:
     """Yield a list. On exit it gets the peak bytes allocated inside, beyond those before; it stays
     empty if they are unknown."""
-    found: list[int] = []
+    peak: list[int] = []
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
-        yield found
-        found.append(torch.cuda.max_memory_allocated(device) - before)
+        yield peak
+        peak.append(torch.cuda.max_memory_allocated(device) - before)
         return
     status = Path("/proc/self/status")
     try:
@@ -103,9 +103,9 @@ def most_taken(device: torch.device) -> Iterator[list[int]]:
         start = _high_water(status)
     except OSError:
         start = None
-    yield found
+    yield peak
     if start is not None and (end := _high_water(status)) is not None:
-        found.append(end - start)
+        peak.append(end - start)
 
 
 def _high_water(status: Path) -> int | None:
@@ -121,10 +121,10 @@ def corrected(planned: int, probe: Footprint, took: int | None) -> int:
         probe: plan for the probe's rows, which also allocated gradients and moments.
         took: measured bytes of the probe beside the loaded model.
     """
-    held = probe.gradients + probe.moments
-    if took is None or held + probe.update < _TELLING:
+    resident = probe.gradients + probe.moments
+    if took is None or resident + probe.update < _TELLING:
         return planned
-    return int(planned * min(max((took - held) / probe.update, 0.5), 2.0))
+    return int(planned * min(max((took - resident) / probe.update, 0.5), 2.0))
 
 
 def needs(
@@ -138,26 +138,26 @@ def needs(
         rows: role -> (rows per step, tokens of the longest row).
     """
     total: dict[str, dict[str, int]] = {}
-    for role, one in team.loaded.items():
-        handle = one.handle
+    for role, loaded in team.loaded.items():
+        handle = loaded.handle
         if handle.device.type == "meta":
             continue
-        config, size, found = handle.causal_lm.config.get_text_config(), handle.dtype.itemsize, {}
+        config, size, amounts = handle.causal_lm.config.get_text_config(), handle.dtype.itemsize, {}
         if isinstance(learns := team.trained.get(role), TrainedRole):
             trainable = sum(p.numel() * p.element_size() for p in handle.parameters().values())
             moments = learns.learner.settings.moments
-            found = optimiser_bytes(trainable, moments)
+            amounts = optimiser_bytes(trainable, moments)
             # Learners run one after another, and so do samplers in this process.
-            found["a micro-batch"] = updates[role]
+            amounts["a micro-batch"] = updates[role]
         policy = team.policies[role]
         if isinstance(policy, LocalPolicy):
             if policy.sampler.fused:
-                found["sampler's copy"] = handle.weight_bytes
+                amounts["sampler's copy"] = handle.weight_bytes
             cache = cache_bytes(config, *rows.get(role, (0, 0)), size)
             limit = _CPU_CACHE_BYTES if handle.device.type == "cpu" else cache
-            found["sampler's cache"] = min(cache, limit)
+            amounts["sampler's cache"] = min(cache, limit)
         place = total.setdefault(str(handle.device), {})
-        for name, size in found.items():
+        for name, size in amounts.items():
             shared = name in ("a micro-batch", "sampler's cache")
             place[name] = max(place.get(name, 0), size) if shared else place.get(name, 0) + size
     return total

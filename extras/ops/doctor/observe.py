@@ -150,5 +150,7 @@ async def observe(
     )
     seed = derive_seed(session.settings.run.seed, "doctor", name)
     episodes = await collector.collect(tasks_for(taken, seed=seed, step=1, replicas=replicas))
-    told = next(filter(None, (one() for one in outside)), "")
-    return Observed(episodes, {role: one.asked for role, one in watched.items()}, broken, told)
+    outside_space = next(filter(None, (message() for message in outside)), "")
+    return Observed(
+        episodes, {role: policy.asked for role, policy in watched.items()}, broken, outside_space
+    )

@@ -56,8 +56,8 @@ def tolerance(dtype: torch.dtype) -> float:
 
 def check_parity(check: str, role: str, scored: Scored, limit: float, *, way_out: str) -> Finding:
     """Compare sampler and learner, which should have the same weights."""
-    found = parity(scored.sampler_N, scored.learner_N)
-    if found is None:
+    difference = parity(scored.sampler_N, scored.learner_N)
+    if difference is None:
         return Finding(
             check,
             role,
@@ -66,7 +66,7 @@ def check_parity(check: str, role: str, scored: Scored, limit: float, *, way_out
             "with --engine vllm, --rollout.top-p 1 --rollout.top-k 0 brings them back",
         )
     # Negated, so that NaN is wrong too.
-    return judge(check, role, str(found), wrong=not found.mean <= limit, way_out=way_out)
+    return judge(check, role, str(difference), wrong=not difference.mean <= limit, way_out=way_out)
 
 
 def surplus_z(logp_N: Floats, entropy_N: Floats, variance_N: Floats) -> float:

@@ -22,7 +22,7 @@ _PATIENCE_S = 30.0
 
 def asked_experts(agents: Mapping[str, AgentSettings]) -> list[str]:
     """Roles played by a server or a pool."""
-    return [role for role, one in agents.items() if one.model.startswith((SERVER, POOL))]
+    return [role for role, agent in agents.items() if agent.model.startswith((SERVER, POOL))]
 
 
 async def check_expert(
@@ -40,13 +40,13 @@ async def check_expert(
     seats: Mapping[str, Policy] = policy.experts if isinstance(policy, ExpertPool) else {"": policy}
     tokens = np.asarray(team.codecs[role].open(QUESTION.question), np.int64)
     findings = []
-    for seat, one in seats.items():
+    for seat, expert in seats.items():
         name = f"{role}|{seat}" if seat else role
         prompt = Prompt(tokens, QUESTION.question, f"{role}_{seat or 0}", 0, QUESTION)
         start = time.perf_counter()
         try:
             async with asyncio.timeout(deadline_s or _PATIENCE_S):
-                answer = await one(prompt, sampling)
+                answer = await expert(prompt, sampling)
             said, failed = f"{len(answer.tokens)} tokens", False
         except PolicyFailure as failure:
             said, failed = f"no answer: {failure}", True

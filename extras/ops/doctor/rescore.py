@@ -56,9 +56,11 @@ def rescore(
             batch = pad([use[i] for i in chosen], np.zeros(len(chosen)), handle.device)
             hidden_NH = handle.scored_states(batch.ids_BT, batch.mask_BT)
             target_N = batch.ids_BT[:, 1:][batch.mask_BT]
-            told = score(hidden_NH, target_N, handle.head, temperature=temperature)
+            scores = score(hidden_NH, target_N, handle.head, temperature=temperature)
             variance_N = variance(hidden_NH, handle.head, temperature=temperature)
-            parts.append([batch.sampler_BT[batch.mask_BT], told.logp_N, told.entropy_N, variance_N])
+            parts.append(
+                [batch.sampler_BT[batch.mask_BT], scores.logp_N, scores.entropy_N, variance_N]
+            )
     return Scored(*(torch.cat(column).double().cpu().numpy() for column in zip(*parts)))
 
 

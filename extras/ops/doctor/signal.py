@@ -50,7 +50,7 @@ def check_variety(observed: Observed) -> Finding:
         for episode in observed.episodes
         if episode.trajectories
     }
-    problems, prompts = (len({one[part] for one in first}) for part in (0, 1))
+    problems, prompts = (len({prompted[part] for prompted in first}) for part in (0, 1))
     measured = f"{problems} problems begin with {prompts} different prompts"
     if problems > 1 and prompts == 1:
         return Finding(

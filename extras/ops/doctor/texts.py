@@ -42,7 +42,7 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
     way_out = f"--agents.{role}.chat plain writes contexts without the template"
     opened = codec.open(_ASKED)
     conversations = [[_ASKED], [_ASKED, _SAID, _NEXT], [_ASKED, _THOUGHT, _NEXT]]
-    first, whole, thought = (one.text or "" for one in render(tokenizer, conversations))
+    first, whole, thought = (rendered.text or "" for rendered in render(tokenizer, conversations))
     if _ids(tokenizer, first) != opened:
         return Finding(_TEMPLATE, role, "begins a context differently", "wrong", way_out)
     try:
@@ -101,8 +101,8 @@ def _text(tokenizer: Any, ids: list[int]) -> str:
 def middle(text: str) -> str:
     """A short string from the middle of ``text``; empty if it is blank or decodes badly."""
     start = len(text) // 2
-    found = text[start : min(start + _LONGEST, len(text) - 1)]
-    return "" if "\ufffd" in found or not found.strip() else found
+    excerpt = text[start : min(start + _LONGEST, len(text) - 1)]
+    return "" if "\ufffd" in excerpt or not excerpt.strip() else excerpt
 
 
 def through(tokens: Tokens, stop: str, decode: Decode) -> int:
@@ -114,8 +114,8 @@ async def check_stops(
     role: str, policy: Policy, codec: TokenCodec, asked: Sequence[Asked]
 ) -> Finding:
     """Sample an answer again with the same seed and a stop string from its middle."""
-    for one in asked:
-        tokens = one.completion.tokens
+    for request in asked:
+        tokens = request.completion.tokens
         stop = middle(codec.decode(tokens))
         # A string that ends with the last token would test nothing.
         if stop and 0 < through(tokens, stop, codec.decode) < len(tokens):
@@ -123,7 +123,7 @@ async def check_stops(
     else:
         return Finding(_STOPS, role, "no answer is long enough", "not measured")
     try:
-        again = await policy(one.prompt, replace(one.sampling, stop=(stop,)))
+        again = await policy(request.prompt, replace(request.sampling, stop=(stop,)))
     except PolicyFailure as failure:
         return Finding(_STOPS, role, f"no answer: {failure}", "not measured")
     needed = through(again.tokens, stop, codec.decode)

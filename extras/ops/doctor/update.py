@@ -70,28 +70,30 @@ def starting_weights(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str
     generator on exit."""
     generator = torch.get_rng_state()
     weights = {
-        role: {name: p.detach().to("cpu", copy=True) for name, p in parameters(one).items()}
-        for role, one in trained.items()
+        role: {
+            name: p.detach().to("cpu", copy=True) for name, p in parameters(trained_role).items()
+        }
+        for role, trained_role in trained.items()
     }
-    states = {role: _copied(*one.state_dict()) for role, one in trained.items()}
+    states = {role: _copied(*trained_role.state_dict()) for role, trained_role in trained.items()}
     try:
         yield weights
     finally:
-        for role, one in trained.items():
+        for role, trained_role in trained.items():
             with torch.no_grad():
-                for name, parameter in parameters(one).items():
+                for name, parameter in parameters(trained_role).items():
                     parameter.copy_(weights[role][name])
-            one.load_state_dict(*states[role])
+            trained_role.load_state_dict(*states[role])
         torch.set_rng_state(generator)
 
 
 def _copied(tensors: Weights, plain: dict[str, Any]) -> tuple[dict[str, torch.Tensor], Any]:
-    return {name: one.detach().to("cpu", copy=True) for name, one in tensors.items()}, plain
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}, plain
 
 
-def parameters(one: TrainedRole) -> dict[str, torch.nn.Parameter]:
+def parameters(trained_role: TrainedRole) -> dict[str, torch.nn.Parameter]:
     """Name -> trained parameter of the role."""
-    return one.loaded.handle.parameters()
+    return trained_role.loaded.handle.parameters()
 
 
 def made_up(advantage_B: Floats) -> Floats:
@@ -102,7 +104,7 @@ def made_up(advantage_B: Floats) -> Floats:
 
 
 def learn(
-    one: TrainedRole,
+    trained_role: TrainedRole,
     rows: Sequence[Trajectory],
     advantage_B: Floats,
     start: Weights,
@@ -122,7 +124,7 @@ def learn(
         temperature: sampling temperature of the rows.
         least: sufficient mean change, in nats.
     """
-    learner, handle = one.learner, one.loaded.handle
+    learner, handle = trained_role.learner, trained_role.loaded.handle
     settings = learner.settings
     budget = settings.micro_batch_tokens
     before = rescore(handle, rows, temperature=temperature, budget=budget)
@@ -142,7 +144,7 @@ def learn(
                     mean = np.nan
             # The first update allocates the moments.
             took = took if updates > 1 else max(taken, default=None)
-            movement = movement or measure_movement(one, start, lr=lr)
+            movement = movement or measure_movement(trained_role, start, lr=lr)
             if np.isnan(mean):
                 break
             after = rescore(handle, rows, temperature=temperature, budget=budget)
@@ -159,7 +161,9 @@ LEAST = 0.5
 _CHECK = "weights that move"
 
 
-def measure_movement(one: TrainedRole, start: Mapping[str, torch.Tensor], *, lr: float) -> Movement:
+def measure_movement(
+    trained_role: TrainedRole, start: Mapping[str, torch.Tensor], *, lr: float
+) -> Movement:
     """Compare a role's weights with those before its newest update.
 
     Args:
@@ -167,9 +171,9 @@ def measure_movement(one: TrainedRole, start: Mapping[str, torch.Tensor], *, lr:
         start: weights before the update, by name.
         lr: the learning rate of the update.
     """
-    parameters = one.loaded.handle.parameters()
+    parameters = trained_role.loaded.handle.parameters()
     reached, moved, size = 0, 0, 0.0
-    for name, reached_by in one.learner.reached():
+    for name, reached_by in trained_role.learner.reached():
         now = parameters[name].detach()
         before = start[name].to(now.device)
         reached += int(reached_by.sum())
@@ -179,27 +183,29 @@ def measure_movement(one: TrainedRole, start: Mapping[str, torch.Tensor], *, lr:
     return Movement(reached, moved, size / max(reached, 1), lr, dtype)
 
 
-def check_movement(role: str, found: Movement) -> Finding:
+def check_movement(role: str, movement: Movement) -> Finding:
     """Check that at least half of the weights with a gradient move.
 
     Args:
         role: the role that learns.
         found: effect of one update at the run's learning rate.
     """
-    if not found.reached:
+    if not movement.reached:
         return Finding(_CHECK, role, "no weight has a gradient", "not measured")
-    kind = str(found.dtype).rpartition(".")[2]
-    measured = f"{found.share:.1%} of {found.reached:,} with a gradient, at lr {found.lr:.1e}"
-    if found.share < LEAST and found.size > 0:
+    kind = str(movement.dtype).rpartition(".")[2]
+    measured = (
+        f"{movement.share:.1%} of {movement.reached:,} with a gradient, at lr {movement.lr:.1e}"
+    )
+    if movement.share < LEAST and movement.size > 0:
         measured += (
-            f"; the others are about {found.size:.1e}, and the next {kind} is "
-            f"{found.next_number:.1e} off"
+            f"; the others are about {movement.size:.1e}, and the next {kind} is "
+            f"{movement.next_number:.1e} off"
         )
     return judge(
         _CHECK,
         role,
         measured,
-        wrong=found.share < LEAST,
+        wrong=movement.share < LEAST,
         way_out="updates are rounded away: hold these weights in float32, train an adapter "
         f"(--agents.{role}.tuning lora), or choose a higher --learner.lr",
     )

@@ -148,7 +148,7 @@ def says_a_value(gold: Value, answer: Value) -> bool:
     if answer.literal is not None:
         return True
     if gold.literal is not None:
-        return _is_one_function(answer.formula)
+        return _is_single_function(answer.formula)
     return (
         _additions(answer.formula) <= _additions(gold.formula)
         and _operations(answer.formula) <= _operations(gold.formula) + EXTRA_OPERATIONS
@@ -160,7 +160,7 @@ def _is_power_of_literals(formula: Formula) -> bool:
     return formula[0] == "power" and formula[1][0] == formula[2][0] == "number"
 
 
-def _is_one_function(formula: Formula) -> bool:
+def _is_single_function(formula: Formula) -> bool:
     """``\\cos\\frac{\\pi}{3}``: one function, of literals and pi."""
     inside = [part[0] for argument in formula[1:] for part in parts(argument)]
     simple = {"number", "constant", "degrees", "quotient", "product"}

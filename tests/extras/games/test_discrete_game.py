@@ -192,12 +192,12 @@ def test_masks_of_several_entries_lie_apart_or_in_a_row() -> None:
     actions = Actions(spaces.MultiDiscrete([2, 3]), title="it")
     for mask in ([[1, 1], [0, 1, 1]], np.array([1, 1, 0, 1, 1]), ([1, 1], np.array([0, 1, 1]))):
         info = {"action_mask": mask}
-        assert actions.told(None, info) == "Answer with 2 numbers: 0 or 1, 1 or 2"
+        assert actions.text(None, info) == "Answer with 2 numbers: 0 or 1, 1 or 2"
         assert actions.read("1 0", None, info) is None
         assert actions.read("1 2", None, info).tolist() == [1, 2]
     with pytest.raises(UserError, match=r"action_mask has 2 entries; .* needs 5"):
-        actions.told(None, {"action_mask": [1, 1]})
-    assert Actions(spaces.MultiBinary(3), title="it").told(None, {}).endswith("each 0 to 1")
+        actions.text(None, {"action_mask": [1, 1]})
+    assert Actions(spaces.MultiBinary(3), title="it").text(None, {}).endswith("each 0 to 1")
 
 
 def test_where_names_come_from() -> None:

@@ -175,7 +175,7 @@ def test_what_does_not_fit_is_told_with_flags_that_make_it_fit(
 def test_a_run_that_cannot_fit_is_refused_before_its_models_load(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "found_card", lambda device: GIB // 2)
+    monkeypatch.setattr(planning, "card_bytes", lambda device: GIB // 2)
     monkeypatch.setattr("coterie.extras.ops.checks._SMALL", 0)
     assert (
         train.main(flags(model_folder(tmp_path / "model"), "--run-dir", str(tmp_path / "r"))) == 2
@@ -242,7 +242,7 @@ def test_every_reading_of_a_step_takes_its_time(
     more, plain = (plan(parse([*common, *flags]), 24) for flags in (given, ()))
     role = plain.roles["alice"]
     # Twice a weight and token, by 40 % of what an RTX 4090 computes; whatever the epochs.
-    one = 9 * 2 * role.rows * role.longest * role.found.parameters / (0.4 * 165e12) / 3600
+    one = 9 * 2 * role.rows * role.longest * role.memory.parameters / (0.4 * 165e12) / 3600
     assert more.hours - plain.hours == pytest.approx(passes * one)
 
 
@@ -254,9 +254,9 @@ def test_a_warm_up_takes_its_time(tuning: str, each: int, tmp_path: Path) -> Non
     nobody = (*warm, "--agents.alice.warmup", "none")
     plain, warmed, left_out = (plan(parse([*common, *more]), 24) for more in ((), warm, nobody))
     role = plain.roles["alice"]
-    each += 2 * role.found.recomputes
+    each += 2 * role.memory.recomputes
     # Solutions are read once, forward and backward, by 40 % of what an RTX 4090 computes.
-    one = 50 * 12 * each * role.longest * role.found.parameters / (0.4 * 165e12) / 3600
+    one = 50 * 12 * each * role.longest * role.memory.parameters / (0.4 * 165e12) / 3600
     assert warmed.hours - plain.hours == pytest.approx(one)
     assert left_out.hours == plain.hours
     told = describe(parse([*common, *warm]), warmed)

@@ -154,12 +154,12 @@ def test_a_card_is_told_by_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("subprocess.run", run)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
-    assert memory.found_card("cuda:1") == 24564 << 20
-    assert memory.found_card("cuda:7") == 24564 << 20
+    assert memory.card_bytes("cuda:1") == 24564 << 20
+    assert memory.card_bytes("cuda:7") == 24564 << 20
     assert asked == ["--id=5", "--id=7"]
     monkeypatch.setattr("subprocess.run", lambda *_, **__: SimpleNamespace(stdout=""))
-    assert memory.found_card("cuda:0") is None
-    assert memory.found_card("cpu") == memory.available(Path("/proc/meminfo"), "MemTotal")
+    assert memory.card_bytes("cuda:0") is None
+    assert memory.card_bytes("cpu") == memory.available(Path("/proc/meminfo"), "MemTotal")
 
 
 def test_the_table_shows_what_a_server_wrote_as_it_is() -> None:
