@@ -32,7 +32,8 @@ def _about(settings: TrainSettings, run_plan: Plan) -> Iterator[str]:
     yield f"{settings.choice.env} with {settings.choice.algo}, sampled by {settings.run.engine}"
     for role, model in run_plan.roles.items():
         size = model.memory.parameters / 1e9
-        yield f"  {role}: {_short(model.spec.model)}, {size:.2f} billion weights, {tuning_of(model)}"
+        name = _short(model.spec.model)
+        yield f"  {role}: {name}, {size:.2f} billion weights, {tuning_of(model)}"
         yield (
             f"    a step: {model.rows:,} rows of at most {model.longest:,} tokens, "
             f"{model.prompt:,} of them the prompt"
