@@ -16,7 +16,7 @@ def check_code(processes: Sequence[Actor]) -> None:
         Died: a process has died.
     """
     mark = code_mark()
-    for process, begun in [(one, one.begin("code")) for one in processes]:
+    for process, begun in [(member, member.begin("code")) for member in processes]:
         if process.result(begun) != mark:
             raise UserError(
                 f"{process.name} runs other code, or another torch, than this process: install "
@@ -32,7 +32,7 @@ def check_disk(processes: Sequence[Actor], file: Path) -> None:
         Died: a process has died.
     """
     known, path = file.read_bytes(), file.resolve()
-    for process, begun in [(one, one.begin("seen", path)) for one in processes]:
+    for process, begun in [(member, member.begin("seen", path)) for member in processes]:
         if process.result(begun) != known:
             raise UserError(
                 f"{process.name} does not see {path.parent}: put --run-dir on a disk that all "

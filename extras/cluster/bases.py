@@ -56,8 +56,8 @@ class Base:
 
     def engine_for(self, request: Request, load: Mapping[str, int]) -> Actor:
         """The engine for ``request``, given the requests in flight at each."""
-        name = choose(request.tokens, [one.name for one in self.engines], load)
-        return next(one for one in self.engines if one.name == name)
+        name = choose(request.tokens, [engine.name for engine in self.engines], load)
+        return next(engine for engine in self.engines if engine.name == name)
 
 
 def plan_bases(
@@ -83,29 +83,29 @@ def plan_bases(
         gpus: whether there are GPUs.
         more: further arguments of every :class:`Worker`.
     """
-    specs = {role: model_spec(one) for role, one in models.items()}
-    keys = {role: base_key(one) if one.lora else None for role, one in specs.items()}
+    specs = {role: model_spec(agent) for role, agent in models.items()}
+    keys = {role: base_key(spec) if spec.lora else None for role, spec in specs.items()}
     served = (EngineWorker, more | {"vllm": vllm}) if vllm else (Worker, more)
     bases = []
     for roles in live_together(keys):
         mine, name = {role: models[role] for role in roles}, " and ".join(roles)
         trained = learns & set(roles)
         ranks = max((models[role].learner_devices for role in trained), default=0)
-        several = max(one.engine_replicas for one in mine.values()) or int(ranks != 1)
+        several = max(agent.engine_replicas for agent in mine.values()) or int(ranks != 1)
         sends = several > 0 and vllm is not None and vllm.weights == "transfer"
         sends = sends and bool(trained) and keys[roles[0]] is None
-        worker, how = (Sender if sends else Worker, more) if several else served
+        worker, options = (Sender if sends else Worker, more) if several else served
         learners = [
-            kind(f"learner{number} of {name}", roles, (mine, trained, learning), how, worker)
+            kind(f"learner{number} of {name}", roles, (mine, trained, learning), options, worker)
             for number in ([f" {i + 1}" for i in range(ranks)] if ranks > 1 else [""] * ranks)
         ]
         learner = learners[0] if learners else None
         if ranks > 1:
             learner = Group(f"learner of {name}", roles, ranks=learners, meeting=meeting)
-        aside = {role: _engine_alone(one, gpus) for role, one in mine.items()} if vllm else mine
-        worker, how = served
+        aside = {role: _engine_alone(agent, gpus) for role, agent in mine.items()} if vllm else mine
+        worker, options = served
         engines: list[Actor] = [
-            kind(f"engine {i + 1} of {name}", roles, (aside, trained, None), how, worker)
+            kind(f"engine {i + 1} of {name}", roles, (aside, trained, None), options, worker)
             for i in range(several)
         ]
         bases.append(base := Base(roles, learner, engines or learners))
@@ -118,10 +118,10 @@ def cores_and_gpus(actor: Actor, *, cpus: float, gpus: bool) -> dict[str, float]
     """Resources of a process: CPU cores, and a GPU if it uses one, or all that its engine spans."""
     mine: Mapping[str, AgentSettings] = actor.arguments[0]
     several = 0
-    for one in mine.values():
-        several = max(several, int(_on_gpu(one, gpus)))
-        if actor.worker is EngineWorker and _answers_on_gpu(one, gpus):
-            several = max(several, one.tensor_parallel)
+    for agent in mine.values():
+        several = max(several, int(_on_gpu(agent, gpus)))
+        if actor.worker is EngineWorker and _answers_on_gpu(agent, gpus):
+            several = max(several, agent.tensor_parallel)
     return {"CPU": cpus} | ({"GPU": float(several)} if several else {})
 
 

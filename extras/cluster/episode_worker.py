@@ -52,10 +52,10 @@ class EpisodeWorker(BaseWorker):
                 played = self._collector.play(task, partial(self._ask, number, iter(answers)))
                 self._playing[number] = asyncio.create_task(played)
         while not all(
-            number in self._waiting or one.done() for number, one in self._playing.items()
+            number in self._waiting or episode.done() for number, episode in self._playing.items()
         ):
             await asyncio.sleep(0)
-        ended = [number for number, one in self._playing.items() if one.done()]
+        ended = [number for number, episode in self._playing.items() if episode.done()]
         asked, self._asked = self._asked, {}
         return pickle.dumps((asked, {n: self._playing.pop(n).result() for n in ended}))
 

@@ -34,8 +34,8 @@ class EpisodeWorkers:
             UserError: this machine has no room for the workers.
         """
         self._settings, self._open = settings, False
-        players = [member for one in agents.values() for member in pool_members(one.model)]
-        self.lock_step = not vllm and not any(one.startswith(SERVER) for one in players)
+        players = [member for agent in agents.values() for member in pool_members(agent.model)]
+        self.lock_step = not vllm and not any(model.startswith(SERVER) for model in players)
         """Whether sampling starts only when all episodes wait for an answer. A batching sampler
         then gets the same batches as without workers."""
         kind = Actor if settings.used else Process
@@ -45,7 +45,7 @@ class EpisodeWorkers:
         ]
         if not has_processes(settings, agents):  # otherwise the pool gives them places
             with closing(Machine()) as machine:
-                give_places(machine, [(one, {"CPU": settings.cpus}) for one in self.actors])
+                give_places(machine, [(actor, {"CPU": settings.cpus}) for actor in self.actors])
 
     @property
     def places(self) -> list[dict[str, str]]:
@@ -75,27 +75,32 @@ class EpisodeWorkers:
         for actor in self.actors:
             actor.stop()
 
-    def collector(self, *how: Any, **more: Any) -> Collector:
+    def collector(self, *arguments: Any, **more: Any) -> Collector:
         """A :class:`Collector` whose episodes the workers play; it takes the same arguments."""
-        return _DealingCollector(self, *how, **more)
+        return _DealingCollector(self, *arguments, **more)
 
     async def play_on(
-        self, actor: Actor, how: tuple[Any, Any], news: list["_Played"], all_of_it: list["_Played"]
+        self,
+        actor: Actor,
+        limits: tuple[Any, Any],
+        news: list["_Played"],
+        all_of_it: list["_Played"],
     ) -> Reply:
         """Have a worker continue the episodes of ``news``. If it has died, a new worker replays
         ``all_of_it`` up to the same point."""
         given: list[Given] = [
-            (one.number, None if one.answers else one.task, one.answers[-1:]) for one in news
+            (played.number, None if played.answers else played.task, played.answers[-1:])
+            for played in news
         ]
         while given:
             try:
-                begun = actor.begin("play", *how, pickle.dumps(given))
+                begun = actor.begin("play", *limits, pickle.dumps(given))
                 return pickle.loads(await actor.wait(begun))
             except Died as error:
                 if not self._open:
                     raise
                 start_again(actor, error, self._settings.restarts)
-                given = [(one.number, one.task, one.answers) for one in all_of_it]
+                given = [(played.number, played.task, played.answers) for played in all_of_it]
         return {}, {}
 
 
@@ -116,8 +121,8 @@ class _Played:
 
 
 class _DealingCollector(Collector):
-    def __init__(self, workers: EpisodeWorkers, *how: Any, **more: Any) -> None:
-        super().__init__(*how, **more)
+    def __init__(self, workers: EpisodeWorkers, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
         self._workers = workers
 
     async def collect(
@@ -138,7 +143,9 @@ class _DealingCollector(Collector):
 
         parts = [(actors, todo)]
         if not workers.lock_step:
-            shares = ([one for one in todo if one.dealt(actors) is actor] for actor in actors)
+            shares = (
+                [played for played in todo if played.dealt(actors) is actor] for actor in actors
+            )
             parts = [([actor], share) for actor, share in zip(actors, shares)]
         try:
             await together(self._play(*part, self.concurrency // len(parts), end) for part in parts)
@@ -156,7 +163,7 @@ class _DealingCollector(Collector):
     ) -> None:
         """Have ``actors`` play ``todo``. In lock step, sampling starts when all episodes wait, and
         play continues when all answers are there."""
-        ahead, how = iter(todo), (self.sampling, self.deadlines)
+        ahead, limits = iter(todo), (self.sampling, self.deadlines)
         until = asyncio.ALL_COMPLETED if self._workers.lock_step else asyncio.FIRST_COMPLETED
         playing: dict[int, _Played] = {}
         turns: dict[int, Turn] = {}
@@ -165,19 +172,23 @@ class _DealingCollector(Collector):
         try:
             while True:
                 begun = list(islice(ahead, max(1, concurrency) - len(playing)))
-                playing |= {one.number: one for one in begun}
-                if told := [*begun, *answered]:
+                playing |= {played.number: played for played in begun}
+                if news := [*begun, *answered]:
                     replies = await together(
                         self._workers.play_on(
                             actor,
-                            how,
-                            [one for one in told if one.dealt(actors) is actor],
-                            [one for one in playing.values() if one.dealt(actors) is actor],
+                            limits,
+                            [played for played in news if played.dealt(actors) is actor],
+                            [
+                                played
+                                for played in playing.values()
+                                if played.dealt(actors) is actor
+                            ],
                         )
                         for actor in actors
                     )
                     # A restarted episode repeats requests that are already in flight.
-                    under_way = {one.number for one in asked.values()}
+                    under_way = {played.number for played in asked.values()}
                     for ask, ended in replies:
                         turns |= {n: turn for n, turn in ask.items() if n not in under_way}
                         for number, episode in ended.items():
@@ -192,9 +203,9 @@ class _DealingCollector(Collector):
                 if not asked:
                     return
                 for call in (await asyncio.wait(asked, return_when=until))[0]:
-                    one = asked.pop(call)
-                    one.answers.append(call.result())
-                    answered.append(one)
+                    played = asked.pop(call)
+                    played.answers.append(call.result())
+                    answered.append(played)
         finally:
             for call in asked:
                 call.cancel()

@@ -50,8 +50,11 @@ class Group(Actor):
             Died: a rank or its node has died; no other rank waits for it.
             UserError: see :meth:`coterie.extras.cluster.actor.Actor.result`.
         """
-        waiting = [rank.future(one) for rank, one in zip(self.ranks, begun)]
-        if any(one.done() and one.exception() for one in wait(waiting, None, FIRST_EXCEPTION).done):
+        waiting = [rank.future(call) for rank, call in zip(self.ranks, begun)]
+        if any(
+            future.done() and future.exception()
+            for future in wait(waiting, None, FIRST_EXCEPTION).done
+        ):
             self._explain(begun, waiting)
         return self.ranks[0].result(begun[0])
 
@@ -75,10 +78,10 @@ class Group(Actor):
         """Raise the first cause: a death comes before the connection errors that it causes."""
         wait(waiting, NOTICED_S)
         errors: list[UserError] = []
-        for actor, one, future in zip(self.ranks, begun, waiting):
+        for actor, call, future in zip(self.ranks, begun, waiting):
             try:
                 if future.done():
-                    actor.result(one)
+                    actor.result(call)
             except UserError as error:
                 errors.append(error)
         died = (error for error in errors if isinstance(error, Died))

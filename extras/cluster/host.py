@@ -111,10 +111,10 @@ def replaced(
 ) -> dict[str, AgentSettings]:
     """``agents`` with new placements. A run that ``leaves`` its cluster has no separate engines,
     unless their number was changed explicitly."""
-    found = {}
+    placed_agents = {}
     for role, agent in agents.items():
         placed = asdict(placements[role])
         if leaves and placed["engine_replicas"] == agent.engine_replicas:
             placed["engine_replicas"] = 0
-        found[role] = replace(agent, **placed)
-    return found
+        placed_agents[role] = replace(agent, **placed)
+    return placed_agents

@@ -103,10 +103,10 @@ class Process(Actor):
 
     def begin(self, verb: str, *arguments: Any) -> Future[Any]:
         """See :meth:`Actor.begin`."""
-        found: Future[Any] = Future()
-        found.set_running_or_notify_cancel()  # it gets a result even if its waiter has gone
-        self.handle.asker.submit(self._send, self.handle, found, verb, arguments)
-        return found
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # it gets a result even if its waiter has gone
+        self.handle.asker.submit(self._send, self.handle, future, verb, arguments)
+        return future
 
     def result(self, begun: Future[Any]) -> Any:
         """See :meth:`Actor.result`."""
@@ -125,16 +125,21 @@ class Process(Actor):
             self.handle = None
 
     def _send(
-        self, to: _Running, found: Future[Any], verb: str, arguments: tuple[Any, ...]
+        self, to: _Running, future: Future[Any], verb: str, arguments: tuple[Any, ...]
     ) -> None:
         try:
-            given = [one.result() if isinstance(one, Future) else one for one in arguments]
+            given = [
+                argument.result() if isinstance(argument, Future) else argument
+                for argument in arguments
+            ]
         except UserError as error:
             # An argument is the result of another process, which failed.
-            found.set_exception(UserError(f"the request to {self.name} could not be sent: {error}"))
+            future.set_exception(
+                UserError(f"the request to {self.name} could not be sent: {error}")
+            )
             return
         number = next(to.numbers)
-        to.asked[number] = found
+        to.asked[number] = future
         try:
             to.pipe.send_bytes(pickle.dumps((number, verb, given)))
         except OSError:
@@ -144,11 +149,11 @@ class Process(Actor):
         with suppress(EOFError, OSError):
             while True:
                 number, answer = pickle.loads(to.pipe.recv_bytes())
-                found = to.asked.pop(number)
+                future = to.asked.pop(number)
                 if isinstance(answer, Exception):
-                    found.set_exception(answer)
+                    future.set_exception(answer)
                 else:
-                    found.set_result(answer)
+                    future.set_result(answer)
         self._end(to)
         to.pipe.close()
 
@@ -175,13 +180,13 @@ async def _answer(pipe: Connection, worker: BaseWorker, name: str) -> None:
 
     async def answer(number: int, verb: str, given: list[Any]) -> None:
         try:
-            found = getattr(worker, verb)(*given)
-            found = await found if inspect.isawaitable(found) else found
+            outcome = getattr(worker, verb)(*given)
+            outcome = await outcome if inspect.isawaitable(outcome) else outcome
         except (UserError, PolicyFailure) as error:
-            found = error
+            outcome = error
         except Exception as error:
-            found = UserError(f"{name} failed: {type(error).__name__}: {reason_of(error)}")
-        pipe.send_bytes(pickle.dumps((number, found)))
+            outcome = UserError(f"{name} failed: {type(error).__name__}: {reason_of(error)}")
+        pipe.send_bytes(pickle.dumps((number, outcome)))
 
     tasks = set[asyncio.Task[None]]()
     with suppress(EOFError, OSError):

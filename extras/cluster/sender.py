@@ -48,7 +48,7 @@ class Sender(Worker):
             self._group = open_trainer(weights, self.rank.number, host, port, size)
 
         await self._alone(join)
-        return describe((one.name, one) for one in weights.metadata())
+        return describe((tensor.name, tensor) for tensor in weights.metadata())
 
     async def send(self, role: str) -> int:
         """Send all weights to the group; return their version, the number of updates."""
@@ -81,6 +81,6 @@ class Sender(Worker):
 def _free_port(host: str) -> tuple[str, int]:
     import socket
 
-    with socket.socket() as one:
-        one.bind((host, 0))
-        return host, one.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind((host, 0))
+        return host, listener.getsockname()[1]

@@ -47,24 +47,26 @@ class Transfer:
             UserError: the learner cannot send, or has another version.
         """
         failed: dict[str, UserError] = {
-            one.name: _waits(one)
-            for one in engines
-            if one.name in self._stuck and self._stuck[one.name] is one.handle
+            actor.name: _waits(actor)
+            for actor in engines
+            if actor.name in self._stuck and self._stuck[actor.name] is actor.handle
         }
         # Find dead engines first, so that no member waits for them.
         failed = failed or self._ask(engines, "prepare")
         if failed:
             return failed
-        there = {one.name: one.handle for one in (self.learner, *engines)}
+        there = {actor.name: actor.handle for actor in (self.learner, *engines)}
         met, self._group = there == self._group, {}
         try:
             if not met and (failed := self._meet(engines)):
                 return failed
-            begun = {one: one.begin("receive", self.role, self._described) for one in engines}
+            begun = {
+                engine: engine.begin("receive", self.role, self._described) for engine in engines
+            }
             begun[self.learner] = self.learner.begin("send", self.role)
             failed, sent = self._settle(begun)
         except Died as error:
-            return {one.name: _nothing(one, error) for one in engines}
+            return {engine.name: _nothing(engine, error) for engine in engines}
         if failed:
             return failed
         self._group, self._blamed = there, False
@@ -77,7 +79,9 @@ class Transfer:
         return self._ask(engines, "announce", version)
 
     def _ask(self, engines: Sequence[Actor], verb: str, *arguments: Any) -> dict[str, UserError]:
-        return self._settle({one: one.begin(verb, self.role, *arguments) for one in engines})[0]
+        return self._settle(
+            {engine: engine.begin(verb, self.role, *arguments) for engine in engines}
+        )[0]
 
     def _meet(self, engines: Sequence[Actor]) -> dict[str, UserError]:
         """Form a group of the learner and ``engines``; return errors by name."""
@@ -95,15 +99,19 @@ class Transfer:
         """Wait for calls; return the engines' errors by name and the learner's result. A dead
         process cannot block the others forever."""
         threads = ThreadPoolExecutor(len(begun))
-        doing = {actor: threads.submit(actor.result, one) for actor, one in begun.items()}
+        doing = {actor: threads.submit(actor.result, call) for actor, call in begun.items()}
         threads.shutdown(wait=False)
         late = wait(doing.values(), _PATIENCE_S, FIRST_EXCEPTION).not_done
         if late and wait(late, NOTICED_S).not_done and self.learner in doing:
             self.learner.begin("abandon")
             wait([doing[self.learner]], _ABANDON_S)
         own = doing.pop(self.learner, None)
-        failed = {one.name: error for one, done in doing.items() if (error := _error(one, done))}
-        self._stuck |= {one.name: one.handle for one, done in doing.items() if not done.done()}
+        failed = {
+            actor.name: error for actor, done in doing.items() if (error := _error(actor, done))
+        }
+        self._stuck |= {
+            actor.name: actor.handle for actor, done in doing.items() if not done.done()
+        }
         if own is None:
             return failed, None
         error = _error(self.learner, own)
@@ -111,7 +119,7 @@ class Transfer:
             if self._blamed and not isinstance(error, Died):
                 raise error
             self._blamed = not isinstance(error, Died)
-            failed = {one.name: _nothing(one, error) for one in doing} | failed
+            failed = {actor.name: _nothing(actor, error) for actor in doing} | failed
         return failed, None if failed else own.result()
 
 
