@@ -60,7 +60,11 @@ class Scale:
 
     def said(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """The words of a command."""
-        return tuple(self.named(one) for word in words for one in self.words.get(word, (word,)))
+        return tuple(
+            self.named(replacement)
+            for word in words
+            for replacement in self.words.get(word, (word,))
+        )
 
     def named(self, word: str) -> str:
         """One word with its models and data sets."""
@@ -68,11 +72,11 @@ class Scale:
             word = word.replace(old, new)
         return word
 
-    def variant(self, one: Variant, name: str, label: str = "") -> Variant:
+    def variant(self, variant: Variant, name: str, label: str = "") -> Variant:
         """The variant under another name, and label where one is given."""
-        head = self.distill if one.program == "distill" else ("--preset", self.preset)
-        flags = (*head, *self.said(one.flags))
-        return replace(one, name=name, label=label or one.label, flags=flags)
+        head = self.distill if variant.program == "distill" else ("--preset", self.preset)
+        flags = (*head, *self.said(variant.flags))
+        return replace(variant, name=name, label=label or variant.label, flags=flags)
 
     def table(self, small: Table, paper: str, first: tuple[Variant, ...] = ()) -> Table:
         """The table whose variants are called after their paper, at the size of the preset.

@@ -45,16 +45,20 @@ def known(env: str = "") -> Mapping[str, Preset]:
     Raises:
         UserError: there is no such environment, or its presets cannot be loaded.
     """
-    specs = {one.name: one for one in registered()}
+    specs = {registered_spec.name: registered_spec for registered_spec in registered()}
     if env and env not in specs:
         specs[env] = spec(env)
-    found = {name: one for each in specs.values() for name, one in _presets_of(each).items()}
-    return {**found, "real-small": REAL_SMALL}
+    presets = {
+        name: preset
+        for env_spec in specs.values()
+        for name, preset in _presets_of(env_spec).items()
+    }
+    return {**presets, "real-small": REAL_SMALL}
 
 
 def published() -> Mapping[str, Preset]:
     """Those with a paper's own settings and models."""
-    return {name: one for name, one in known().items() if not one.own}
+    return {name: preset for name, preset in known().items() if not preset.own}
 
 
 def preset_called(name: str, env: str = "") -> Preset:
@@ -83,14 +87,14 @@ def settings_of(env: str, preset: str | None = None) -> Any:
     Raises:
         UserError: there is no such environment or preset, or the preset is for another one.
     """
-    found = spec(env)
-    settings = default_settings(found)
+    env_spec = spec(env)
+    settings = default_settings(env_spec)
     if preset is None:
         return settings
     chosen = preset_called(preset, env)
     if chosen.env not in ("", env):
         raise UserError(f"preset {preset} is for {chosen.env}, not for {env}")
-    learns = found.learning(chosen.train_role) if found.learning and chosen.train_role else {}
+    learns = env_spec.learning(chosen.train_role) if env_spec.learning and chosen.train_role else {}
     own = {**learns} | {
         path.removeprefix("env."): setting.value
         for path, setting in chosen.settings.items()

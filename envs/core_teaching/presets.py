@@ -174,7 +174,9 @@ TINY_TEAM = Preset(
     algo="gspo",
     models={},
     settings={
-        **{path: one for path, one in (_ENV | _UNREAD).items() if one.why == _DISTILLED},
+        **{
+            path: setting for path, setting in (_ENV | _UNREAD).items() if setting.why == _DISTILLED
+        },
         "run.group_by": _REST["run.group_by"],
         "problems.train": Setting("chains", _OURS, "what only a peer can do shows more"),
     },

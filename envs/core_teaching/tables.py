@@ -24,12 +24,12 @@ def _pair(first: str, second: str) -> dict[str, Variant]:
     """Everything that is trained of one pair."""
     flags = (*_TRAIN, "--roles", first, second)
     name = f"core-{first}-{second}"
-    found = {
+    trained = {
         "core": Variant(name, "CoRe", flags),
         "sd-e2": Variant(f"{name}-sd-e2", "SD-E2", (*_EXPLORE, "--roles", first, second)),
         "alone": Variant(f"{name}-alone", "each for itself", (*flags, *_ALONE)),
     }
-    return found | {
+    return trained | {
         key: Variant(f"{name}-{key}", label, (*flags, *more))
         for key, (label, more) in _ABLATIONS.items()
     }
@@ -101,13 +101,13 @@ def _at_scale(pair: str, small: Table, sets: tuple[str, ...] = _MEASURED) -> Tab
             "sd-e2": f"sd-e2-{'' if pair == 'qwen' else pair + '-'}{data}",
             "dora": f"sd-e2-qwen-7b-{data}",
         }
-        for one in small.variants:
-            alone = "dora" in one.flags
-            key = "dora" if alone else "sd-e2" if "sd-e2" in one.flags else "core"
+        for variant in small.variants:
+            alone = "dora" in variant.flags
+            key = "dora" if alone else "sd-e2" if "sd-e2" in variant.flags else "core"
             scale = Scale(presets[key], _PRESET | {"carol": ("bob",), "dora": ("alice",)})
-            ending = one.name.split("-", 3)[3:] if key == "core" else []
-            name, label = "-".join([presets[key], *ending]), one.label.replace("dora", "7B")
-            variants.append(scale.variant(one, name, f"{label}, {data}"))
+            ending = variant.name.split("-", 3)[3:] if key == "core" else []
+            name, label = "-".join([presets[key], *ending]), variant.label.replace("dora", "7B")
+            variants.append(scale.variant(variant, name, f"{label}, {data}"))
     columns = {name: keys for name, keys in small.columns.items() if "carol" not in name}
     if len(columns) < len(small.columns):
         columns = _columns("alice", "bob")

@@ -160,9 +160,9 @@ def _at_scale(name: str, small: Table) -> Table:
     cascade = small.comparison[:1] == ("corea",)
     scale = Scale(preset, _PRESET, _SET_NAMES)
     paper = "corea-smaller" if name == "corea-11" else "corea"
-    found = scale.table(small, paper, (_LARGE_RUN,) if cascade else ())
+    at_scale = scale.table(small, paper, (_LARGE_RUN,) if cascade else ())
     large = ("--large", "{corea-qwen-32b}") if cascade else ()
-    return replace(found, comparison=(*found.comparison, *large))
+    return replace(at_scale, comparison=(*at_scale.comparison, *large))
 
 
 AT_SCALE = {name: _at_scale(name, table) for name, table in TABLES.items()}

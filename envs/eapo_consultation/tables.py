@@ -225,12 +225,12 @@ def _at_scale(name: str, small: Table) -> Table:
     if name == "eapo-11":
         return Scale("eapo-qwen3-8b", _PRESET | _QWEN3, _NAMES).table(small, "eapo-pupil")
     words = _PRESET | (_AS_THEY_ARE | _CONSTANT if name == "eapo-9" else {})
-    found = Scale("eapo-r1-7b", words, _NAMES, _DISTILL).table(small, "eapo")
+    at_scale = Scale("eapo-r1-7b", words, _NAMES, _DISTILL).table(small, "eapo")
     rows = {
         row: _STRONGER_MODELS[int(row[-1])] if name == "eapo-10" else label
-        for row, label in found.rows.items()
+        for row, label in at_scale.rows.items()
     }
-    return replace(found, rows=rows)
+    return replace(at_scale, rows=rows)
 
 
 AT_SCALE = {name: _at_scale(name, table) for name, table in TABLES.items()}

@@ -271,9 +271,9 @@ def _gathered(model: RolePlan) -> int:
     memory, text = model.memory, config_of(model.spec).get_text_config()
     size_all = memory.weights + memory.trained * (model.spec.lora is not None)
     size = size_all - memory.layers + 3 * memory.layers // text.num_hidden_layers
-    return (
-        size if model.spec.lora else size * _itemsize(model) * memory.parameters // memory.weights
-    )
+    if model.spec.lora:
+        return size
+    return size * _itemsize(model) * memory.parameters // memory.weights
 
 
 def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[Part]:
@@ -322,16 +322,9 @@ def engine_keys(
     """Engine key -> roles that it serves; frozen roles and adapters share a base."""
     served: dict[tuple[Any, ...], list[str]] = {}
     for role, device in engines.items():
-        model = roles[role]
-        own = role if model.trained and model.spec.lora is None else None
-        key = (
-            own,
-            device,
-            model.spec.model,
-            model.spec.revision,
-            model.spec.dtype,
-            model.spec.context,
-        )
+        spec = roles[role].spec
+        own = role if roles[role].trained and spec.lora is None else None
+        key = (own, device, spec.model, spec.revision, spec.dtype, spec.context)
         served.setdefault(key, []).append(role)
     return served
 

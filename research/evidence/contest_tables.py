@@ -47,18 +47,18 @@ def write() -> None:
 
 def arms(stored: Stored, contest: str) -> dict[str, dict[int, Row]]:
     """Return arm -> seed -> row."""
-    found: dict[str, dict[int, Row]] = {}
+    rows: dict[str, dict[int, Row]] = {}
     for run, row in stored.items():
         if run.contest == contest:
-            found.setdefault(run.arm, {})[run.seed] = row
-    return found
+            rows.setdefault(run.arm, {})[run.seed] = row
+    return rows
 
 
 def _taught(stored: Stored) -> Iterator[str]:
     gains: dict[str, list[float]] = {}
     for contest in ("three", "unequal"):
-        found = arms(stored, contest)
-        plain, ours = (found.get(arm, {}) for arm in ("plain", "distillation"))
+        of_arms = arms(stored, contest)
+        plain, ours = (of_arms.get(arm, {}) for arm in ("plain", "distillation"))
         seeds = sorted(plain.keys() & ours.keys())
         if not seeds:
             continue
@@ -67,7 +67,10 @@ def _taught(stored: Stored) -> Iterator[str]:
         yield "|---|---|---|---|---|---|"
         for role in plain[seeds[0]]["after"]:
             broken = [
-                f"{arm} {s}" for arm, rows in found.items() for s in seeds if role in fell(rows[s])
+                f"{arm} {s}"
+                for arm, rows in of_arms.items()
+                for s in seeds
+                if role in fell(rows[s])
             ]
             cells = [
                 role,
@@ -91,9 +94,9 @@ def _taught(stored: Stored) -> Iterator[str]:
 
 
 def _cascades(stored: Stored) -> Iterator[str]:
-    found = arms(stored, "corea")
+    of_arms = arms(stored, "corea")
     for large, title in _LARGE.items():
-        rows = found.get(large, {})
+        rows = of_arms.get(large, {})
         if not rows:
             continue
         seeds = sorted(rows)
@@ -102,8 +105,10 @@ def _cascades(stored: Stored) -> Iterator[str]:
         yield f"| system | {' | '.join(_FIGURES.values())} | accuracy: COREA − it |"
         yield f"|{'---|' * (len(_FIGURES) + 2)}"
         for name in (name for name in SYSTEMS if name in after[0]):
-            cells = (_plus_minus([one[name][key] for one in after]) for key in _FIGURES)
-            ours, theirs = ([one[who]["accuracy"] for one in after] for who in ("corea", name))
+            cells = (_plus_minus([systems[name][key] for systems in after]) for key in _FIGURES)
+            ours, theirs = (
+                [systems[who]["accuracy"] for systems in after] for who in ("corea", name)
+            )
             ahead = "" if name == "corea" else _ahead(ours, theirs)
             yield f"| {SYSTEMS[name]} | {' | '.join((*cells, ahead))} |"
         if large == "knows-all":
@@ -113,12 +118,13 @@ def _cascades(stored: Stored) -> Iterator[str]:
 def _equal_accuracy(after: Sequence[Row]) -> Iterator[str]:
     """Yield each system's saving at equal accuracy, and how much more COREA saves."""
     saved = {
-        name: [[one[name].get(f"saving@{loss}") for one in after] for loss in _LOSSES]
+        name: [[systems[name].get(f"saving@{loss}") for systems in after] for loss in _LOSSES]
         for name in SYSTEMS
         if f"saving@{_LOSSES[0]}" in after[0].get(name, {})
     }
     saved["random"] = [
-        [random_saving(one, int(loss.rstrip("%")) / 100) for one in after] for loss in _LOSSES
+        [random_saving(systems, int(loss.rstrip("%")) / 100) for systems in after]
+        for loss in _LOSSES
     ]
     text = (
         "Saved at an accuracy so many points below the large model's, and how much more by COREA:"
@@ -131,15 +137,17 @@ def _equal_accuracy(after: Sequence[Row]) -> Iterator[str]:
         ahead = (_ahead(saved["corea"][place], values) for place, values in enumerate(columns))
         cells = (*own, *(ahead if name != "corea" else ("", "", "")))
         yield f"| {SYSTEMS[name]} | {' | '.join(cells)} |"
-    dots = {SYSTEMS[name]: [x for x in one[1] if x is not None] for name, one in saved.items()}
+    dots = {
+        SYSTEMS[name]: [x for x in columns[1] if x is not None] for name, columns in saved.items()
+    }
     draw(dots, "saved.png", "cost saved, 2 points below the large model")
     yield from ("", "![Saved at equal accuracy](../docs/evidence/saved.png)")
 
 
 def _consulted(stored: Stored) -> Iterator[str]:
     """Yield rows that compare consulting an expert with imitating as many of its tokens."""
-    found = arms(stored, "eapo")
-    rows = found.get("scored", {})
+    of_arms = arms(stored, "eapo")
+    rows = of_arms.get("scored", {})
     if not rows:
         return
     seeds = sorted(rows)
@@ -155,31 +163,31 @@ def _consulted(stored: Stored) -> Iterator[str]:
     gains: dict[str, list[float]] = {}
     for kind, imitated in (*((kind, kind) for kind in EXPERTS), ("half", "right")):
         own, theirs = right(kind), right(f"imitated-{imitated}")
-        asked = [found[kind][seed] for seed in seeds if seed in found.get(kind, {})]
+        asked = [of_arms[kind][seed] for seed in seeds if seed in of_arms.get(kind, {})]
         tokens = [row["after"]["expert_tokens"] / 1e6 for row in asked]
-        told = without_zero(float(np.mean(tokens)), 2) if tokens else ""
+        millions = without_zero(float(np.mean(tokens)), 2) if tokens else ""
         name, shown, learned = (
             (kind, _each(own), _ahead(own, right("alone")))
             if kind == imitated
             else (f"{kind}, right solutions alone", "", "")
         )
-        cells = (told, shown, _each(theirs), _ahead(own, theirs), learned)
+        cells = (millions, shown, _each(theirs), _ahead(own, theirs), learned)
         yield f"| {name} | {' | '.join(cells)} |"
-        gains[name] = [one - other for one, other in zip(own, theirs)]
+        gains[name] = [consulted - copied for consulted, copied in zip(own, theirs)]
     draw(gains, "consulted.png", "avg@4: consulted − imitated")
     yield from ("", "![Consulted less imitated](../docs/evidence/consulted.png)")
 
 
 def _imitated_first(stored: Stored) -> Iterator[str]:
     """Yield rows that compare consulting an expert with imitating it before training alone."""
-    found = arms(stored, "eapo")
-    rows, later = found.get("scored", {}), found.get("scored-then", {})
+    of_arms = arms(stored, "eapo")
+    rows, later = of_arms.get("scored", {}), of_arms.get("scored-then", {})
     seeds = sorted(rows.keys() & later.keys())
     if not seeds:
         return
     yield from ("", f"### Consultation beside imitation first{_share(seeds)}", "")
-    told = [later[seed]["after"]["imitated-told"] for seed in seeds]
-    yield f"Imitated as far as consulting is told: {_each(told)}."
+    shares = [later[seed]["after"]["imitated-told"] for seed in seeds]
+    yield f"Imitated as far as consulting is told: {_each(shares)}."
     yield from ("", "| expert | imitated, then alone | consulted − that |", f"|{'---|' * 3}")
     for kind, name, then in (
         ("answer", "answer", "answer"),
@@ -193,22 +201,22 @@ def _imitated_first(stored: Stored) -> Iterator[str]:
 
 def _together(stored: Stored) -> Iterator[str]:
     """Yield rows that compare each system trained alone with the pipeline of the three."""
-    found = {
+    of_arms = {
         a.removeprefix("of-"): rows for a, rows in arms(stored, "together").items() if "of-" in a
     }
-    if "pipeline" not in found:
+    if "pipeline" not in of_arms:
         return
-    seeds = sorted(found["pipeline"])
+    seeds = sorted(of_arms["pipeline"])
     yield from ("", f"### The three together{_share(seeds)}", "")
     yield "| trained | erin alone | frank alone | erin, else frank | deferred | cost | − pipeline |"
     yield f"|{'---|' * 7}"
 
     def values(name: str, system: str, figure: str) -> list[float]:
-        rows = found[name]
+        rows = of_arms[name]
         return [rows[seed]["after"][system][figure] for seed in seeds if seed in rows]
 
     whole = values("pipeline", "corea", "accuracy")
-    for name in found:
+    for name in of_arms:
         pair = values(name, "corea", "accuracy")
         cells = [
             *(_plus_minus(values(name, system, "accuracy")) for system in ("l1", "llm")),
@@ -232,24 +240,24 @@ def random_saving(systems: Row, loss: float) -> float | None:
 
 def _ahead(ours: Sequence[float | None], theirs: Sequence[float | None]) -> str:
     pairs = [
-        one - other for one, other in zip(ours, theirs) if one is not None and other is not None
+        our - their for our, their in zip(ours, theirs) if our is not None and their is not None
     ]
     if not pairs:
         return ""
-    found = t_interval(pairs)
-    spread = "" if np.isnan(found.low) else f" [{signed(found.low)}, {signed(found.high)}]"
-    return signed(found.value) + spread
+    interval = t_interval(pairs)
+    spread = "" if np.isnan(interval.low) else f" [{signed(interval.low)}, {signed(interval.high)}]"
+    return signed(interval.value) + spread
 
 
 def draw(values: Mapping[str, Sequence[float]], name: str, label: str) -> None:
     """Draw one line per name: a dot per seed, with mean and interval."""
     path = PICTURES / name
     with drawing(path, figsize=(6, 0.6 + 0.32 * len(values)), layout="constrained") as axis:
-        for place, some in enumerate(values.values()):
-            found = t_interval(some)
-            axis.plot(some, [place + 0.15] * len(some), ".", color="C0", alpha=0.5)
-            axis.plot([found.low, found.high], [place] * 2, color="C0")
-            axis.plot(found.value, place, "o", color="C0")
+        for place, measured in enumerate(values.values()):
+            interval = t_interval(measured)
+            axis.plot(measured, [place + 0.15] * len(measured), ".", color="C0", alpha=0.5)
+            axis.plot([interval.low, interval.high], [place] * 2, color="C0")
+            axis.plot(interval.value, place, "o", color="C0")
         axis.set_yticks(range(len(values)), list(values), fontsize=8)
         axis.invert_yaxis()
         axis.axvline(0, color="grey", linewidth=0.8)
@@ -273,7 +281,9 @@ def _plus_minus(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return ""
-    found = t_interval(known)
-    some = "" if len(known) == len(values) else f" ({len(known)} of {len(values)})"
-    spread = "" if np.isnan(found.low) else f" ± {without_zero(found.high - found.value, 3)}"
-    return f"{without_zero(found.value, 3)}{spread}{some}"
+    interval = t_interval(known)
+    counted = "" if len(known) == len(values) else f" ({len(known)} of {len(values)})"
+    spread = (
+        "" if np.isnan(interval.low) else f" ± {without_zero(interval.high - interval.value, 3)}"
+    )
+    return f"{without_zero(interval.value, 3)}{spread}{counted}"

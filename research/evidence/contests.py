@@ -224,10 +224,10 @@ class Run:
         return [Run(self.contest, arm, self.seed) for arm in self.what.needs]
 
     def _filled(self, flag: str, out: Path) -> str:
-        for one in self.needed():
-            flag = flag.replace(f"<{one.arm}>", str(out / one.name))
-            if flag == f"<tokens of {one.arm}>":
-                flag = str(expert_tokens(out / one.name))
+        for needed in self.needed():
+            flag = flag.replace(f"<{needed.arm}>", str(out / needed.name))
+            if flag == f"<tokens of {needed.arm}>":
+                flag = str(expert_tokens(out / needed.name))
         return flag
 
 
@@ -248,12 +248,12 @@ def train(run: Run, out: Path) -> dict[str, Any]:
     job = run.job(out)
     spent = finish(job)
     command = [job.program + ".py", *(flag.replace(f"{out}/", "runs/") for flag in job.arguments)]
-    found = json.loads((job.folder / job.done).read_text(encoding="utf-8"))
+    result = json.loads((job.folder / job.done).read_text(encoding="utf-8"))
     return {
         **asdict(run),
         "command": " ".join(("python", *map(quoted, command))),
         **spent,
-        **_reader(run)(job.folder, found),
+        **_reader(run)(job.folder, result),
     }
 
 
@@ -270,9 +270,9 @@ def _reader(run: Run) -> Any:
     if run.what.done == "results.json":
         return _scores if run.contest == "eapo" else _cascades
     if run.what.done == "distillation.json":
-        return lambda folder, found: {"after": found}
+        return lambda folder, result: {"after": result}
     if run.contest in ("three", "unequal"):
-        return lambda folder, found: taught(folder)
+        return lambda folder, result: taught(folder)
     return _spent
 
 
@@ -296,14 +296,14 @@ def _cascades(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "after": {
             system: {
-                **{name: one[name]["value"] for name in (*names, *more) if name in one},
+                **{name: metrics[name]["value"] for name in (*names, *more) if name in metrics},
                 **{
                     name: value
                     for name, value in results["curves"].get(system, {}).items()
                     if name.startswith("saving@") or name in ("apgr", "area_over_random")
                 },
             }
-            for system, one in results["systems"].items()
+            for system, metrics in results["systems"].items()
         }
     }
 

@@ -36,31 +36,31 @@ def write() -> None:
 def alone(plain: Mapping[int, Row]) -> dict[str, Any]:
     """What the table of a run by the defaults shows beside itself: the means over seeds of what
     plain ends with."""
-    found: dict[str, list[float]] = {}
+    metrics: dict[str, list[float]] = {}
     for row in plain.values():
         problems = list(range(len(row["right"][ROLES[0]])))
         # Pass@k asks how many of a problem's three answers are right, not which.
         correct = {r: [[1] * int(n) + [0] * (3 - int(n)) for n in row["right"][r]] for r in ROLES}
         outcomes = {"problems": problems, "correct": correct, "hints": [], "leaked": []}
-        for name, one in EVALUATION.estimate(outcomes, 1, 0).items():
-            if np.isfinite(one.value):
-                found.setdefault(name, []).append(one.value)
+        for name, estimate in EVALUATION.estimate(outcomes, 1, 0).items():
+            if np.isfinite(estimate.value):
+                metrics.setdefault(name, []).append(estimate.value)
     return {
         "algo": "gspo",
         "command": "python train.py --env core-teaching --algo gspo --env.reread none "
         "--algo.distillation.beta 0",
         "seeds": sorted(plain),
-        "metrics": {name: round(float(np.mean(values)), 4) for name, values in found.items()},
+        "metrics": {name: round(float(np.mean(values)), 4) for name, values in metrics.items()},
     }
 
 
 def arms(stored: Stored, rung: str, steps: int) -> dict[str, dict[int, Row]]:
     """Return arm -> seed -> row, for the seeds that decide."""
-    found: dict[str, dict[int, Row]] = {}
+    rows: dict[str, dict[int, Row]] = {}
     for run, row in stored.items():
         if (run.rung, run.steps) == (rung, steps) and run.seed in DECIDING[rung, steps]:
-            found.setdefault(run.arm, {})[run.seed] = row
-    return found
+            rows.setdefault(run.arm, {})[run.seed] = row
+    return rows
 
 
 def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> str:
@@ -68,14 +68,18 @@ def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> 
     seeds = sorted(ours.keys() & plain.keys())
     if not seeds:
         return ""
-    found = _over_seeds(ours, plain, role)
+    over_seeds = _over_seeds(ours, plain, role)
     right = [
         np.concatenate([_per_problem(row[seed], role) for seed in seeds]) for row in (ours, plain)
     ]
     problems = right[0] - right[1]
     over = bootstrap(problems[:, None], lambda mean: mean[..., 0], resamples=2000)
-    whole = "" if np.isnan(found.low) else f" [{signed(found.low)}, {signed(found.high)}]"
-    return f"{signed(found.value)}{whole}; ({signed(over.low)}, {signed(over.high)})"
+    whole = (
+        ""
+        if np.isnan(over_seeds.low)
+        else f" [{signed(over_seeds.low)}, {signed(over_seeds.high)}]"
+    )
+    return f"{signed(over_seeds.value)}{whole}; ({signed(over.low)}, {signed(over.high)})"
 
 
 def _per_problem(row: Row, role: str) -> np.ndarray:
@@ -89,8 +93,8 @@ def verdicts(stored: Stored) -> Iterator[str]:
     for (rung, steps), among in DECIDING.items():
         # What the lower end of each role's difference must exceed.
         least = 0.0 if rung in ("complementary", "disjoint") else -0.02
-        found = arms(stored, rung, steps)
-        ours, plain = found.get(TAUGHT, {}), found.get("plain", {})
+        of_arms = arms(stored, rung, steps)
+        ours, plain = of_arms.get(TAUGHT, {}), of_arms.get("plain", {})
         seeds = ours.keys() & plain.keys()
         lows = [_over_seeds(ours, plain, role).low for role in ROLES]
         good = all(low > least for low in lows) and not any(fell(ours[seed]) for seed in seeds)
@@ -114,22 +118,22 @@ def _tables(stored: Stored) -> list[str]:
         "over seeds]; (95 % over problems). Tokens and CPU seconds are a run's."
     ]
     for (rung, steps), among in DECIDING.items():
-        if found := arms(stored, rung, steps):
-            lines += ["", f"### {rung.capitalize()}, {steps} steps", "", *_table(found, among)]
+        if of_arms := arms(stored, rung, steps):
+            lines += ["", f"### {rung.capitalize()}, {steps} steps", "", *_table(of_arms, among)]
     picture = "![Gain of peer distillation](../docs/evidence/gains.png)"
     return [*lines, "", *_correlations(stored), "", picture]
 
 
-def _table(found: Mapping[str, Mapping[int, Row]], planned: Sequence[int]) -> list[str]:
+def _table(of_arms: Mapping[str, Mapping[int, Row]], planned: Sequence[int]) -> list[str]:
     lines = [
         "| arm | seeds | before | alice | bob | alice − plain | bob − plain | fell apart "
         "| tokens, M | CPU s | vote of 6: alice, bob, both |",
         f"|{'---|' * 11}",
     ]
-    for arm in (arm for arm in _ORDER if arm in found):
-        rows = found[arm]
+    for arm in (arm for arm in _ORDER if arm in of_arms):
+        rows = of_arms[arm]
         order = [rows[seed] for seed in sorted(rows)]
-        plain = found.get("plain", {}) if arm != "plain" else {}
+        plain = of_arms.get("plain", {}) if arm != "plain" else {}
         lacking = "" if len(rows) == len(planned) else f" of {len(planned)}"
         broken = [f"{role} {seed}" for seed in sorted(rows) for role in fell(rows[seed])]
         votes = (_mean([row["votes"][who] for row in order]) for who in (*ROLES, "team"))
@@ -155,15 +159,15 @@ Point = tuple[str, str, float, float]
 def points(stored: Stored, foretell: Callable[[Row, str], float | None]) -> list[Point]:
     """Of each pair of runs of a rung at the default length: ``foretell`` is given the row of the
     taught arm, and a role; None where nothing is known."""
-    found: list[Point] = []
+    gains: list[Point] = []
     for rung in RUNGS:
         rows = arms(stored, rung, LENGTH)
         ours, plain = (rows.get(arm, {}) for arm in (TAUGHT, "plain"))
         for seed in sorted(ours.keys() & plain.keys()):
             for role in ROLES:
                 if (x := foretell(ours[seed], role)) is not None:
-                    found.append((rung, role, x, rate(ours[seed], role) - rate(plain[seed], role)))
-    return found
+                    gains.append((rung, role, x, rate(ours[seed], role) - rate(plain[seed], role)))
+    return gains
 
 
 def _foretellers(stored: Stored) -> dict[str, list[Point]]:
@@ -180,8 +184,8 @@ def _foretellers(stored: Stored) -> dict[str, list[Point]]:
 
 def _correlations(stored: Stored) -> list[str]:
     lines: list[str] = []
-    for name, found in _foretellers(stored).items():
-        x, gain = [point[2] for point in found], [point[3] for point in found]
+    for name, pairs in _foretellers(stored).items():
+        x, gain = [point[2] for point in pairs], [point[3] for point in pairs]
         if len({*x}) > 2 and len({*gain}) > 2:
             value = signed(float(np.corrcoef(x, gain)[0, 1]))
             lines.append(
@@ -194,12 +198,12 @@ def _correlations(stored: Stored) -> list[str]:
 def draw(stored: Stored, path: Path = PICTURE) -> None:
     """Draw the gain against its possible predictor, measured before training."""
     with drawing(path, 1, 2, figsize=(8, 3.2), layout="constrained", sharey=True) as axes:
-        for axis, (name, found) in zip(axes, _foretellers(stored).items()):
+        for axis, (name, pairs) in zip(axes, _foretellers(stored).items()):
             for colour, rung in enumerate(RUNGS):
                 for marker, role in zip("os", ROLES):
-                    some = [(x, y) for r, who, x, y in found if (r, who) == (rung, role)]
-                    if some:
-                        axis.plot(*zip(*some), marker, color=f"C{colour}", label=f"{rung}, {role}")
+                    dots = [(x, y) for r, who, x, y in pairs if (r, who) == (rung, role)]
+                    if dots:
+                        axis.plot(*zip(*dots), marker, color=f"C{colour}", label=f"{rung}, {role}")
             axis.axhline(0, color="grey", linewidth=0.8)
             axis.set_xlabel(name, fontsize=8)
             axis.tick_params(labelsize=8)

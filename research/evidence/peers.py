@@ -132,6 +132,6 @@ def _votes(run: Run, folder: Path) -> dict[str, float]:
     arguments = ("suite", "--policies", *policies, *flags, *where)
     job = Job("benchmark", arguments, folder / "votes", "results.json", False)
     job.run()
-    found = json.loads((job.folder / job.done).read_text(encoding="utf-8"))
-    rows = found["suites"]["core"]["sets"][problems]["rows"]
+    results = json.loads((job.folder / job.done).read_text(encoding="utf-8"))
+    rows = results["suites"]["core"]["sets"][problems]["rows"]
     return {"alice": rows["vote/alice"], "bob": rows["vote/bob"], "team": rows["vote"]}

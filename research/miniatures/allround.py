@@ -82,11 +82,11 @@ def deferral_example(
 
 def last_value(example: Example) -> Example:
     """Ask for the last value instead of all."""
-    told = (
+    texts = (
         example.prompt.replace(f"{ALL_VALUES} ", ""),
         example.answer.replace(f"{ALL_VALUES} ", ""),
     )
-    return Example(*(_VALUES.sub(r"\1\2", text) for text in told))
+    return Example(*(_VALUES.sub(r"\1\2", text) for text in texts))
 
 
 def asked(chain: Chain) -> str:
@@ -137,8 +137,8 @@ def measure(
         return sample(model, tokenizer, prompts, seed=stream, max_new_tokens=64)
 
     def right(texts: list[str]) -> float:
-        found = [_TRACE.fullmatch(text) for text in texts]
-        return share([m is not None and int(m[1]) == c.values[-1] for m, c in zip(found, chains)])
+        matches = [_TRACE.fullmatch(text) for text in texts]
+        return share([m is not None and int(m[1]) == c.values[-1] for m, c in zip(matches, chains)])
 
     sure = texts([asked(chain) for chain in chains], "deferring")
     first = texts([panel_prompt(chain.question) for chain in chains], "asking")

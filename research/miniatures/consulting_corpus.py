@@ -153,19 +153,21 @@ def returned_example(
     example, asked, first, seats = call_example(chain, habits, uniform, decomposed=decomposed)
     length = len(asked.operators)
     kept = 1 + int(uniform() * (length - 1)) if length > 1 and uniform() < cut else length
-    told: list[int] | None = None
+    advice: list[int] | None = None
     replies: list[tuple[int, str | None]] = []
     nobody = uniform() < unavailable
     for seat in seats:
-        if nobody or (told is not None and uniform() < unavailable):
+        if nobody or (advice is not None and uniform() < unavailable):
             replies.append((seat, None))
             continue
-        agrees = told is not None and uniform() < 0.7
-        said = told if told is not None and agrees else scrambled_values(asked, uniform, scrambled)
-        told = said if told is None else told
+        agrees = advice is not None and uniform() < 0.7
+        said = (
+            advice if advice is not None and agrees else scrambled_values(asked, uniform, scrambled)
+        )
+        advice = said if advice is None else advice
         whole = kept == length
         replies.append((seat, solution(asked, said) if whole else steps(asked, said, done=kept)))
-    known = [] if told is None else told[:kept]
+    known = [] if advice is None else advice[:kept]
     values = [*first, *known, *own_values(_rest(asked, known), habits, uniform)]
     return Example(example.prompt + example.answer + returns(replies), trace(chain, values))
 

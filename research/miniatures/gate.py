@@ -50,13 +50,13 @@ def share(outcomes: Sequence[bool]) -> float:
 
 def missed(*bounds: tuple[str, float, float, float]) -> list[str]:
     """Return a sentence per (name, value, least, most) whose value is outside, or NaN."""
-    found: list[str] = []
+    misses: list[str] = []
     for name, value, least, most in bounds:
         if not value >= least:
-            found.append(f"{name} {value:.3f} < {least}")
+            misses.append(f"{name} {value:.3f} < {least}")
         elif not value <= most:
-            found.append(f"{name} {value:.3f} > {most}")
-    return found
+            misses.append(f"{name} {value:.3f} > {most}")
+    return misses
 
 
 def as_json(measured: Any) -> Any:

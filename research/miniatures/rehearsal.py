@@ -79,18 +79,18 @@ class Taken:
 
 def models_of(name: str, folder: Path, scale: float, port: int) -> dict[str, str]:
     """Role -> what stands for the paper's model: a folder under ``folder``, or a server."""
-    found = {}
+    models = {}
     for role, model in published()[name].models.items():
         if role not in parse(["--preset", name]).agents:
             continue
         if model.startswith("server:"):
-            found[role] = model.replace(":8000", f":{port}")
+            models[role] = model.replace(":8000", f":{port}")
             continue
         here = folder / model.replace("/", "--")
         if not here.exists():  # whole, or not at all
             build(model, here.with_name(f"{here.name}.part"), scale=scale).rename(here)
-        found[role] = str(here)
-    return found
+        models[role] = str(here)
+    return models
 
 
 def flags_of(name: str, models: Mapping[str, str], more: Sequence[str] = ()) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def phases(
 
 def learners_of(name: str) -> list[str]:
     """The roles that a preset trains."""
-    return [role for role, one in parse(["--preset", name]).agents.items() if one.trained]
+    return [role for role, agent in parse(["--preset", name]).agents.items() if agent.trained]
 
 
 def in_a_process(phase: Phase, log: Path) -> Taken:
@@ -163,8 +163,9 @@ def planned(settings: TrainSettings, run: Path) -> tuple[int, int]:
     lines = (run / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
     longest = max(len(row["tokens"]) for line in lines for row in json.loads(line)["trajectories"])
     written = settings.env.max_new_tokens + getattr(settings.env, "read_tokens", 0)
-    found = plan(settings, None, max(1, longest - written))
-    return sum(one.found.parameters for one in found.roles.values()), found.devices[0].most
+    run_plan = plan(settings, None, max(1, longest - written))
+    parameters = sum(model.memory.parameters for model in run_plan.roles.values())
+    return parameters, run_plan.devices[0].most
 
 
 def rehearse(name: str, folder: Path, scale: float, more: Sequence[str] = ()) -> dict[str, float]:
@@ -201,7 +202,7 @@ def rehearse(name: str, folder: Path, scale: float, more: Sequence[str] = ()) ->
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Rehearse presets one after the other; a line of JSON for each, 1 where one failed."""
-    known = [name for name, one in published().items() if _has_shapes(one.models.values())]
+    known = [name for name, preset in published().items() if _has_shapes(preset.models.values())]
     parser = argparse.ArgumentParser(prog="python -m miniatures.rehearsal", description=__doc__)
     parser.add_argument("names", nargs="+", choices=[*known, "all"], help="presets", metavar="NAME")
     parser.add_argument(

@@ -186,7 +186,7 @@ def build(
     import torch
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 
-    dialect = next(one for prefix, one in _DIALECTS.items() if name.startswith(prefix))
+    dialect = next(spoken for prefix, spoken in _DIALECTS.items() if name.startswith(prefix))
     ids = _write_tokenizer(dialect, folder, vocabulary - 8, phrases)
     marks = {"eos_token_id": ids[dialect.ends[0]], "pad_token_id": ids[dialect.pad]}
     marks["bos_token_id"] = ids[dialect.bos or dialect.special[0]]

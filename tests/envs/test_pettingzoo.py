@@ -37,8 +37,8 @@ def build(scorer: Any, sums: Any) -> MakeView:
         settings = None
         if name == EAPO:
             settings = EapoConsultationSettings(**{"max_new_tokens": 1000, "budget": 3, **changed})
-        how = {"settings": settings, "preset": preset}
-        return envs.make(name, view=view, scorer=scorer, source=sums, **how)
+        options = {"settings": settings, "preset": preset}
+        return envs.make(name, view=view, scorer=scorer, source=sums, **options)
 
     return make
 

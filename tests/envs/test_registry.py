@@ -102,8 +102,8 @@ def test_environments_by_path() -> None:
 
 @pytest.mark.usefixtures("plugin")
 def test_an_environment_of_ones_own_plays_its_defaults_and_presets_from_python() -> None:
-    def made(**how: Any) -> Any:
-        envs.make("plugin_of_a_test:LOUD", **how)
+    def made(**options: Any) -> Any:
+        envs.make("plugin_of_a_test:LOUD", **options)
         return sys.modules["plugin_of_a_test"].Loud.made_with
 
     assert (made().words, made().cap) == (5, 9)

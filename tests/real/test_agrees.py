@@ -82,9 +82,9 @@ def test_gemma_reads_what_begins_with_a_bos(real: tuple[str, LoadedRole]) -> Non
 def trl():
     """What compares with TRL on a tiny model."""
     path = Path(__file__).parents[1] / "algorithms/test_trl.py"
-    found = importlib.util.spec_from_file_location("trl_reference", path)
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    spec = importlib.util.spec_from_file_location("trl_reference", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
 
 

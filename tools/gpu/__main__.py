@@ -62,10 +62,10 @@ def main() -> int:
 def _gather(options: argparse.Namespace) -> int:
     from gpu.gather import MIB, command
 
-    found = command(options.has, options.to, options.python, options.most)
-    total = sum(path.stat().st_size for path in found.wheels.values()) / MIB
-    print(f"{len(found.wheels)} wheels, {total:.1f} MiB, in {options.to}")
-    for name, why in sorted(found.left_out.items()):
+    gathered = command(options.has, options.to, options.python, options.most)
+    total = sum(path.stat().st_size for path in gathered.wheels.values()) / MIB
+    print(f"{len(gathered.wheels)} wheels, {total:.1f} MiB, in {options.to}")
+    for name, why in sorted(gathered.left_out.items()):
         print(f"left out: {name}, {why}")
     return 0
 

@@ -29,13 +29,13 @@ def measure(shape: str, tuning: str) -> dict[str, Any]:
     """Seconds and bytes beside weights and moments, of each side; the faster of two updates."""
     warnings.simplefilter("ignore")
     count, prompt, longest = _ROWS[shape]
-    found: dict[str, Any] = {"rows": count, "ceiling_tflops": ceiling() / 1e12}
+    figures: dict[str, Any] = {"rows": count, "ceiling_tflops": ceiling() / 1e12}
     for side in ("ours", "trl"):
         wide = torch.float32 if tuning == "full" else torch.bfloat16
         module: Any = make(shape, wide)
         vocabulary = module.config.vocab_size
         made = rows(vocabulary, prompt, _lengths(count, longest))
-        found["tokens"] = sum(len(row.tokens) for row in made)
+        figures["tokens"] = sum(len(row.tokens) for row in made)
         if tuning == "lora":
             module = add_adapter(module, "alice", LoraSpec(), 0)
         if side == "ours":
@@ -53,13 +53,13 @@ def measure(shape: str, tuning: str) -> dict[str, Any]:
                 update(made)
                 settle()
                 seconds.append(time.perf_counter() - start)
-        found[f"{side}_s"] = min(seconds)
-        found[f"{side}_gib"] = sum(taken) / 2**30
+        figures[f"{side}_s"] = min(seconds)
+        figures[f"{side}_gib"] = sum(taken) / 2**30
         del module, update
         gc.collect()
         torch.cuda.empty_cache()
-    found["times_as_fast"] = found["trl_s"] / found["ours_s"]
-    return found
+    figures["times_as_fast"] = figures["trl_s"] / figures["ours_s"]
+    return figures
 
 
 def _lengths(count: int, longest: int) -> list[int]:

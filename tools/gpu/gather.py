@@ -82,7 +82,7 @@ def installed(lines: Iterable[str]) -> dict[str, str | None]:
     Raises:
         UserError: a line is neither.
     """
-    found: dict[str, str | None] = {}
+    versions: dict[str, str | None] = {}
     for line in lines:
         text = line.partition("#")[0].strip()
         if not text or text.startswith(("-", "Package ")):
@@ -92,17 +92,21 @@ def installed(lines: Iterable[str]) -> dict[str, str | None]:
             raise UserError(f"{text!r} is no line of pip freeze and no name of a package")
         version = match[2]
         try:
-            found[canonicalize_name(match[1])] = version and str(Version(version))
+            versions[canonicalize_name(match[1])] = version and str(Version(version))
         except InvalidVersion as error:
             raise UserError(f"{text!r} names no version of a package") from error
-    return found
+    return versions
 
 
 def wanted(root: Path = ROOT) -> list[Requirement]:
     """Return the project's requirements for GPU tests and the comparison with TRL."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     tests = map(Requirement, project["optional-dependencies"]["test"])
-    needed = [one for one in tests if canonicalize_name(one.name) not in NOT_OF_TESTS]
+    needed = [
+        requirement
+        for requirement in tests
+        if canonicalize_name(requirement.name) not in NOT_OF_TESTS
+    ]
     return [*map(Requirement, project["dependencies"]), *needed]
 
 
@@ -112,31 +116,35 @@ def gather(target: Target, folder: Path, most: float, fetch: Fetch) -> Gathered:
     Raises:
         UserError: two packages want versions of a third that exclude each other.
     """
-    found, waiting = Gathered(), list(_deep(wanted(), target))
+    gathered, waiting = Gathered(), list(_deep(wanted(), target))
     versions: dict[str, str] = {}
     while waiting:
-        one = waiting.pop(0)
-        name = canonicalize_name(one.name)
-        if name in found.left_out or not target.lacks(one):
+        requirement = waiting.pop(0)
+        name = canonicalize_name(requirement.name)
+        if name in gathered.left_out or not target.lacks(requirement):
             continue
         if name in versions:
-            if not one.specifier.contains(versions[name], prereleases=True):
-                raise UserError(f"{name} {versions[name]} was taken, and something needs {one}")
+            if not requirement.specifier.contains(versions[name], prereleases=True):
+                raise UserError(
+                    f"{name} {versions[name]} was taken, and something needs {requirement}"
+                )
             continue
-        wheel = fetch(one, folder)
+        wheel = fetch(requirement, folder)
         if wheel is None:
-            found.left_out[name] = f"no wheel of {one} for Python {target.python} can be had"
+            gathered.left_out[name] = (
+                f"no wheel of {requirement} for Python {target.python} can be had"
+            )
             continue
         size = wheel.stat().st_size / MIB
         if size > most:
             wheel.unlink()
-            found.left_out[name] = f"its wheel has {size:.0f} MiB"
+            gathered.left_out[name] = f"its wheel has {size:.0f} MiB"
             continue
         metadata = _metadata(wheel)
-        versions[name], found.wheels[name] = metadata["Version"], wheel
+        versions[name], gathered.wheels[name] = metadata["Version"], wheel
         needs = [Requirement(text) for text in metadata.get_all("Requires-Dist") or ()]
-        waiting += _deep(needs, target, extras=one.extras)
-    return found
+        waiting += _deep(needs, target, extras=requirement.extras)
+    return gathered
 
 
 def _deep(
@@ -144,9 +152,11 @@ def _deep(
 ) -> Iterator[Requirement]:
     """Those that hold on the target, for a package alone or with those extras of it."""
     environments = [target.environment | {"extra": extra} for extra in ("", *extras)]
-    for one in needs:
-        if one.marker is None or any(one.marker.evaluate(each) for each in environments):
-            yield one
+    for requirement in needs:
+        if requirement.marker is None or any(
+            requirement.marker.evaluate(each) for each in environments
+        ):
+            yield requirement
 
 
 def _metadata(wheel: Path):
@@ -162,12 +172,12 @@ def fetcher(python: str) -> Fetch:
     there = ["--only-binary=:all:", "--python-version", python, "--implementation", "cp"]
     there += [word for platform in _PLATFORMS for word in ("--platform", platform)]
 
-    def fetch(one: Requirement, folder: Path) -> Path | None:
-        wanted = f"{one.name}{one.specifier}"
-        for verb, how in (("download", there), ("wheel", [])):
+    def fetch(requirement: Requirement, folder: Path) -> Path | None:
+        wanted = f"{requirement.name}{requirement.specifier}"
+        for verb, options in (("download", there), ("wheel", [])):
             with tempfile.TemporaryDirectory(dir=folder) as place:
                 where = "--dest" if verb == "download" else "--wheel-dir"
-                command = [*plainly, verb, "--no-deps", *how, where, place, wanted]
+                command = [*plainly, verb, "--no-deps", *options, where, place, wanted]
                 subprocess.run(command, capture_output=True, check=False)
                 made = list(Path(place).glob("*.whl"))
                 if made and (verb == "download" or made[0].stem.endswith("-none-any")):

@@ -34,19 +34,19 @@ def _machine(scratch: Path, small: bool) -> dict[str, Any]:
 
     from gpu.arithmetic import ceiling
 
-    found: dict[str, Any] = {"python": platform.python_version(), "processors": os.cpu_count()}
+    facts: dict[str, Any] = {"python": platform.python_version(), "processors": os.cpu_count()}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            facts[name] = version(name)
         except PackageNotFoundError:
-            found[name] = None
-    found["cuda"] = torch.version.cuda
+            facts[name] = None
+    facts["cuda"] = torch.version.cuda
     if torch.cuda.is_available():
         known = torch.cuda.get_device_properties(0)
-        found |= {"device": known.name, "device_gib": known.total_memory / 2**30}
+        facts |= {"device": known.name, "device_gib": known.total_memory / 2**30}
     else:
-        found["device"] = "cpu"
-    return found | {"ceiling_tflops": ceiling() / 1e12}
+        facts["device"] = "cpu"
+    return facts | {"ceiling_tflops": ceiling() / 1e12}
 
 
 def _tests(scratch: Path, small: bool) -> dict[str, Any]:
@@ -100,7 +100,7 @@ PARTS = (
 
 def measure(options: argparse.Namespace) -> int:
     """Run one part in this process and write its figures to the scratch folder."""
-    part = next(one for one in PARTS if one.name == options.name)
-    found = part.work(options.scratch, options.small)
-    (options.scratch / RESULT).write_text(json.dumps(found), encoding="utf-8")
+    part = next(candidate for candidate in PARTS if candidate.name == options.name)
+    figures = part.work(options.scratch, options.small)
+    (options.scratch / RESULT).write_text(json.dumps(figures), encoding="utf-8")
     return 0

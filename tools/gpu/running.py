@@ -44,15 +44,17 @@ def run_all(options: argparse.Namespace) -> int:
         slower = max(1.0, options.seconds / _SECONDS)
         environment[SLOWER] = str(slower)
         small = options.small or not _has_gpu(environment)
-        found: dict[str, Any] = {"small": small, "parts": {}}
+        report: dict[str, Any] = {"small": small, "parts": {}}
         for part in chosen:
             left = deadline - time.monotonic()
-            figures = _one(part, scratch, small, min(slower * part.limit_s, left), environment, out)
-            found["parts"][part.name] = figures
-            _keep(out, found)
+            figures = _run_part(
+                part, scratch, small, min(slower * part.limit_s, left), environment, out
+            )
+            report["parts"][part.name] = figures
+            _keep(out, report)
             print(f"{part.name}: {figures.get('error', 'done')}, {figures['seconds']:.0f} s")
     print((out / "figures.md").read_text(encoding="utf-8"))
-    return int(any("error" in figures for figures in found["parts"].values()))
+    return int(any("error" in figures for figures in report["parts"].values()))
 
 
 def _chosen(names: list[str] | None) -> list[Part]:
@@ -86,7 +88,7 @@ def _has_gpu(environment: Mapping[str, str]) -> bool:
     return subprocess.run(ask, env=dict(environment), check=False).returncode == 0
 
 
-def _one(
+def _run_part(
     part: Part,
     scratch: Path,
     small: bool,
@@ -135,8 +137,9 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def _keep(out: Path, found: Mapping[str, Any]) -> None:
-    for name, text in (("figures.json", json.dumps(found, indent=1)), ("figures.md", table(found))):
+def _keep(out: Path, report: Mapping[str, Any]) -> None:
+    texts = {"figures.json": json.dumps(report, indent=1), "figures.md": table(report)}
+    for name, text in texts.items():
         half = out / f"{name}.part"
         half.write_text(text, encoding="utf-8")
         half.replace(out / name)

@@ -20,7 +20,7 @@ def measure(shape: str, scratch: Path) -> dict[str, Any]:
     too large for a copy, and by the model's own forward pass."""
     spec = ModelSpec(str(checkpoint(shape, scratch / shape)), device=str(device()))
     handle = load_team({"a": spec}, set())["a"].handle
-    work, found = WORK[shape], {}
+    work, figures = WORK[shape], {}
     for name, fused in (("fused", True), ("forward", False)):
         sampler = Sampler(handle, lambda ids: "", (), fused=fused)
         if fused and not sampler.fused:
@@ -31,9 +31,9 @@ def measure(shape: str, scratch: Path) -> dict[str, Any]:
         start = time.perf_counter()
         answers = sampler.sample(_requests(handle.vocab_size, work.sampled, new))
         seconds = time.perf_counter() - start
-        found[f"{name}_tokens_s"] = sum(len(one.tokens) for one in answers) / seconds
-        found[f"{name}_rows"] = work.sampled
-    return found
+        figures[f"{name}_tokens_s"] = sum(len(answer.tokens) for answer in answers) / seconds
+        figures[f"{name}_rows"] = work.sampled
+    return figures
 
 
 def _requests(vocabulary: int, rows: int, new: int) -> list[Request]:

@@ -33,14 +33,14 @@ _WARM_UP = 2
 def flags(shape: str, tuning: str, model: Path, run: Path) -> list[str]:
     """Return the flags for ``train.py``."""
     work, here = WORK[shape], str(device())
-    found = ["--env", "core-teaching", "--algo", "gspo", "--run-dir", str(run)]
-    found += ["--steps", str(_WARM_UP + 1), "--eval.no-enabled", "--learner.no-skip-idle-rows"]
-    found += ["--rollout.problems-per-step", str(work.problems), "--learner.lr", "1e-5"]
-    found += ["--env.max-new-tokens", str(work.new)]
+    words = ["--env", "core-teaching", "--algo", "gspo", "--run-dir", str(run)]
+    words += ["--steps", str(_WARM_UP + 1), "--eval.no-enabled", "--learner.no-skip-idle-rows"]
+    words += ["--rollout.problems-per-step", str(work.problems), "--learner.lr", "1e-5"]
+    words += ["--env.max-new-tokens", str(work.new)]
     for role in ("alice", "bob"):
         for name, value in (("model", str(model)), ("tuning", tuning), ("device", here)):
-            found += [f"--agents.{role}.{name}", value]
-    return found
+            words += [f"--agents.{role}.{name}", value]
+    return words
 
 
 def measure(shape: str, tuning: str, scratch: Path) -> dict[str, Any]:
@@ -51,35 +51,35 @@ def measure(shape: str, tuning: str, scratch: Path) -> dict[str, Any]:
         place = closing.enter_context(TemporaryDirectory(dir=scratch))
         settings = parse(flags(shape, tuning, model, Path(place) / "run"))
         session = closing.enter_context(open_session(settings, preflight(settings)))
-        found: dict[str, Any] = {}
+        figures: dict[str, Any] = {}
         metrics, longest = {}, 0
         for number in range(1, _WARM_UP + 2):
-            metrics, longest = _step(session, number, found)
+            metrics, longest = _step(session, number, figures)
         config = session.team.loaded["alice"].handle.causal_lm.config
         planned = plan(settings, None, longest).devices[0]
-    work = operations(config, found["learned_tokens"], found["scored"], full=tuning == "full")
-    found["ceiling_tflops"] = most / 1e12
-    found["share_of_ceiling"] = work / found["update_s"] / most
-    found |= _beside(planned, found)
+    work = operations(config, figures["learned_tokens"], figures["scored"], full=tuning == "full")
+    figures["ceiling_tflops"] = most / 1e12
+    figures["share_of_ceiling"] = work / figures["update_s"] / most
+    figures |= _beside(planned, figures)
     for role in ("alice", "bob"):
         for name in ("grad_norm", "mismatch/mean", "mismatch/max"):
-            found[f"{role}/{name}"] = metrics[f"learner/{role}/{name}"]
-    return found
+            figures[f"{role}/{name}"] = metrics[f"learner/{role}/{name}"]
+    return figures
 
 
-def _step(session: Session, number: int, found: dict[str, Any]) -> tuple[dict[str, float], int]:
+def _step(session: Session, number: int, figures: dict[str, Any]) -> tuple[dict[str, float], int]:
     """One step, measured into ``found``; its metrics, and the longest prompt of its rows."""
-    with _measured(found, "sample"):
+    with _measured(figures, "sample"):
         batch = session.sample(number)
     rows = batch.rows
     credit = session.credit(batch)
     each = np.where(np.arange(len(rows)) % 2, 1.0, -1.0)
-    with _counted(session, found), _measured(found, "update"):
+    with _counted(session, figures), _measured(figures, "update"):
         metrics = session.update(batch, replace(credit, advantage_B=each))
-    found["rows"] = len(rows)
-    found["sampled_tokens"] = int(sum(row.mask.sum() for row in rows))
-    found["sampled_tokens_s"] = found["sampled_tokens"] / found["sample_s"]
-    found["learned_tokens_s"] = found["learned_tokens"] / found["update_s"]
+    figures["rows"] = len(rows)
+    figures["sampled_tokens"] = int(sum(row.mask.sum() for row in rows))
+    figures["sampled_tokens_s"] = figures["sampled_tokens"] / figures["sample_s"]
+    figures["learned_tokens_s"] = figures["learned_tokens"] / figures["update_s"]
     return metrics, max(int(np.argmax(row.mask)) for row in rows)
 
 
@@ -90,7 +90,7 @@ def _resident() -> int:
 
 
 @contextmanager
-def _measured(found: dict[str, Any], what: str) -> Iterator[None]:
+def _measured(figures: dict[str, Any], what: str) -> Iterator[None]:
     here = device()
     before = torch.cuda.memory_allocated(here) if here.type == "cuda" else _resident()
     settle()
@@ -98,14 +98,14 @@ def _measured(found: dict[str, Any], what: str) -> Iterator[None]:
     with most_taken(here) as taken:
         yield
         settle()
-        found[f"{what}_s"] = time.perf_counter() - start
-    found[f"{what}_gib"] = (before + sum(taken)) / GIB
+        figures[f"{what}_s"] = time.perf_counter() - start
+    figures[f"{what}_gib"] = (before + sum(taken)) / GIB
 
 
 @contextmanager
-def _counted(session: Session, found: dict[str, Any]) -> Iterator[None]:
+def _counted(session: Session, figures: dict[str, Any]) -> Iterator[None]:
     """Count the tokens that updates compute with a gradient, and those that they score."""
-    found |= {"learned_tokens": 0, "scored": 0}
+    figures |= {"learned_tokens": 0, "scored": 0}
     handles = [session.team.loaded[role].handle for role in session.team.trained]
     with ExitStack() as closing:
         for handle in handles:
@@ -114,10 +114,10 @@ def _counted(session: Session, found: dict[str, Any]) -> Iterator[None]:
             def counted(ids: Any, mask: Any, plain: Any = plain, handle: Any = handle) -> Any:
                 if torch.is_grad_enabled():
                     packed = pack(ids.cpu().numpy(), mask.cpu().numpy())
-                    found["learned_tokens"] += (
+                    figures["learned_tokens"] += (
                         len(packed.ids_S) if handle.shares_from is not None else ids.numel()
                     )
-                    found["scored"] += len(packed.scored_N)
+                    figures["scored"] += len(packed.scored_N)
                 return plain(ids, mask)
 
             vars(handle)["scored_states"] = counted
@@ -125,12 +125,12 @@ def _counted(session: Session, found: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-def _beside(planned: DevicePlan, found: dict[str, Any]) -> dict[str, float]:
+def _beside(planned: DevicePlan, figures: dict[str, Any]) -> dict[str, float]:
     """What was planned, and what was measured as a share of it; on a GPU without CUDA's own."""
-    told: dict[str, float] = {}
+    compared: dict[str, float] = {}
     own = sum(part.size for part in planned.parts if part.what == "CUDA")
     for phase, when in (("sample", "sampling"), ("update", "learning")):
         size = sum(part.size for part in planned.parts if part.when in ("always", when)) - own
-        told[f"{phase}_planned_gib"] = size / GIB
-        told[f"{phase}_of_plan"] = found[f"{phase}_gib"] * GIB / size
-    return told
+        compared[f"{phase}_planned_gib"] = size / GIB
+        compared[f"{phase}_of_plan"] = figures[f"{phase}_gib"] * GIB / size
+    return compared

@@ -32,12 +32,12 @@ _SAMPLER = (
 )
 
 
-def table(found: Mapping[str, Any]) -> str:
+def table(report: Mapping[str, Any]) -> str:
     """Build the tables of the figures available so far."""
-    parts, lines = found["parts"], []
+    parts, lines = report["parts"], []
     machine = parts.get("machine", {})
     if "device" in machine:
-        small = ", small shapes: a rehearsal" if found["small"] else ""
+        small = ", small shapes: a rehearsal" if report["small"] else ""
         lines.append(
             f"{machine['device']}, torch {machine['torch']}, transformers "
             f"{machine['transformers']}, TRL {machine['trl']}; a product of large matrices in "

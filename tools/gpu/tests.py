@@ -30,23 +30,23 @@ def measure(scratch: Path, seconds: float) -> dict[str, Any]:
             why = f"pytest ended with {code}"
     except subprocess.TimeoutExpired:
         why = f"pytest was ended after {seconds:.0f} s"
-    found = summary(report.read_text(encoding="utf-8").splitlines())
-    if found["failed"]:
-        why = f"{len(found['failed'])} failed" + (f"; {why}" if why else "")
-    return found | ({"error": why} if why else {})
+    outcomes = summary(report.read_text(encoding="utf-8").splitlines())
+    if outcomes["failed"]:
+        why = f"{len(outcomes['failed'])} failed" + (f"; {why}" if why else "")
+    return outcomes | ({"error": why} if why else {})
 
 
 def summary(lines: list[str]) -> dict[str, Any]:
     """Summarise the plugin's lines."""
-    found: dict[str, Any] = {"passed": 0, "failed": [], "skipped": {}}
-    for one in map(json.loads, lines):
-        if one["outcome"] == "passed":
-            found["passed"] += 1
-        elif one["outcome"] == "skipped":
-            found["skipped"][one["why"]] = found["skipped"].get(one["why"], 0) + 1
+    outcomes: dict[str, Any] = {"passed": 0, "failed": [], "skipped": {}}
+    for report in map(json.loads, lines):
+        if report["outcome"] == "passed":
+            outcomes["passed"] += 1
+        elif report["outcome"] == "skipped":
+            outcomes["skipped"][report["why"]] = outcomes["skipped"].get(report["why"], 0) + 1
         else:
-            found["failed"].append({"test": one["test"], "why": one["why"]})
-    return found
+            outcomes["failed"].append({"test": report["test"], "why": report["why"]})
+    return outcomes
 
 
 def pytest_runtest_logreport(report: Any) -> None:

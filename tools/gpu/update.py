@@ -50,8 +50,8 @@ def advantages(count: int) -> np.ndarray:
 def ours(module: Any, tuning: str, recompute: Any, dtype: torch.dtype | None = None) -> Update:
     """This repository's learner; ``dtype``: what it computes in, where weights are held in more."""
     adapter = "alice" if tuning == "lora" else None
-    held = {"adapter": adapter, "recompute": recompute, "dtype": dtype}
-    handle = ModelHandle(module, tokenizer=None, trained=True, context=1 << 20, **held)
+    options = {"adapter": adapter, "recompute": recompute, "dtype": dtype}
+    handle = ModelHandle(module, tokenizer=None, trained=True, context=1 << 20, **options)
     learner = Learner(handle, get("grpo"), SETTINGS)
 
     def update(made: list[Trajectory]) -> None:

@@ -146,14 +146,14 @@ def sd_e2() -> Picture:
 def leap() -> Picture:
     """Paths that read each other's summaries."""
     draw = Picture("An episode of leap", 640, 420)
-    for x, name, thought, found in (
+    for x, name, thought, summary in (
         (24, "policy_0", "$7 + 8 = 5 ...", "$7 + 8 = 5"),
         (228, "policy_1", "$so ...", "$no idea"),
         (432, "policy_2", "$8 - 3 = 5 ...", "$8 - 3 = 5"),
     ):
         draw.card(x, 62, 184, [name, thought], "blue")
         draw.arrow((x + 92, 122), (x + 92, 148), tone="blue")
-        draw.card(x, 150, 184, ["sums up", found], "violet")
+        draw.card(x, 150, 184, ["sums up", summary], "violet")
         draw.arrow((x + 92, 210), (x + 92, 246), tone="violet")
         draw.arrow((x + 92, 288), (x + 92, 328), tone="blue")
         draw.card(x, 330, 184, ["reads, goes on"], "blue")

@@ -119,10 +119,10 @@ def generate(role: LoadedRole, new: int) -> float:
     width = max(map(len, prompts))
     ids = torch.tensor([[0] * (width - len(p)) + p for p in prompts])
     mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
-    how = {"do_sample": True, "max_new_tokens": new, "min_new_tokens": new, "pad_token_id": 0}
+    options = {"do_sample": True, "max_new_tokens": new, "min_new_tokens": new, "pad_token_id": 0}
 
     def work() -> int:
-        out = role.handle.causal_lm.generate(input_ids=ids, attention_mask=mask, top_k=0, **how)
+        out = role.handle.causal_lm.generate(input_ids=ids, attention_mask=mask, top_k=0, **options)
         return out[:, width:].numel()
 
     return timed(work)
@@ -254,9 +254,9 @@ def busy(count: int) -> Iterator[None]:
     try:
         yield
     finally:
-        for one in others:
-            one.kill()
-            one.wait()
+        for process in others:
+            process.kill()
+            process.wait()
 
 
 def main() -> None:
@@ -268,38 +268,38 @@ def main() -> None:
     parser.add_argument("--vllm-python", help="a Python whose environment has vLLM's CPU build")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--json", type=Path, help="file for the numbers")
-    told = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
-    fix_threads(told.threads)
-    found: dict[str, float] = {}
+    fix_threads(options.threads)
+    figures: dict[str, float] = {}
 
     def note(name: str, value: float, unit: str) -> None:
-        found[name] = value
+        figures[name] = value
         print(f"{name:<44} {value:>8.1f} {unit}", flush=True)
 
-    print(f"threads {told.threads}, torch {torch.__version__}")
-    narrow = load(told.model, "bfloat16")
-    if "products" in told.parts:
+    print(f"threads {options.threads}, torch {torch.__version__}")
+    narrow = load(options.model, "bfloat16")
+    if "products" in options.parts:
         note("products, bfloat16", products(narrow), "tokens/s")
-    if "sampler" in told.parts:
+    if "sampler" in options.parts:
         note("sampler, bfloat16", sampling(narrow, NEW), "tokens/s")
-    if "vllm" in told.parts and told.vllm_python:
-        rate = vllm(told.vllm_python, told.model, prompts_of(narrow), told.threads)
+    if "vllm" in options.parts and options.vllm_python:
+        rate = vllm(options.vllm_python, options.model, prompts_of(narrow), options.threads)
         note("vLLM's CPU build, bfloat16", rate, "tokens/s")
-    if "generate" in told.parts:
+    if "generate" in options.parts:
         note(f"generate, bfloat16, {FEW} tokens a row", generate(narrow, FEW), "tokens/s")
-    if "busy" in told.parts:
+    if "busy" in options.parts:
         for count in (0, 1, 3):
             with busy(count):
                 seconds = PROMPTS * GROUP * FEW / sampling(narrow, FEW)
             note(f"sampling {FEW} tokens a row beside {count} busy", seconds, "s")
-    if "sampler" in told.parts:
-        note("sampler, float32", sampling(load(told.model, "float32"), NEW), "tokens/s")
-    if "step" in told.parts:
-        note(f"a whole step, {STEP_NEW} tokens a row: ours", our_step(told.model), "s")
-        note(f"a whole step, {STEP_NEW} tokens a row: TRL", trl_step(told.model), "s")
-    if told.json:
-        told.json.write_text(json.dumps(found, indent=1))
+    if "sampler" in options.parts:
+        note("sampler, float32", sampling(load(options.model, "float32"), NEW), "tokens/s")
+    if "step" in options.parts:
+        note(f"a whole step, {STEP_NEW} tokens a row: ours", our_step(options.model), "s")
+        note(f"a whole step, {STEP_NEW} tokens a row: TRL", trl_step(options.model), "s")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":
