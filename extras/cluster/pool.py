@@ -104,7 +104,7 @@ class Pool:
             self._trained |= self._roles(base, partial(self._learn, base))
             base.sent = self._newest(base)
         self._trained = {role: self._trained[role] for role in models if role in learns}
-        ask = share_batch(self._answer) if self._vllm is None else self._answer_one
+        ask = share_batch(self._answer) if self._vllm is None else self._answer_request
         return Models(
             policies={role: RemotePolicy(role, about[role], ask) for role in models},
             codecs={role: about[role].codec for role in models},
@@ -209,7 +209,7 @@ class Pool:
             completions |= zip(places, pickle.loads(answers))
         return [completions[place] for place in range(len(asked))]
 
-    async def _answer_one(self, asked: Asked) -> Completion:
+    async def _answer_request(self, asked: Asked) -> Completion:
         """Sample one completion; the engines do the batching."""
         role, *request = asked
         engine = self._base_of(role).engine_for(asked[2], self._load)

@@ -29,8 +29,10 @@ def write() -> None:
 def _part1(done: Stored) -> Iterator[str]:
     gains: dict[str, list[float]] = {}
     for rung, steps in _CONTROLLED:
-        found = {arm: controls.of(done, rung, arm, steps) for arm in ("plain", "expected", *OTHERS)}
-        seeds = sorted({seed for arm in OTHERS for seed in found[arm]})
+        of_arms = {
+            arm: controls.of(done, rung, arm, steps) for arm in ("plain", "expected", *OTHERS)
+        }
+        seeds = sorted({seed for arm in OTHERS for seed in of_arms[arm]})
         if not seeds:
             continue
         # All of the table is of the seeds that have the arm in the control's row.
@@ -41,47 +43,47 @@ def _part1(done: Stored) -> Iterator[str]:
             "| tokens, M |"
         )
         yield f"|{'---|' * 12}"
-        for arm, rows in found.items():
+        for arm, rows in of_arms.items():
             if arm not in OTHERS:
                 rows = {seed: row for seed, row in rows.items() if seed in seeds}
             if rows:
-                yield f"| {' | '.join(_cells(arm, rows, found))} |"
+                yield f"| {' | '.join(_cells(arm, rows, of_arms))} |"
         if (rung, steps) == _CONTROLLED[0]:
-            plain = found["plain"]
+            plain = of_arms["plain"]
             for arm in ("expected", *OTHERS):
                 for role in ROLES:
-                    both = sorted(found[arm].keys() & plain.keys() & {*seeds})
+                    both = sorted(of_arms[arm].keys() & plain.keys() & {*seeds})
                     gains[f"{arm}: {role}"] = [
-                        rate(found[arm][seed], role) - rate(plain[seed], role) for seed in both
+                        rate(of_arms[arm][seed], role) - rate(plain[seed], role) for seed in both
                     ]
     if gains:
         draw(gains, "other-hints.png", "Pass@1: arm − plain, disjoint, 330 steps")
         yield from ("", "![Gain behind other hints](../docs/evidence/other-hints.png)")
 
 
-def _cells(arm: str, rows: Rows, found: Mapping[str, Rows]) -> list[str]:
-    plain, expected = found["plain"], found["expected"]
+def _cells(arm: str, rows: Rows, of_arms: Mapping[str, Rows]) -> list[str]:
+    plain, expected = of_arms["plain"], of_arms["expected"]
     blank = ["", ""]
     return [
         *(arm, str(len(rows))),
         *(_each(rows, role) for role in ROLES),
         *(blank if arm == "plain" else [_difference(rows, plain, role) for role in ROLES]),
         *([_difference(expected, rows, role) for role in ROLES] if arm in OTHERS else blank),
-        ", ".join(_part(rows, found, role) for role in ROLES) if arm in OTHERS else "",
+        ", ".join(_part(rows, of_arms, role) for role in ROLES) if arm in OTHERS else "",
         ", ".join(_read(rows, role) for role in ROLES) if arm in OTHERS else "",
         _broken(rows),
         f"{np.mean([row['tokens'] for row in rows.values()]) / 1e6:.2f}",
     ]
 
 
-def _part(rows: Rows, found: Mapping[str, Rows], role: str) -> str:
+def _part(rows: Rows, of_arms: Mapping[str, Rows], role: str) -> str:
     """Share of the gain of *expected* that the arm has, over the seeds of all three."""
-    seeds = rows.keys() & found["plain"].keys() & found["expected"].keys()
+    seeds = rows.keys() & of_arms["plain"].keys() & of_arms["expected"].keys()
     if not seeds:
         return ""
     mean = {
-        name: np.mean([rate(some[seed], role) for seed in seeds])
-        for name, some in (("it", rows), *found.items())
+        name: np.mean([rate(arm_rows[seed], role) for seed in seeds])
+        for name, arm_rows in (("it", rows), *of_arms.items())
         if name in ("it", "plain", "expected")
     }
     return without_zero(float((mean["it"] - mean["plain"]) / (mean["expected"] - mean["plain"])), 2)
@@ -102,16 +104,16 @@ def _part2(done: Stored) -> Iterator[str]:
                 yield f"| {' | '.join(_both(arm, rows, {}))} |"
     both = controls.chosen(done)
     for rung, steps in STAGES if both else ():
-        found = {arm: controls.of(done, rung, arm, steps) for arm in ("expected", str(both))}
-        ours = found[str(both)]
+        of_arms = {arm: controls.of(done, rung, arm, steps) for arm in ("expected", str(both))}
+        ours = of_arms[str(both)]
         if not ours:
             continue
         state = "fails" if (rung, steps) in controls.failed(done) else "not failed"
         text = f"lower ends above {signed(BOUNDS[steps])}, none falls apart: **{state}**"
         yield from ("", f"### Both: {rung}, {steps} steps; {text}", "", _HEAD, _LINE)
-        for arm, rows in found.items():
+        for arm, rows in of_arms.items():
             shown = {seed: row for seed, row in rows.items() if seed in ours}
-            theirs = found["expected"] if arm == both else {}
+            theirs = of_arms["expected"] if arm == both else {}
             yield f"| {' | '.join(_both(arm, shown, theirs))} |"
 
 
@@ -158,9 +160,9 @@ def _difference(ours: Rows, theirs: Rows, role: str) -> str:
     seeds = sorted(ours.keys() & theirs.keys())
     if not seeds:
         return ""
-    found: Any = t_interval([rate(ours[s], role) - rate(theirs[s], role) for s in seeds])
-    spread = "" if np.isnan(found.low) else f" [{signed(found.low)}, {signed(found.high)}]"
-    return signed(found.value) + spread
+    interval: Any = t_interval([rate(ours[s], role) - rate(theirs[s], role) for s in seeds])
+    spread = "" if np.isnan(interval.low) else f" [{signed(interval.low)}, {signed(interval.high)}]"
+    return signed(interval.value) + spread
 
 
 def _each(rows: Rows, role: str) -> str:

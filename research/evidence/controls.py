@@ -141,15 +141,15 @@ def failed(done: Stored, before: tuple[str, int] | None = None) -> list[tuple[st
     """Return the finished stages that *both* has failed, of those before a stage or of all."""
     stages = STAGES if before is None else STAGES[: STAGES.index(before)]
     both = chosen(done)
-    found: list[tuple[str, int]] = []
+    rungs: list[tuple[str, int]] = []
     for rung, steps in stages if both else ():
         ours, theirs = (of(done, rung, arm, steps) for arm in (str(both), "expected"))
-        if len(ours.keys() & theirs.keys()) < (FEW if found else len(_seeds(rung, steps))):
+        if len(ours.keys() & theirs.keys()) < (FEW if rungs else len(_seeds(rung, steps))):
             continue
         lows = [difference(ours, theirs, role)[1] for role in ROLES]
         if min(lows) <= BOUNDS[steps] or any(fell(row) for row in ours.values()):
-            found.append((rung, steps))
-    return found
+            rungs.append((rung, steps))
+    return rungs
 
 
 def of(done: Stored, rung: str, arm: str, steps: int) -> dict[int, dict[str, Any]]:
@@ -170,8 +170,8 @@ def difference(
 ) -> tuple[float, float, float]:
     """Return mean, lower and upper end of ours − theirs over the seeds of both."""
     seeds = sorted(ours.keys() & theirs.keys())
-    found = t_interval([rate(ours[seed], role) - rate(theirs[seed], role) for seed in seeds])
-    return found.value, found.low, found.high
+    interval = t_interval([rate(ours[seed], role) - rate(theirs[seed], role) for seed in seeds])
+    return interval.value, interval.low, interval.high
 
 
 def stored() -> dict[Run, dict[str, Any]]:
